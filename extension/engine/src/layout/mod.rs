@@ -1,0 +1,1 @@
+//! Lowering: one flat, relocatable image of a checked model, for evaluation.

@@ -1,0 +1,35 @@
+//! How large a model may be.
+//!
+//! A model is untrusted until it has been checked, so every size that it declares is compared with
+//! these limits before memory is taken for it. The defaults are far above what XGBoost users train
+//! and far below what would hurt a server.
+
+/// Upper bounds on a model; a model at the bound is accepted, one above it is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Size of the model file in bytes.
+    pub bytes: usize,
+    /// Number of trees.
+    pub trees: usize,
+    /// Number of nodes of all trees together.
+    pub nodes: usize,
+    /// Depth of a tree: the number of splits on the longest way from root to leaf.
+    pub depth: usize,
+    /// Number of features.
+    pub features: usize,
+    /// Number of outputs: classes, targets or quantiles.
+    pub outputs: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            bytes: 256 << 20,
+            trees: 100_000,
+            nodes: 16 << 20,
+            depth: 512,
+            features: 65_536,
+            outputs: 4_096,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The checked model: what a file says once every invariant has been verified.
+//!
+//! A [`Model`] can only be made by `validate::check`, from what a parser read. Whoever holds one may
+//! rely on all that is written at its fields; nothing after this stage checks them again. Node ids,
+//! tree order and the bits of every number are those of the file, since results depend on all three.
+
+mod categories;
+mod objective;
+mod tree;
+mod validate;
+
+pub use categories::Categories;
+pub use objective::{Link, Objective, Task, Transform};
+pub use tree::{CategorySet, Node, Tree};
+pub(crate) use validate::{RawModel, RawTree, check};
+
+use crate::{Error, ErrorKind, Result};
+
+/// The file format that a model came in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// XGBoost's JSON.
+    XgboostJson,
+    /// XGBoost's UBJSON.
+    XgboostUbjson,
+}
+
+impl Format {
+    /// The name that users see: `xgboost json` or `xgboost ubjson`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::XgboostJson => "xgboost json",
+            Format::XgboostUbjson => "xgboost ubjson",
+        }
+    }
+}
+
+/// What XGBoost calls the type of a feature, as far as it matters here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeatureType {
+    /// A number (`float`, `int`, `q`), an indicator (`i`), or not said.
+    Numerical,
+    /// A category code (`c`).
+    Categorical,
+}
+
+/// A model whose every invariant has been checked.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    pub(crate) format: Format,
+    /// Release of the library that wrote the file: major, minor, patch; zeros where it does not say.
+    pub(crate) version: [u32; 3],
+    pub(crate) objective: Objective,
+    /// As the file has it, before the objective turns it into a margin; one value an output.
+    pub(crate) base_score: Vec<f32>,
+    /// What the sum of leaves starts from; one finite value an output.
+    pub(crate) base_margin: Vec<f32>,
+    /// At least 1.
+    pub(crate) num_features: usize,
+    /// In file order, which is the order of summation.
+    pub(crate) trees: Vec<Tree>,
+    /// The output that each tree adds to; as long as `trees`, every value below the number of outputs.
+    pub(crate) tree_outputs: Vec<u32>,
+    /// Index of each boosting round's first tree, then the number of trees: ascending, first 0.
+    pub(crate) round_starts: Vec<u32>,
+    /// Empty, or one unique name a feature.
+    pub(crate) feature_names: Vec<String>,
+    /// One a feature.
+    pub(crate) feature_types: Vec<FeatureType>,
+    /// One a feature: the values that its codes stand for, where the file carries them.
+    pub(crate) categories: Vec<Option<Categories>>,
+    /// The booster's attributes, `best_iteration` among them, as the file has them.
+    pub(crate) attributes: Vec<(String, String)>,
+}
+
+impl Model {
+    /// The format of the file.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Release of the library that wrote the file: major, minor, patch; zeros where it does not say.
+    pub fn version(&self) -> [u32; 3] {
+        self.version
+    }
+
+    /// The objective, which decides how margins become values.
+    pub fn objective(&self) -> &Objective {
+        &self.objective
+    }
+
+    /// The base score of each output, as the file has it.
+    pub fn base_score(&self) -> &[f32] {
+        &self.base_score
+    }
+
+    /// What each output's sum of leaves starts from.
+    pub fn base_margin(&self) -> &[f32] {
+        &self.base_margin
+    }
+
+    /// Number of features of a row.
+    pub fn num_features(&self) -> usize {
+        self.num_features
+    }
+
+    /// Number of margins of a row: classes, targets or quantiles.
+    pub fn num_outputs(&self) -> usize {
+        self.base_margin.len()
+    }
+
+    /// The trees, in file order.
+    pub fn trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    /// The output that each tree adds to.
+    pub fn tree_outputs(&self) -> &[u32] {
+        &self.tree_outputs
+    }
+
+    /// Number of boosting rounds.
+    pub fn num_rounds(&self) -> usize {
+        self.round_starts.len().saturating_sub(1)
+    }
+
+    /// Feature names, or nothing if neither file nor user named them.
+    pub fn feature_names(&self) -> &[String] {
+        &self.feature_names
+    }
+
+    /// The type of each feature.
+    pub fn feature_types(&self) -> &[FeatureType] {
+        &self.feature_types
+    }
+
+    /// For each feature the values that its codes stand for, where the file carries them.
+    pub fn categories(&self) -> &[Option<Categories>] {
+        &self.categories
+    }
+
+    /// The booster's attributes, as the file has them.
+    pub fn attributes(&self) -> &[(String, String)] {
+        &self.attributes
+    }
+
+    /// Names the features, in place of the names in the file.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Names`] if there is not exactly one name a feature, or one is empty or repeated.
+    pub fn set_feature_names(&mut self, names: Vec<String>) -> Result<()> {
+        check_feature_names(&names, self.num_features)?;
+        self.feature_names = names;
+        Ok(())
+    }
+}
+
+/// One non-empty, unique name a feature.
+pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Result<()> {
+    if names.len() != num_features {
+        return Err(Error::new(
+            ErrorKind::Names,
+            format!("model has {num_features} features, but {} feature names are given", names.len()),
+        ));
+    }
+    let mut seen = std::collections::HashSet::with_capacity(names.len());
+    for name in names {
+        if name.is_empty() {
+            return Err(Error::new(ErrorKind::Names, "feature name is empty"));
+        }
+        if !seen.insert(name.as_str()) {
+            return Err(Error::new(
+                ErrorKind::Names,
+                format!("feature name \"{name}\" is given more than once"),
+            ));
+        }
+    }
+    Ok(())
+}
