@@ -1,0 +1,62 @@
+"""A cluster for the whole run, and a fresh database with the extension for each test module.
+
+The cluster lies in .test/ and is started anew for every run, so that nothing of
+an earlier one can help a test to pass. Set PGBOOST_TEST_KEEP=1 to keep it.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cluster import Cluster, start, stop
+
+STATE = Path(__file__).resolve().parent.parent / ".test"
+PREFERRED_PORT = 54330
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """The running cluster of this run."""
+    stop(STATE, delete=True)
+    running, _ = start(STATE, PREFERRED_PORT)
+    yield running
+    stop(STATE, delete=os.environ.get("PGBOOST_TEST_KEEP") != "1")
+
+
+@pytest.fixture(scope="module")
+def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
+    """The module's own database, made anew, with the extension in it."""
+    name = request.module.__name__.rpartition(".")[2]
+    cluster.create_database(name, replace=True)
+    with cluster.connect(name) as connection:
+        connection.execute("CREATE EXTENSION pgboost")
+    return name
+
+
+@pytest.fixture
+def connect(cluster: Cluster, dbname: str) -> Iterator[Callable[..., psycopg.Connection]]:
+    """Opens connections, `connect(user=..., dbname=...)`, that are closed after the test.
+
+    They commit each statement by themselves unless told `autocommit=False`.
+    """
+    opened: list[psycopg.Connection] = []
+
+    def open_connection(
+        user: str = "postgres", dbname: str = dbname, autocommit: bool = True
+    ) -> psycopg.Connection:
+        connection = cluster.connect(dbname, user, autocommit)
+        opened.append(connection)
+        return connection
+
+    yield open_connection
+    for connection in opened:
+        connection.close()
+
+
+@pytest.fixture
+def connection(connect: Callable[..., psycopg.Connection]) -> psycopg.Connection:
+    """A superuser's connection to the module's database."""
+    return connect()

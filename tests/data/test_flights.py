@@ -1,0 +1,134 @@
+"""The generator keeps its promises: same bytes, a possible calendar, a signal, a looked-up row."""
+
+import datetime
+import hashlib
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+import xgboost
+
+from data import flights, network
+from data.columns import COLUMNS, FEATURES, LOOKED_UP, TARGET
+from data.csv_text import HEADER, NULL, render
+from data.flights import BLOCK, Request, blocks
+
+# `python -m data.flights | sha256sum`, with nothing but the defaults; documented in data/README.md.
+MILLION = "eaaade3cdf586a7db0b855bc8a680e35bfc89470aa046e2317848f60900d3a0a"
+
+
+def csv(request: Request) -> bytes:
+    return HEADER + b"".join(map(render, blocks(request)))
+
+
+def table(request: Request) -> pd.DataFrame:
+    return pd.read_csv(io.BytesIO(csv(request)))
+
+
+def test_a_million_flights_have_the_documented_bytes() -> None:
+    digest = hashlib.sha256(HEADER)
+    for rows in blocks(Request(1_000_000)):
+        digest.update(render(rows))
+    assert digest.hexdigest() == MILLION
+
+
+def test_a_smaller_set_is_the_beginning_of_a_larger_one() -> None:
+    long = csv(Request(2 * BLOCK + 17, seed=5))
+    for rows in (1, 100, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK):
+        short = csv(Request(rows, seed=5))
+        assert short.count(b"\n") == rows + 1
+        assert long.startswith(short)
+
+
+def test_another_seed_gives_other_flights() -> None:
+    assert csv(Request(1000, seed=1)) != csv(Request(1000, seed=2))
+
+
+def test_no_rows_give_the_header_alone() -> None:
+    assert csv(Request(0)) == HEADER
+
+
+@pytest.mark.parametrize("rows", [1, 10_000, BLOCK + 5])
+@pytest.mark.parametrize("seed", [0, 1, 2022])
+@pytest.mark.parametrize("missing", [0.0, 0.9])
+def test_the_looked_up_flight_is_there(rows: int, seed: int, missing: float) -> None:
+    frame = table(Request(rows, seed, missing))
+    found = frame[np.logical_and.reduce([frame[name] == LOOKED_UP[name] for name in LOOKED_UP])]
+    assert len(found) >= 1
+    assert found[list(FEATURES)].notna().all(axis=1).any()
+
+
+def test_dates_exist_and_agree() -> None:
+    frame = table(Request(100_000))
+    for row in frame.drop_duplicates(["year", "month", "dayofmonth"]).itertuples():
+        day = datetime.date(row.year, row.month, row.dayofmonth)
+        assert network.FIRST_DAY <= day <= network.LAST_DAY
+        assert row.dayofweek == day.isoweekday()
+        assert row.quarter == (day.month - 1) // 3 + 1
+    assert frame.groupby(["year", "month", "dayofmonth"])[["dayofweek"]].nunique().max().item() == 1
+
+
+def test_distances_are_the_same_both_ways_and_airports_differ() -> None:
+    frame = table(Request(200_000))
+    assert (frame.originairportid != frame.destairportid).all()
+    there = frame.groupby(["originairportid", "destairportid"]).distance.agg(["min", "max"])
+    assert (there["min"] == there["max"]).all()
+    back = there["min"].swaplevel().rename("back").rename_axis(there.index.names)
+    both = pd.concat([there["min"], back], axis=1, join="inner")
+    assert len(both) > 1000
+    assert (both["min"] == both["back"]).all()
+
+
+def test_airports_look_real() -> None:
+    airports = set(table(Request(1_000_000)).originairportid)
+    assert len(airports) == network.AIRPORTS
+    assert min(airports) >= 10135
+    assert max(airports) <= 16869
+
+
+def test_only_the_delay_is_null_and_only_seldom() -> None:
+    frame = table(Request(200_000))
+    assert frame[list(FEATURES)].notna().all(axis=None)
+    assert 0.005 < frame[TARGET].isna().mean() < 0.05
+    assert (frame[TARGET].dropna() >= 0).all()
+
+
+def test_every_number_is_exact_in_a_real() -> None:
+    frame = table(Request(100_000)).fillna(0)
+    assert (frame.astype(np.float32).astype(np.float64) == frame).all(axis=None)
+
+
+def test_missing_makes_features_null_at_the_rate_and_nothing_else() -> None:
+    whole, holed = (np.concatenate([*blocks(Request(100_000, 3, rate))]) for rate in (0.0, 0.25))
+    assert (whole[:, 0] == holed[:, 0]).all()
+    rates = (holed[:, 1:] == NULL).mean(axis=0)
+    assert np.abs(rates - 0.25).max() < 0.01
+    kept = holed != NULL
+    assert (whole[kept] == holed[kept]).all()
+
+
+def test_trees_learn_the_delay_and_depth_helps() -> None:
+    rows = np.concatenate([*blocks(Request(300_000))]).astype(np.float32)
+    rows = rows[rows[:, 0] != NULL]
+    train = xgboost.DMatrix(rows[:200_000, 1:], rows[:200_000, 0])
+    test = xgboost.DMatrix(rows[200_000:, 1:])
+    truth = rows[200_000:, 0]
+
+    def error(depth: int) -> float:
+        model = xgboost.train({"max_depth": depth, "nthread": 1}, train, 25)
+        return float(np.mean((model.predict(test) - truth) ** 2))
+
+    constant = float(np.var(truth))
+    assert error(6) < 0.85 * constant
+    assert error(6) < 0.9 * error(1)
+
+
+def test_values_that_the_text_table_does_not_hold_are_refused() -> None:
+    with pytest.raises(ValueError, match="lies outside"):
+        render(np.full((1, len(COLUMNS)), 100_000, dtype=np.int32))
+
+
+def test_blocks_do_not_share_their_chance() -> None:
+    first, second = (flights._block(7, block) for block in (0, 1))
+    assert (first == second).mean() < 0.5

@@ -1,0 +1,68 @@
+"""Runs tests/sql/*.sql through PostgreSQL's own pg_regress, each in a fresh database.
+
+A file's output must equal tests/sql/expected/<name>.out to the letter; the
+difference is shown when it does not. A file setup.sql, where there is one, runs
+first in each database. To accept new output: make test-sql-accept, then read the diff.
+"""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster
+from cluster.server import bin_directory
+
+SQL = Path(__file__).resolve().parent / "sql"
+WORK = SQL.parent.parent / ".test" / "regress"
+SETUP = "setup"
+NAMES = sorted(path.stem for path in SQL.glob("*.sql") if path.stem != SETUP)
+
+
+def pg_regress() -> Path:
+    """PostgreSQL's runner, which Debian ships with the client programs."""
+    pgxs = subprocess.run(
+        [bin_directory() / "pg_config", "--pgxs"], capture_output=True, text=True, check=True
+    )
+    return Path(pgxs.stdout.strip()).parents[2] / "src/test/regress/pg_regress"
+
+
+def laid_out_for_pg_regress() -> Path:
+    """pg_regress wants the directories sql and expected side by side."""
+    WORK.mkdir(parents=True, exist_ok=True)
+    for name, target in (("sql", SQL), ("expected", SQL / "expected")):
+        link = WORK / name
+        if not link.is_symlink():
+            link.symlink_to(target)
+    return WORK
+
+
+def test_there_are_files() -> None:
+    assert NAMES, f"no SQL files in {SQL}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_output_is_as_expected(name: str, cluster: Cluster) -> None:
+    directory = laid_out_for_pg_regress()
+    output = directory / "out" / name
+    shutil.rmtree(output, ignore_errors=True)
+    output.mkdir(parents=True)
+    tests = [SETUP, name] if (SQL / f"{SETUP}.sql").exists() else [name]
+    done = subprocess.run(
+        [
+            pg_regress(), f"--inputdir={directory}", f"--expecteddir={directory}",
+            f"--outputdir={output}", f"--bindir={bin_directory()}", f"--host={cluster.host}",
+            f"--port={cluster.port}", "--user=postgres", f"--dbname=sql_{name}",
+            "--load-extension=pgboost", *tests,
+        ],
+        env=cluster.environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode == 0:
+        return
+    if os.environ.get("PGBOOST_ACCEPT") == "1":
+        shutil.copy(output / "results" / f"{name}.out", SQL / "expected" / f"{name}.out")
+    differences = output / "regression.diffs"
+    shown = differences.read_text() if differences.exists() else done.stdout + done.stderr
+    pytest.fail(f"{name}.sql gives other output:\n{shown}", pytrace=False)
