@@ -1,0 +1,81 @@
+"""Lets the newest XGBoost predict with every model that train.py left, whatever release wrote it.
+
+    expect.py <folder>
+
+The engine follows the newest release, so its margins, values and leaves are the expected ones. Where the
+release that trained the model gave others, those are kept under `own`, for the record. Memory snapshots are left as they are: only a pickle
+brings them back, and only to the release that wrote it.
+"""
+
+import json
+import os
+import pathlib
+import sys
+
+import xgboost as xgb
+
+import expected
+
+KEPT = ("margins", "values", "leaves")
+
+
+DELETED = 2**31 - 1
+
+
+def complete(text):
+    """The file with what old releases leave out and the newest cannot do without.
+
+    That is the count of deleted nodes, if there are any, and the first tree of each round, if there are none.
+    """
+    if not text.startswith(b'{"learner"'):  # UBJSON, or a memory snapshot
+        return text
+    document = json.loads(text)
+    model = document["learner"]["gradient_booster"]["model"]
+    for tree in model["trees"]:
+        tree["tree_param"].setdefault("num_deleted", str(tree["split_indices"].count(DELETED)))
+    if not model["trees"]:
+        model.setdefault("iteration_indptr", [0])
+    return json.dumps(document).encode() if document != json.loads(text) else text
+
+
+def predict(content, table):
+    """What the newest release makes of a file."""
+    booster = xgb.Booster()
+    booster.load_model(bytearray(content))
+    return expected.predict(booster, table)
+
+
+def expect(base):
+    """Completes one case; gives what differs between the releases."""
+    with open(base + ".expected.json", encoding="utf-8") as file:
+        record = json.load(file)
+    own = record.pop("own", None) or {key: record[key] for key in KEPT if key in record}
+    table = expected.from_hex(record["rows"])
+    files = [pathlib.Path(base + suffix) for suffix in (".json", ".ubj")]
+    contents = [file.read_bytes() for file in files if file.exists()]
+    whole = complete(contents[0])
+    now = predict(whole, table)
+    if whole is contents[0]:
+        assert all(predict(content, table) == now for content in contents), base + ": the formats differ"
+    differing = [key for key in KEPT if own.get(key) != now.get(key)]
+    for key in KEPT:
+        record.pop(key, None)
+    record = {"trained_by": record.pop("trained_by"), "expected_by": xgb.__version__, **record, **now}
+    if differing:
+        record["own"] = own
+    expected.write(base + ".expected.json", record)
+    return differing
+
+
+def main():
+    for folder, _, files in sorted(os.walk(sys.argv[1])):
+        for file in sorted(files):
+            if file.endswith(".expected.json") and not file.startswith("snapshot."):
+                base = os.path.join(folder, file[: -len(".expected.json")])
+                differing = expect(base)
+                if differing:
+                    print(os.path.relpath(base, sys.argv[1]), "differs in", ", ".join(differing))
+
+
+if __name__ == "__main__":
+    main()

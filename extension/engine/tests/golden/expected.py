@@ -1,0 +1,61 @@
+"""What a release predicts, and how it is written down: f32 as eight hex digits, a row as one string."""
+
+import json
+
+import numpy as np
+import xgboost as xgb
+
+
+def hex_row(row):
+    """The bits of a row's floats, eight hex digits each."""
+    return "".join("%08x" % bits for bits in np.ascontiguousarray(row, dtype=np.float32).view(np.uint32).ravel())
+
+
+def hex_rows(table):
+    """A string a row."""
+    table = np.asarray(table, dtype=np.float32)
+    return [hex_row(row) for row in table.reshape(len(table), -1)]
+
+
+def from_hex(lines):
+    """The table that hex_rows wrote."""
+    bits = [[int(line[at : at + 8], 16) for at in range(0, len(line), 8)] for line in lines]
+    return np.array(bits, dtype=np.uint32).view(np.float32)
+
+
+def matrix(booster, table):
+    """The rows as a DMatrix that the booster accepts."""
+    options = {}
+    names = getattr(booster, "feature_names", None)
+    kinds = getattr(booster, "feature_types", None)
+    if kinds and "c" in kinds:
+        options = {"feature_types": kinds, "enable_categorical": True}
+    return xgb.DMatrix(table, missing=np.nan, feature_names=names, **options)
+
+
+def predict(booster, table):
+    """Margins, values and leaf ids of every row."""
+    booster.set_param({"nthread": 1})
+    data = matrix(booster, table)
+    leaves = []
+    if booster.get_dump():
+        leaves = booster.predict(data, pred_leaf=True).reshape(len(table), -1).astype(int).tolist()
+    return {
+        "leaves": [" ".join(str(leaf) for leaf in row) for row in leaves],
+        **outputs(booster, data),
+    }
+
+
+def outputs(booster, data):
+    """Margins and values; values are left out where they are the margins."""
+    margins = hex_rows(booster.predict(data, output_margin=True))
+    values = hex_rows(booster.predict(data))
+    return {"margins": margins} if values == margins else {"margins": margins, "values": values}
+
+
+def write(path, record):
+    """One line a key, so that a changed file is readable in a diff."""
+    with open(path, "w", encoding="utf-8") as file:
+        lines = ["%s: %s" % (json.dumps(key), json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+                 for key, value in record.items()]
+        file.write("{\n" + ",\n".join(lines) + "\n}\n")

@@ -1,0 +1,123 @@
+"""Writes the files that the engine must refuse, and the memory snapshots that it must unwrap.
+
+    refused.py <folder>
+
+Run under several releases, since each wrote its own layouts: <folder>/refused/<release>-<name> with one
+line in <release>.json that says what the refusal has to name, and <folder>/<release>/snapshot.* with its
+expected predictions. Only files that the release can write are made.
+"""
+
+import json
+import os
+import pickle
+import sys
+
+import numpy as np
+import xgboost as xgb
+
+import cases
+import expected
+import rows
+import tables
+
+SMALL = {**cases.COMMON, "max_depth": 2}
+
+
+def small(params, label=None, rounds=2):
+    """A small model on the common table."""
+    table = tables.features()
+    label = tables.signal(table) if label is None else label
+    data = xgb.DMatrix(table, label=label, missing=np.nan)
+    return xgb.train({**SMALL, **params}, data, rounds)
+
+
+def unscored(folder, release, major):
+    """Boosters that are known and not scored; name of each file and what the message must name."""
+    suffix = ".ubj" if major >= (3, 2) else ".json"
+    made = {}
+
+    def keep(name, booster, named, suffix=suffix):
+        file = "%s-%s%s" % (release, name, suffix)
+        booster.save_model(os.path.join(folder, file))
+        made[file] = named
+
+    dart = small({"booster": "dart", "rate_drop": 0.9}, rounds=4)
+    for written in sorted({".json", suffix}):
+        keep("dart", dart, "dart", written)
+    linear = {key: value for key, value in SMALL.items() if key not in ("max_depth", "tree_method")}
+    table = np.nan_to_num(tables.features())
+    data = xgb.DMatrix(table, label=tables.signal(tables.features()))
+    keep("gblinear", xgb.train({**linear, "booster": "gblinear"}, data, 2), "gblinear")
+    if major >= (2, 0):
+        signal = tables.signal(tables.features())
+        params = {"tree_method": "hist", "multi_strategy": "multi_output_tree"}
+        keep("vector_leaf", small(params, np.stack([signal, -signal], axis=1)), "vector")
+    return made
+
+
+def not_models(folder, release, major):
+    """Files that XGBoost users have lying about and that are no model files."""
+    booster = small({})
+    made = {}
+
+    def keep(name, content, named):
+        file = "%s-%s" % (release, name)
+        with open(os.path.join(folder, file), "wb") as output:
+            output.write(content)
+        made[file] = named
+
+    dump = booster.get_dump()
+    text = "".join("booster[%d]:\n%s" % (number, tree) for number, tree in enumerate(dump))
+    keep("dump.txt", text.encode(), "dump")
+    keep("dump.json", ("[\n" + ",\n".join(booster.get_dump(dump_format="json")) + "\n]").encode(), "dump")
+    keep("booster.pickle", pickle.dumps(booster, protocol=2 if major < (2, 0) else 4), "pickle")
+    if major < (3, 1):
+        path = os.path.join(folder, "%s-legacy.bin" % release)
+        booster.save_model(path + (".deprecated" if major >= (2, 1) else ""))
+        if major >= (2, 1):
+            os.replace(path + ".deprecated", path)
+        made[os.path.basename(path)] = "binary"
+    return made
+
+
+def snapshot(folder, release):
+    """What a pickle of a Booster contains: the engine reads the model inside, unless that is binary."""
+    booster = small({"objective": "binary:logistic"}, tables.classes(tables.features(), 2))
+    content = bytes(booster.__getstate__()["handle"])
+    if content.startswith(b"CONFIG-offset:"):
+        file = release + "-snapshot.bin"
+        with open(os.path.join(folder, "refused", file), "wb") as output:
+            output.write(content)
+        return {file: "binary"}
+    suffix = ".json" if content[:2] == b'{"' else ".ubj"
+    os.makedirs(os.path.join(folder, release), exist_ok=True)
+    base = os.path.join(folder, release, "snapshot")
+    booster.save_model(base + ".model.json")
+    with open(base + ".model.json", encoding="utf-8") as file:
+        document = json.load(file)
+    os.remove(base + ".model.json")
+    with open(base + suffix, "wb") as file:
+        file.write(content)
+    chosen = rows.choose(tables.features(), document)
+    record = {"trained_by": release, "expected_by": release, **expected.predict(booster, chosen)}
+    record["feature_names"] = record["feature_types"] = []
+    record["rows"] = expected.hex_rows(chosen)
+    expected.write(base + ".expected.json", record)
+    return {}
+
+
+def main():
+    folder = sys.argv[1]
+    release = xgb.__version__
+    refused = os.path.join(folder, "refused")
+    os.makedirs(refused, exist_ok=True)
+    made = {
+        **unscored(refused, release, cases.RELEASE),
+        **not_models(refused, release, cases.RELEASE),
+        **snapshot(folder, release),
+    }
+    expected.write(os.path.join(refused, release + ".list.json"), made)
+
+
+if __name__ == "__main__":
+    main()

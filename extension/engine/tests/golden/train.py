@@ -1,0 +1,98 @@
+"""Trains the cases under the XGBoost at hand, and records what that release itself predicts.
+
+    train.py <folder> [--core]
+
+Writes <folder>/<release>/<case>.json, or also <case>.ubj, and <case>.expected.json. expect.py then adds
+what the newest release predicts. README.md says how all releases are run.
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+import xgboost as xgb
+
+import cases
+import expected
+import rows
+
+
+def save(booster, folder, name, ubjson):
+    """Writes the model file or files, and gives the parsed JSON."""
+    path = os.path.join(folder, name + ".json")
+    booster.save_model(path)
+    with open(path, encoding="utf-8") as file:
+        document = json.load(file)
+    if ubjson and cases.RELEASE >= (1, 6):
+        booster.save_model(os.path.join(folder, name + ".ubj"))
+    return document
+
+
+def text_rows(trained):
+    """Rows with the category as its value, and the margins of a frame in another category order."""
+    values, table, margins = trained.text
+    column = trained.categorical[0]
+    listed = []
+    for row in table:
+        code = row[column]
+        listed.append({"row": expected.hex_row(row), "value": None if np.isnan(code) else values[int(code)]})
+    return {"feature": column, "rows": listed, "margins": expected.hex_rows(margins)}
+
+
+def train(folder, name, case):
+    """Trains one case and writes its files."""
+    trained = case["train"]()
+    document = save(trained.booster, folder, name, case["ubjson"])
+    chosen = rows.choose(trained.table, document, trained.categorical, trained.codes)
+    record = {"trained_by": xgb.__version__, **expected.predict(trained.booster, chosen)}
+    record["feature_names"] = document["learner"].get("feature_names", [])
+    record["feature_types"] = document["learner"].get("feature_types", [])
+    record["rows"] = expected.hex_rows(chosen)
+    if trained.text:
+        record["text"] = text_rows(trained)
+    expected.write(os.path.join(folder, name + ".expected.json"), record)
+    check(name, document, trained)
+
+
+def check(name, document, trained):
+    """Each case must show what it is named for; training that no longer does is an error."""
+    trees = document["learner"]["gradient_booster"]["model"]["trees"]
+    cuts = rows.thresholds(document, trained.table.shape[1])
+    if name == "pruned":
+        assert any(int(tree["tree_param"].get("num_deleted", 1)) for tree in trees), "nothing was pruned"
+    if name.startswith("no_trees"):
+        assert not trees, "has trees"
+    if name == "reg_squarederror":
+        defaults = {bool(value) for tree in trees for value, left in
+                    zip(tree["default_left"], tree["left_children"]) if left != -1}
+        assert defaults == {False, True}, "missing values go one way only"
+        assert 0 in cuts[4], "no threshold is 0"
+    if trained.categorical:
+        assert any(any(tree["split_type"]) for tree in trees), "no categorical split"
+    if name == "early_stopping":
+        attributes = document["learner"]["attributes"]
+        assert int(attributes["best_iteration"]) + 1 < len(trees), "did not stop early"
+
+
+def main():
+    folder = os.path.join(sys.argv[1], xgb.__version__)
+    core_only = "--core" in sys.argv[2:]
+    os.makedirs(folder, exist_ok=True)
+    failed = []
+    for name, case in sorted(cases.CASES.items()):
+        if not case["since"] <= cases.RELEASE < case["until"] or (core_only and not case["core"]):
+            continue
+        try:
+            train(folder, name, case)
+        except Exception as error:  # a release may refuse a case; the list is printed and kept
+            failed.append((name, type(error).__name__, str(error).strip().splitlines()[:1]))
+            for file in os.listdir(folder):
+                if file.split(".")[0] == name:
+                    os.remove(os.path.join(folder, file))
+    for line in failed:
+        print(xgb.__version__, *line)
+
+
+if __name__ == "__main__":
+    main()
