@@ -1,0 +1,95 @@
+# pgboost: build, demo and tests. Each target installs what it needs; run it again and it skips what is done.
+
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+# The PostgreSQL to build for and install into.
+PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+PYTHON ?= python3
+export PG_CONFIG PYTHON
+export PGRX_HOME := $(CURDIR)/.pgrx
+
+VENV := .venv/bin
+PG_FEATURE = pg$$($(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+
+.PHONY: help
+help: ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r target text; do \
+		printf '  make %-16s %s\n' "$$target" "$$text"; done
+
+.PHONY: demo
+demo: install venv ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed
+	@$(VENV)/python -m demo
+
+.PHONY: demo-stop
+demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster stop .demo; else echo "the demo was never started"; fi
+
+.PHONY: install
+install: pgrx ## build the extension and install it into the PostgreSQL of PG_CONFIG
+	@toolchain/install.sh
+
+.PHONY: test
+test: lint test-engine test-python ## run every test: lint, engine, SQL regression, end to end
+
+.PHONY: lint
+lint: pgrx venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
+	@echo "==> lint"
+	@cd extension && cargo fmt --all --check
+	@cd extension && cargo clippy --quiet --locked --workspace --all-targets \
+		--no-default-features --features pgboost/$(PG_FEATURE) -- -D warnings
+	@tree=$$(cd extension && cargo tree --locked -p gbdt --edges normal,build,dev); \
+		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
+	@$(VENV)/ruff check --quiet .
+	@$(VENV)/ruff format --quiet --check .
+
+.PHONY: test-engine
+test-engine: packages ## run the engine's unit and property tests
+	@echo "==> engine tests"
+	@cd extension && CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
+		cargo test --quiet --locked -p gbdt --target-dir target/engine-tests
+
+.PHONY: test-python
+test-python: install venv ## run the SQL regression and end-to-end tests against a cluster of their own
+	@echo "==> SQL regression and end-to-end tests"
+	@$(VENV)/pytest
+
+.PHONY: test-sql-accept
+test-sql-accept: install venv ## take the SQL regression tests' present output as the expected one
+	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
+
+.PHONY: speed
+speed: install venv ## measure predict against the same queries without it, as ratios
+	@$(VENV)/python -m speed
+
+.PHONY: venv
+venv: .venv/.complete
+
+.venv/.complete: requirements.txt | packages
+	@echo "==> making the Python environment .venv"
+	@$(PYTHON) -m venv .venv
+	@$(VENV)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
+	@touch $@
+
+.PHONY: packages
+packages:
+	@toolchain/packages.sh
+
+.PHONY: pgrx
+pgrx: packages
+	@toolchain/pgrx.sh
+
+.PHONY: lock
+lock: ## write requirements.txt anew from requirements.in
+	@mkdir -p .build
+	@$(PYTHON) -m venv .build/lock
+	@.build/lock/bin/pip install --quiet --disable-pip-version-check pip-tools==7.6.2
+	@.build/lock/bin/pip-compile --quiet --generate-hashes --strip-extras --allow-unsafe --no-header \
+		--no-emit-index-url --no-emit-trusted-host --no-emit-find-links requirements.in -o requirements.txt
+
+.PHONY: clean
+clean: ## delete what was built and the demo's cluster; what is installed stays
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test; fi
+	@rm -rf extension/target .build .pgrx .demo .test .venv .pytest_cache .ruff_cache

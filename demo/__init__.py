@@ -1,0 +1,1 @@
+"""The demo: from an empty directory to predictions in SQL that equal XGBoost's."""

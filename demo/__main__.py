@@ -1,0 +1,106 @@
+"""`make demo`: a million flights, a model, and the same predictions in SQL and in Python.
+
+Ends with an error if a single prediction differs. May be run again: what is done
+already is skipped. `make demo-stop` stops the cluster.
+"""
+
+import argparse
+import sys
+
+import psycopg
+
+from cluster import Cluster, ClusterError
+from data.flights import Request
+from demo import preparation
+from demo.comparison import compare
+from demo.queries import CONTROL, FORMS, MODEL, predict
+from demo.tell import Teller, say, table
+from demo.timing import OneRow, pgbench_in_turn, scans_in_turn
+from demo.training import Recipe
+
+STEPS = 9
+ROUNDS_OF_TRAINING = 25
+SCANS = 5
+PGBENCH_SECONDS = 10
+PGBENCH_HALVES = 2
+
+
+def show(teller: Teller, connection: psycopg.Connection) -> None:
+    """The model's line of the view, and ten flights."""
+    with teller.step("look: SELECT * FROM pgboost_models, and ten flights"):
+        models = connection.execute("SELECT * FROM pgboost_models WHERE name = %s", (MODEL,))
+        # One line a column: the view is wider than a terminal.
+        names = [column.name for column in models.description]
+        for row in models:
+            table(("pgboost_models", "value"), [*zip(names, map(str, row), strict=True)])
+        say("")
+        flights = connection.execute(
+            "SELECT year::int, month::int, dayofmonth::int AS day, originairportid::int AS origin,"
+            " destairportid::int AS destination, depdelayminutes AS delay,"
+            f" {predict('row')} AS predicted FROM flights f LIMIT 10"
+        )
+        table([column.name for column in flights.description], flights.fetchall())
+
+
+def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> None:
+    """Rows a second of the full scan, beside the scan with the cheapest function."""
+    calls = {form: predict(form) for form in FORMS}
+    with teller.step("full scan: SELECT sum(predict(...)) FROM flights, in one process"):
+        seconds = scans_in_turn(connection, [CONTROL, *calls.values()], SCANS)
+        control = min(seconds[CONTROL])
+        lines = [("array_length(ARRAY[...], 1)", f"{rows / control:,.0f}", "")]
+        for form, call in calls.items():
+            best = min(seconds[call])
+            lines.append((f"predict, {form}", f"{rows / best:,.0f}", f"{best / control:.2f}"))
+        table((f"best of {SCANS}", "rows a second", "time, array_length = 1"), lines)
+
+
+def time_one_row(teller: Teller, cluster: Cluster) -> None:
+    """Transactions a second of the benchmark's query, with predict and without."""
+    how = OneRow("simple", clients=1, seconds=PGBENCH_SECONDS // PGBENCH_HALVES)
+    title = f"pgbench, {PGBENCH_SECONDS} s each: the one-row query with predict and without"
+    with teller.step(title):
+        scripts = ("predict.sql", "nopredict.sql")
+        results = pgbench_in_turn(cluster, preparation.DATABASE, scripts, how, PGBENCH_HALVES)
+        tps = {script: sum(runs) / len(runs) for script, runs in results.items()}
+        table(
+            ("one client, simple protocol", "transactions a second"),
+            [(f"sql/{script}", f"{tps[script]:,.0f}") for script in scripts],
+        )
+        say(f"with predict it does {tps[scripts[0]] / tps[scripts[1]]:.2f} of the query without")
+
+
+def run(rows: int) -> int:
+    """The demo; returns how many predictions differ."""
+    request = Request(rows)
+    teller = Teller(STEPS)
+    cluster = preparation.start_cluster(teller)
+    with preparation.create_extension(teller, cluster) as connection:
+        preparation.load_flights(teller, connection, request)
+        model = preparation.train(teller, Recipe(rows, ROUNDS_OF_TRAINING))
+        preparation.load_model(teller, connection, model)
+        different = compare(teller, connection, model.path, rows)
+        show(teller, connection)
+        time_scans(teller, connection, rows)
+        time_one_row(teller, cluster)
+    print("\nThe cluster runs on. Look around in it; `make demo-stop` stops it:\n")
+    print(f"    psql '{cluster.conninfo(preparation.DATABASE)}'\n")
+    return different
+
+
+def main() -> None:
+    """Runs the demo and fails where SQL and XGBoost disagree."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000, help="default: %(default)s")
+    arguments = parser.parse_args()
+    try:
+        different = run(arguments.rows)
+    except (ClusterError, psycopg.OperationalError) as error:
+        sys.exit(f"error: {error}")
+    if different:
+        sys.exit(f"error: {different:,} predictions differ from XGBoost's")
+    print("Every prediction equals XGBoost's, to the bit.")
+
+
+if __name__ == "__main__":
+    main()

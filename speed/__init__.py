@@ -1,0 +1,1 @@
+"""What predict costs, as ratios measured in one run on this machine."""

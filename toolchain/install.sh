@@ -1,0 +1,39 @@
+#!/usr/bin/env bash
+# Builds the extension in release mode and puts it into the PostgreSQL that PG_CONFIG names.
+#
+# Skipped when no source changed since, and what is installed is still what was built
+# here: another clone may have installed its own over it.
+set -euo pipefail
+. "$(dirname "$0")/say.sh"
+
+pg_config=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
+major=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+libraries=$("$pg_config" --pkglibdir)
+scripts=$("$pg_config" --sharedir)/extension
+built=${CARGO_TARGET_DIR:-$root/extension/target}/release/libpgboost.so
+stamp=$root/.build/installed-pg$major
+
+sources_newer_than_stamp() {
+    find "$root/extension" -path "$root/extension/target" -prune -o -type f \
+        \( -name '*.rs' -o -name '*.sql' -o -name '*.toml' -o -name '*.control' -o -name Cargo.lock \) \
+        -newer "$stamp" -print -quit
+}
+
+if [ -f "$stamp" ] && [ -z "$(sources_newer_than_stamp)" ] && cmp -s "$built" "$libraries/pgboost.so"; then
+    say "pgboost is already installed in PostgreSQL $major"
+    exit 0
+fi
+
+for directory in "$libraries" "$scripts"; do
+    [ -w "$directory" ] ||
+        die "cannot write to $directory" \
+            "run this as root, or set PG_CONFIG to the pg_config of a PostgreSQL of your own"
+done
+
+say "building pgboost and installing it into PostgreSQL $major"
+mkdir -p "$root/.build"
+started=$(mktemp "$root/.build/started.XXXXXX")
+cd "$root/extension/pgboost"
+"$root/toolchain/pgrx.sh" install --release --no-default-features --features "pg$major" --pg-config "$pg_config"
+# The stamp bears the time at which the build began: what is edited meanwhile is newer.
+mv "$started" "$stamp"

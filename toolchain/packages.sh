@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# Installs the Debian packages that the build lacks; does nothing where it lacks none.
+#
+# Each is looked for by what it brings, not by its name, so that a system which has
+# the thing by other means is left alone. Without root or apt-get, and for a
+# PostgreSQL other than Debian's 15, the script says what is missing and stops.
+set -euo pipefail
+. "$(dirname "$0")/say.sh"
+
+debian_pg_config=/usr/lib/postgresql/15/bin/pg_config
+pg_config=${PG_CONFIG:-$debian_pg_config}
+
+has_libclang() {
+    [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
+        ldconfig -p 2>/dev/null | grep -q 'libclang.*\.so'
+}
+
+has_server() { [ -x "$(dirname "$pg_config")/initdb" ]; }
+
+has_server_headers() {
+    [ -x "$pg_config" ] && [ -f "$("$pg_config" --includedir-server)/postgres.h" ]
+}
+
+lacking() {
+    has_server || echo postgresql-15
+    has_server_headers || echo postgresql-server-dev-15
+    command -v clang >/dev/null || echo clang
+    has_libclang || echo libclang-dev
+    command -v pkg-config >/dev/null || echo pkg-config
+    pkg-config --exists openssl 2>/dev/null || echo libssl-dev
+    "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+}
+
+# Debian's package makes and starts a cluster "main" when it is first installed. This
+# project does not want it, so that is switched off for the time of the installation.
+without_main_cluster() {
+    local directory=/etc/postgresql-common/createcluster.d
+    if [ ! -d /etc/postgresql-common ]; then
+        mkdir -p "$directory"
+        printf 'create_main_cluster = false\n' >"$directory/pgboost-build.conf"
+        trap 'rm -f "$directory/pgboost-build.conf"' RETURN
+    fi
+    "$@"
+}
+
+check_toolchains() {
+    command -v cargo >/dev/null || die "no cargo found" "install Rust, see https://rustup.rs"
+    command -v cc >/dev/null || die "no C compiler found" "install one, on Debian: apt-get install build-essential"
+    "${PYTHON:-python3}" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+        die "Python 3.11 or later is needed" "set PYTHON to one"
+}
+
+check_toolchains
+mapfile -t packages < <(lacking)
+[ ${#packages[@]} -gt 0 ] || exit 0
+
+if [ "$pg_config" != "$debian_pg_config" ] && { ! has_server || ! has_server_headers; }; then
+    die "$pg_config has no server or no server headers beside it" \
+        "install them, or leave PG_CONFIG unset for Debian's PostgreSQL 15"
+fi
+command -v apt-get >/dev/null ||
+    die "missing, by the names of Debian's packages: ${packages[*]}" \
+        "there is no apt-get here: install them by this system's own means" \
+        "and set PG_CONFIG to the pg_config of your PostgreSQL"
+[ "$(id -u)" = 0 ] ||
+    die "missing packages: ${packages[*]}" "run: sudo apt-get install ${packages[*]}"
+
+say "installing ${packages[*]}"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+without_main_cluster apt-get install -y -qq --no-install-recommends "${packages[@]}"
