@@ -30,7 +30,13 @@ def case(name, since=(1, 0), until=(99, 0), core=False, ubjson=False):
     """Registers a function that trains one model; `ubjson` stores it in both formats."""
 
     def register(train):
-        CASES[name] = {"train": train, "since": since, "until": until, "core": core, "ubjson": ubjson}
+        CASES[name] = {
+            "train": train,
+            "since": since,
+            "until": until,
+            "core": core,
+            "ubjson": ubjson,
+        }
         return train
 
     return register
@@ -122,38 +128,122 @@ simple("survival_aft", positive, since=(1, 2), prepare=censored, objective="surv
 simple("rank_pairwise", three, core=True, prepare=groups, objective="rank:pairwise")
 simple("rank_ndcg", three, prepare=groups, objective="rank:ndcg")
 simple("rank_map", binary, prepare=groups, objective="rank:map")
-simple("reg_quantileerror", tables.signal, since=(2, 0), rounds=2, objective="reg:quantileerror",
-       quantile_alpha=[0.1, 0.5, 0.9], tree_method="hist")
-simple("quantiles_crossing", tables.signal, since=(2, 0), rounds=2, objective="reg:quantileerror",
-       quantile_alpha=[0.45, 0.5, 0.55], tree_method="hist", eta=1.5, max_depth=3)
-simple("quantile_single", tables.signal, since=(2, 0), objective="reg:quantileerror",
-       quantile_alpha=0.3, tree_method="hist")
-simple("reg_expectileerror", tables.signal, since=(3, 3), objective="reg:expectileerror",
-       expectile_alpha=[0.2, 0.5, 0.8], tree_method="hist")
-simple("expectile_single", tables.signal, since=(3, 3), objective="reg:expectileerror",
-       expectile_alpha=0.7, tree_method="hist")
+simple(
+    "reg_quantileerror",
+    tables.signal,
+    since=(2, 0),
+    rounds=2,
+    objective="reg:quantileerror",
+    quantile_alpha=[0.1, 0.5, 0.9],
+    tree_method="hist",
+)
+simple(
+    "quantiles_crossing",
+    tables.signal,
+    since=(2, 0),
+    rounds=2,
+    objective="reg:quantileerror",
+    quantile_alpha=[0.45, 0.5, 0.55],
+    tree_method="hist",
+    eta=1.5,
+    max_depth=3,
+)
+simple(
+    "quantile_single",
+    tables.signal,
+    since=(2, 0),
+    objective="reg:quantileerror",
+    quantile_alpha=0.3,
+    tree_method="hist",
+)
+simple(
+    "reg_expectileerror",
+    tables.signal,
+    since=(3, 3),
+    objective="reg:expectileerror",
+    expectile_alpha=[0.2, 0.5, 0.8],
+    tree_method="hist",
+)
+simple(
+    "expectile_single",
+    tables.signal,
+    since=(3, 3),
+    objective="reg:expectileerror",
+    expectile_alpha=0.7,
+    tree_method="hist",
+)
 simple("reg_linear", tables.signal, objective="reg:linear")
 
 # Base scores: given, at the edge of what an objective takes, and one for several outputs.
-simple("base_score_regression", tables.signal, core=True, objective="reg:squarederror", base_score=-3.7)
+simple(
+    "base_score_regression", tables.signal, core=True, objective="reg:squarederror", base_score=-3.7
+)
 simple("base_score_large", millions, objective="reg:squarederror", base_score=1.2345678e8)
 simple("base_score_binary", binary, core=True, objective="binary:logistic", base_score=0.3)
 simple("base_score_poisson", counts, objective="count:poisson", base_score=2.6)
-simple("base_score_multiclass", three, objective="multi:softprob", num_class=3, base_score=0.7, rounds=1)
+simple(
+    "base_score_multiclass",
+    three,
+    objective="multi:softprob",
+    num_class=3,
+    base_score=0.7,
+    rounds=1,
+)
 
 # Forests, ways to grow trees, and shapes of trees.
-simple("forest", tables.signal, core=True, rounds=1, objective="reg:squarederror", num_parallel_tree=4,
-       subsample=0.6, tree_method="hist", eta=1)
-simple("forest_boosted", three, ubjson=True, rounds=2, objective="multi:softprob", num_class=3,
-       num_parallel_tree=2, subsample=0.6, max_depth=2)
+simple(
+    "forest",
+    tables.signal,
+    core=True,
+    rounds=1,
+    objective="reg:squarederror",
+    num_parallel_tree=4,
+    subsample=0.6,
+    tree_method="hist",
+    eta=1,
+)
+simple(
+    "forest_boosted",
+    three,
+    ubjson=True,
+    rounds=2,
+    objective="multi:softprob",
+    num_class=3,
+    num_parallel_tree=2,
+    subsample=0.6,
+    max_depth=2,
+)
 simple("grown_hist", tables.signal, core=True, tree_method="hist", objective="reg:squarederror")
-simple("grown_lossguide", tables.signal, ubjson=True, tree_method="hist", grow_policy="lossguide",
-       max_leaves=9, max_depth=0, objective="reg:squarederror")
+simple(
+    "grown_lossguide",
+    tables.signal,
+    ubjson=True,
+    tree_method="hist",
+    grow_policy="lossguide",
+    max_leaves=9,
+    max_depth=0,
+    objective="reg:squarederror",
+)
 simple("grown_approx", binary, tree_method="approx", objective="binary:logistic")
-simple("pruned", tables.signal, core=True, ubjson=True, max_depth=5, gamma=3.0, rounds=2,
-       objective="reg:squarederror")
-simple("deep", tables.signal, rounds=1, max_depth=8, min_child_weight=0, reg_lambda=0,
-       objective="reg:squarederror")
+simple(
+    "pruned",
+    tables.signal,
+    core=True,
+    ubjson=True,
+    max_depth=5,
+    gamma=3.0,
+    rounds=2,
+    objective="reg:squarederror",
+)
+simple(
+    "deep",
+    tables.signal,
+    rounds=1,
+    max_depth=8,
+    min_child_weight=0,
+    reg_lambda=0,
+    objective="reg:squarederror",
+)
 simple("stump", tables.signal, core=True, rounds=1, max_depth=1, objective="reg:squarederror")
 simple("single_leaves", tables.signal, min_child_weight=1e6, objective="reg:squarederror")
 simple("many_stumps", binary, rounds=16, max_depth=1, objective="binary:logistic")
@@ -218,8 +308,17 @@ def early_stopping():
     label = tables.signal(table)
     held_out = xgb.DMatrix(table[:60], label=label[:60] * -0.2, feature_names=tables.NAMES)
     return Trained(
-        fit({"eta": 0.9, "max_depth": 1}, table, label, 20, tables.NAMES,
-            evals=[(held_out, "held_out")], early_stopping_rounds=3), table)
+        fit(
+            {"eta": 0.9, "max_depth": 1},
+            table,
+            label,
+            20,
+            tables.NAMES,
+            evals=[(held_out, "held_out")],
+            early_stopping_rounds=3,
+        ),
+        table,
+    )
 
 
 @case("continued")
@@ -252,13 +351,20 @@ def custom(name, label, **params):
     @case(name)
     def train():
         table = tables.features()
-        return Trained(fit(params, table, binary(table), 3, tables.NAMES, obj=squared(label(table))), table)
+        return Trained(
+            fit(params, table, binary(table), 3, tables.NAMES, obj=squared(label(table))), table
+        )
 
 
 custom("custom_objective", tables.signal, base_score=0.5)
 custom("base_score_near_zero", tables.signal, objective="binary:logistic", base_score=1e-9)
 custom("base_score_near_one", tables.signal, objective="binary:logistic", base_score=0.99999994)
-custom("exponential_overflow", lambda table: tables.signal(table) * 80, objective="reg:gamma", base_score=1)
+custom(
+    "exponential_overflow",
+    lambda table: tables.signal(table) * 80,
+    objective="reg:gamma",
+    base_score=1,
+)
 
 
 # Several targets, a tree each.
@@ -284,8 +390,9 @@ def coded(count, params, ubjson_label=None, rounds=3):
     table, added = tables.codes(tables.features(), 3, count, seed=23)
     label = tables.signal(tables.features()) * 0.3 + added
     kinds = ["q", "float", "int", "c", "q", "q"]
-    data = xgb.DMatrix(table, label=label, feature_names=tables.NAMES, feature_types=kinds,
-                       enable_categorical=True)
+    data = xgb.DMatrix(
+        table, label=label, feature_names=tables.NAMES, feature_types=kinds, enable_categorical=True
+    )
     booster = xgb.train({**COMMON, "max_depth": 4, **params}, data, rounds)
     return Trained(booster, table, categorical=[3], codes=count)
 
@@ -302,7 +409,9 @@ def categories_partition():
 
 @case("categories_many", since=(1, 6))
 def categories_many():
-    return coded(80, {"tree_method": "hist", "max_cat_to_onehot": 1, "max_cat_threshold": 64}, rounds=2)
+    return coded(
+        80, {"tree_method": "hist", "max_cat_to_onehot": 1, "max_cat_threshold": 64}, rounds=2
+    )
 
 
 @case("categories_approx", since=(1, 6))

@@ -2,9 +2,9 @@
 
     expect.py <folder>
 
-The engine follows the newest release, so its margins, values and leaves are the expected ones. Where the
-release that trained the model gave others, those are kept under `own`, for the record. Memory snapshots are left as they are: only a pickle
-brings them back, and only to the release that wrote it.
+The engine follows the newest release, so its margins, values and leaves are the expected ones. Where
+the release that trained the model gave others, those are kept under `own`, for the record. Memory
+snapshots are left as they are: only a pickle brings them back, and only to the release that wrote it.
 """
 
 import json
@@ -56,11 +56,18 @@ def expect(base):
     whole = complete(contents[0])
     now = predict(whole, table)
     if whole is contents[0]:
-        assert all(predict(content, table) == now for content in contents), base + ": the formats differ"
+        assert all(predict(content, table) == now for content in contents), (
+            base + ": the formats differ"
+        )
     differing = [key for key in KEPT if own.get(key) != now.get(key)]
     for key in KEPT:
         record.pop(key, None)
-    record = {"trained_by": record.pop("trained_by"), "expected_by": xgb.__version__, **record, **now}
+    record = {
+        "trained_by": record.pop("trained_by"),
+        "expected_by": xgb.__version__,
+        **record,
+        **now,
+    }
     if differing:
         record["own"] = own
     expected.write(base + ".expected.json", record)

@@ -8,7 +8,10 @@ import xgboost as xgb
 
 def hex_row(row):
     """The bits of a row's floats, eight hex digits each."""
-    return "".join("%08x" % bits for bits in np.ascontiguousarray(row, dtype=np.float32).view(np.uint32).ravel())
+    return "".join(
+        "%08x" % bits
+        for bits in np.ascontiguousarray(row, dtype=np.float32).view(np.uint32).ravel()
+    )
 
 
 def hex_rows(table):
@@ -56,6 +59,9 @@ def outputs(booster, data):
 def write(path, record):
     """One line a key, so that a changed file is readable in a diff."""
     with open(path, "w", encoding="utf-8") as file:
-        lines = ["%s: %s" % (json.dumps(key), json.dumps(value, separators=(",", ":"), ensure_ascii=False))
-                 for key, value in record.items()]
+        lines = [
+            "%s: %s"
+            % (json.dumps(key), json.dumps(value, separators=(",", ":"), ensure_ascii=False))
+            for key, value in record.items()
+        ]
         file.write("{\n" + ",\n".join(lines) + "\n}\n")

@@ -69,7 +69,11 @@ def not_models(folder, release, major):
     dump = booster.get_dump()
     text = "".join("booster[%d]:\n%s" % (number, tree) for number, tree in enumerate(dump))
     keep("dump.txt", text.encode(), "dump")
-    keep("dump.json", ("[\n" + ",\n".join(booster.get_dump(dump_format="json")) + "\n]").encode(), "dump")
+    keep(
+        "dump.json",
+        ("[\n" + ",\n".join(booster.get_dump(dump_format="json")) + "\n]").encode(),
+        "dump",
+    )
     keep("booster.pickle", pickle.dumps(booster, protocol=2 if major < (2, 0) else 4), "pickle")
     if major < (3, 1):
         path = os.path.join(folder, "%s-legacy.bin" % release)

@@ -34,7 +34,9 @@ def at_thresholds(table, cuts, count):
     for feature, values in enumerate(cuts):
         for row in range(count):
             if len(values):
-                chosen[row, feature] = _beside(values[(row // 3 + feature) % len(values)], row % 3 - 1)
+                chosen[row, feature] = _beside(
+                    values[(row // 3 + feature) % len(values)], row % 3 - 1
+                )
     return chosen
 
 

@@ -36,7 +36,9 @@ def text_rows(trained):
     listed = []
     for row in table:
         code = row[column]
-        listed.append({"row": expected.hex_row(row), "value": None if np.isnan(code) else values[int(code)]})
+        listed.append(
+            {"row": expected.hex_row(row), "value": None if np.isnan(code) else values[int(code)]}
+        )
     return {"feature": column, "rows": listed, "margins": expected.hex_rows(margins)}
 
 
@@ -60,12 +62,18 @@ def check(name, document, trained):
     trees = document["learner"]["gradient_booster"]["model"]["trees"]
     cuts = rows.thresholds(document, trained.table.shape[1])
     if name == "pruned":
-        assert any(int(tree["tree_param"].get("num_deleted", 1)) for tree in trees), "nothing was pruned"
+        assert any(int(tree["tree_param"].get("num_deleted", 1)) for tree in trees), (
+            "nothing was pruned"
+        )
     if name.startswith("no_trees"):
         assert not trees, "has trees"
     if name == "reg_squarederror":
-        defaults = {bool(value) for tree in trees for value, left in
-                    zip(tree["default_left"], tree["left_children"]) if left != -1}
+        defaults = {
+            bool(value)
+            for tree in trees
+            for value, left in zip(tree["default_left"], tree["left_children"])
+            if left != -1
+        }
         assert defaults == {False, True}, "missing values go one way only"
         assert 0 in cuts[4], "no threshold is 0"
     if trained.categorical:
