@@ -1,0 +1,112 @@
+//! Keys: numbers as u32, so that one unsigned comparison decides a split.
+//!
+//! For all numbers but NaN, `a < b` if and only if `key(a) < key(b)`, -0.0 and 0.0 having one key.
+//! No number has the keys 0 and `u32::MAX`, which leaves them for a missing value: each feature has
+//! two slots, one where missing is 0, below every threshold, and one where it is `u32::MAX`, above
+//! them. A split whose default is left reads the first, one whose default is right the second, and
+//! missing values need no branch. One more slot always holds 0; leaves read it.
+
+/// The key of a number, which must not be NaN.
+#[inline(always)]
+pub(crate) fn monotone_key(number: f32) -> u32 {
+    // Adding zero turns -0.0 into 0.0 and changes nothing else.
+    let bits = (number + 0.0).to_bits();
+    // Negative numbers: all bits flipped. Others: the sign bit alone.
+    let flip = (bits.cast_signed() >> 31).cast_unsigned() | 0x8000_0000;
+    bits ^ flip
+}
+
+/// The slot that a split on this feature reads.
+pub(crate) fn default_slot(feature: usize, default_left: bool) -> usize {
+    2 * feature + usize::from(!default_left)
+}
+
+/// The slot that always holds 0.
+pub(crate) fn never_slot(num_features: usize) -> usize {
+    2 * num_features
+}
+
+/// The keys of a row, by slot.
+#[derive(Clone, Debug)]
+pub(crate) struct RowKeys {
+    /// Two a feature, then the 0 that leaves read.
+    keys: Vec<u32>,
+}
+
+impl RowKeys {
+    pub(crate) fn new(num_features: usize) -> Self {
+        RowKeys { keys: vec![0; never_slot(num_features) + 1] }
+    }
+
+    /// Takes a row. Features that it lacks are missing, those that it has too many are ignored.
+    #[inline]
+    pub(crate) fn set(&mut self, num_features: usize, features: &[f32]) {
+        let never = never_slot(num_features);
+        if self.keys.len() != never + 1 {
+            // Made for another image.
+            *self = RowKeys::new(num_features);
+        }
+        let Some((slots, _)) = self.keys.split_at_mut_checked(never) else { return };
+        let (pairs, _) = slots.as_chunks_mut::<2>();
+        for (pair, feature) in pairs.iter_mut().zip(features) {
+            let key = monotone_key(*feature);
+            *pair = if feature.is_nan() { [0, u32::MAX] } else { [key, key] };
+        }
+        pairs.iter_mut().skip(features.len()).for_each(|pair| *pair = [0, u32::MAX]);
+    }
+
+    /// The keys; as many as `never_slot` of the image that they were last set for, and one more.
+    #[inline(always)]
+    pub(crate) fn as_slice(&self) -> &[u32] {
+        &self.keys
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers in ascending order, from end to end.
+    const ASCENDING: [f32; 15] = [
+        f32::NEG_INFINITY,
+        f32::MIN,
+        -1.5,
+        -1.0,
+        -f32::MIN_POSITIVE,
+        -1e-45,
+        -0.0,
+        0.0,
+        1e-45,
+        f32::MIN_POSITIVE,
+        0.1,
+        1.0,
+        16_777_216.0,
+        f32::MAX,
+        f32::INFINITY,
+    ];
+
+    #[test]
+    fn keys_are_ordered_as_their_numbers() {
+        for a in ASCENDING {
+            for b in ASCENDING {
+                assert_eq!(a < b, monotone_key(a) < monotone_key(b), "{a} and {b}");
+                assert_eq!(a == b, monotone_key(a) == monotone_key(b), "{a} and {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_number_has_the_key_of_a_missing_value() {
+        assert!(monotone_key(f32::NEG_INFINITY) > 0);
+        assert!(monotone_key(f32::INFINITY) < u32::MAX);
+    }
+
+    #[test]
+    fn a_row_of_another_length_fills_the_slots_with_missing_values() {
+        let mut keys = RowKeys::new(2);
+        keys.set(2, &[1.0]);
+        assert_eq!(keys.as_slice(), [monotone_key(1.0), monotone_key(1.0), 0, u32::MAX, 0]);
+        keys.set(1, &[f32::NAN, 7.0]);
+        assert_eq!(keys.as_slice(), [0, u32::MAX, 0]);
+    }
+}

@@ -1,0 +1,192 @@
+//! Random models and rows for tests: valid, and as awkward as a checked model can be.
+//!
+//! Everything follows from one seed, so a failing case is found again by its seed. Trees are
+//! unbalanced, have freed ids, children in any order of ids, and several outputs; thresholds come
+//! from a few values, so that rows meet them exactly.
+
+use crate::model::{
+    Categories, CategorySet, FeatureType, Format, Link, Model, Node, Objective, Task, Transform,
+    Tree,
+};
+
+/// A small generator of pseudo-random numbers (splitmix64).
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `end`.
+    pub(crate) fn below(&mut self, end: usize) -> usize {
+        (self.next() % end as u64) as usize
+    }
+
+    fn one_in(&mut self, n: usize) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// Numbers with which floating-point comparison goes wrong if it can.
+const AWKWARD: [f32; 14] = [
+    0.0,
+    -0.0,
+    1e-45,
+    -1e-45,
+    f32::MIN_POSITIVE,
+    -f32::MIN_POSITIVE,
+    f32::MAX,
+    f32::MIN,
+    1.0,
+    -1.0,
+    0.1,
+    16_777_215.0,
+    16_777_216.0,
+    33.0,
+];
+
+/// How a random model may look.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Shape {
+    pub(crate) features: usize,
+    pub(crate) outputs: usize,
+    pub(crate) trees: usize,
+    pub(crate) depth: u32,
+    /// One tree in so many has categorical splits; 0 for none.
+    pub(crate) categorical: usize,
+}
+
+fn finite(random: &mut Random) -> f32 {
+    match random.below(4) {
+        0 => AWKWARD[random.below(AWKWARD.len())],
+        1 => random.below(20) as f32 - 10.0,
+        2 => (random.below(2000) as f32 - 1000.0) / 256.0,
+        _ => {
+            let number = f32::from_bits(random.next() as u32);
+            if number.is_finite() { number } else { 1.5 }
+        }
+    }
+}
+
+/// A valid model of this shape.
+pub(crate) fn model(seed: u64, shape: Shape) -> Model {
+    let mut random = Random(seed);
+    let trees: Vec<Tree> = (0..shape.trees)
+        .map(|_| {
+            let categorical = shape.categorical > 0 && random.one_in(shape.categorical);
+            tree(&mut random, shape, categorical)
+        })
+        .collect();
+    let tree_outputs = (0..shape.trees).map(|_| random.below(shape.outputs) as u32).collect();
+    let task = if shape.outputs > 1 { Task::Multiclass } else { Task::Binary };
+    let transform = if shape.outputs > 1 { Transform::Softmax } else { Transform::Logistic };
+    Model {
+        format: Format::XgboostJson,
+        version: [3, 4, 1],
+        objective: Objective { name: "test".into(), transform, link: Link::Identity, task },
+        base_score: vec![0.5; shape.outputs],
+        base_margin: (0..shape.outputs).map(|_| random.below(64) as f32 / 64.0).collect(),
+        num_features: shape.features,
+        round_starts: vec![0, shape.trees as u32],
+        trees,
+        tree_outputs,
+        feature_names: (0..shape.features).map(|feature| format!("feature é {feature}")).collect(),
+        feature_types: vec![FeatureType::Numerical; shape.features],
+        categories: vec![None; shape.features],
+        attributes: Vec::new(),
+    }
+}
+
+/// The same model with dictionaries of all three kinds, as far as it has features for them.
+pub(crate) fn with_categories(mut model: Model) -> Model {
+    let dictionaries = [
+        Categories::Text(["Zürich", "", "Aachen", "aachen"].map(String::from).to_vec()),
+        Categories::Integer(vec![7, -3, i64::MAX, 0]),
+        Categories::Float(vec![1.5, -0.0, f64::INFINITY, -2.0]),
+    ];
+    for (feature, dictionary) in dictionaries.into_iter().enumerate() {
+        if let Some(place) = model.categories.get_mut(feature) {
+            *place = Some(dictionary);
+            model.feature_types[feature] = FeatureType::Categorical;
+        }
+    }
+    model
+}
+
+fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
+    let mut tree = Tree { nodes: vec![Node::Deleted], category_sets: Vec::new(), depth: 0 };
+    // Places to fill: a node's id and its depth.
+    let mut open = vec![(0usize, 0u32)];
+    while let Some((id, depth)) = open.pop() {
+        tree.depth = tree.depth.max(depth);
+        // Full at the top, ragged below.
+        let leaf =
+            depth >= shape.depth || (depth > 1 && random.one_in(6)) || tree.nodes.len() > 4000;
+        if leaf {
+            let value = match random.below(8) {
+                0 => 0.0,
+                1 => -0.0,
+                2 => 1e-45,
+                _ => (random.below(4000) as f32 - 2000.0) / 1024.0,
+            };
+            tree.nodes[id] = Node::Leaf { value, cover: random.below(100) as f32 };
+            continue;
+        }
+        if random.one_in(5) {
+            tree.nodes.push(Node::Deleted);
+        }
+        let mut child = || {
+            tree.nodes.push(Node::Deleted);
+            tree.nodes.len() - 1
+        };
+        let mut children = [child(), child()];
+        if random.one_in(3) {
+            children.swap(0, 1);
+        }
+        open.extend(children.map(|child| (child, depth + 1)));
+        let [left, right] = children.map(|child| child as u32);
+        let feature = random.below(shape.features) as u32;
+        let default_left = random.one_in(2);
+        let gain = random.below(1000) as f32 / 7.0;
+        let cover = random.below(1000) as f32 / 3.0;
+        tree.nodes[id] = if categorical && random.one_in(2) {
+            let words = (0..random.below(4)).map(|_| random.next() as u32).collect();
+            tree.category_sets.push(CategorySet { words });
+            let set = tree.category_sets.len() as u32 - 1;
+            Node::Categorical { feature, set, default_left, left, right, gain, cover }
+        } else {
+            let threshold = finite(random);
+            Node::Numerical { feature, threshold, default_left, left, right, gain, cover }
+        };
+    }
+    tree
+}
+
+/// Rows that meet the model's thresholds, their neighbours, and all that is not a plain number.
+pub(crate) fn rows(seed: u64, model: &Model, count: usize) -> Vec<Vec<f32>> {
+    let mut random = Random(seed);
+    let thresholds: Vec<f32> = model
+        .trees()
+        .iter()
+        .flat_map(|tree| tree.nodes())
+        .filter_map(|node| match node {
+            Node::Numerical { threshold, .. } => Some(*threshold),
+            _ => None,
+        })
+        .collect();
+    let mut value = || match random.below(8) {
+        0 => f32::NAN,
+        1 => [f32::INFINITY, f32::NEG_INFINITY, -f32::NAN][random.below(3)],
+        2 => random.below(130) as f32 - 2.5,
+        3..7 if !thresholds.is_empty() => {
+            let threshold = thresholds[random.below(thresholds.len())];
+            [threshold, threshold.next_up(), threshold.next_down()][random.below(3)]
+        }
+        _ => finite(&mut random),
+    };
+    (0..count).map(|_| (0..model.num_features()).map(|_| value()).collect()).collect()
+}

@@ -1,0 +1,166 @@
+//! Lock step: one row, several trees at a time, in portable code.
+//!
+//! A walk down one tree waits at every step for the node and then for the row's key. Walking
+//! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of
+//! one comparison to a link, leaves link to themselves, and a group of trees is walked to the depth
+//! of its deepest. Trees with categorical splits are walked one by one. The leaves are handed over
+//! in the order of the trees, whichever way they were found.
+#![allow(
+    unsafe_code,
+    reason = "the kernel indexes nodes and keys that the image's check has vouched for"
+)]
+
+use super::goes_right;
+use super::key::RowKeys;
+use crate::layout::{CATEGORICAL, Forest, Group, GroupKind, LockStepNode};
+
+/// Most trees that are walked together.
+pub(crate) const LANES: usize = 16;
+
+/// A leaf that a row has fallen into.
+#[derive(Clone, Copy)]
+pub(super) struct Leaf {
+    /// Which nodes it is one of.
+    pub(super) kind: GroupKind,
+    /// Its index among them.
+    pub(super) node: u32,
+    /// The complement of its value's bits.
+    key: u32,
+}
+
+impl Leaf {
+    /// What the tree gives.
+    #[inline(always)]
+    pub(super) fn value(self) -> f32 {
+        f32::from_bits(!self.key)
+    }
+}
+
+/// Calls `visit` with every tree's index and the row's leaf in it, in the order of the trees.
+///
+/// `keys` must have been set to `features` for the image that the forest is of.
+#[inline(always)]
+pub(super) fn walk(
+    forest: &Forest<'_>,
+    keys: &RowKeys,
+    features: &[f32],
+    mut visit: impl FnMut(usize, Leaf),
+) {
+    let keys = keys.as_slice();
+    for group in forest.groups {
+        match GroupKind::from_number(group.kind) {
+            Some(kind @ GroupKind::Compact) => {
+                walk_group(forest.compact_nodes, forest.roots, keys, group, kind, &mut visit);
+            }
+            Some(kind @ GroupKind::Wide) => {
+                walk_group(forest.wide_nodes, forest.roots, keys, group, kind, &mut visit);
+            }
+            Some(GroupKind::Categorical) => walk_singly(forest, keys, features, group, &mut visit),
+            None => {}
+        }
+    }
+}
+
+/// Walks a group in lock step, in parts of 16, 8, 4, 2 and 1 trees.
+#[inline(always)]
+fn walk_group<N: LockStepNode>(
+    nodes: &[N],
+    roots: &[u32],
+    keys: &[u32],
+    group: &Group,
+    kind: GroupKind,
+    visit: &mut impl FnMut(usize, Leaf),
+) {
+    let mut tree = group.first as usize;
+    let mut rest = roots.get(tree..tree + group.count as usize).unwrap_or_default();
+    macro_rules! in_parts_of {
+        ($lanes:literal) => {
+            while let Some((part, further)) = rest.split_first_chunk::<$lanes>() {
+                let leaves = lock_step(nodes, keys, *part, group.depth);
+                for (lane, node) in leaves.into_iter().enumerate() {
+                    // SAFETY: lock_step gives indices of nodes.
+                    let key = unsafe { nodes.get_unchecked(node as usize) }.key();
+                    visit(tree + lane, Leaf { kind, node, key });
+                }
+                tree += $lanes;
+                rest = further;
+            }
+        };
+    }
+    in_parts_of!(16);
+    in_parts_of!(8);
+    in_parts_of!(4);
+    in_parts_of!(2);
+    in_parts_of!(1);
+}
+
+/// Walks `L` trees from their roots, `depth` steps each; gives the indices of the nodes reached.
+#[inline(always)]
+fn lock_step<N: LockStepNode, const L: usize>(
+    nodes: &[N],
+    keys: &[u32],
+    roots: [u32; L],
+    depth: u32,
+) -> [u32; L] {
+    let mut at = roots;
+    for _ in 0..depth {
+        for place in &mut at {
+            // SAFETY: the check of the image (layout::check) found every root to be a node; for
+            // every node slot <= never_slot; for every split both children to be nodes; and for every
+            // leaf, which links to itself, slot == never_slot and key > 0. RowKeys holds never_slot + 1
+            // keys, of which the last is always 0, so the comparison at a leaf is false and it stays.
+            // By induction `place` is always the index of a node.
+            let (node, key) = unsafe {
+                let node = *nodes.get_unchecked(*place as usize);
+                (node, *keys.get_unchecked(node.slot()))
+            };
+            *place += node.skip() + u32::from(key >= node.key());
+        }
+    }
+    at
+}
+
+/// Walks the trees of a group one after another, categorical splits included.
+#[inline(never)]
+fn walk_singly(
+    forest: &Forest<'_>,
+    keys: &[u32],
+    features: &[f32],
+    group: &Group,
+    visit: &mut impl FnMut(usize, Leaf),
+) {
+    let first = group.first as usize;
+    let roots = forest.roots.get(first..first + group.count as usize).unwrap_or_default();
+    for (lane, root) in roots.iter().enumerate() {
+        let mut at = *root;
+        for _ in 0..group.depth {
+            at = step(forest, keys, features, at);
+        }
+        if let Some(leaf) = forest.wide_nodes.get(at as usize) {
+            visit(first + lane, Leaf { kind: GroupKind::Categorical, node: at, key: leaf.key });
+        }
+    }
+}
+
+/// The node that follows a node, which for a leaf is itself.
+#[inline(always)]
+fn step(forest: &Forest<'_>, keys: &[u32], features: &[f32], at: u32) -> u32 {
+    let Some(node) = forest.wide_nodes.get(at as usize) else { return at };
+    let key = keys.get(node.slot as usize).copied().unwrap_or(0);
+    let right = if node.kind == CATEGORICAL {
+        let value = features.get(node.slot as usize / 2).copied().unwrap_or(f32::NAN);
+        // A missing value's key is 0 where the default is left, else u32::MAX.
+        if value.is_nan() { key != 0 } else { goes_right(words(forest, node.key), value) }
+    } else {
+        key >= node.key
+    };
+    at + node.skip + u32::from(right)
+}
+
+/// The bits of a category set.
+#[inline(always)]
+fn words<'a>(forest: &Forest<'a>, set: u32) -> &'a [u32] {
+    let Some(span) = forest.sets.get(set as usize) else { return &[] };
+    let start = span.start as usize;
+    forest.set_words.get(start..start + span.count as usize).unwrap_or_default()
+}

@@ -1,0 +1,5 @@
+//! Why a model gives what it gives.
+
+mod importance;
+
+pub use importance::{ImportanceKind, importance};

@@ -1,0 +1,175 @@
+//! The category dictionaries in an image: from a value to the code that the model was trained with.
+//!
+//! Values lie in the order of their codes; beside them lie the codes in the order of their values, so
+//! that a look-up is a binary search. Numbers are kept as bits: integers as i64, floating point as
+//! f64 with -0.0 turned into 0.0.
+
+use std::cmp::Ordering;
+
+use super::records::Dictionary;
+use super::text::{TextList, to_u32};
+use crate::Result;
+use crate::model::Categories;
+
+/// What the values of a dictionary are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum CategoryKind {
+    /// Text.
+    Text = 1,
+    /// Whole numbers.
+    Integer = 2,
+    /// Floating-point numbers.
+    Float = 3,
+}
+
+impl CategoryKind {
+    /// The kind with this number, if there is one.
+    pub(super) fn from_number(number: u32) -> Option<Self> {
+        match number {
+            1 => Some(CategoryKind::Text),
+            2 => Some(CategoryKind::Integer),
+            3 => Some(CategoryKind::Float),
+            _ => None,
+        }
+    }
+}
+
+/// The dictionary of one categorical feature, read in place.
+#[derive(Clone, Copy)]
+pub struct CategoryView<'a> {
+    kind: CategoryKind,
+    start: usize,
+    sorted: &'a [u32],
+    numbers: &'a [u64],
+    words: TextList<'a>,
+}
+
+impl<'a> CategoryView<'a> {
+    /// The dictionary that a record describes; nothing if it describes none.
+    pub(super) fn new(
+        record: Dictionary,
+        sorted: &'a [u32],
+        numbers: &'a [u64],
+        words: TextList<'a>,
+    ) -> Option<Self> {
+        let kind = CategoryKind::from_number(record.kind)?;
+        let first = record.sorted as usize;
+        let sorted = sorted.get(first..first.checked_add(record.count as usize)?)?;
+        Some(CategoryView { kind, start: record.start as usize, sorted, numbers, words })
+    }
+
+    /// Whether every code has a value.
+    pub(super) fn is_sound(&self) -> bool {
+        let values = match self.kind {
+            CategoryKind::Text => self.words.len(),
+            CategoryKind::Integer | CategoryKind::Float => self.numbers.len(),
+        };
+        let count = self.sorted.len();
+        self.start.checked_add(count).is_some_and(|end| end <= values)
+            && self.sorted.iter().all(|code| (*code as usize) < count)
+    }
+
+    /// What the values are.
+    pub fn kind(&self) -> CategoryKind {
+        self.kind
+    }
+
+    /// The code of a text, if it is one of the values.
+    pub fn code_of_text(&self, text: &str) -> Option<u32> {
+        if self.kind != CategoryKind::Text {
+            return None;
+        }
+        self.search(|index| self.words.bytes(index).map(|word| word.cmp(text.as_bytes())))
+    }
+
+    /// The code of a whole number, if it is one of the values.
+    pub fn code_of_integer(&self, number: i64) -> Option<u32> {
+        if self.kind != CategoryKind::Integer {
+            return None;
+        }
+        self.search(|index| self.numbers.get(index).map(|bits| bits.cast_signed().cmp(&number)))
+    }
+
+    /// The code of a floating-point number, if it is one of the values; NaN never is.
+    pub fn code_of_float(&self, number: f64) -> Option<u32> {
+        if self.kind != CategoryKind::Float {
+            return None;
+        }
+        let number = number + 0.0;
+        self.search(|index| {
+            self.numbers.get(index).map(|bits| f64::from_bits(*bits).total_cmp(&number))
+        })
+    }
+
+    /// The code whose value compares equal, where `compare` is given the index of a value.
+    fn search(&self, compare: impl Fn(usize) -> Option<Ordering>) -> Option<u32> {
+        let at = |code: &u32| compare(self.start + *code as usize).unwrap_or(Ordering::Greater);
+        self.sorted.binary_search_by(at).ok().and_then(|found| self.sorted.get(found).copied())
+    }
+}
+
+/// The sections of all dictionaries, as they are collected.
+#[derive(Default)]
+pub(super) struct Dictionaries<'a> {
+    pub(super) records: Vec<Dictionary>,
+    pub(super) numbers: Vec<u64>,
+    pub(super) words: Vec<&'a str>,
+    pub(super) sorted: Vec<u32>,
+}
+
+impl<'a> Dictionaries<'a> {
+    /// The dictionaries of a model's features; no record at all if no feature has one.
+    pub(super) fn collect(features: &'a [Option<Categories>]) -> Result<Self> {
+        let mut all = Dictionaries::default();
+        if features.iter().any(Option::is_some) {
+            features.iter().try_for_each(|categories| all.add(categories.as_ref()))?;
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, categories: Option<&'a Categories>) -> Result<()> {
+        let sorted = to_u32(self.sorted.len())?;
+        let Some(categories) = categories else {
+            self.records.push(Dictionary { kind: 0, count: 0, start: 0, sorted });
+            return Ok(());
+        };
+        let count = to_u32(categories.len())?;
+        let (kind, start) = match categories {
+            Categories::Text(values) => {
+                self.sort(count, |a, b| values.get(a).cmp(&values.get(b)));
+                let start = self.words.len();
+                self.words.extend(values.iter().map(String::as_str));
+                (CategoryKind::Text, start)
+            }
+            Categories::Integer(values) => {
+                self.sort(count, |a, b| values.get(a).cmp(&values.get(b)));
+                (CategoryKind::Integer, self.push(values.iter().map(|value| value.cast_unsigned())))
+            }
+            Categories::Float(values) => {
+                // Adding zero makes -0.0 and 0.0 the one number that they are.
+                let value = |index| values.get(index).map_or(0.0, |value: &f64| value + 0.0);
+                self.sort(count, |a, b| value(a).total_cmp(&value(b)));
+                (CategoryKind::Float, self.push(values.iter().map(|value| (value + 0.0).to_bits())))
+            }
+        };
+        self.records.push(Dictionary { kind: kind as u32, count, start: to_u32(start)?, sorted });
+        Ok(())
+    }
+
+    /// Appends numbers; gives the index of the first.
+    fn push(&mut self, numbers: impl Iterator<Item = u64>) -> usize {
+        let start = self.numbers.len();
+        self.numbers.extend(numbers);
+        start
+    }
+
+    /// Appends the codes below `count` in the order of their values.
+    fn sort(&mut self, count: u32, compare: impl Fn(usize, usize) -> Ordering) {
+        let start = self.sorted.len();
+        self.sorted.extend(0..count);
+        if let Some(codes) = self.sorted.get_mut(start..) {
+            codes.sort_by(|a, b| compare(*a as usize, *b as usize));
+        }
+    }
+}

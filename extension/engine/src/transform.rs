@@ -1,0 +1,153 @@
+//! Transforms: from the margins of a row to the values that XGBoost's predict gives.
+//!
+//! Everything is computed in f32, in the order in which XGBoost computes it, with the C library's
+//! exponential, which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C
+//! libraries do.
+
+use crate::model::Transform;
+
+/// XGBoost's `kRtEps`, by which one expectile lies at least above another.
+const EXPECTILE_GAP: f32 = 1e-6;
+
+/// Turns the margins of a row into its values, in place; gives the number of values, which is 1 for
+/// [`Transform::ArgMax`] and else the number of margins.
+pub fn apply(transform: Transform, margins: &mut [f32]) -> usize {
+    match transform {
+        Transform::Identity => {}
+        Transform::Logistic => each(margins, logistic),
+        Transform::Softmax => softmax(margins),
+        Transform::ArgMax => return arg_max(margins),
+        Transform::Exponential => each(margins, f32::exp),
+        Transform::Hinge => each(margins, |margin| if margin > 0.0 { 1.0 } else { 0.0 }),
+        Transform::Ascending => margins.sort_unstable_by(f32::total_cmp),
+        Transform::Expectile => expectiles(margins),
+    }
+    margins.len()
+}
+
+fn each(margins: &mut [f32], value: impl Fn(f32) -> f32) {
+    margins.iter_mut().for_each(|margin| *margin = value(*margin));
+}
+
+/// The logistic function, with XGBoost's bound that keeps the exponential finite.
+pub(crate) fn logistic(margin: f32) -> f32 {
+    let negated = if -margin > 88.7 { 88.7 } else { -margin };
+    // The last summand does nothing in f32; it is here because it is there.
+    1.0 / (negated.exp() + 1.0 + 1e-16)
+}
+
+/// Exponentials shifted by the largest margin, divided by their sum, which is taken in f64.
+fn softmax(margins: &mut [f32]) {
+    let largest = margins.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0f64;
+    for margin in margins.iter_mut() {
+        *margin = (*margin - largest).exp();
+        sum += f64::from(*margin);
+    }
+    let sum = sum as f32;
+    each(margins, |exponential| exponential / sum);
+}
+
+/// The index of the first of the largest margins, if there are any.
+pub(crate) fn first_largest(margins: &[f32]) -> Option<u32> {
+    let mut largest = (0, *margins.first()?);
+    for (index, margin) in (0..).zip(margins) {
+        if *margin > largest.1 {
+            largest = (index, *margin);
+        }
+    }
+    Some(largest.0)
+}
+
+fn arg_max(margins: &mut [f32]) -> usize {
+    let class = first_largest(margins);
+    match (margins.first_mut(), class) {
+        (Some(first), Some(class)) => {
+            *first = class as f32;
+            1
+        }
+        _ => 0,
+    }
+}
+
+/// Each expectile lies above the one before it by a softplus of its margin, and a little more.
+fn expectiles(margins: &mut [f32]) {
+    let mut expectile = None;
+    for margin in margins {
+        let next = match expectile {
+            None => *margin,
+            Some(before) => before + (EXPECTILE_GAP + softplus(*margin)),
+        };
+        *margin = next;
+        expectile = Some(next);
+    }
+}
+
+/// The logarithm of `1 + exp(x)`, without overflow.
+fn softplus(x: f32) -> f32 {
+    x.max(0.0) + (-x.abs()).exp().ln_1p()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn applied(transform: Transform, margins: &[f32]) -> Vec<f32> {
+        let mut values = margins.to_vec();
+        let count = apply(transform, &mut values);
+        values.truncate(count);
+        values
+    }
+
+    #[test]
+    fn logistic_is_bounded_below_and_exact_at_zero() {
+        let values = applied(Transform::Logistic, &[0.0, 1000.0, -1000.0]);
+        assert_eq!(values[..2], [0.5, 1.0]);
+        assert_eq!(values[2], 1.0 / (88.7f32.exp() + 1.0));
+        assert!(values[2] > 0.0);
+    }
+
+    #[test]
+    fn softmax_sums_to_one_and_survives_large_margins() {
+        assert_eq!(applied(Transform::Softmax, &[1000.0, 1000.0]), [0.5, 0.5]);
+        let values = applied(Transform::Softmax, &[0.0, 1.0, -200.0]);
+        assert!((values.iter().sum::<f32>() - 1.0).abs() < 1e-6);
+        assert_eq!(values[0], (-1.0f32).exp() / ((-1.0f32).exp() + 1.0));
+    }
+
+    #[test]
+    fn arg_max_gives_the_first_of_equals() {
+        assert_eq!(applied(Transform::ArgMax, &[1.0, 3.0, 3.0]), [1.0]);
+        assert_eq!(applied(Transform::ArgMax, &[-1.0, -3.0]), [0.0]);
+        assert_eq!(applied(Transform::ArgMax, &[]), [0.0f32; 0]);
+    }
+
+    #[test]
+    fn hinge_is_zero_at_zero() {
+        assert_eq!(applied(Transform::Hinge, &[0.0, 1e-45, -1.0]), [0.0, 1.0, 0.0]);
+    }
+
+    #[test]
+    fn exponential_is_the_c_library_s() {
+        assert_eq!(applied(Transform::Exponential, &[0.0, 1.0]), [1.0, std::f32::consts::E]);
+    }
+
+    #[test]
+    fn quantiles_are_put_in_order() {
+        assert_eq!(applied(Transform::Ascending, &[2.0, -1.0, 0.5]), [-1.0, 0.5, 2.0]);
+    }
+
+    #[test]
+    fn expectiles_ascend() {
+        let values = applied(Transform::Expectile, &[3.0, 0.0, -200.0, 90.0]);
+        assert_eq!(values[0], 3.0);
+        assert_eq!(values[1], 3.0 + (EXPECTILE_GAP + 2.0f32.ln()));
+        assert_eq!(values[2], values[1] + EXPECTILE_GAP);
+        assert_eq!(values[3], values[2] + (EXPECTILE_GAP + 90.0));
+    }
+
+    #[test]
+    fn identity_changes_nothing() {
+        assert_eq!(applied(Transform::Identity, &[-0.0, 7.0]), [-0.0, 7.0]);
+    }
+}
