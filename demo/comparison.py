@@ -51,7 +51,7 @@ def differing_rows(fetched: NDArray[np.float32], model: xgboost.Booster) -> NDAr
 def compare(teller: Teller, connection: psycopg.Connection, path: Path, rows: int) -> int:
     """Compares all rows in all forms; returns how many predictions differ."""
     model = xgboost.Booster(model_file=path)
-    results = []
+    results, different = [], 0
     with teller.step("score every row in SQL, compare with Booster.predict by bit pattern"):
         for form, arguments in FORMS.items():
             fetched = _fetch(connection, form, rows)
@@ -59,8 +59,9 @@ def compare(teller: Teller, connection: psycopg.Connection, path: Path, rows: in
                 raise ValueError(f"{len(fetched):,} rows came back, not {rows:,}")
             wrong = differing_rows(fetched, model)
             call = f"predict('flights', {arguments.replace(COLUMNS, 'year, quarter, ...')})"
-            results.append((form, call, len(fetched), len(wrong)))
+            results.append((form, call, f"{len(fetched):,}", f"{len(wrong):,}"))
+            different += len(wrong)
             for index in wrong[:3]:
                 say(f"{form}: row {index} differs: {fetched[index].tolist()}")
         table(("arguments", "call", "rows", "rows that differ"), results)
-    return sum(result[-1] for result in results)
+    return different

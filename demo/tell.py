@@ -39,14 +39,16 @@ def _text(value: object) -> str:
     return "" if value is None else str(value)
 
 
+def _is_number(text: str) -> bool:
+    return text.replace(",", "").replace(".", "").removeprefix("-").isdecimal()
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Rows under a header; numbers to the right, text to the left."""
+    """Rows under a header; columns of numbers to the right, of text to the left."""
     cells = [[_text(value) for value in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(header, *cells, strict=True)]
-    numeric = [
-        all(isinstance(value, int | float | None) for value in column)
-        for column in zip(*rows, strict=True)
-    ] or [False] * len(header)
+    columns = [*zip(header, *cells, strict=True)]
+    widths = [max(map(len, column)) for column in columns]
+    numeric = [all(_is_number(text) for text in column[1:] if text) for column in columns]
 
     def line(values: Sequence[str]) -> str:
         parts = [
