@@ -62,6 +62,17 @@ pub struct Objective {
 }
 
 impl Objective {
+    /// The objective of this name, if it is one of XGBoost's; an old name gives its new one.
+    pub(crate) fn named(name: &str) -> Option<Objective> {
+        let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
+        TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| Objective {
+            name: name.to_owned(),
+            transform,
+            link,
+            task,
+        })
+    }
+
     /// XGBoost's name, `binary:logistic` for one.
     pub fn name(&self) -> &str {
         &self.name
@@ -80,5 +91,52 @@ impl Objective {
     /// What the values are good for.
     pub fn task(&self) -> Task {
         self.task
+    }
+}
+
+/// Names that XGBoost still reads and no longer writes.
+const OLD_NAMES: &[(&str, &str)] = &[("reg:linear", "reg:squarederror")];
+
+/// XGBoost's objectives.
+const TABLE: &[(&str, Transform, Link, Task)] = &[
+    ("reg:squarederror", Transform::Identity, Link::Identity, Task::Regression),
+    ("reg:squaredlogerror", Transform::Identity, Link::Identity, Task::Regression),
+    ("reg:absoluteerror", Transform::Identity, Link::Identity, Task::Regression),
+    ("reg:pseudohubererror", Transform::Identity, Link::Identity, Task::Regression),
+    ("reg:quantileerror", Transform::Ascending, Link::Identity, Task::Regression),
+    ("reg:expectileerror", Transform::Expectile, Link::Expectile, Task::Regression),
+    ("reg:logistic", Transform::Logistic, Link::Logit, Task::Regression),
+    ("reg:gamma", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("reg:tweedie", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("count:poisson", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("survival:cox", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("survival:aft", Transform::Exponential, Link::Logarithm, Task::Regression),
+    ("binary:logistic", Transform::Logistic, Link::Logit, Task::Binary),
+    ("binary:logitraw", Transform::Identity, Link::Identity, Task::Binary),
+    ("binary:hinge", Transform::Hinge, Link::Identity, Task::Binary),
+    ("multi:softmax", Transform::ArgMax, Link::Identity, Task::Multiclass),
+    ("multi:softprob", Transform::Softmax, Link::Identity, Task::Multiclass),
+    ("rank:pairwise", Transform::Identity, Link::Identity, Task::Ranking),
+    ("rank:ndcg", Transform::Identity, Link::Identity, Task::Ranking),
+    ("rank:map", Transform::Identity, Link::Identity, Task::Ranking),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_found() {
+        for (index, entry) in TABLE.iter().enumerate() {
+            assert!(TABLE[..index].iter().all(|earlier| earlier.0 != entry.0), "{}", entry.0);
+            assert_eq!(Objective::named(entry.0).unwrap().name(), entry.0);
+        }
+    }
+
+    #[test]
+    fn old_names_are_read_and_unknown_ones_are_not() {
+        assert_eq!(Objective::named("reg:linear").unwrap().name(), "reg:squarederror");
+        assert_eq!(Objective::named("reg:nonsense"), None);
+        assert_eq!(Objective::named(""), None);
     }
 }

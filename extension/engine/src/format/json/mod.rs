@@ -1,0 +1,223 @@
+//! JSON as XGBoost writes it, which is not quite JSON: `NaN`, `Infinity` and `-Infinity` stand bare.
+//!
+//! Thresholds of categorical splits are NaN in files from 1.3 to 2.1, so a strict parser refuses
+//! real models. In every other respect this one is strict, down to UTF-8, surrogate pairs and
+//! leading zeros; what XGBoost's own parser lets pass besides, it never writes.
+
+mod number;
+mod text;
+
+use std::borrow::Cow;
+
+use super::document::{Document, INTERVAL, Kind, MAX_NESTING, Number};
+use crate::{Error, ErrorKind, Result};
+
+/// A JSON document.
+pub(super) struct Json<'a, 'b> {
+    bytes: &'a [u8],
+    position: usize,
+    depth: usize,
+    until_pause: u32,
+    between: &'b mut dyn FnMut(),
+}
+
+/// An open object or array: whether it has had a member yet.
+pub(super) struct Scope {
+    started: bool,
+}
+
+/// Whether JSON allows the byte between its tokens.
+pub(super) fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
+}
+
+impl<'a, 'b> Json<'a, 'b> {
+    pub(super) fn new(bytes: &'a [u8], between: &'b mut dyn FnMut()) -> Self {
+        Json { bytes, position: 0, depth: 0, until_pause: INTERVAL, between }
+    }
+
+    /// The next byte that is not white space, which is not read by this.
+    fn peek(&mut self) -> Option<u8> {
+        while let Some(&byte) = self.bytes.get(self.position) {
+            if !is_space(byte) {
+                return Some(byte);
+            }
+            self.position += 1;
+        }
+        None
+    }
+
+    /// The error for a byte that cannot stand here, or for the end of the file.
+    fn syntax(&self, wanted: &str) -> Error {
+        if self.position >= self.bytes.len() {
+            self.error(ErrorKind::Truncated, format!("model ends where {wanted} belongs"))
+        } else {
+            self.error(ErrorKind::Syntax, format!("malformed JSON: {wanted} belongs here"))
+        }
+    }
+
+    /// Reads one punctuation byte.
+    fn expect(&mut self, byte: u8, wanted: &str) -> Result<()> {
+        if self.peek() != Some(byte) {
+            return Err(self.syntax(wanted));
+        }
+        self.position += 1;
+        Ok(())
+    }
+
+    /// Reads a literal that stands without quotes.
+    fn word(&mut self, word: &'static str) -> Result<()> {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        if rest.starts_with(word.as_bytes()) {
+            self.position += word.len();
+            return Ok(());
+        }
+        if word.as_bytes().starts_with(rest) {
+            self.position = self.bytes.len();
+        }
+        Err(self.syntax(word))
+    }
+
+    fn open(&mut self, bracket: u8, kind: Kind) -> Result<Scope> {
+        if self.peek() != Some(bracket) {
+            return Err(self.unexpected(kind));
+        }
+        if self.depth == MAX_NESTING {
+            return Err(self.error(
+                ErrorKind::Syntax,
+                format!("objects and arrays nest deeper than {MAX_NESTING}"),
+            ));
+        }
+        self.depth += 1;
+        self.position += 1;
+        Ok(Scope { started: false })
+    }
+
+    /// Reads the comma before a member, or the bracket after the last one.
+    fn advance(&mut self, scope: &mut Scope, bracket: u8) -> Result<bool> {
+        match self.peek() {
+            Some(byte) if byte == bracket => {
+                self.position += 1;
+                self.depth = self.depth.saturating_sub(1);
+                return Ok(false);
+            }
+            Some(b',') if scope.started => self.position += 1,
+            _ if scope.started => return Err(self.syntax("a comma or closing bracket")),
+            _ => scope.started = true,
+        }
+        self.until_pause -= 1;
+        if self.until_pause == 0 {
+            self.until_pause = INTERVAL;
+            (self.between)();
+        }
+        Ok(true)
+    }
+}
+
+impl<'a> Document<'a> for Json<'a, '_> {
+    type Scope = Scope;
+
+    fn offset(&self) -> usize {
+        self.position
+    }
+
+    fn kind(&mut self) -> Result<Kind> {
+        match self.peek() {
+            Some(b'{') => Ok(Kind::Object),
+            Some(b'[') => Ok(Kind::Array),
+            Some(b'"') => Ok(Kind::Text),
+            Some(b't' | b'f') => Ok(Kind::Flag),
+            Some(b'n') => Ok(Kind::Null),
+            Some(b'-' | b'0'..=b'9' | b'N' | b'I') => Ok(Kind::Number),
+            _ => Err(self.syntax("a value")),
+        }
+    }
+
+    fn open_object(&mut self) -> Result<Scope> {
+        self.open(b'{', Kind::Object)
+    }
+
+    fn next_key(&mut self, scope: &mut Scope) -> Result<Option<Cow<'a, str>>> {
+        if !self.advance(scope, b'}')? {
+            return Ok(None);
+        }
+        if self.peek() != Some(b'"') {
+            return Err(self.syntax("a key"));
+        }
+        let key = self.string()?;
+        self.expect(b':', "a colon")?;
+        Ok(Some(key))
+    }
+
+    fn open_array(&mut self) -> Result<Scope> {
+        self.open(b'[', Kind::Array)
+    }
+
+    fn next_element(&mut self, scope: &mut Scope) -> Result<bool> {
+        self.advance(scope, b']')
+    }
+
+    fn declared_elements(&self, _: &Scope) -> Option<usize> {
+        None
+    }
+
+    fn text(&mut self) -> Result<Cow<'a, str>> {
+        if self.kind()? != Kind::Text {
+            return Err(self.unexpected(Kind::Text));
+        }
+        self.string()
+    }
+
+    fn float(&mut self) -> Result<f32> {
+        self.read_float()
+    }
+
+    fn integer(&mut self) -> Result<i64> {
+        self.read_integer()
+    }
+
+    fn number(&mut self) -> Result<Number> {
+        self.read_number()
+    }
+
+    fn flag(&mut self) -> Result<bool> {
+        match self.peek() {
+            Some(b't') => self.word("true").map(|()| true),
+            Some(b'f') => self.word("false").map(|()| false),
+            _ => Err(self.unexpected(Kind::Flag)),
+        }
+    }
+
+    fn skip(&mut self) -> Result<()> {
+        match self.kind()? {
+            Kind::Object => {
+                let mut scope = self.open_object()?;
+                while self.next_key(&mut scope)?.is_some() {
+                    self.skip()?;
+                }
+                Ok(())
+            }
+            Kind::Array => {
+                let mut scope = self.open_array()?;
+                while self.next_element(&mut scope)? {
+                    self.skip()?;
+                }
+                Ok(())
+            }
+            Kind::Text => self.string().map(drop),
+            Kind::Number => self.token().map(drop),
+            Kind::Flag => self.flag().map(drop),
+            Kind::Null => self.word("null"),
+        }
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.error(ErrorKind::Syntax, "the model is followed by further bytes")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

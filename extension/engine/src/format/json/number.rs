@@ -1,0 +1,138 @@
+//! Numbers of JSON, read in the type of the field that they belong to.
+//!
+//! XGBoost writes an f32 as the shortest text that reads back as the same f32. Rounding that text
+//! to f64 first and to f32 afterwards can differ in the last bit, so f32 fields are parsed as f32.
+
+use std::str::FromStr;
+
+use super::Json;
+use crate::format::document::{Document, Kind, Number};
+use crate::{Error, ErrorKind, Place, Result};
+
+/// The text of a number.
+pub(super) enum Token<'a> {
+    /// Digits only, with or without a sign.
+    Integer(&'a str),
+    /// With a fraction or an exponent.
+    Decimal(&'a str),
+    /// `NaN`.
+    NotANumber,
+    /// `Infinity` or `-Infinity`.
+    Infinite { negative: bool },
+}
+
+impl<'a> Json<'a, '_> {
+    /// Reads a number of any type.
+    pub(super) fn token(&mut self) -> Result<Token<'a>> {
+        let negative = match self.peek() {
+            Some(b'N') => return self.word("NaN").map(|()| Token::NotANumber),
+            Some(b'-') => true,
+            Some(b'I' | b'0'..=b'9') => false,
+            _ => return Err(self.unexpected(Kind::Number)),
+        };
+        let start = self.position;
+        self.position += usize::from(negative);
+        if self.bytes.get(self.position) == Some(&b'I') {
+            self.word("Infinity")?;
+            return Ok(Token::Infinite { negative });
+        }
+        let whole = self.digits()?;
+        if whole > 1 && self.bytes.get(self.position - whole) == Some(&b'0') {
+            return Err(self.error(ErrorKind::Syntax, "malformed JSON: a number begins with 0"));
+        }
+        let decimal = self.fraction()? | self.exponent()?;
+        let text = self.bytes.get(start..self.position).unwrap_or_default();
+        let text = std::str::from_utf8(text)
+            .map_err(|_| self.error(ErrorKind::Encoding, "a number is not UTF-8"))?;
+        Ok(if decimal { Token::Decimal(text) } else { Token::Integer(text) })
+    }
+
+    /// Reads at least one digit and gives their number.
+    fn digits(&mut self) -> Result<usize> {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        self.position += count;
+        if count == 0 {
+            return Err(self.syntax("a digit"));
+        }
+        Ok(count)
+    }
+
+    fn fraction(&mut self) -> Result<bool> {
+        if self.bytes.get(self.position) != Some(&b'.') {
+            return Ok(false);
+        }
+        self.position += 1;
+        self.digits().map(|_| true)
+    }
+
+    fn exponent(&mut self) -> Result<bool> {
+        if !matches!(self.bytes.get(self.position), Some(b'e' | b'E')) {
+            return Ok(false);
+        }
+        self.position += 1;
+        if matches!(self.bytes.get(self.position), Some(b'+' | b'-')) {
+            self.position += 1;
+        }
+        self.digits().map(|_| true)
+    }
+
+    pub(super) fn read_float(&mut self) -> Result<f32> {
+        let start = self.start();
+        match self.token()? {
+            Token::Integer(text) | Token::Decimal(text) => {
+                let value = parsed::<f32>(text, start)?;
+                if value.is_finite() { Ok(value) } else { Err(too_large("f32", start)) }
+            }
+            Token::NotANumber => Ok(f32::NAN),
+            Token::Infinite { negative: false } => Ok(f32::INFINITY),
+            Token::Infinite { negative: true } => Ok(f32::NEG_INFINITY),
+        }
+    }
+
+    pub(super) fn read_integer(&mut self) -> Result<i64> {
+        let start = self.start();
+        match self.token()? {
+            Token::Integer(text) => text.parse().map_err(|_| too_large("i64", start)),
+            _ => Err(Error::new(ErrorKind::WrongType, "found a fraction where an integer belongs")
+                .at(Place::Byte(start))),
+        }
+    }
+
+    pub(super) fn read_number(&mut self) -> Result<Number> {
+        let start = self.start();
+        match self.token()? {
+            Token::Integer(text) => {
+                text.parse().map(Number::Integer).map_err(|_| too_large("i64", start))
+            }
+            Token::Decimal(text) => {
+                let value = parsed::<f64>(text, start)?;
+                if value.is_finite() {
+                    Ok(Number::Float(value))
+                } else {
+                    Err(too_large("f64", start))
+                }
+            }
+            Token::NotANumber => Ok(Number::Float(f64::NAN)),
+            Token::Infinite { negative: false } => Ok(Number::Float(f64::INFINITY)),
+            Token::Infinite { negative: true } => Ok(Number::Float(f64::NEG_INFINITY)),
+        }
+    }
+
+    /// Where the value at hand begins.
+    fn start(&mut self) -> usize {
+        self.peek();
+        self.position
+    }
+}
+
+/// The grammar of a token is a part of what Rust parses, so this does not fail in practice.
+fn parsed<T: FromStr>(text: &str, start: usize) -> Result<T> {
+    text.parse()
+        .map_err(|_| Error::new(ErrorKind::Syntax, "malformed number").at(Place::Byte(start)))
+}
+
+fn too_large(target: &str, start: usize) -> Error {
+    Error::new(ErrorKind::Number, format!("a number is too large for {target}"))
+        .at(Place::Byte(start))
+}

@@ -1,0 +1,161 @@
+//! The values of categorical features, which files carry since 3.1.
+//!
+//! `enc` has an entry a feature: strings as one run of UTF-8 bytes with the offsets of their ends,
+//! numbers with XGBoost's code for the type of their array (7 and 8 are floating-point, 9 to 16
+//! integers), and no strings at all for a feature that is not categorical.
+//!
+//! Releases from 3.1 to 3.3 count characters where they should count bytes, so strings with others
+//! than ASCII characters are cut in the wrong places and cannot be restored. Such a dictionary is
+//! dropped: the model then takes codes, like one of a release that does not store values.
+
+use super::required;
+use crate::format::document::{Document, Number, array, object};
+use crate::model::Categories;
+use crate::{Error, ErrorKind, Limits, Place, Result};
+
+/// The offsets that strings are found by are 32 bits wide.
+const MOST_BYTES: usize = i32::MAX as usize;
+
+pub(super) fn read<'a, D: Document<'a>>(
+    document: &mut D,
+    limits: &Limits,
+) -> Result<Vec<Option<Categories>>> {
+    let mut features: Vec<Feature> = Vec::new();
+    let mut segments = Vec::new();
+    object(document, |document, key| {
+        match key {
+            "enc" => {
+                features = array(document, limits.features, "features", read_feature)?;
+            }
+            "feature_segments" => {
+                let most = limits.features.saturating_add(1);
+                segments = array(document, most, "features", |document| document.integer())?;
+            }
+            _ => document.skip()?,
+        }
+        Ok(())
+    })?;
+    check_segments(&features, &segments)?;
+    Ok(features.into_iter().map(|feature| feature.categories).collect())
+}
+
+/// One feature's values, or only their number if they cannot be used.
+#[derive(Default)]
+struct Feature {
+    count: usize,
+    categories: Option<Categories>,
+}
+
+/// The segments say again how many values each feature has.
+fn check_segments(features: &[Feature], segments: &[i64]) -> Result<()> {
+    let mut end = 0;
+    let mut ends = vec![0];
+    for feature in features {
+        end += feature.count as i64;
+        ends.push(end);
+    }
+    let stated = if segments.is_empty() { &[0] } else { segments };
+    if stated != ends {
+        return Err(Error::new(
+            ErrorKind::Length,
+            "the segments of the categories differ from their numbers",
+        ));
+    }
+    Ok(())
+}
+
+/// How the values of one feature are written.
+enum Encoding {
+    /// Offsets into the bytes of all strings.
+    Text(Vec<i64>),
+    Integers,
+    Floats,
+}
+
+impl Encoding {
+    /// Number of strings.
+    fn strings(&self) -> usize {
+        match self {
+            Encoding::Text(offsets) => offsets.len().saturating_sub(1),
+            Encoding::Integers | Encoding::Floats => 0,
+        }
+    }
+}
+
+fn read_feature<'a, D: Document<'a>>(document: &mut D) -> Result<Feature> {
+    let mut encoding = None;
+    let mut feature = None;
+    object(document, |document, key| {
+        match key {
+            "offsets" => {
+                let offsets = array(document, Categories::MOST + 1, "categories", |document| {
+                    document.integer()
+                })?;
+                encoding = Some(Encoding::Text(offsets));
+            }
+            "type" => encoding = Some(read_type(document)?),
+            "values" => feature = Some(read_values(document, encoding.as_ref())?),
+            _ => document.skip()?,
+        }
+        Ok(())
+    })?;
+    required(feature, "values")
+}
+
+fn read_type<'a, D: Document<'a>>(document: &mut D) -> Result<Encoding> {
+    match document.integer()? {
+        7 | 8 => Ok(Encoding::Floats),
+        9..=16 => Ok(Encoding::Integers),
+        _ => Err(document.error(ErrorKind::Parameter, "categories have an unknown type")),
+    }
+}
+
+/// The writer sorts keys, so how values are written is known before they come.
+fn read_values<'a, D: Document<'a>>(
+    document: &mut D,
+    encoding: Option<&Encoding>,
+) -> Result<Feature> {
+    let categories = match encoding {
+        Some(Encoding::Text(offsets)) => {
+            let bytes = array(document, MOST_BYTES, "bytes of categories", byte)?;
+            Categories::from_offsets(offsets, &bytes)
+        }
+        Some(Encoding::Integers) => {
+            let values =
+                array(document, Categories::MOST, "categories", |document| document.integer())?;
+            Categories::from_integers(values)
+        }
+        Some(Encoding::Floats) => {
+            let values = array(document, Categories::MOST, "categories", |document| {
+                Ok(match document.number()? {
+                    Number::Integer(value) => value as f64,
+                    Number::Float(value) => value,
+                })
+            })?;
+            Categories::from_floats(values)
+        }
+        None => Err(Error::new(
+            ErrorKind::MissingKey,
+            "categories have neither \"offsets\" nor \"type\" before \"values\"",
+        )),
+    };
+    match categories {
+        Ok(categories) => Ok(Feature {
+            count: categories.len(),
+            categories: (!categories.is_empty()).then_some(categories),
+        }),
+        Err(error) if error.kind() == ErrorKind::Encoding => {
+            Ok(Feature { count: encoding.map_or(0, Encoding::strings), categories: None })
+        }
+        Err(error) => Err(error.at(Place::Byte(document.offset()))),
+    }
+}
+
+/// A byte of a string, which XGBoost writes as a signed number.
+fn byte<'a, D: Document<'a>>(document: &mut D) -> Result<u8> {
+    let value = document.integer()?;
+    i8::try_from(value)
+        .map(i8::cast_unsigned)
+        .or_else(|_| u8::try_from(value))
+        .map_err(|_| document.error(ErrorKind::Number, "a byte of a category is no byte"))
+}

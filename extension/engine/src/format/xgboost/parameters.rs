@@ -1,0 +1,73 @@
+//! Parameters: numbers that XGBoost writes as strings.
+//!
+//! Some writers leave the quotes out, so a bare number is taken as well.
+
+use std::borrow::Cow;
+
+use crate::format::document::{Document, Kind};
+use crate::{Error, ErrorKind, Place, Result};
+
+/// Reads a whole number, quoted or not.
+pub(super) fn integer<'a, D: Document<'a>>(document: &mut D, key: &str) -> Result<i64> {
+    if document.kind()? == Kind::Number {
+        return document.integer();
+    }
+    let at = Place::Byte(document.offset());
+    let text = document.text()?;
+    let digits = text.strip_prefix('-').unwrap_or(&text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        let message = format!("parameter \"{key}\" is not a whole number");
+        return Err(Error::new(ErrorKind::Parameter, message).at(at));
+    }
+    text.parse().map_err(|_| too_large(key).at(at))
+}
+
+/// Reads a list of numbers in any of the spellings that releases have used: a number, `"5E-1"`,
+/// `"[5E-1]"`, `"[1E0,2E0]"`.
+pub(super) fn floats<'a, D: Document<'a>>(
+    document: &mut D,
+    key: &str,
+    most: usize,
+) -> Result<Vec<f32>> {
+    if document.kind()? == Kind::Number {
+        return document.float().map(|value| vec![value]);
+    }
+    let at = Place::Byte(document.offset());
+    let text: Cow<'a, str> = document.text()?;
+    let text = text.trim();
+    let list = match text.strip_prefix('[') {
+        Some(rest) => rest.strip_suffix(']').ok_or_else(|| not_a_list(key).at(at))?,
+        None => text,
+    };
+    let mut values = Vec::new();
+    for part in list.split(',') {
+        if values.len() == most {
+            return Err(Error::new(
+                ErrorKind::Limit,
+                format!("parameter \"{key}\" has more than {most} values"),
+            )
+            .at(at));
+        }
+        values.push(float(part.trim(), key).map_err(|error| error.at(at))?);
+    }
+    Ok(values)
+}
+
+fn float(text: &str, key: &str) -> Result<f32> {
+    let value: f32 = text.parse().map_err(|_| not_a_list(key))?;
+    if value.is_infinite() && text.bytes().any(|byte| byte.is_ascii_digit()) {
+        return Err(too_large(key));
+    }
+    Ok(value)
+}
+
+fn not_a_list(key: &str) -> Error {
+    Error::new(
+        ErrorKind::Parameter,
+        format!("parameter \"{key}\" is neither a number nor a list of numbers"),
+    )
+}
+
+fn too_large(key: &str) -> Error {
+    Error::new(ErrorKind::Number, format!("parameter \"{key}\" is too large"))
+}
