@@ -440,14 +440,27 @@ def framed(values, dtype=None):
     text = table[:24]
     # Releases before 3.4 take some categories for unknown when the frame has them in another order.
     order = kind.categories[::-1] if RELEASE >= (3, 4) else kind.categories
+    # They also count characters for bytes, so that other values than ASCII are lost.
+    lost = RELEASE < (3, 4) and not all(str(value).isascii() for value in values)
     kept = frame(text, order)
     margins = booster.predict(xgb.DMatrix(kept, enable_categorical=True), output_margin=True)
-    return Trained(booster, table, categorical=[3], codes=len(values), text=(values, text, margins))
+    return Trained(booster, table, categorical=[3], codes=len(values), text=(values, text, margins, lost))
 
 
 @case("dictionary_text", since=(3, 1), core=True, ubjson=True)
 def dictionary_text():
-    return framed(["red", "green", "blau", "grün", "黄", "", "with space", 'quo"te', "A", "a"])
+    return framed(["red", "green", "blue", "", "with space", 'quo"te', "A", "a", "back\\slash"])
+
+
+@case("dictionary_unicode", since=(3, 1), core=True)
+def dictionary_unicode():
+    return framed(["red", "grün", "blau", "黄", "🌡", "é"])
+
+
+@case("dictionary_unicode_twice", since=(3, 1))
+def dictionary_unicode_twice():
+    """Where a release cuts these by characters, the second and the third value are the same."""
+    return framed(["éa", "a", "b"])
 
 
 @case("dictionary_integer", since=(3, 1), core=True, ubjson=True)

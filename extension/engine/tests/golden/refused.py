@@ -92,7 +92,7 @@ def snapshot(folder, release):
         file = release + "-snapshot.bin"
         with open(os.path.join(folder, "refused", file), "wb") as output:
             output.write(content)
-        return {file: "binary"}
+        return {file: "snapshot"}
     suffix = ".json" if content[:2] == b'{"' else ".ubj"
     os.makedirs(os.path.join(folder, release), exist_ok=True)
     base = os.path.join(folder, release, "snapshot")

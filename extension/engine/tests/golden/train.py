@@ -31,8 +31,10 @@ def save(booster, folder, name, ubjson):
 
 def text_rows(trained):
     """Rows with the category as its value, and the margins of a frame in another category order."""
-    values, table, margins = trained.text
+    values, table, margins, lost = trained.text
     column = trained.categorical[0]
+    if lost:
+        return {"feature": column, "lost": True}
     listed = []
     for row in table:
         code = row[column]
