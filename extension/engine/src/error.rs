@@ -8,7 +8,6 @@ use std::fmt;
 
 /// What went wrong, coarse enough that a caller can map every kind to an error code of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[non_exhaustive]
 pub enum ErrorKind {
     /// The bytes are not well-formed JSON or UBJSON.
     Syntax,

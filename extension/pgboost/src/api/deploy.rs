@@ -1,0 +1,47 @@
+//! `deploy_model` and `drop_model`: which version is in use, and which are there at all.
+
+use std::collections::HashSet;
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{pg_extern, pg_sys};
+
+use super::{owned, required};
+use crate::cache::images;
+use crate::error::Result;
+use crate::pg::transaction;
+use crate::registry::{Registry, write};
+
+/// `deploy_model(name, version)`
+#[pg_extern(sql = false)]
+fn pgboost_deploy_model(
+    name: Option<&str>,
+    version: Option<i32>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let name = required(name, "name")?;
+    let version = required(version, "version")?;
+    Ok(write::deploy(&owned(call, name)?, name, version)?)
+}
+
+/// `drop_model(name, version)`
+#[pg_extern(sql = false)]
+fn pgboost_drop_model(
+    name: Option<&str>,
+    version: Option<i32>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let name = required(name, "name")?;
+    Ok(drop(&owned(call, name)?, name, version)?)
+}
+
+fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
+    let before: HashSet<_> = images::in_use(registry);
+    match version {
+        Some(version) => write::drop_version(registry, name, version)?,
+        None => write::drop_model(registry, name)?,
+    }
+    for unused in before.difference(&images::in_use(registry)) {
+        transaction::remove_at_commit(unused.path());
+    }
+    Ok(())
+}

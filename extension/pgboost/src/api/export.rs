@@ -1,0 +1,27 @@
+//! `export_model`: the bytes as they came.
+
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{pg_extern, pg_sys};
+
+use super::{exists, owned, required};
+use crate::pg::snapshot::Seen;
+use crate::registry::lookup;
+
+/// `export_model(name, version) -> bytea`
+#[pg_extern(sql = false)]
+fn pgboost_export_model(
+    name: Option<&str>,
+    version: Option<i32>,
+    call: pg_sys::FunctionCallInfo,
+) -> Result<Vec<u8>, ErrorReport> {
+    let name = required(name, "name")?;
+    let registry = owned(call, name)?;
+    let version = match version {
+        Some(version) => version,
+        None => exists(&registry, name)?,
+    };
+    let bytes = lookup::with_version(&registry, name, version, Seen::Active, |stored| {
+        Ok(stored.bytes()?.to_vec())
+    })?;
+    Ok(bytes)
+}

@@ -1,0 +1,42 @@
+//! `grant_model` and `revoke_model`: who may predict with a model.
+
+use pgrx::pg_extern;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::pg_sys::{self, Oid};
+
+use super::{owned, required};
+use crate::error::{Error, Result};
+use crate::pg::identity::{PUBLIC, role_by_name};
+use crate::registry::write;
+
+/// `grant_model(name, role)`
+#[pg_extern(sql = false)]
+fn pgboost_grant_model(
+    name: Option<&str>,
+    role: Option<&str>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let name = required(name, "name")?;
+    let role = named_role(required(role, "role")?)?;
+    Ok(write::grant(&owned(call, name)?, name, role)?)
+}
+
+/// `revoke_model(name, role)`
+#[pg_extern(sql = false)]
+fn pgboost_revoke_model(
+    name: Option<&str>,
+    role: Option<&str>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    let name = required(name, "name")?;
+    let role = named_role(required(role, "role")?)?;
+    Ok(write::revoke(&owned(call, name)?, name, role)?)
+}
+
+/// The role of that name; `public`, which no role can be called, means everybody.
+fn named_role(name: &str) -> Result<Oid> {
+    if name == "public" {
+        return Ok(PUBLIC);
+    }
+    role_by_name(name).ok_or_else(|| Error::NoSuchRole { role: name.to_owned() })
+}

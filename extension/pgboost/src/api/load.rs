@@ -1,0 +1,96 @@
+//! `load_model`: a model file becomes the version in use.
+//!
+//! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
+//! first prediction of any connection finds the image made.
+
+use gbdt::{Limits, Model};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{JsonB, pg_extern, pg_sys};
+
+use super::required;
+use crate::cache::images;
+use crate::error::{Error, Result};
+use crate::pg::{entry, identity, report};
+use crate::registry::reference::check_name;
+use crate::registry::write::{NewVersion, store};
+use crate::registry::{Registry, privilege};
+use crate::settings;
+
+/// `load_model(name, model, labels, feature_names) -> version`
+#[pg_extern(sql = false)]
+fn pgboost_load_model(
+    name: Option<&str>,
+    model: Option<&[u8]>,
+    labels: Option<Vec<Option<String>>>,
+    feature_names: Option<Vec<Option<String>>>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<i32, ErrorReport> {
+    let name = check_name(required(name, "name")?)?;
+    let bytes = required(model, "model")?;
+    let labels = names(labels, "label")?;
+    let feature_names = names(feature_names, "feature name")?;
+    Ok(load(&Registry::of_function(entry::function(call))?, name, bytes, labels, feature_names)?)
+}
+
+fn load(
+    registry: &Registry,
+    name: &str,
+    bytes: &[u8],
+    labels: Option<Vec<String>>,
+    feature_names: Option<Vec<String>>,
+) -> Result<i32> {
+    let user = identity::current_user();
+    // Asked before the work; asked again when the row is locked.
+    if super::exists(registry, name).is_ok() {
+        privilege::require_owner(registry, name, user)?;
+    }
+    let limits = Limits { bytes: settings::max_model_bytes(), ..Limits::default() };
+    let mut model = gbdt::parse(bytes, &limits, &mut report::check_for_interrupts)?;
+    if let Some(feature_names) = feature_names {
+        model.set_feature_names(feature_names)?;
+    }
+    let lowered = gbdt::lower(&model, labels.as_deref().unwrap_or_default())?;
+    let version = store(registry, &describe(name, bytes, &model, labels), user)?;
+    images::share_new(registry, name, version, lowered)?;
+    Ok(version)
+}
+
+/// The row of the registry for a model.
+fn describe<'a>(
+    name: &'a str,
+    bytes: &'a [u8],
+    model: &'a Model,
+    labels: Option<Vec<String>>,
+) -> NewVersion<'a> {
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let [major, minor, patch] = model.version();
+    let attributes = model
+        .attributes()
+        .iter()
+        .map(|(key, value)| (key.clone(), serde_json::Value::from(value.as_str())))
+        .collect::<serde_json::Map<_, _>>();
+    let depth = model.trees().iter().map(gbdt::model::Tree::depth).max().unwrap_or(0);
+    let feature_names = model.feature_names();
+    NewVersion {
+        name,
+        bytes,
+        format: model.format().name(),
+        library_version: (major > 0).then(|| format!("{major}.{minor}.{patch}")),
+        objective: model.objective().name(),
+        features: count(model.num_features()),
+        outputs: count(model.num_outputs()),
+        trees: count(model.trees().len()),
+        rounds: count(model.num_rounds()),
+        depth: count(depth as usize),
+        feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
+        labels: labels.filter(|labels| !labels.is_empty()),
+        attributes: JsonB(attributes.into()),
+    }
+}
+
+/// A text[] argument whose elements must all be there.
+fn names(given: Option<Vec<Option<String>>>, what: &'static str) -> Result<Option<Vec<String>>> {
+    let Some(given) = given else { return Ok(None) };
+    let names: Option<Vec<String>> = given.into_iter().collect();
+    names.map(Some).ok_or(Error::NullArgument { argument: what })
+}

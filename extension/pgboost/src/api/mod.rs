@@ -1,0 +1,35 @@
+//! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
+
+pub mod deploy;
+pub mod export;
+pub mod grant;
+pub mod inspect;
+pub mod load;
+pub mod predict;
+
+use pgrx::pg_sys;
+
+use crate::error::{Error, Result};
+use crate::pg::identity;
+use crate::pg::snapshot::Seen;
+use crate::registry::{Registry, lookup, privilege};
+
+/// An argument that must be given.
+fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
+    value.ok_or(Error::NullArgument { argument })
+}
+
+/// The registry, once it is certain that the model exists and the current user owns it.
+fn owned(call: pg_sys::FunctionCallInfo, name: &str) -> Result<Registry> {
+    let registry = Registry::of_function(crate::pg::entry::function(call))?;
+    exists(&registry, name)?;
+    privilege::require_owner(&registry, name, identity::current_user())?;
+    Ok(registry)
+}
+
+/// The deployed version of a model that exists.
+fn exists(registry: &Registry, name: &str) -> Result<i32> {
+    lookup::deployed_version(registry, name, Seen::Active)
+        .0
+        .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
+}

@@ -1,0 +1,112 @@
+//! Images as files: one copy of a lowered model for all backends.
+//!
+//! A file's name says what it was made from: the digest of the model's bytes, names and labels, and
+//! the engine's version of the layout. So a file never changes, a wrong one is never found, and an
+//! upgrade makes new ones. A file is written under another name and renamed, and carries a checksum
+//! that is verified on opening; one that does not pass is written again. Losing the folder costs
+//! nothing but the time to make the images again. The folder is below the data directory, which is
+//! the current directory of every backend; each database has its own.
+
+use std::collections::HashSet;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use gbdt::Image;
+use gbdt::layout::IMAGE_VERSION;
+use sha2::{Digest, Sha256};
+
+use crate::pg;
+use crate::pg::map::ImageBytes;
+
+const FOLDER: &str = "pgboost";
+const SUFFIX: &str = ".image";
+/// A file of an unfinished write this old was left behind by a backend that died.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+/// What an image is made from, as a short text that is the same in every backend.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ImageKey(String);
+
+impl ImageKey {
+    /// The key of the image of a model with these bytes' digest, names and labels.
+    pub fn new(digest: &[u8], feature_names: &[String], labels: &[String]) -> Self {
+        let mut hash = Sha256::new();
+        hash.update(digest);
+        for texts in [feature_names, labels] {
+            hash.update((texts.len() as u64).to_le_bytes());
+            for text in texts {
+                hash.update((text.len() as u64).to_le_bytes());
+                hash.update(text.as_bytes());
+            }
+        }
+        let hex: String =
+            hash.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
+        ImageKey(format!("{hex}-{IMAGE_VERSION}"))
+    }
+
+    /// Where the image's file is.
+    pub fn path(&self) -> PathBuf {
+        folder().join(format!("{}{SUFFIX}", self.0))
+    }
+}
+
+fn folder() -> PathBuf {
+    PathBuf::from(FOLDER).join(pg::database().to_string())
+}
+
+/// Opens an image that some backend has written, if it is there and undamaged.
+pub fn open(key: &ImageKey) -> Option<Image<ImageBytes>> {
+    let file = File::open(key.path()).ok()?;
+    Image::open(ImageBytes::map(&file).ok()?).ok()
+}
+
+/// Writes an image so that other backends find it whole or not at all.
+///
+/// # Errors
+/// What the operating system says; nothing is left behind.
+pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(pg::directory_mode()).create(folder())?;
+    let path = key.path();
+    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
+    let written = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(pg::file_mode())
+        .open(&unfinished)
+        .and_then(|mut file| file.write_all(image))
+        .and_then(|()| fs::rename(&unfinished, &path));
+    if written.is_err() {
+        let _ = fs::remove_file(&unfinished);
+    }
+    written
+}
+
+/// Removes the images that are not among those in use, and what dead backends left behind.
+///
+/// A backend that still maps a removed image keeps it until it lets go; one that is wanted again is
+/// made again. So nothing here can do harm, and errors are left for the next sweep.
+pub fn sweep(in_use: &HashSet<ImageKey>) {
+    let Ok(entries) = fs::read_dir(folder()) else { return };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let unused = match name.strip_suffix(SUFFIX) {
+            Some(key) => !in_use.contains(&ImageKey(key.to_owned())),
+            None => name.ends_with(".tmp") && is_older_than(&entry, ABANDONED),
+        };
+        if unused {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+fn is_older_than(entry: &fs::DirEntry, age: Duration) -> bool {
+    let modified = entry.metadata().and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| {
+        SystemTime::now().duration_since(modified).is_ok_and(|passed| passed > age)
+    })
+}

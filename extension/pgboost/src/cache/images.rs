@@ -1,0 +1,170 @@
+//! The images that this backend has open.
+//!
+//! They are shared by reference count: a statement that uses an image keeps it even when it is let
+//! go here meanwhile. The bound counts an image's full size, although a mapped one costs this
+//! backend only page tables.
+
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+
+use gbdt::layout::AlignedBytes;
+use gbdt::{Image, Limits};
+
+use super::file::{self, ImageKey};
+use crate::error::Result;
+use crate::pg::map::ImageBytes;
+use crate::pg::report;
+use crate::pg::snapshot::Seen;
+use crate::registry::Registry;
+use crate::registry::lookup::{self, Stored};
+use crate::settings;
+
+/// An open image.
+pub struct Loaded {
+    /// The image.
+    pub image: Image<ImageBytes>,
+    pub(super) key: ImageKey,
+}
+
+struct Cached {
+    loaded: Rc<Loaded>,
+    last_used: u64,
+}
+
+#[derive(Default)]
+struct Images {
+    cached: Vec<Cached>,
+    clock: u64,
+}
+
+thread_local! {
+    static IMAGES: RefCell<Images> = RefCell::default();
+}
+
+/// The image of a stored version: from this backend, from its file, or made anew.
+///
+/// # Errors
+/// What the engine says of the stored bytes.
+pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Loaded>> {
+    let key = key_of(stored)?;
+    if let Some(loaded) = find(&key) {
+        return Ok(loaded);
+    }
+    let image = match file::open(&key) {
+        Some(image) => image,
+        None => {
+            let lowered = lower(stored)?;
+            share(registry, &key, lowered)?
+        }
+    };
+    Ok(insert(Loaded { image, key }))
+}
+
+/// The key of a stored version's image.
+pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
+    Ok(ImageKey::new(stored.digest()?, &stored.feature_names(), &stored.labels()))
+}
+
+fn lower(stored: &Stored<'_>) -> Result<AlignedBytes> {
+    // What is stored was within the limit when it was loaded, and stays usable if that is lowered.
+    let limits = Limits { bytes: usize::MAX, ..Limits::default() };
+    let mut model = gbdt::parse(stored.bytes()?, &limits, &mut report::check_for_interrupts)?;
+    let feature_names = stored.feature_names();
+    if !feature_names.is_empty() {
+        model.set_feature_names(feature_names)?;
+    }
+    Ok(gbdt::lower(&model, &stored.labels())?)
+}
+
+/// Writes an image for all backends and opens it; where that fails, it stays this backend's own.
+pub fn share(
+    registry: &Registry,
+    key: &ImageKey,
+    lowered: AlignedBytes,
+) -> Result<Image<ImageBytes>> {
+    match file::write(key, &lowered) {
+        Ok(()) => {
+            file::sweep(&in_use(registry));
+            if let Some(image) = file::open(key) {
+                return Ok(image);
+            }
+        }
+        Err(error) => {
+            report::log(&format!(
+                "could not write the image of a model, so each connection makes its own: {error}"
+            ));
+        }
+    }
+    Ok(Image::open(ImageBytes::Private(lowered))?)
+}
+
+/// Writes the image of a version that this transaction has just stored. If it rolls back, the next
+/// sweep removes the file.
+pub fn share_new(
+    registry: &Registry,
+    name: &str,
+    version: i32,
+    lowered: AlignedBytes,
+) -> Result<()> {
+    let key = lookup::with_version(registry, name, version, Seen::Latest, key_of)?;
+    if find(&key).is_none() {
+        insert(Loaded { image: share(registry, &key, lowered)?, key });
+    }
+    Ok(())
+}
+
+/// The images that some version uses: committed by now, or written by this transaction.
+pub fn in_use(registry: &Registry) -> HashSet<ImageKey> {
+    let mut keys = HashSet::new();
+    lookup::each_version(registry, |stored| keys.extend(key_of(stored).ok()));
+    keys
+}
+
+fn find(key: &ImageKey) -> Option<Rc<Loaded>> {
+    IMAGES.with_borrow_mut(|images| {
+        images.clock += 1;
+        let clock = images.clock;
+        let cached = images.cached.iter_mut().find(|cached| cached.loaded.key == *key)?;
+        cached.last_used = clock;
+        Some(Rc::clone(&cached.loaded))
+    })
+}
+
+/// Marks an image as used now, so that others are let go before it.
+pub fn touch(loaded: &Rc<Loaded>) {
+    IMAGES.with_borrow_mut(|images| {
+        images.clock += 1;
+        let clock = images.clock;
+        let same = |cached: &&mut Cached| Rc::ptr_eq(&cached.loaded, loaded);
+        if let Some(cached) = images.cached.iter_mut().find(same) {
+            cached.last_used = clock;
+        }
+    });
+}
+
+/// Keeps an image, and lets others go until all fit; an image that alone is too large is not kept.
+fn insert(loaded: Loaded) -> Rc<Loaded> {
+    let loaded = Rc::new(loaded);
+    let bound = settings::cache_bytes();
+    if loaded.image.bytes_len() > bound {
+        return loaded;
+    }
+    let dropped = IMAGES.with_borrow_mut(|images| {
+        images.clock += 1;
+        let last_used = images.clock;
+        images.cached.push(Cached { loaded: Rc::clone(&loaded), last_used });
+        let mut dropped = Vec::new();
+        while images.cached.iter().map(|cached| cached.loaded.image.bytes_len()).sum::<usize>()
+            > bound
+        {
+            let oldest =
+                images.cached.iter().enumerate().min_by_key(|(_, cached)| cached.last_used);
+            let Some((oldest, _)) = oldest else { break };
+            dropped.push(images.cached.swap_remove(oldest).loaded);
+        }
+        dropped
+    });
+    super::resolve::forget(&dropped);
+    loaded
+}

@@ -1,0 +1,141 @@
+//! From a model's name to its image, for the current user and the active snapshot.
+//!
+//! An answer is kept with all that it depends on: the count of changes heard of, the user, and the
+//! mark of a snapshot that is known to give it. The mark is that of a snapshot taken afterwards, and
+//! the answer is kept only if that one gives the same version: so a cursor or a long transaction,
+//! which sees older rows, can neither leave its own version behind for later statements, nor be
+//! given theirs. A change that commits later is heard of before the next statement begins.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use pgrx::pg_sys::Oid;
+
+use super::images::{self, Loaded};
+use crate::error::{Error, Result};
+use crate::pg::snapshot::{Seen, SnapshotMark};
+use crate::pg::{identity, invalidation};
+use crate::registry::reference::Reference;
+use crate::registry::{Registry, lookup, privilege};
+
+/// Names are forgotten beyond this number, lest a client that makes them up fill the memory.
+const MAX_NAMES: usize = 1024;
+
+/// What a model's name means, and for whom and how long.
+#[derive(Clone)]
+pub struct Resolved {
+    /// The image.
+    pub loaded: Rc<Loaded>,
+    generation: u64,
+    user: Oid,
+    mark: SnapshotMark,
+}
+
+impl Resolved {
+    /// Whether the answer still holds within the statement that asked for it.
+    #[inline]
+    pub fn holds(&self, snapshot: SnapshotMark) -> bool {
+        self.generation == invalidation::generation()
+            && self.user == identity::current_user()
+            && self.mark == snapshot
+    }
+
+    /// Whether the answer holds for a statement with this snapshot.
+    fn holds_for_new(&self, snapshot: SnapshotMark) -> bool {
+        self.generation == invalidation::generation()
+            && self.user == identity::current_user()
+            && snapshot.sees_all_of(self.mark)
+    }
+}
+
+thread_local! {
+    static NAMES: RefCell<HashMap<Box<str>, Resolved>> = RefCell::default();
+}
+
+/// The image that `name` or `name@version` means to the current user under the active snapshot.
+///
+/// `function` is one of the extension's functions, which leads to its tables.
+///
+/// # Errors
+/// [`Error::NoSuchModel`], [`Error::NoSuchVersion`], [`Error::Denied`], [`Error::ModelName`], and
+/// what opening the model can give.
+pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
+    invalidation::accept();
+    let snapshot = SnapshotMark::active();
+    if let Some(snapshot) = snapshot {
+        let known = NAMES.with_borrow(|names| {
+            names.get(reference).filter(|known| known.holds_for_new(snapshot)).cloned()
+        });
+        if let Some(known) = known {
+            images::touch(&known.loaded);
+            return Ok(Resolved { mark: snapshot, ..known });
+        }
+    }
+    let Some(snapshot) = snapshot else {
+        // Without a snapshot no row can be read. PostgreSQL sets one for every statement.
+        return Err(Error::NoRegistry);
+    };
+    read(reference, function, snapshot)
+}
+
+/// Reads the registry, and keeps the answer where it may be used again.
+fn read(reference: &str, function: Oid, snapshot: SnapshotMark) -> Result<Resolved> {
+    let parsed = Reference::parse(reference)?;
+    let registry = Registry::of_function(function)?;
+    invalidation::watch(registry.relations());
+    let generation = invalidation::generation();
+    let user = identity::current_user();
+
+    let (version, _) = wanted_version(&registry, &parsed, Seen::Active);
+    let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
+    privilege::require_predict(&registry, parsed.name, user)?;
+    let loaded = lookup::with_version(&registry, parsed.name, version, Seen::Active, |stored| {
+        images::image_of(&registry, stored)
+    })?;
+
+    let (latest, mark) = wanted_version(&registry, &parsed, Seen::Latest);
+    if latest == Some(version) && is_latest(&registry, parsed.name, version, &loaded) {
+        let known = Resolved { loaded: Rc::clone(&loaded), generation, user, mark };
+        keep(reference, known);
+    }
+    Ok(Resolved { loaded, generation, user, mark: snapshot })
+}
+
+/// The version that was asked for, or else the deployed one; nothing if there is no such model.
+fn wanted_version(
+    registry: &Registry,
+    reference: &Reference<'_>,
+    seen: Seen,
+) -> (Option<i32>, SnapshotMark) {
+    let (deployed, mark) = lookup::deployed_version(registry, reference.name, seen);
+    (deployed.map(|deployed| reference.version.unwrap_or(deployed)), mark)
+}
+
+/// Whether the version is still there and made of the same: a model that was dropped and loaded
+/// again has the same numbers.
+fn is_latest(registry: &Registry, name: &str, version: i32, loaded: &Loaded) -> bool {
+    lookup::with_version(registry, name, version, Seen::Latest, |stored| {
+        Ok(images::key_of(stored)? == loaded.key)
+    })
+    .unwrap_or(false)
+}
+
+fn keep(reference: &str, known: Resolved) {
+    NAMES.with_borrow_mut(|names| {
+        if names.len() >= MAX_NAMES {
+            names.clear();
+        }
+        names.insert(reference.into(), known);
+    });
+}
+
+/// Forgets the names of images that are let go.
+pub fn forget(dropped: &[Rc<Loaded>]) {
+    if dropped.is_empty() {
+        return;
+    }
+    NAMES.with_borrow_mut(|names| {
+        names.retain(|_, known| !dropped.iter().any(|gone| Rc::ptr_eq(gone, &known.loaded)));
+    });
+}

@@ -1,0 +1,317 @@
+//! Every error that a user can meet, and the one table from errors to SQLSTATEs.
+//!
+//! This file names no PostgreSQL symbol, so that a plain test can walk the table: each kind must
+//! have a SQLSTATE, and none may be XX000, which PostgreSQL keeps for bugs. `pg::report` raises
+//! what is built here. Messages follow PostgreSQL's style guide; a hint says what to do next and is
+//! absent where there is nothing useful to say. Nothing here repeats model bytes or row values,
+//! except an unknown category, which the caller has just supplied.
+
+use std::fmt::Write as _;
+
+use gbdt::{ErrorKind, Place};
+
+/// An error of the extension.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Error {
+    /// The engine refused a model.
+    Engine(gbdt::Error),
+    /// A name that no model can have.
+    ModelName { name: String, reason: &'static str },
+    /// What follows the `@` is not a version number.
+    VersionNumber { reference: String },
+    /// There is no model of that name.
+    NoSuchModel { name: String },
+    /// The model has no such version.
+    NoSuchVersion { name: String, version: i32 },
+    /// The current user may not do that with the model.
+    Denied { name: String },
+    /// Only a model's owner may do that.
+    NotOwner { name: String },
+    /// There is no role of that name.
+    NoSuchRole { role: String },
+    /// The version is the deployed one and cannot be dropped alone.
+    Deployed { name: String, version: i32 },
+    /// The row has another number of features than the model.
+    FeatureCount { model: String, expected: usize, given: usize },
+    /// A row or an object lacks a feature of the model.
+    NoSuchFeature { model: String, feature: String, form: &'static str },
+    /// The model does not name its features, so nothing can be matched by name.
+    NoFeatureNames { model: String, form: &'static str },
+    /// A value of this type cannot be this feature.
+    FeatureType { feature: String, type_name: String, reason: TypeReason },
+    /// An array of features has more than one dimension.
+    Dimensions { given: usize },
+    /// Text that is none of the feature's categories.
+    UnknownCategory { feature: String, value: String },
+    /// The model's shape does not fit the function.
+    Shape { model: String, function: &'static str, reason: ShapeReason },
+    /// A kind of importance that does not exist.
+    ImportanceKind { kind: String },
+    /// An argument that must not be NULL is NULL.
+    NullArgument { argument: &'static str },
+    /// The functions are there, but the extension's tables are not.
+    NoRegistry,
+    /// The registry lacks what a model needs: somebody changed it by hand.
+    Registry { name: String, what: &'static str },
+    /// Memory for a model is not to be had.
+    OutOfMemory,
+}
+
+/// Why a type cannot be used for a feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TypeReason {
+    /// No feature can have this type.
+    Unusable,
+    /// Text, but the feature is a number.
+    TextForNumber,
+    /// Text, but the model does not carry the names of the feature's categories.
+    TextWithoutCategories,
+    /// Text, but the feature's categories are numbers.
+    TextForNumericCategories,
+    /// A number, but the feature's categories are text.
+    NumberForTextCategories,
+    /// A jsonb value that is no object.
+    NotAnObject,
+}
+
+/// Why a function cannot be used with a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ShapeReason {
+    /// It gives several values a row.
+    SeveralValues(usize),
+    /// It does not classify.
+    NoClasses,
+}
+
+/// A SQLSTATE: five characters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SqlState(pub &'static str);
+
+const INVALID_BINARY_REPRESENTATION: SqlState = SqlState("22P03");
+const INVALID_TEXT_REPRESENTATION: SqlState = SqlState("22P02");
+const INVALID_PARAMETER_VALUE: SqlState = SqlState("22023");
+const NULL_VALUE_NOT_ALLOWED: SqlState = SqlState("22004");
+const DATA_EXCEPTION: SqlState = SqlState("22000");
+const ARRAY_SUBSCRIPT_ERROR: SqlState = SqlState("2202E");
+const INVALID_NAME: SqlState = SqlState("42602");
+const UNDEFINED_OBJECT: SqlState = SqlState("42704");
+const UNDEFINED_COLUMN: SqlState = SqlState("42703");
+const UNDEFINED_TABLE: SqlState = SqlState("42P01");
+const INSUFFICIENT_PRIVILEGE: SqlState = SqlState("42501");
+const DATATYPE_MISMATCH: SqlState = SqlState("42804");
+const WRONG_OBJECT_TYPE: SqlState = SqlState("42809");
+const OBJECT_IN_USE: SqlState = SqlState("55006");
+const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = SqlState("55000");
+const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState("54000");
+const OUT_OF_MEMORY: SqlState = SqlState("53200");
+const FEATURE_NOT_SUPPORTED: SqlState = SqlState("0A000");
+const IO_ERROR: SqlState = SqlState("58030");
+
+/// The SQLSTATE of each kind of engine error.
+pub fn engine_sqlstate(kind: ErrorKind) -> SqlState {
+    match kind {
+        ErrorKind::Syntax
+        | ErrorKind::Truncated
+        | ErrorKind::Encoding
+        | ErrorKind::Number
+        | ErrorKind::MissingKey
+        | ErrorKind::DuplicateKey
+        | ErrorKind::WrongType
+        | ErrorKind::Length
+        | ErrorKind::Parameter
+        | ErrorKind::TreeShape
+        | ErrorKind::FeatureRange
+        | ErrorKind::OutputRange
+        | ErrorKind::CategoryRange
+        | ErrorKind::NotFinite => INVALID_BINARY_REPRESENTATION,
+        ErrorKind::Limit => PROGRAM_LIMIT_EXCEEDED,
+        ErrorKind::Unsupported => FEATURE_NOT_SUPPORTED,
+        ErrorKind::Names => INVALID_PARAMETER_VALUE,
+        ErrorKind::Image => IO_ERROR,
+    }
+}
+
+impl Error {
+    /// The SQLSTATE.
+    pub fn sqlstate(&self) -> SqlState {
+        match self {
+            Error::Engine(error) => engine_sqlstate(error.kind()),
+            Error::ModelName { .. } | Error::VersionNumber { .. } => INVALID_NAME,
+            Error::NoSuchModel { .. } | Error::NoSuchVersion { .. } | Error::NoSuchRole { .. } => {
+                UNDEFINED_OBJECT
+            }
+            Error::Denied { .. } | Error::NotOwner { .. } => INSUFFICIENT_PRIVILEGE,
+            Error::Deployed { .. } => OBJECT_IN_USE,
+            Error::FeatureCount { .. } => DATA_EXCEPTION,
+            Error::NoSuchFeature { .. } | Error::NoFeatureNames { .. } => UNDEFINED_COLUMN,
+            Error::FeatureType { .. } => DATATYPE_MISMATCH,
+            Error::Dimensions { .. } => ARRAY_SUBSCRIPT_ERROR,
+            Error::UnknownCategory { .. } => INVALID_TEXT_REPRESENTATION,
+            Error::Shape { .. } => WRONG_OBJECT_TYPE,
+            Error::ImportanceKind { .. } => INVALID_PARAMETER_VALUE,
+            Error::NullArgument { .. } => NULL_VALUE_NOT_ALLOWED,
+            Error::NoRegistry => UNDEFINED_TABLE,
+            Error::Registry { .. } => OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Error::OutOfMemory => OUT_OF_MEMORY,
+        }
+    }
+
+    /// The message: lower case, no full stop.
+    pub fn message(&self) -> String {
+        match self {
+            Error::Engine(error) => match error.kind() {
+                ErrorKind::Unsupported | ErrorKind::Names | ErrorKind::Limit => {
+                    error.message().to_owned()
+                }
+                _ => format!("invalid model: {}", error.message()),
+            },
+            Error::ModelName { name, .. } => format!("invalid model name: \"{name}\""),
+            Error::VersionNumber { reference } => {
+                format!("invalid model version in \"{reference}\"")
+            }
+            Error::NoSuchModel { name } => format!("model \"{name}\" does not exist"),
+            Error::NoSuchVersion { name, version } => {
+                format!("model \"{name}\" has no version {version}")
+            }
+            Error::Denied { name } => format!("permission denied for model \"{name}\""),
+            Error::NotOwner { name } => format!("must be owner of model \"{name}\""),
+            Error::NoSuchRole { role } => format!("role \"{role}\" does not exist"),
+            Error::Deployed { name, version } => {
+                format!("cannot drop version {version} of model \"{name}\" because it is deployed")
+            }
+            Error::FeatureCount { model, expected, given } => {
+                format!("model \"{model}\" has {expected} features, but {given} were given")
+            }
+            Error::NoSuchFeature { model, feature, form } => {
+                format!("feature \"{feature}\" of model \"{model}\" is not in the {form}")
+            }
+            Error::NoFeatureNames { model, form } => {
+                format!("cannot match a {form} to model \"{model}\", which has no feature names")
+            }
+            Error::FeatureType { feature, type_name, .. } => {
+                format!("feature \"{feature}\" cannot be of type {type_name}")
+            }
+            Error::Dimensions { given } => {
+                format!("array of features must have one dimension, not {given}")
+            }
+            Error::UnknownCategory { feature, value } => {
+                let mut shown = String::new();
+                for (count, character) in value.chars().enumerate() {
+                    if count == 64 {
+                        let _ = shown.write_str("...");
+                        break;
+                    }
+                    shown.push(character);
+                }
+                format!("unknown category \"{shown}\" for feature \"{feature}\"")
+            }
+            Error::Shape { model, function, .. } => {
+                format!("{function} cannot be used with model \"{model}\"")
+            }
+            Error::ImportanceKind { kind } => format!("unknown kind of importance: \"{kind}\""),
+            Error::NullArgument { argument } => format!("{argument} must not be null"),
+            Error::NoRegistry => "the tables of extension pgboost do not exist".to_owned(),
+            Error::Registry { name, what } => {
+                format!("the registry has no valid {what} for model \"{name}\"")
+            }
+            Error::OutOfMemory => "out of memory".to_owned(),
+        }
+    }
+
+    /// The detail: whole sentences.
+    pub fn detail(&self) -> Option<String> {
+        match self {
+            Error::Engine(error) => match error.place() {
+                Place::Model => None,
+                place => Some(format!("The error is at {place}.")),
+            },
+            Error::ModelName { reason, .. } => Some((*reason).to_owned()),
+            Error::Shape { reason: ShapeReason::SeveralValues(values), .. } => {
+                Some(format!("The model gives {values} values a row."))
+            }
+            Error::Shape { reason: ShapeReason::NoClasses, .. } => {
+                Some("The model's objective does not choose one class a row.".to_owned())
+            }
+            Error::FeatureType { reason, .. } => match reason {
+                TypeReason::Unusable => None,
+                TypeReason::TextForNumber => Some("The feature is a number.".to_owned()),
+                TypeReason::TextWithoutCategories => Some(
+                    "The model file does not carry the names of the feature's categories."
+                        .to_owned(),
+                ),
+                TypeReason::TextForNumericCategories => {
+                    Some("The feature's categories are numbers.".to_owned())
+                }
+                TypeReason::NumberForTextCategories => {
+                    Some("The feature's categories are text.".to_owned())
+                }
+                TypeReason::NotAnObject => Some("The jsonb value is not an object.".to_owned()),
+            },
+            Error::Registry { .. } => {
+                Some("It was changed by other means than the functions of pgboost.".to_owned())
+            }
+            _ => None,
+        }
+    }
+
+    /// The hint: what to do next, in whole sentences.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Error::Engine(error) => error.hint(),
+            Error::VersionNumber { .. } => {
+                Some("Write model@version with a version number, such as flights@2.")
+            }
+            Error::Denied { .. } => Some("The model's owner can grant it with grant_model."),
+            Error::Deployed { .. } => {
+                Some("Deploy another version first, or drop the model with all its versions.")
+            }
+            Error::NoSuchFeature { .. } => {
+                Some("A feature whose value is missing must be there, as null.")
+            }
+            Error::NoFeatureNames { .. } => Some(
+                "Pass the features as columns or as an array, or name them with the feature_names argument of load_model.",
+            ),
+            Error::FeatureType { reason, .. } => Some(match reason {
+                TypeReason::Unusable => {
+                    "Features are numbers, booleans, or text and enums for categorical features."
+                }
+                TypeReason::NotAnObject => "Pass an object with a key for each feature.",
+                TypeReason::TextForNumber => "Cast the value to a numeric type.",
+                TypeReason::TextWithoutCategories => {
+                    "Pass the category's code, or save the model again with XGBoost 3.1 or later."
+                }
+                TypeReason::TextForNumericCategories => "Cast the value to a numeric type.",
+                TypeReason::NumberForTextCategories => {
+                    "Pass the category as text, or all features as an array with the category's code."
+                }
+            }),
+            Error::UnknownCategory { .. } => Some(
+                "Set pgboost.unknown_category to missing to score such rows as if it were null.",
+            ),
+            Error::Shape { reason: ShapeReason::SeveralValues(_), function, .. } => {
+                Some(if *function == "predict" {
+                    "Use predict_array for all values, or predict_class for a label."
+                } else {
+                    "Use predict_array for all values."
+                })
+            }
+            Error::Shape { reason: ShapeReason::NoClasses, .. } => {
+                Some("Use predict or predict_array.")
+            }
+            Error::ImportanceKind { .. } => {
+                Some("The kinds are weight, gain, cover, total_gain and total_cover.")
+            }
+            Error::NoRegistry => Some("Create the extension again."),
+            _ => None,
+        }
+    }
+}
+
+impl From<gbdt::Error> for Error {
+    fn from(error: gbdt::Error) -> Self {
+        Error::Engine(error)
+    }
+}
+
+/// The result of everything in the extension that can fail.
+pub type Result<T> = std::result::Result<T, Error>;

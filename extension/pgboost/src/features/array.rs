@@ -1,0 +1,68 @@
+//! Features as one array, in the model's order.
+//!
+//! As in XGBoost, an array is not recoded: for a categorical feature it holds the category's code.
+
+use pgrx::pg_sys::{self, Oid};
+
+use super::number::Kind;
+use super::{FIRST, Target};
+use crate::error::{Error, Result, TypeReason};
+use crate::pg::arguments::Arguments;
+use crate::pg::{types, values};
+
+/// How to read the array.
+pub struct Array {
+    element: Oid,
+    kind: Kind,
+}
+
+impl Array {
+    /// Works out how to read the elements.
+    pub fn bind(target: Target<'_>, type_oid: Oid, element: Oid) -> Result<Self> {
+        match Kind::of(types::base_type(element)) {
+            Some(
+                kind @ (Kind::Float4
+                | Kind::Float8
+                | Kind::Int2
+                | Kind::Int4
+                | Kind::Int8
+                | Kind::Numeric
+                | Kind::Bool),
+            ) => Ok(Array { element, kind }),
+            _ => Err(target.unusable(0, type_oid, TypeReason::Unusable)),
+        }
+    }
+
+    /// Reads the features of one call; in a NULL array everything is missing.
+    pub fn read(
+        &self,
+        arguments: Arguments,
+        target: Target<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        let Some(array) = arguments.get(FIRST) else {
+            features.fill(f32::NAN);
+            return Ok(());
+        };
+        if self.element == pg_sys::FLOAT4OID
+            && let Some(reals) = values::plain_reals(array)
+        {
+            if reals.len() != features.len() {
+                return Err(target.count(reals.len()));
+            }
+            features.copy_from_slice(reals);
+            return Ok(());
+        }
+        let elements = values::elements(array, self.element);
+        if elements.dimensions > 1 {
+            return Err(Error::Dimensions { given: elements.dimensions });
+        }
+        if elements.len() != features.len() {
+            return Err(target.count(elements.len()));
+        }
+        for (feature, element) in features.iter_mut().zip(elements.iter()) {
+            *feature = element.map_or(f32::NAN, |datum| self.kind.number(datum));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,44 @@
+//! Features as arguments of their own, in the model's order.
+
+use super::number::{Kind, Reading};
+use super::{FIRST, Target};
+use crate::error::Result;
+use crate::pg::arguments::Arguments;
+
+/// How to read each argument.
+pub struct Columns {
+    readings: Vec<Reading>,
+}
+
+impl Columns {
+    /// Works out how to read each argument.
+    pub fn bind(arguments: Arguments, target: Target<'_>) -> Result<Self> {
+        let given = arguments.len().saturating_sub(FIRST);
+        if given != target.image.num_features() {
+            return Err(target.count(given));
+        }
+        let readings = (0..given)
+            .map(|index| Reading::of(target, index, arguments.type_of(FIRST + index)))
+            .collect::<Result<_>>()?;
+        Ok(Columns { readings })
+    }
+
+    /// Reads the features of one call.
+    #[inline]
+    pub fn read(
+        &self,
+        arguments: Arguments,
+        target: Target<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        for (index, (feature, reading)) in features.iter_mut().zip(&self.readings).enumerate() {
+            *feature = match (arguments.get(FIRST + index), reading) {
+                (None, _) => f32::NAN,
+                // The usual case, before the call that the others need.
+                (Some(datum), Reading::Number(Kind::Float4)) => Kind::Float4.number(datum),
+                (Some(datum), reading) => reading.read(target, index, datum)?,
+            };
+        }
+        Ok(())
+    }
+}

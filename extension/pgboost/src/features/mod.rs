@@ -1,0 +1,107 @@
+//! From the arguments of a call to a row of f32: the four forms that features come in.
+//!
+//! What an argument list means is worked out once a statement, by `Form::bind`; `Form::read` then
+//! only follows it. Whatever the form, NULL is a missing value, which the engine takes as NaN.
+
+mod array;
+mod columns;
+mod number;
+mod object;
+mod row;
+
+use gbdt::Image;
+use pgrx::pg_sys::{self, Oid};
+
+use crate::error::{Error, Result, TypeReason};
+use crate::pg::arguments::Arguments;
+use crate::pg::map::ImageBytes;
+use crate::pg::types;
+
+/// The position of the first feature among the arguments; the model's name comes before it.
+const FIRST: usize = 1;
+
+/// What features are read for.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// The model as the statement names it, for messages.
+    pub model: &'a str,
+    /// The model's image.
+    pub image: &'a Image<ImageBytes>,
+}
+
+impl Target<'_> {
+    /// What messages call a feature: its name, or its position counted from 1.
+    fn feature(&self, index: usize) -> String {
+        self.image
+            .feature_name(index)
+            .map_or_else(|| format!("number {}", index + 1), str::to_owned)
+    }
+
+    fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
+        let type_name = types::type_name(type_oid);
+        Error::FeatureType { feature: self.feature(index), type_name, reason }
+    }
+
+    fn count(&self, given: usize) -> Error {
+        Error::FeatureCount {
+            model: self.model.to_owned(),
+            expected: self.image.num_features(),
+            given,
+        }
+    }
+}
+
+/// How the features of a statement are passed.
+pub enum Form {
+    /// An argument each.
+    Columns(columns::Columns),
+    /// One array.
+    Array(array::Array),
+    /// One row, matched by name.
+    Row(row::RowForm),
+    /// One jsonb object, matched by name.
+    Object(object::ObjectForm),
+}
+
+impl Form {
+    /// Works out what the arguments of a statement mean for this model.
+    ///
+    /// # Errors
+    /// [`Error::FeatureCount`], [`Error::FeatureType`], [`Error::NoFeatureNames`].
+    pub fn bind(arguments: Arguments, target: Target<'_>) -> Result<Form> {
+        let given = arguments.len().saturating_sub(FIRST);
+        if given == 1 {
+            let type_oid = types::base_type(arguments.type_of(FIRST));
+            if let Some(element) = types::element_type(type_oid) {
+                return Ok(Form::Array(array::Array::bind(target, type_oid, element)?));
+            }
+            if type_oid == pg_sys::JSONBOID {
+                return Ok(Form::Object(object::ObjectForm::bind(target)?));
+            }
+            if types::is_row_type(type_oid) {
+                return Ok(Form::Row(row::RowForm::bind(target)?));
+            }
+        }
+        Ok(Form::Columns(columns::Columns::bind(arguments, target)?))
+    }
+
+    /// Reads the features of one call; `features` has a place for each.
+    ///
+    /// # Errors
+    /// [`Error::FeatureCount`], [`Error::UnknownCategory`], [`Error::NoSuchFeature`] and others that
+    /// depend on the values.
+    #[inline]
+    pub fn read(
+        &mut self,
+        arguments: Arguments,
+        target: Target<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        match self {
+            Form::Columns(form) => form.read(arguments, target, features),
+            Form::Array(form) => form.read(arguments, target, features),
+            Form::Row(form) => form.read(arguments, target, features),
+            Form::Object(form) => form.read(arguments, target, features),
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! One value to one f32: the table of types.
+//!
+//! Numbers are converted as XGBoost converts them: straight to f32, rounded once. Text and enums are
+//! categories, and become the code that the model file gives them. Numbers are codes already where
+//! the file carries no values for them, or only where features come as an array, which XGBoost does
+//! not recode either.
+
+use std::borrow::Cow;
+
+use gbdt::layout::CategoryKind;
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::Target;
+use crate::error::{Error, Result, TypeReason};
+use crate::pg::{types, values};
+use crate::settings::{self, UnknownCategory};
+
+/// The types that a value may have, and how to read each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// real
+    Float4,
+    /// double precision
+    Float8,
+    /// smallint
+    Int2,
+    /// integer
+    Int4,
+    /// bigint
+    Int8,
+    /// numeric
+    Numeric,
+    /// boolean
+    Bool,
+    /// text, varchar
+    Text,
+    /// char(n), whose trailing blanks do not count
+    Blanks,
+    /// name, or a literal whose type is not known
+    Name,
+    /// any enum
+    Enum,
+}
+
+impl Kind {
+    /// How to read values of a type, or nothing if they cannot be features.
+    pub fn of(type_oid: Oid) -> Option<Kind> {
+        Some(match type_oid {
+            pg_sys::FLOAT4OID => Kind::Float4,
+            pg_sys::FLOAT8OID => Kind::Float8,
+            pg_sys::INT2OID => Kind::Int2,
+            pg_sys::INT4OID => Kind::Int4,
+            pg_sys::INT8OID => Kind::Int8,
+            pg_sys::NUMERICOID => Kind::Numeric,
+            pg_sys::BOOLOID => Kind::Bool,
+            pg_sys::TEXTOID | pg_sys::VARCHAROID => Kind::Text,
+            pg_sys::BPCHAROID => Kind::Blanks,
+            pg_sys::NAMEOID | pg_sys::UNKNOWNOID => Kind::Name,
+            other if types::is_enum(other) => Kind::Enum,
+            _ => return None,
+        })
+    }
+
+    fn is_text(self) -> bool {
+        matches!(self, Kind::Text | Kind::Blanks | Kind::Name | Kind::Enum)
+    }
+
+    /// A number as f32.
+    ///
+    /// # Errors
+    /// None; the text kinds give NaN and are not read this way.
+    #[inline]
+    pub fn number(self, datum: Datum) -> f32 {
+        let bits = datum.value();
+        match self {
+            Kind::Float4 => f32::from_bits(bits as u32),
+            Kind::Float8 => f64::from_bits(bits as u64) as f32,
+            Kind::Int2 => f32::from(bits as i16),
+            Kind::Int4 => bits as i32 as f32,
+            Kind::Int8 => bits as i64 as f32,
+            Kind::Bool => f32::from(u8::from(bits as u8 != 0)),
+            Kind::Numeric => values::numeric(datum),
+            Kind::Text | Kind::Blanks | Kind::Name | Kind::Enum => f32::NAN,
+        }
+    }
+
+    fn text<'a>(self, datum: Datum) -> Cow<'a, str> {
+        match self {
+            Kind::Enum => Cow::Owned(values::enum_label(datum)),
+            Kind::Name => values::name(datum),
+            Kind::Blanks => Cow::Owned(values::text(datum).trim_end_matches(' ').to_owned()),
+            _ => values::text(datum),
+        }
+    }
+}
+
+/// How to read the values of one feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reading {
+    /// A number, taken as it is.
+    Number(Kind),
+    /// Text, looked up among the feature's categories.
+    TextCategory(Kind),
+    /// A number, looked up among the feature's categories.
+    NumberCategory(Kind),
+}
+
+impl Reading {
+    /// How to read values of a type for a feature, in a form that matches columns to features.
+    ///
+    /// # Errors
+    /// [`Error::FeatureType`].
+    pub fn of(target: Target<'_>, index: usize, type_oid: Oid) -> Result<Reading> {
+        let fail = |reason| Err(target.unusable(index, type_oid, reason));
+        let Some(kind) = Kind::of(types::base_type(type_oid)) else {
+            return fail(TypeReason::Unusable);
+        };
+        let categories = target.image.categories(index).map(|categories| categories.kind());
+        match (kind.is_text(), categories) {
+            (true, Some(CategoryKind::Text)) => Ok(Reading::TextCategory(kind)),
+            (true, Some(_)) => fail(TypeReason::TextForNumericCategories),
+            (true, None) if target.image.is_categorical(index) => {
+                fail(TypeReason::TextWithoutCategories)
+            }
+            (true, None) => fail(TypeReason::TextForNumber),
+            (false, Some(CategoryKind::Text)) => fail(TypeReason::NumberForTextCategories),
+            (false, Some(_)) => Ok(Reading::NumberCategory(kind)),
+            (false, None) => Ok(Reading::Number(kind)),
+        }
+    }
+
+    /// The f32 of a value that is not NULL.
+    ///
+    /// # Errors
+    /// [`Error::UnknownCategory`].
+    #[inline]
+    pub fn read(self, target: Target<'_>, index: usize, datum: Datum) -> Result<f32> {
+        match self {
+            Reading::Number(kind) => Ok(kind.number(datum)),
+            Reading::TextCategory(kind) => text_code(target, index, &kind.text(datum)),
+            Reading::NumberCategory(kind) => match kind {
+                Kind::Int2 => integer_code(target, index, i64::from(datum.value() as i16)),
+                Kind::Int4 => integer_code(target, index, i64::from(datum.value() as i32)),
+                Kind::Int8 => integer_code(target, index, datum.value() as i64),
+                Kind::Bool => integer_code(target, index, i64::from(datum.value() as u8 != 0)),
+                Kind::Float8 => float_code(target, index, f64::from_bits(datum.value() as u64)),
+                _ => float_code(target, index, f64::from(kind.number(datum))),
+            },
+        }
+    }
+}
+
+/// The code of a category given as text.
+pub fn text_code(target: Target<'_>, index: usize, value: &str) -> Result<f32> {
+    let code = target.image.categories(index).and_then(|all| all.code_of_text(value));
+    code_or_unknown(target, index, code, || value.to_owned())
+}
+
+fn integer_code(target: Target<'_>, index: usize, value: i64) -> Result<f32> {
+    let code = target.image.categories(index).and_then(|all| match all.kind() {
+        CategoryKind::Float => all.code_of_float(value as f64),
+        _ => all.code_of_integer(value),
+    });
+    code_or_unknown(target, index, code, || value.to_string())
+}
+
+/// The code of a category given as a number.
+pub fn float_code(target: Target<'_>, index: usize, value: f64) -> Result<f32> {
+    let whole = value.fract() == 0.0 && value.abs() < 9.0e15;
+    let code = target.image.categories(index).and_then(|all| match all.kind() {
+        CategoryKind::Float => all.code_of_float(value),
+        _ if whole => all.code_of_integer(value as i64),
+        _ => None,
+    });
+    code_or_unknown(target, index, code, || value.to_string())
+}
+
+fn code_or_unknown(
+    target: Target<'_>,
+    index: usize,
+    code: Option<u32>,
+    value: impl Fn() -> String,
+) -> Result<f32> {
+    match code {
+        Some(code) => Ok(code as f32),
+        None if settings::unknown_category() == UnknownCategory::Missing => Ok(f32::NAN),
+        None => Err(Error::UnknownCategory { feature: target.feature(index), value: value() }),
+    }
+}

@@ -1,0 +1,102 @@
+//! Features as one row, matched to the model's feature names.
+//!
+//! Columns that the model does not know are ignored, so a table may have more than the model was
+//! trained on. The row's type can change from call to call only where its expression gives different
+//! anonymous rows; the matching is then done again.
+
+use pgrx::pg_sys::Datum;
+
+use super::number::Reading;
+use super::{FIRST, Target};
+use crate::error::{Error, Result};
+use crate::pg::arguments::Arguments;
+use crate::pg::rows::RowType;
+
+const FORM: &str = "row";
+
+/// How to read the row.
+pub struct RowForm {
+    matched: Option<Matched>,
+}
+
+struct Matched {
+    row_type: RowType,
+    /// For each feature, the column's position and how to read it.
+    columns: Vec<(usize, Reading)>,
+}
+
+impl RowForm {
+    /// Checks that rows can be matched; the matching waits for the first row, which names its type.
+    pub fn bind(target: Target<'_>) -> Result<Self> {
+        require_names(target, FORM)?;
+        Ok(RowForm { matched: None })
+    }
+
+    /// Reads the features of one call; in a NULL row everything is missing.
+    pub fn read(
+        &mut self,
+        arguments: Arguments,
+        target: Target<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        let Some(row) = arguments.get(FIRST) else {
+            features.fill(f32::NAN);
+            return Ok(());
+        };
+        if let Some(matched) = &mut self.matched
+            && matched.read(row, target, features)?
+        {
+            return Ok(());
+        }
+        let matched = self.matched.insert(Matched::new(arguments, row, target)?);
+        matched.read(row, target, features)?;
+        Ok(())
+    }
+}
+
+impl Matched {
+    fn new(arguments: Arguments, row: Datum, target: Target<'_>) -> Result<Self> {
+        let row_type = RowType::of(row, arguments);
+        let columns = row_type.columns();
+        let columns = (0..target.image.num_features())
+            .map(|index| {
+                let name = target.image.feature_name(index).unwrap_or_default();
+                let column =
+                    columns.iter().find(|column| column.name == name).ok_or_else(|| {
+                        Error::NoSuchFeature {
+                            model: target.model.to_owned(),
+                            feature: name.to_owned(),
+                            form: FORM,
+                        }
+                    })?;
+                Ok((column.position, Reading::of(target, index, column.type_oid)?))
+            })
+            .collect::<Result<_>>()?;
+        Ok(Matched { row_type, columns })
+    }
+
+    /// Gives false if the row is of another type.
+    fn read(&mut self, row: Datum, target: Target<'_>, features: &mut [f32]) -> Result<bool> {
+        let Some(values) = self.row_type.read(row) else {
+            return Ok(false);
+        };
+        for (index, (feature, (position, reading))) in
+            features.iter_mut().zip(&self.columns).enumerate()
+        {
+            *feature = match values.get(*position) {
+                Some(datum) => reading.read(target, index, datum)?,
+                None => f32::NAN,
+            };
+        }
+        Ok(true)
+    }
+}
+
+/// Raises if the model has no feature names to match by.
+pub fn require_names(target: Target<'_>, form: &'static str) -> Result<()> {
+    if target.image.feature_name(0).is_some() {
+        Ok(())
+    } else {
+        Err(Error::NoFeatureNames { model: target.model.to_owned(), form })
+    }
+}

@@ -1,0 +1,78 @@
+//! Who the current user is, what it may do, and how to write the registry as its owner.
+
+use std::ffi::CString;
+
+use pgrx::pg_sys::{self, Oid};
+
+use super::unguarded;
+
+/// `PUBLIC`, as PostgreSQL writes it in access lists.
+pub const PUBLIC: Oid = Oid::INVALID;
+
+/// The user whose rights apply now.
+#[inline]
+pub fn current_user() -> Oid {
+    unguarded::GetUserId()
+}
+
+/// The name of a role.
+pub fn role_name(role: Oid) -> String {
+    // SAFETY: the function allocates the name in the current context and raises if there is none.
+    unsafe { super::varlena::owned_string(pg_sys::GetUserNameFromId(role, false)) }
+}
+
+/// Whether the user is a superuser.
+pub fn is_superuser(user: Oid) -> bool {
+    // SAFETY: takes any OID.
+    unsafe { pg_sys::superuser_arg(user) }
+}
+
+/// Whether the user has the rights of the role, by being it or by membership.
+pub fn has_rights_of(user: Oid, role: Oid) -> bool {
+    // SAFETY: takes any OIDs.
+    unsafe { pg_sys::has_privs_of_role(user, role) }
+}
+
+/// The role of that name.
+pub fn role_by_name(name: &str) -> Option<Oid> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: the name ends in a NUL; with missing_ok the function does not raise for an absent role.
+    let role = unsafe { pg_sys::get_role_oid(name.as_ptr(), true) };
+    (role != Oid::INVALID).then_some(role)
+}
+
+/// Runs the closure as another user and with nothing but PostgreSQL's own schema on the search
+/// path.
+///
+/// An error leaves both as they are: PostgreSQL restores them when it aborts the transaction or
+/// subtransaction.
+pub fn as_user<T>(user: Oid, run: impl FnOnce() -> T) -> T {
+    let mut before = Oid::INVALID;
+    let mut context = 0;
+    // SAFETY: plain variables of the backend; the setting exists and the value is valid, and the
+    // nest level is closed below or by the abort.
+    let level = unsafe {
+        pg_sys::GetUserIdAndSecContext(&mut before, &mut context);
+        let switched = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE.cast_signed();
+        pg_sys::SetUserIdAndSecContext(user, switched);
+        let level = pg_sys::NewGUCNestLevel();
+        pg_sys::set_config_option(
+            c"search_path".as_ptr(),
+            c"pg_catalog, pg_temp".as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+        level
+    };
+    let result = run();
+    // SAFETY: undoes exactly what was done above.
+    unsafe {
+        pg_sys::AtEOXact_GUC(false, level);
+        pg_sys::SetUserIdAndSecContext(before, context);
+    }
+    result
+}

@@ -1,0 +1,62 @@
+//! Hears of committed changes: to the registry's tables, to roles, and to memberships in roles.
+//!
+//! PostgreSQL sends relcache messages to all backends at commit, and with the log to standbys. The
+//! registry's triggers cause such a message for any change of its tables, whoever made it. The
+//! callbacks run in the middle of other work and may look up nothing, so they only count: what was
+//! cached under another count is read again before its next use.
+
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
+
+use pgrx::pg_sys::{self, Datum, Oid};
+
+static GENERATION: AtomicU64 = AtomicU64::new(1);
+static REGISTERED: AtomicBool = AtomicBool::new(false);
+static TABLES: [AtomicU32; 3] = [AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)];
+
+/// Counts the changes that this backend has heard of.
+#[inline]
+pub fn generation() -> u64 {
+    GENERATION.load(Relaxed)
+}
+
+/// Takes in the messages of other backends that have arrived by now.
+pub fn accept() {
+    // SAFETY: called within a transaction, as its callbacks require.
+    unsafe { pg_sys::AcceptInvalidationMessages() }
+}
+
+/// Listens to changes of these tables from now on.
+pub fn watch(tables: [Oid; 3]) {
+    for (slot, table) in TABLES.iter().zip(tables) {
+        slot.store(table.to_u32(), Relaxed);
+    }
+    if REGISTERED.swap(true, Relaxed) {
+        return;
+    }
+    // SAFETY: the callbacks are functions of this library, which is never unloaded.
+    unsafe {
+        pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0));
+        for cache in
+            [pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM, pg_sys::SysCacheIdentifier::AUTHOID]
+        {
+            pg_sys::CacheRegisterSyscacheCallback(cache as _, Some(roles_changed), Datum::from(0));
+        }
+    }
+}
+
+/// Tells every backend, once the transaction commits, that the table has changed.
+pub fn announce(table: Oid) {
+    // SAFETY: raises if there is no such relation.
+    unsafe { pg_sys::CacheInvalidateRelcacheByRelid(table) }
+}
+
+unsafe extern "C-unwind" fn relation_changed(_argument: Datum, relation: Oid) {
+    let relation = relation.to_u32();
+    if relation == 0 || TABLES.iter().any(|table| table.load(Relaxed) == relation) {
+        GENERATION.fetch_add(1, Relaxed);
+    }
+}
+
+unsafe extern "C-unwind" fn roles_changed(_argument: Datum, _cache: i32, _hash: u32) {
+    GENERATION.fetch_add(1, Relaxed);
+}

@@ -1,0 +1,41 @@
+//! The bytes of an image: a file that is mapped read-only, or memory of this backend alone.
+
+use std::fs::File;
+use std::io;
+use std::ops::Deref;
+
+use gbdt::layout::{AlignedBytes, StableBytes};
+use memmap2::Mmap;
+
+/// Where an image lives.
+pub enum ImageBytes {
+    /// A file, one copy of which serves every process that maps it.
+    Mapped(Mmap),
+    /// Memory of this backend, for when the file cannot be written.
+    Private(AlignedBytes),
+}
+
+impl ImageBytes {
+    /// Maps a file of this extension's folder.
+    pub fn map(file: &File) -> io::Result<Self> {
+        // SAFETY: image files are written whole under another name, renamed, and never written or
+        // truncated afterwards; removing one leaves its mappings valid.
+        let map = unsafe { Mmap::map(file)? };
+        Ok(ImageBytes::Mapped(map))
+    }
+}
+
+impl Deref for ImageBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            ImageBytes::Mapped(map) => map,
+            ImageBytes::Private(bytes) => bytes,
+        }
+    }
+}
+
+// SAFETY: neither a mapping nor the aligned allocation moves or changes while it is owned; image
+// files are never modified in place.
+unsafe impl StableBytes for ImageBytes {}

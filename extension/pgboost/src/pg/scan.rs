@@ -1,0 +1,159 @@
+//! Reads rows of the registry's tables by their primary key, without SPI.
+//!
+//! Reading this way needs no transaction id and no plan, so it works on a standby and in a parallel
+//! worker. The lock is the weakest there is and is let go at once; an error leaves closing to the
+//! end of the transaction.
+
+use std::ops::ControlFlow;
+
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::snapshot::{Seen, SnapshotMark};
+use super::varlena;
+
+/// A table and its primary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// The table.
+    pub relation: Oid,
+    /// The index to read it by.
+    pub primary_key: Oid,
+}
+
+/// A value to look for in a key column, by position.
+pub enum Key<'a> {
+    /// A text column.
+    Text(&'a str),
+    /// An integer column.
+    Integer(i32),
+}
+
+/// A row that a scan has found; valid until the scan goes on.
+pub struct Row<'a> {
+    values: &'a [Datum],
+    nulls: &'a [bool],
+}
+
+impl Row<'_> {
+    fn value(&self, column: usize) -> Option<Datum> {
+        let null = self.nulls.get(column).copied().unwrap_or(true);
+        if null { None } else { self.values.get(column).copied() }
+    }
+
+    /// An integer column, counted from 0.
+    pub fn integer(&self, column: usize) -> Option<i32> {
+        Some(self.value(column)?.value() as i32)
+    }
+
+    /// An OID column.
+    pub fn oid(&self, column: usize) -> Option<Oid> {
+        Some(Oid::from(self.value(column)?.value() as u32))
+    }
+
+    /// A text column.
+    pub fn text(&self, column: usize) -> Option<String> {
+        // SAFETY: the tables are the extension's own, and the callers know their columns; the row
+        // outlives the borrow.
+        Some(unsafe { varlena::text(self.value(column)?) }.into_owned())
+    }
+
+    /// A bytea column.
+    pub fn bytes(&self, column: usize) -> Option<&[u8]> {
+        // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
+        Some(unsafe { varlena::bytes(self.value(column)?) })
+    }
+
+    /// A text[] column; its NULL elements are left out.
+    pub fn texts(&self, column: usize) -> Option<Vec<String>> {
+        // SAFETY: as for `text`.
+        let array = unsafe { super::arrays::texts(self.value(column)?) };
+        Some(array.into_iter().flatten().collect())
+    }
+}
+
+/// Calls the closure with each row whose first key columns have these values.
+///
+/// Gives the mark of the snapshot that was used.
+pub fn rows(
+    table: Table,
+    keys: &[Key<'_>],
+    seen: Seen,
+    mut visit: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) -> SnapshotMark {
+    let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
+    for (index, (slot, key)) in scan_keys.iter_mut().zip(keys).enumerate() {
+        fill(slot, index, key);
+    }
+    let count = keys.len().min(scan_keys.len()) as i32;
+    // SAFETY: the table and its index were looked up by the caller; the keys are filled in; what is
+    // opened is closed in reverse order, or by the abort of the transaction.
+    unsafe {
+        let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
+        let snapshot = match seen {
+            Seen::Active => super::unguarded::GetActiveSnapshot(),
+            Seen::Latest => {
+                pg_sys::InvalidateCatalogSnapshot();
+                pg_sys::GetCatalogSnapshot(table.relation)
+            }
+        };
+        let snapshot = pg_sys::RegisterSnapshot(snapshot);
+        let mark = SnapshotMark::of(snapshot);
+        let scan = pg_sys::systable_beginscan(
+            relation,
+            table.primary_key,
+            true,
+            snapshot,
+            count,
+            scan_keys.as_mut_ptr(),
+        );
+        visit_all(relation, scan, &mut visit);
+        pg_sys::systable_endscan(scan);
+        pg_sys::UnregisterSnapshot(snapshot);
+        pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
+        mark
+    }
+}
+
+fn fill(slot: &mut pg_sys::ScanKeyData, index: usize, key: &Key<'_>) {
+    let (equal, value) = match key {
+        Key::Text(text) => (pg_sys::F_TEXTEQ, pgrx::IntoDatum::into_datum(*text)),
+        Key::Integer(number) => (pg_sys::F_INT4EQ, pgrx::IntoDatum::into_datum(*number)),
+    };
+    // SAFETY: the slot is ours; the procedures are built in and fit the columns' types. The columns
+    // have collation "C", which is what ScanKeyInit sets.
+    unsafe {
+        pg_sys::ScanKeyInit(
+            slot,
+            index as i16 + 1,
+            pg_sys::BTEqualStrategyNumber as u16,
+            equal.into(),
+            value.unwrap_or(Datum::from(0)),
+        );
+    }
+}
+
+/// # Safety
+/// The scan is open on the relation.
+unsafe fn visit_all(
+    relation: pg_sys::Relation,
+    scan: pg_sys::SysScanDesc,
+    visit: &mut impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) {
+    // SAFETY: the caller says so; the buffers have a place for each of the table's columns.
+    unsafe {
+        let descriptor = (*relation).rd_att;
+        let columns = usize::try_from((*descriptor).natts).unwrap_or(0);
+        let mut values = vec![Datum::from(0); columns];
+        let mut nulls = vec![true; columns];
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                return;
+            }
+            pg_sys::heap_deform_tuple(tuple, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+            if visit(&Row { values: &values, nulls: &nulls }).is_break() {
+                return;
+            }
+        }
+    }
+}

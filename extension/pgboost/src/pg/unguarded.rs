@@ -1,0 +1,20 @@
+//! PostgreSQL functions and variables that cannot raise an error.
+//!
+//! pgrx guards every call with `sigsetjmp`, which would cost more than the calls themselves on the
+//! path of a cached model. Everything here only reads a variable of the backend; the source of each
+//! was read in every supported release.
+
+use pgrx::pg_sys::{Oid, Snapshot};
+
+unsafe extern "C-unwind" {
+    /// The user whose rights apply now (miscinit.c).
+    pub safe fn GetUserId() -> Oid;
+    /// Whether there is an active snapshot (snapmgr.c).
+    pub safe fn ActiveSnapshotSet() -> bool;
+    /// The active snapshot; there must be one (snapmgr.c).
+    pub fn GetActiveSnapshot() -> Snapshot;
+    /// Permissions of files in the data directory (file_perm.c).
+    pub static pg_file_create_mode: i32;
+    /// Permissions of folders in the data directory (file_perm.c).
+    pub static pg_dir_create_mode: i32;
+}

@@ -1,0 +1,3 @@
+//! What the planner is told about predictions.
+
+pub mod cost;

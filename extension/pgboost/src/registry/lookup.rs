@@ -1,0 +1,95 @@
+//! Reads what a prediction needs to know of a model: which version, and what it is made of.
+
+use std::ops::ControlFlow;
+
+use super::Registry;
+use crate::error::{Error, Result};
+use crate::pg::scan::{Key, Row, rows};
+use crate::pg::snapshot::{Seen, SnapshotMark};
+
+// Columns of pgboost_model.
+const DEPLOYED: usize = 1;
+
+// Columns of pgboost_version.
+const BYTES: usize = 2;
+const DIGEST: usize = 3;
+const FEATURE_NAMES: usize = 4;
+const LABELS: usize = 5;
+
+/// The deployed version of a model, or nothing if there is no such model, and the mark of the
+/// snapshot that saw it.
+pub fn deployed_version(
+    registry: &Registry,
+    name: &str,
+    seen: Seen,
+) -> (Option<i32>, SnapshotMark) {
+    let mut deployed = None;
+    let mark = rows(registry.model, &[Key::Text(name)], seen, |row| {
+        deployed = row.integer(DEPLOYED);
+        ControlFlow::Break(())
+    });
+    (deployed, mark)
+}
+
+/// A version as it is stored.
+pub struct Stored<'a> {
+    name: &'a str,
+    row: &'a Row<'a>,
+}
+
+impl Stored<'_> {
+    /// SHA-256 of the model's bytes.
+    pub fn digest(&self) -> Result<&[u8]> {
+        self.row.bytes(DIGEST).ok_or_else(|| self.invalid("digest"))
+    }
+
+    /// The model's bytes as they came.
+    pub fn bytes(&self) -> Result<&[u8]> {
+        self.row.bytes(BYTES).ok_or_else(|| self.invalid("bytes"))
+    }
+
+    /// The features' names, or none.
+    pub fn feature_names(&self) -> Vec<String> {
+        self.row.texts(FEATURE_NAMES).unwrap_or_default()
+    }
+
+    /// The classes' labels, or none.
+    pub fn labels(&self) -> Vec<String> {
+        self.row.texts(LABELS).unwrap_or_default()
+    }
+
+    fn invalid(&self, what: &'static str) -> Error {
+        Error::Registry { name: self.name.to_owned(), what }
+    }
+}
+
+/// Calls the closure with a version.
+///
+/// # Errors
+/// [`Error::NoSuchVersion`], or what the closure gives.
+pub fn with_version<T>(
+    registry: &Registry,
+    name: &str,
+    version: i32,
+    seen: Seen,
+    read: impl FnOnce(&Stored<'_>) -> Result<T>,
+) -> Result<T> {
+    let mut result = Err(Error::NoSuchVersion { name: name.to_owned(), version });
+    let mut read = Some(read);
+    rows(registry.version, &[Key::Text(name), Key::Integer(version)], seen, |row| {
+        if let Some(read) = read.take() {
+            result = read(&Stored { name, row });
+        }
+        ControlFlow::Break(())
+    });
+    result
+}
+
+/// Calls the closure with every version of every model that is committed by now or written by this
+/// transaction.
+pub fn each_version(registry: &Registry, mut visit: impl FnMut(&Stored<'_>)) {
+    rows(registry.version, &[], Seen::Latest, |row| {
+        visit(&Stored { name: "", row });
+        ControlFlow::Continue(())
+    });
+}

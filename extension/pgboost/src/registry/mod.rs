@@ -1,0 +1,56 @@
+//! The model registry: three tables of the extension, read without SPI and written with it.
+//!
+//! `pgboost_model` has a row a model and names the deployed version, `pgboost_version` has the
+//! bytes as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
+//! Privileges stand apart so that a dump restores every model even where a role is missing. All
+//! three are ordinary tables: what is written rolls back, is replicated, and is dumped.
+
+pub mod lookup;
+pub mod privilege;
+pub mod reference;
+pub mod write;
+
+use pgrx::pg_sys::Oid;
+
+use crate::error::{Error, Result};
+use crate::pg::catalog;
+use crate::pg::scan::Table;
+
+/// The registry's tables, found anew for each look-up that is not answered from the cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Registry {
+    /// The schema of the extension.
+    pub schema: Oid,
+    /// A row a model.
+    pub model: Table,
+    /// A row a version.
+    pub version: Table,
+    /// A row a right.
+    pub privilege: Table,
+}
+
+impl Registry {
+    /// The registry of the extension that the function belongs to.
+    ///
+    /// # Errors
+    /// [`Error::NoRegistry`] if the tables are not there.
+    pub fn of_function(function: Oid) -> Result<Registry> {
+        let schema = catalog::schema_of(function);
+        let table = |name, key| -> Result<Table> {
+            let relation = catalog::relation(schema, name).ok_or(Error::NoRegistry)?;
+            let primary_key = catalog::relation(schema, key).ok_or(Error::NoRegistry)?;
+            Ok(Table { relation, primary_key })
+        };
+        Ok(Registry {
+            schema,
+            model: table(c"pgboost_model", c"pgboost_model_pkey")?,
+            version: table(c"pgboost_version", c"pgboost_version_pkey")?,
+            privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
+        })
+    }
+
+    /// The relations whose changes matter to what is cached.
+    pub fn relations(&self) -> [Oid; 3] {
+        [self.model.relation, self.version.relation, self.privilege.relation]
+    }
+}

@@ -1,0 +1,68 @@
+//! Who may do what with a model.
+//!
+//! Rights are read as they are now, not as the statement's snapshot saw them, because that is how
+//! PostgreSQL treats its own: what has been revoked is gone for every statement that follows.
+
+use std::ops::ControlFlow;
+
+use pgrx::pg_sys::Oid;
+
+use super::Registry;
+use crate::error::{Error, Result};
+use crate::pg::identity::{PUBLIC, has_rights_of, is_superuser};
+use crate::pg::scan::{Key, rows};
+use crate::pg::snapshot::Seen;
+
+// Columns of pgboost_privilege.
+const ROLE: usize = 1;
+const PRIVILEGE: usize = 2;
+
+/// The value of the column `privilege` for a model's owner.
+pub const OWNER: &str = "owner";
+
+/// What a user may do with a model; more includes less.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// Predict with it and look at it.
+    Predict,
+    /// Everything.
+    Owner,
+}
+
+/// What the user may do with a model of that name.
+pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
+    if is_superuser(user) {
+        return Access::Owner;
+    }
+    let mut granted = Vec::new();
+    rows(registry.privilege, &[Key::Text(name)], Seen::Latest, |row| {
+        if let (Some(role), Some(privilege)) = (row.oid(ROLE), row.text(PRIVILEGE)) {
+            granted.push((role, if privilege == OWNER { Access::Owner } else { Access::Predict }));
+        }
+        ControlFlow::Continue(())
+    });
+    granted
+        .into_iter()
+        .filter(|(role, _)| *role == PUBLIC || has_rights_of(user, *role))
+        .map(|(_, access)| access)
+        .max()
+        .unwrap_or(Access::None)
+}
+
+/// Raises unless the user may predict with the model, which exists.
+pub fn require_predict(registry: &Registry, name: &str, user: Oid) -> Result<()> {
+    match access(registry, name, user) {
+        Access::None => Err(Error::Denied { name: name.to_owned() }),
+        Access::Predict | Access::Owner => Ok(()),
+    }
+}
+
+/// Raises unless the user owns the model, which exists.
+pub fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
+    match access(registry, name, user) {
+        Access::Owner => Ok(()),
+        Access::None | Access::Predict => Err(Error::NotOwner { name: name.to_owned() }),
+    }
+}

@@ -1,0 +1,213 @@
+//! Writes the registry, after the caller has checked the user's rights.
+//!
+//! Nobody is granted anything on the tables. Each statement here runs as their owner, with every
+//! name qualified and only PostgreSQL's own schema on the search path. Two sessions that change the
+//! same model wait for each other at its row in `pgboost_model`, which each of them touches first.
+
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::Oid;
+use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
+
+use super::Registry;
+use super::privilege::{self, OWNER};
+use crate::error::{Error, Result};
+use crate::pg::{catalog, identity};
+
+/// What the registry says of a version besides the numbers that it hands out itself.
+pub struct NewVersion<'a> {
+    /// The model's name.
+    pub name: &'a str,
+    /// The bytes as they came.
+    pub bytes: &'a [u8],
+    /// The format's name.
+    pub format: &'a str,
+    /// The release of XGBoost that wrote the file.
+    pub library_version: Option<String>,
+    /// The objective's name.
+    pub objective: &'a str,
+    /// Number of features.
+    pub features: i32,
+    /// Number of outputs.
+    pub outputs: i32,
+    /// Number of trees.
+    pub trees: i32,
+    /// Number of boosting rounds.
+    pub rounds: i32,
+    /// Depth of the deepest tree.
+    pub depth: i32,
+    /// Names of the features, if they have any.
+    pub feature_names: Option<Vec<String>>,
+    /// Labels of the classes, if they were given.
+    pub labels: Option<Vec<String>>,
+    /// The booster's attributes.
+    pub attributes: JsonB,
+}
+
+/// Runs a statement on the registry as its owner; `{schema}` in it becomes the extension's schema.
+/// Gives the first column of the first row, if there is a row and it is not NULL.
+fn run<T: FromDatum + IntoDatum>(
+    registry: &Registry,
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Result<Option<T>> {
+    let statement = statement.replace("{schema}", &catalog::quoted_schema(registry.schema));
+    let owner = catalog::table_owner(registry.model.relation);
+    let failed = |_| Error::Registry { name: String::new(), what: "answer" };
+    identity::as_user(owner, || {
+        Spi::connect_mut(|client| {
+            let table = client.update(statement.as_str(), None, arguments).map_err(failed)?;
+            if table.is_empty() {
+                return Ok(None);
+            }
+            table.first().get_one::<T>().map_err(failed)
+        })
+    })
+}
+
+/// Runs a statement that gives no rows.
+fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
+    run::<i32>(registry, statement, arguments).map(|_| ())
+}
+
+/// Stores a version and deploys it. Gives its number.
+///
+/// # Errors
+/// [`Error::NotOwner`] if the model exists and the user does not own it.
+pub fn store(registry: &Registry, new: &NewVersion<'_>, user: Oid) -> Result<i32> {
+    let version = run::<i32>(
+        registry,
+        "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) VALUES ($1, 1, 1) \
+         ON CONFLICT (name) DO UPDATE SET deployed = m.last_version + 1, \
+         last_version = m.last_version + 1 RETURNING m.last_version",
+        &[new.name.into()],
+    )?
+    .ok_or_else(|| Error::Registry { name: new.name.to_owned(), what: "version" })?;
+    if version == 1 {
+        add_privilege(registry, new.name, user, OWNER)?;
+    } else {
+        // Only now is it certain whose the model is: another session may have just created it.
+        privilege::require_owner(registry, new.name, user)?;
+    }
+    execute(
+        registry,
+        "INSERT INTO {schema}.pgboost_version (model, version, bytes, format, library_version, \
+         objective, features, outputs, trees, rounds, depth, feature_names, labels, attributes, \
+         loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+        &[
+            new.name.into(),
+            version.into(),
+            new.bytes.into(),
+            new.format.into(),
+            new.library_version.clone().into(),
+            new.objective.into(),
+            new.features.into(),
+            new.outputs.into(),
+            new.trees.into(),
+            new.rounds.into(),
+            new.depth.into(),
+            new.feature_names.clone().into(),
+            new.labels.clone().into(),
+            JsonB(new.attributes.0.clone()).into(),
+            identity::role_name(user).into(),
+        ],
+    )?;
+    Ok(version)
+}
+
+/// Makes a version the one in use.
+///
+/// # Errors
+/// [`Error::NoSuchVersion`].
+pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
+    lock(registry, name)?;
+    run::<i32>(
+        registry,
+        "UPDATE {schema}.pgboost_model AS m SET deployed = $2 WHERE m.name = $1 AND EXISTS \
+         (SELECT FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2) \
+         RETURNING 1",
+        &[name.into(), version.into()],
+    )?
+    .map(|_| ())
+    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+}
+
+/// Removes a model with all its versions.
+pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
+    lock(registry, name)?;
+    execute(registry, "DELETE FROM {schema}.pgboost_model AS m WHERE m.name = $1", &[name.into()])
+}
+
+/// Removes a version that is not in use.
+///
+/// # Errors
+/// [`Error::Deployed`], [`Error::NoSuchVersion`].
+pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
+    if lock(registry, name)? == version {
+        return Err(Error::Deployed { name: name.to_owned(), version });
+    }
+    run::<i32>(
+        registry,
+        "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2 \
+         RETURNING 1",
+        &[name.into(), version.into()],
+    )?
+    .map(|_| ())
+    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+}
+
+/// Lets a role predict with a model.
+pub fn grant(registry: &Registry, name: &str, role: Oid) -> Result<()> {
+    lock(registry, name)?;
+    add_privilege(registry, name, role, "predict")
+}
+
+/// Takes back what `grant` gave.
+pub fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
+    lock(registry, name)?;
+    execute(
+        registry,
+        "DELETE FROM {schema}.pgboost_privilege AS p \
+         WHERE p.model = $1 AND p.role = $2::regrole AND p.privilege = 'predict'",
+        &[name.into(), role.into()],
+    )
+}
+
+/// What the registry says of a version, as one jsonb object.
+pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<JsonB> {
+    run::<JsonB>(
+        registry,
+        "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
+         'deployed', v.version = m.deployed, 'owner', (SELECT p.role::text FROM \
+         {schema}.pgboost_privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
+         'format', v.format, 'xgboost_version', v.library_version, 'objective', v.objective, \
+         'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
+         'depth', v.depth, 'labels', v.labels, 'size', pg_catalog.octet_length(v.bytes), \
+         'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
+         'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
+         'loaded_at', v.loaded_at) FROM {schema}.pgboost_version AS v \
+         JOIN {schema}.pgboost_model AS m ON m.name = v.model \
+         WHERE v.model = $1 AND v.version = $2",
+        &[name.into(), version.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+}
+
+fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) -> Result<()> {
+    execute(
+        registry,
+        "INSERT INTO {schema}.pgboost_privilege (model, role, privilege) \
+         VALUES ($1, $2::regrole, $3) ON CONFLICT DO NOTHING",
+        &[name.into(), role.into(), privilege.into()],
+    )
+}
+
+/// Keeps other sessions from changing the model until this transaction ends. Gives the deployed
+/// version.
+fn lock(registry: &Registry, name: &str) -> Result<i32> {
+    run::<i32>(
+        registry,
+        "SELECT m.deployed FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
+        &[name.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
+}

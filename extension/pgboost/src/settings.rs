@@ -1,0 +1,85 @@
+//! Every setting, with its default and bounds.
+//!
+//! What raises memory is for superusers; what changes answers changes only those of the session
+//! that sets it. Sizes are in kilobytes, since that is the unit that PostgreSQL's `SET` understands
+//! with a suffix.
+
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+
+/// A setting's default and bounds.
+struct Bounds {
+    default: i32,
+    min: i32,
+    max: i32,
+}
+
+const CACHE_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1 << 10, max: i32::MAX };
+const MAX_MODEL_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1, max: (1 << 20) - 1 };
+
+/// What to do with a category that the model was not trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum UnknownCategory {
+    /// Raise an error, as XGBoost does.
+    #[name = c"error"]
+    Error,
+    /// Score the row as if the value were missing.
+    #[name = c"missing"]
+    Missing,
+}
+
+static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(CACHE_SIZE_KB.default);
+static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(MAX_MODEL_SIZE_KB.default);
+static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
+    GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
+
+/// Most bytes of models that a backend keeps ready.
+pub fn cache_bytes() -> usize {
+    kilobytes(CACHE_SIZE.get())
+}
+
+/// Most bytes that a model file may have.
+pub fn max_model_bytes() -> usize {
+    kilobytes(MAX_MODEL_SIZE.get())
+}
+
+/// What to do with a category that the model was not trained on.
+pub fn unknown_category() -> UnknownCategory {
+    UNKNOWN_CATEGORY.get()
+}
+
+fn kilobytes(value: i32) -> usize {
+    usize::try_from(value).unwrap_or(0) << 10
+}
+
+/// Makes the settings known to PostgreSQL.
+pub fn define() {
+    GucRegistry::define_int_guc(
+        c"pgboost.cache_size",
+        c"Sets the most memory that a connection keeps models in.",
+        c"Models shared with other connections count in full. The least recently used are let go first.",
+        &CACHE_SIZE,
+        CACHE_SIZE_KB.min,
+        CACHE_SIZE_KB.max,
+        GucContext::Suset,
+        GucFlags::UNIT_KB,
+    );
+    GucRegistry::define_int_guc(
+        c"pgboost.max_model_size",
+        c"Sets the largest model file that may be loaded.",
+        c"",
+        &MAX_MODEL_SIZE,
+        MAX_MODEL_SIZE_KB.min,
+        MAX_MODEL_SIZE_KB.max,
+        GucContext::Suset,
+        GucFlags::UNIT_KB,
+    );
+    GucRegistry::define_enum_guc(
+        c"pgboost.unknown_category",
+        c"Sets what happens to a category that the model was not trained on.",
+        c"With \"error\" the statement fails, with \"missing\" the row is scored as if the value were null.",
+        &UNKNOWN_CATEGORY,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    crate::pg::reserve_setting_prefix(c"pgboost");
+}
