@@ -6,6 +6,7 @@
 
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
+use pgrx::spi::{self, SpiTupleTable};
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
 
 use super::Registry;
@@ -44,29 +45,35 @@ pub struct NewVersion<'a> {
 }
 
 /// Runs a statement on the registry as its owner; `{schema}` in it becomes the extension's schema.
-/// Gives the first column of the first row, if there is a row and it is not NULL.
-fn run<T: FromDatum + IntoDatum>(
+fn as_owner<T>(
     registry: &Registry,
     statement: &str,
     arguments: &[DatumWithOid<'_>],
-) -> Result<Option<T>> {
+    read: impl FnOnce(SpiTupleTable<'_>) -> spi::Result<T>,
+) -> Result<T> {
     let statement = statement.replace("{schema}", &catalog::quoted_schema(registry.schema));
     let owner = catalog::table_owner(registry.model.relation);
-    let failed = |_| Error::Registry { name: String::new(), what: "answer" };
     identity::as_user(owner, || {
-        Spi::connect_mut(|client| {
-            let table = client.update(statement.as_str(), None, arguments).map_err(failed)?;
-            if table.is_empty() {
-                return Ok(None);
-            }
-            table.first().get_one::<T>().map_err(failed)
-        })
+        Spi::connect_mut(|client| read(client.update(statement.as_str(), None, arguments)?))
     })
+    // PostgreSQL's own errors do not come back here; what does is a result of another shape.
+    .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }
 
 /// Runs a statement that gives no rows.
 fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
-    run::<i32>(registry, statement, arguments).map(|_| ())
+    as_owner(registry, statement, arguments, |_| Ok(()))
+}
+
+/// Runs a statement that gives at most one row. Gives its first column, if there is a row.
+fn query<T: FromDatum + IntoDatum>(
+    registry: &Registry,
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Result<Option<T>> {
+    as_owner(registry, statement, arguments, |table| {
+        if table.is_empty() { Ok(None) } else { table.first().get_one::<T>() }
+    })
 }
 
 /// Stores a version and deploys it. Gives its number.
@@ -74,7 +81,7 @@ fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>])
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it.
 pub fn store(registry: &Registry, new: &NewVersion<'_>, user: Oid) -> Result<i32> {
-    let version = run::<i32>(
+    let version = query::<i32>(
         registry,
         "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) VALUES ($1, 1, 1) \
          ON CONFLICT (name) DO UPDATE SET deployed = m.last_version + 1, \
@@ -120,7 +127,7 @@ pub fn store(registry: &Registry, new: &NewVersion<'_>, user: Oid) -> Result<i32
 /// [`Error::NoSuchVersion`].
 pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
     lock(registry, name)?;
-    run::<i32>(
+    query::<i32>(
         registry,
         "UPDATE {schema}.pgboost_model AS m SET deployed = $2 WHERE m.name = $1 AND EXISTS \
          (SELECT FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2) \
@@ -145,7 +152,7 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
     if lock(registry, name)? == version {
         return Err(Error::Deployed { name: name.to_owned(), version });
     }
-    run::<i32>(
+    query::<i32>(
         registry,
         "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2 \
          RETURNING 1",
@@ -174,7 +181,7 @@ pub fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
 
 /// What the registry says of a version, as one jsonb object.
 pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<JsonB> {
-    run::<JsonB>(
+    query::<JsonB>(
         registry,
         "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
          'deployed', v.version = m.deployed, 'owner', (SELECT p.role::text FROM \
@@ -204,7 +211,7 @@ fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) ->
 /// Keeps other sessions from changing the model until this transaction ends. Gives the deployed
 /// version.
 fn lock(registry: &Registry, name: &str) -> Result<i32> {
-    run::<i32>(
+    query::<i32>(
         registry,
         "SELECT m.deployed FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
         &[name.into()],
