@@ -41,6 +41,10 @@ impl<'a> Json<'a, '_> {
             return Err(self.error(ErrorKind::Syntax, "malformed JSON: a number begins with 0"));
         }
         let decimal = self.fraction()? | self.exponent()?;
+        // A document is an object, so no number can be the last of it, and this one may go on.
+        if self.position == self.bytes.len() {
+            return Err(self.syntax("the rest of a number"));
+        }
         let text = self.bytes.get(start..self.position).unwrap_or_default();
         let text = std::str::from_utf8(text)
             .map_err(|_| self.error(ErrorKind::Encoding, "a number is not UTF-8"))?;

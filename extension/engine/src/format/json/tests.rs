@@ -1,1 +1,137 @@
+use super::super::document::{array, object};
+use super::*;
 
+/// Runs `read` on a document of this text.
+fn on<'a, T>(text: &'a [u8], read: impl FnOnce(&mut Json<'a, '_>) -> Result<T>) -> Result<T> {
+    let mut between = || {};
+    let mut document = Json::new(text, &mut between);
+    let value = read(&mut document)?;
+    document.finish()?;
+    Ok(value)
+}
+
+fn refused<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
+    result.unwrap_err().kind()
+}
+
+#[test]
+fn floats_are_rounded_once() {
+    let float = |text: &str| on(format!("{text} ").as_bytes(), |document| document.float());
+    for text in ["0", "-0", "1E0", "5E-1", "1e-45", "3.4028235e38", "16777217", "0.1", "-1.5e+3"] {
+        assert_eq!(
+            float(text).unwrap().to_bits(),
+            text.parse::<f32>().unwrap().to_bits(),
+            "{text}"
+        );
+    }
+    // As an f64 this is rounded to halfway between two f32, and from there to the even one.
+    let halfway = "1.000000059604644775390626";
+    assert_eq!(float(halfway).unwrap().to_bits(), 0x3f80_0001);
+    assert!(float("NaN").unwrap().is_nan());
+    assert_eq!(float("Infinity").unwrap(), f32::INFINITY);
+    assert_eq!(float("-Infinity").unwrap(), f32::NEG_INFINITY);
+}
+
+#[test]
+fn malformed_numbers_are_refused() {
+    for text in ["-", "1.", "1e", "1e+", "12", "1.5", "Na", "Inf", "-I"] {
+        let kind = refused(on(text.as_bytes(), |document| document.float()));
+        assert!(matches!(kind, ErrorKind::Truncated | ErrorKind::WrongType), "{text}: {kind:?}");
+    }
+    for text in [".5", "01", "-00", "1.x", "1 2", "+1", "0x1", "NaNs", "--1", "nan"] {
+        let kind = refused(on(text.as_bytes(), |document| document.float()));
+        assert!(matches!(kind, ErrorKind::Syntax | ErrorKind::WrongType), "{text}: {kind:?}");
+    }
+    assert_eq!(refused(on(b"1e39 ", |document| document.float())), ErrorKind::Number);
+    assert_eq!(
+        refused(on(b"9223372036854775808 ", |document| document.integer())),
+        ErrorKind::Number
+    );
+    assert_eq!(refused(on(b"1.0 ", |document| document.integer())), ErrorKind::WrongType);
+    assert_eq!(refused(on(b"NaN ", |document| document.integer())), ErrorKind::WrongType);
+    assert_eq!(on(b"-9223372036854775808 ", |document| document.integer()).unwrap(), i64::MIN);
+}
+
+#[test]
+fn strings_are_unescaped() {
+    let text = |text: &'static str| on(text.as_bytes(), |document| document.text());
+    assert!(matches!(text("\"plain é\"").unwrap(), Cow::Borrowed("plain é")));
+    assert_eq!(text(r#""\"\\\/\b\f\n\r\t""#).unwrap(), "\"\\/\u{8}\u{c}\n\r\t");
+    assert_eq!(text(r#""a\u00e9\ud83d\ude00z""#).unwrap(), "aé😀z");
+    assert_eq!(text(r#""""#).unwrap(), "");
+}
+
+#[test]
+fn malformed_strings_are_refused() {
+    let kind = |text: &'static [u8]| refused(on(text, |document| document.text()));
+    assert_eq!(kind(b"\"\xff\""), ErrorKind::Encoding);
+    assert_eq!(kind(b"\"a\xc3\""), ErrorKind::Encoding);
+    assert_eq!(kind(br#""\ud83d""#), ErrorKind::Encoding);
+    assert_eq!(kind(br#""\ud83d\u0041""#), ErrorKind::Encoding);
+    assert_eq!(kind(br#""\ude00""#), ErrorKind::Encoding);
+    assert_eq!(kind(br#""\x""#), ErrorKind::Syntax);
+    assert_eq!(kind(br#""\u00g0""#), ErrorKind::Syntax);
+    assert_eq!(kind(b"\"a\nb\""), ErrorKind::Syntax);
+    assert_eq!(kind(b"\"open"), ErrorKind::Truncated);
+    assert_eq!(kind(b"\"\\"), ErrorKind::Truncated);
+    assert_eq!(kind(br#""\ud83d\"#), ErrorKind::Truncated);
+    assert_eq!(kind(b"12"), ErrorKind::WrongType);
+}
+
+#[test]
+fn containers_need_their_commas_and_brackets() {
+    let floats = |text: &'static [u8]| {
+        on(text, |document| array(document, 8, "numbers", |document| document.float()))
+    };
+    assert_eq!(floats(b" [ 1 , 2 ] ").unwrap(), [1.0, 2.0]);
+    assert_eq!(floats(b"[]").unwrap(), [0.0; 0]);
+    for text in [&b"[1 2]"[..], b"[,1]", b"[1,]", b"[1}", b"[1]]", b"[1] x"] {
+        assert!(floats(text).is_err(), "{}", String::from_utf8_lossy(text));
+    }
+    assert_eq!(refused(floats(b"[1,2,3,4,5,6,7,8,9]")), ErrorKind::Limit);
+    for text in [&b"{\"a\" 1}"[..], b"{\"a\":1,}", b"{1:2}", b"{\"a\":1 \"b\":2}", b"{,}"] {
+        let kind = refused(on(text, |document| document.skip()));
+        assert_eq!(kind, ErrorKind::Syntax, "{}", String::from_utf8_lossy(text));
+    }
+}
+
+#[test]
+fn unknown_values_are_skipped_and_checked() {
+    let text = br#"{"a":{"b":[1,"x\n",true,false,null,NaN,-Infinity,{}]},"c":7}"#;
+    let mut found = None;
+    on(text, |document| {
+        object(document, |document, key| {
+            if key == "c" {
+                found = Some(document.integer()?);
+                return Ok(());
+            }
+            document.skip()
+        })
+    })
+    .unwrap();
+    assert_eq!(found, Some(7));
+    assert_eq!(refused(on(b"[nul]", |document| document.skip())), ErrorKind::Syntax);
+    assert_eq!(refused(on(b"[tru", |document| document.skip())), ErrorKind::Truncated);
+}
+
+#[test]
+fn repeated_keys_are_refused_among_few_and_many() {
+    for count in [1, 40] {
+        let mut text: String = (0..count).map(|key| format!("\"{key}\":0,")).collect();
+        text = format!("{{{text}\"0\":0}}");
+        let result =
+            on(text.as_bytes(), |document| object(document, |document, _| document.skip()));
+        assert_eq!(refused(result), ErrorKind::DuplicateKey);
+        let text = text.replace("\"0\":0}", "\"x\":0}");
+        on(text.as_bytes(), |document| object(document, |document, _| document.skip())).unwrap();
+    }
+}
+
+#[test]
+fn nesting_ends_at_the_bound() {
+    let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+    on(nested(MAX_NESTING).as_bytes(), |document| document.skip()).unwrap();
+    let error = on(nested(MAX_NESTING + 1).as_bytes(), |document| document.skip()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Syntax);
+    assert_eq!(error.place(), crate::Place::Byte(MAX_NESTING));
+}

@@ -79,13 +79,13 @@ impl<'a> Json<'a, '_> {
         if !(0xd800..0xdc00).contains(&high) {
             return char::from_u32(high).ok_or_else(|| self.lone_surrogate());
         }
-        if self.bytes.get(self.position..self.position + 2) != Some(b"\\u") {
-            return Err(if self.bytes.len() < self.position + 2 {
-                self.position = self.bytes.len();
-                self.syntax("the other half of a surrogate pair")
-            } else {
-                self.lone_surrogate()
-            });
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        if !rest.starts_with(b"\\u") {
+            if !b"\\u".starts_with(rest) {
+                return Err(self.lone_surrogate());
+            }
+            self.position = self.bytes.len();
+            return Err(self.syntax("the other half of a surrogate pair"));
         }
         self.position += 2;
         let low = self.code_unit()?;

@@ -4,10 +4,13 @@
 //! an element takes at least one byte, so an array cannot have more elements than there are bytes.
 //! For that reason typed containers are limited to types of a fixed, non-zero width.
 
+mod bytes;
+
 use std::borrow::Cow;
 
 use super::document::{Document, INTERVAL, Kind, MAX_NESTING, Number};
 use crate::{ErrorKind, Result};
+use bytes::width;
 
 /// A UBJSON document.
 pub(super) struct Ubjson<'a, 'b> {
@@ -28,101 +31,9 @@ pub(super) struct Scope {
     element: Option<u8>,
 }
 
-/// Bytes of a value of fixed width; nothing for other types.
-fn width(marker: u8) -> Option<usize> {
-    match marker {
-        b'i' | b'U' | b'C' => Some(1),
-        b'I' => Some(2),
-        b'l' | b'd' => Some(4),
-        b'L' | b'D' => Some(8),
-        _ => None,
-    }
-}
-
 impl<'a, 'b> Ubjson<'a, 'b> {
     pub(super) fn new(bytes: &'a [u8], between: &'b mut dyn FnMut()) -> Self {
         Ubjson { bytes, position: 0, depth: 0, implied: None, until_pause: INTERVAL, between }
-    }
-
-    fn remaining(&self) -> usize {
-        self.bytes.len() - self.position
-    }
-
-    fn truncated(&self) -> crate::Error {
-        crate::Error::new(ErrorKind::Truncated, "model ends inside a value")
-            .at(crate::Place::Byte(self.bytes.len()))
-    }
-
-    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
-        let end = self.position.checked_add(count).ok_or_else(|| self.truncated())?;
-        let taken = self.bytes.get(self.position..end).ok_or_else(|| self.truncated())?;
-        self.position = end;
-        Ok(taken)
-    }
-
-    fn fixed<const N: usize>(&mut self) -> Result<[u8; N]> {
-        let taken = self.take(N)?;
-        taken.first_chunk::<N>().copied().ok_or_else(|| self.truncated())
-    }
-
-    /// The type of the value at hand.
-    fn peek(&self) -> Result<u8> {
-        match self.implied {
-            Some(marker) => Ok(marker),
-            None => self.bytes.get(self.position).copied().ok_or_else(|| self.truncated()),
-        }
-    }
-
-    /// Reads the type of the value at hand; its contents come next.
-    fn marker(&mut self) -> Result<u8> {
-        let marker = self.peek()?;
-        if self.implied.take().is_none() {
-            self.position += 1;
-        }
-        Ok(marker)
-    }
-
-    /// Reads the contents of a whole number.
-    fn whole(&mut self, marker: u8) -> Result<Option<i64>> {
-        Ok(Some(match marker {
-            b'i' => i64::from(i8::from_be_bytes(self.fixed()?)),
-            b'U' => i64::from(u8::from_be_bytes(self.fixed()?)),
-            b'I' => i64::from(i16::from_be_bytes(self.fixed()?)),
-            b'l' => i64::from(i32::from_be_bytes(self.fixed()?)),
-            b'L' => i64::from_be_bytes(self.fixed()?),
-            _ => return Ok(None),
-        }))
-    }
-
-    /// Reads a length and compares it with what is left, each thing counted taking `bytes_each`.
-    fn length(&mut self, bytes_each: usize) -> Result<usize> {
-        let at = self.position;
-        let [marker] = self.fixed()?;
-        let declared = self.whole(marker)?;
-        let wrong =
-            |message| crate::Error::new(ErrorKind::Syntax, message).at(crate::Place::Byte(at));
-        let declared = declared.ok_or_else(|| wrong("malformed UBJSON: a length belongs here"))?;
-        let length =
-            u64::try_from(declared).map_err(|_| wrong("malformed UBJSON: a length is negative"))?;
-        let most = self.remaining() / bytes_each.max(1);
-        match usize::try_from(length) {
-            Ok(length) if length <= most => Ok(length),
-            _ => Err(crate::Error::new(
-                ErrorKind::Truncated,
-                format!("model declares {length} values or bytes where {most} are left"),
-            )
-            .at(crate::Place::Byte(at))),
-        }
-    }
-
-    /// Reads a length and as many bytes of UTF-8.
-    fn counted_text(&mut self) -> Result<&'a str> {
-        let length = self.length(1)?;
-        let start = self.position;
-        std::str::from_utf8(self.take(length)?).map_err(|error| {
-            crate::Error::new(ErrorKind::Encoding, "a string is not UTF-8")
-                .at(crate::Place::Byte(start + error.valid_up_to()))
-        })
     }
 
     fn open(&mut self, bracket: u8, kind: Kind) -> Result<Scope> {

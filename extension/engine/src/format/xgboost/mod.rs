@@ -10,7 +10,7 @@ mod learner;
 mod parameters;
 mod tree;
 
-use super::document::{Document, array, object};
+use super::document::{Document, Kind, array, object};
 use super::recognise::unsupported;
 use crate::model::{Format, RawModel};
 use crate::{Error, ErrorKind, Limits, Result};
@@ -36,21 +36,24 @@ fn root<'a, D: Document<'a>>(
     let mut version = [0; 3];
     let mut model = None;
     let mut inner = None;
-    let mut other = None;
     object(document, |document, key| {
         match key {
             "version" => version = read_version(document)?,
             "learner" => model = Some(learner::read(document, format, limits)?),
             "Model" if outermost => inner = root(document, format, limits, false)?,
-            "num_tree_per_iteration" => other = Some("a JSON dump of a LightGBM model"),
-            "oblivious_trees" => other = Some("a CatBoost model"),
-            _ => return document.skip(),
+            "name" if document.kind()? == Kind::Text => {
+                if document.text()? == "tree" {
+                    let hint = "LightGBM models are not read yet.";
+                    return Err(unsupported("a LightGBM model", hint));
+                }
+            }
+            "oblivious_trees" => {
+                return Err(unsupported("a CatBoost model", "CatBoost models are not read."));
+            }
+            _ => document.skip()?,
         }
-        if other.is_some() { document.skip() } else { Ok(()) }
+        Ok(())
     })?;
-    if let (Some(what), None) = (other, &model) {
-        return Err(unsupported(what, "Save the model with XGBoost's save_model(\"model.ubj\")."));
-    }
     Ok(model.map(|model| RawModel { version, ..model }).or(inner))
 }
 

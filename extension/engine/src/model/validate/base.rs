@@ -56,7 +56,7 @@ fn logit(score: f32) -> Result<f32> {
             format!("base score {score} is not a probability, as the objective needs"),
         ));
     }
-    let probability = score.max(EPSILON).min(1.0 - EPSILON);
+    let probability = score.clamp(EPSILON, 1.0 - EPSILON);
     Ok(-(1.0 / probability - 1.0).ln())
 }
 
@@ -85,7 +85,8 @@ mod tests {
 
     fn bits(objective: &str, scores: &[f32]) -> Vec<u32> {
         let objective = Objective::named(objective).unwrap();
-        margins(&objective, scores, false).unwrap().iter().map(|margin| margin.to_bits()).collect()
+        let margins = margins(&objective, scores, false).unwrap();
+        margins.iter().map(|margin| (margin + 0.0).to_bits()).collect()
     }
 
     /// Bit patterns of the margins that XGBoost 3.4.1 predicts for a model of one leaf of value 0.

@@ -1,0 +1,143 @@
+//! Damage to valid models: cut short anywhere, or with bytes changed, lost or added.
+//!
+//! The two files were written by XGBoost 3.4.1: two trees of depth 2 on a text category, an integer
+//! category and a number.
+
+use crate::models::{binary, categorical};
+use crate::{ErrorKind, parse};
+use gbdt::model::{Model, Node};
+
+const XGBOOST_JSON: &[u8] = include_bytes!("categories.json");
+const XGBOOST_UBJSON: &[u8] = include_bytes!("categories.ubj");
+
+fn models() -> [Vec<u8>; 5] {
+    [
+        binary().to_json(),
+        binary().to_ubjson(),
+        categorical().to_ubjson(),
+        XGBOOST_JSON.to_vec(),
+        XGBOOST_UBJSON.to_vec(),
+    ]
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    for bytes in models() {
+        parse(&bytes).unwrap();
+        for length in 0..bytes.len() {
+            let error = parse(&bytes[..length]).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Truncated, "{length} bytes: {error}");
+        }
+    }
+}
+
+/// What evaluation relies on; whoever holds a model may.
+fn assert_invariants(model: &Model) {
+    let outputs = model.num_outputs();
+    assert!(outputs > 0 && model.num_features() > 0);
+    assert!(model.base_margin().iter().all(|margin| margin.is_finite()));
+    assert_eq!(model.feature_types().len(), model.num_features());
+    assert_eq!(model.categories().len(), model.num_features());
+    assert_eq!(model.tree_outputs().len(), model.trees().len());
+    assert!(model.tree_outputs().iter().all(|output| (*output as usize) < outputs));
+    for tree in model.trees() {
+        let mut way = vec![(0usize, 0u32)];
+        let mut steps = 0;
+        while let Some((node, depth)) = way.pop() {
+            steps += 1;
+            assert!(steps <= tree.nodes().len() && depth <= tree.depth());
+            match &tree.nodes()[node] {
+                Node::Leaf { value, .. } => assert!(value.is_finite()),
+                Node::Numerical { feature, threshold, left, right, .. } => {
+                    assert!((*feature as usize) < model.num_features() && !threshold.is_nan());
+                    way.extend([(*left as usize, depth + 1), (*right as usize, depth + 1)]);
+                }
+                Node::Categorical { feature, set, left, right, .. } => {
+                    assert!((*feature as usize) < model.num_features());
+                    assert!((*set as usize) < tree.category_sets().len());
+                    way.extend([(*left as usize, depth + 1), (*right as usize, depth + 1)]);
+                }
+                Node::Deleted => panic!("a link leads to a deleted node"),
+            }
+        }
+    }
+}
+
+/// A generator of Marsaglia's xorshift kind, so that every run damages the same bytes.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+}
+
+/// Parses damaged bytes and tells whether they still are a model.
+fn survives(bytes: &[u8]) -> bool {
+    match parse(bytes) {
+        Ok(model) => {
+            assert_invariants(&model);
+            true
+        }
+        Err(error) => {
+            assert!(!error.message().is_empty());
+            false
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_is_refused_or_gives_a_model() {
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (mut accepted, mut refused) = (0, 0);
+    for bytes in models() {
+        let mut damaged = bytes.clone();
+        for index in 0..bytes.len() {
+            let byte = bytes[index];
+            let values = [0, 0xff, b'[', b'"', b'9', byte ^ 1, byte ^ 0x20, random.next() as u8];
+            for value in values {
+                damaged[index] = value;
+                if survives(&damaged) { accepted += 1 } else { refused += 1 }
+            }
+            damaged[index] = byte;
+        }
+    }
+    assert!(accepted > 1000 && refused > 10_000, "{accepted} accepted, {refused} refused");
+}
+
+#[test]
+fn lost_added_and_moved_bytes_are_refused_or_give_a_model() {
+    let mut random = Random(0x2545_f491_4f6c_dd1d);
+    let mut refused = 0;
+    for bytes in models() {
+        for _ in 0..4000 {
+            let mut damaged = bytes.clone();
+            for _ in 0..=random.below(3) {
+                let start = random.below(damaged.len());
+                let length = 1 + random.below(12).min(damaged.len() - start - 1);
+                match random.below(4) {
+                    0 => drop(damaged.drain(start..start + length)),
+                    1 => {
+                        let added: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+                        drop(damaged.splice(start..start, added));
+                    }
+                    2 => {
+                        let copied = damaged[start..start + length].to_vec();
+                        let target = random.below(damaged.len());
+                        drop(damaged.splice(target..target, copied));
+                    }
+                    _ => damaged[start] = random.next() as u8,
+                }
+            }
+            refused += usize::from(!survives(&damaged));
+        }
+    }
+    assert!(refused > 10_000, "{refused} refused");
+}

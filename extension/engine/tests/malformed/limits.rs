@@ -1,0 +1,100 @@
+//! A model at a limit is accepted and one above it is refused.
+
+use crate::models::{binary, categorical, path};
+use crate::value::{Value, integers, text};
+use gbdt::{Error, ErrorKind, Limits};
+
+fn parse(bytes: &[u8], limits: &Limits) -> Result<gbdt::Model, Error> {
+    gbdt::parse(bytes, limits, &mut || {})
+}
+
+/// The model has `size` of what `set` limits.
+fn is_bounded(model: &Value, size: usize, set: fn(&mut Limits, usize)) {
+    for bytes in [model.to_json(), model.to_ubjson()] {
+        let mut limits = Limits::default();
+        set(&mut limits, size);
+        parse(&bytes, &limits).unwrap();
+        set(&mut limits, size - 1);
+        assert_eq!(parse(&bytes, &limits).unwrap_err().kind(), ErrorKind::Limit);
+    }
+}
+
+#[test]
+fn sizes_of_a_model() {
+    let mut model = binary();
+    is_bounded(&model, 2, |limits, size| limits.trees = size);
+    is_bounded(&model, 8, |limits, size| limits.nodes = size);
+    is_bounded(&model, 2, |limits, size| limits.depth = size);
+    is_bounded(&model, 3, |limits, size| limits.features = size);
+    model.set("learner.feature_names", Value::List(vec![]));
+    is_bounded(&model, 3, |limits, size| limits.features = size);
+    model.set("learner.learner_model_param.num_target", text("5"));
+    is_bounded(&model, 5, |limits, size| limits.outputs = size);
+    model.set("learner.learner_model_param.num_target", text("1"));
+    model.set("learner.learner_model_param.num_class", text("5"));
+    is_bounded(&model, 5, |limits, size| limits.outputs = size);
+}
+
+#[test]
+fn bytes_of_the_file() {
+    for bytes in [binary().to_json(), binary().to_ubjson()] {
+        let at = |size| Limits { bytes: size, ..Limits::default() };
+        parse(&bytes, &at(bytes.len())).unwrap();
+        let error = parse(&bytes, &at(bytes.len() - 1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Limit);
+    }
+}
+
+/// A code of 16 million takes 2 MiB, so a few bytes of file could ask for any amount of memory.
+#[test]
+fn memory_of_category_sets() {
+    let mut model = categorical();
+    model.set(&path("categories"), integers(&[(1 << 24) - 1]));
+    model.set(&path("categories_sizes"), integers(&[1]));
+    let at = |size| Limits { bytes: size, ..Limits::default() };
+    parse(&model.to_json(), &at(2 << 20)).unwrap();
+    let error = parse(&model.to_json(), &at((2 << 20) - 4)).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+}
+
+/// Each node of a chain is the right child of the one before it.
+#[test]
+fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
+    let splits = 200_000i64;
+    let nodes = 2 * splits + 1;
+    let inner = |node: i64| node % 2 == 0 && node < nodes - 1;
+    let list = |of: &dyn Fn(i64) -> i64| integers(&(0..nodes).map(of).collect::<Vec<_>>());
+    let zeros = || crate::value::floats(&vec![0.0; nodes as usize]);
+    let mut model = binary();
+    for (key, value) in [
+        ("left_children", list(&|node| if inner(node) { node + 1 } else { -1 })),
+        ("right_children", list(&|node| if inner(node) { node + 2 } else { -1 })),
+        ("split_indices", list(&|_| 0)),
+        ("default_left", list(&|_| 0)),
+        ("split_type", list(&|_| 0)),
+        ("split_conditions", zeros()),
+        ("loss_changes", zeros()),
+        ("sum_hessian", zeros()),
+        ("tree_param.num_nodes", text(&nodes.to_string())),
+    ] {
+        model.set(&path(key), value);
+    }
+    model.remove(crate::models::TREE, "parents");
+    let bytes = model.to_ubjson();
+    let error = parse(&bytes, &Limits::default()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    let mut pauses = 0;
+    let limits = Limits { depth: splits as usize, ..Limits::default() };
+    let model = gbdt::parse(&bytes, &limits, &mut || pauses += 1).unwrap();
+    assert_eq!(model.trees()[0].depth(), 200_000);
+    assert!(pauses > 100, "interrupts were looked for {pauses} times only");
+}
+
+#[test]
+fn a_caller_may_unwind_between() {
+    let bytes = binary().to_json();
+    let result = std::panic::catch_unwind(|| {
+        gbdt::parse(&bytes, &Limits::default(), &mut || std::panic::panic_any("cancelled"))
+    });
+    assert!(result.is_err());
+}

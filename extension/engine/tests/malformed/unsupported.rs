@@ -1,0 +1,79 @@
+//! What is known and not scored is refused by its name, with advice.
+
+use crate::models::{binary, path};
+use crate::value::{Value, floats, integers, map, text};
+use crate::{ErrorKind, parse};
+
+/// Every case must name itself in its message.
+fn refused(name: &str, bytes: &[u8]) {
+    let error = parse(bytes).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unsupported, "{name}: {error}");
+    assert!(error.message().contains(name), "{name}: {error}");
+}
+
+fn refused_after(name: &str, edit: impl FnOnce(&mut Value)) {
+    let mut model = binary();
+    edit(&mut model);
+    refused(name, &model.to_json());
+    refused(name, &model.to_ubjson());
+}
+
+const BOOSTER: &str = "learner.gradient_booster";
+
+#[test]
+fn boosters() {
+    refused_after("dart", |model| {
+        let inner = model.at(BOOSTER).clone();
+        let weights = floats(&[1.0, 0.5]);
+        model.set(
+            BOOSTER,
+            map([("gbtree", inner), ("name", text("dart")), ("weight_drop", weights)]),
+        );
+    });
+    refused_after("dart", |model| model.add(BOOSTER, "weight_drop", floats(&[1.0, 0.5])));
+    refused_after("dart", |model| {
+        model.add(&format!("{BOOSTER}.model"), "weight_drop", floats(&[1.0, 0.5]));
+    });
+    refused_after("gblinear", |model| {
+        let weights = map([("boosted_rounds", integers(&[3])), ("weights", floats(&[1.0]))]);
+        model.set(BOOSTER, map([("model", weights), ("name", text("gblinear"))]));
+    });
+    refused_after("gbforest", |model| model.set(&format!("{BOOSTER}.name"), text("gbforest")));
+    refused_after("(unprintable)", |model| {
+        model.set(&format!("{BOOSTER}.name"), text("a \"name\""));
+    });
+}
+
+#[test]
+fn objectives_and_leaves() {
+    refused_after("reg:custom", |model| model.set("learner.objective.name", text("reg:custom")));
+    refused_after("vectors", |model| {
+        model.set(&path("tree_param.size_leaf_vector"), text("2"));
+        model.set(&path("base_weights"), floats(&[0.5; 10]));
+    });
+}
+
+#[test]
+fn other_files() {
+    let mut legacy = vec![0; 136];
+    legacy.extend(15u64.to_le_bytes());
+    legacy.extend(b"binary:logistic");
+    refused("legacy binary", &legacy);
+    refused("legacy binary", b"binf\0\0\0?");
+    refused("memory snapshot", b"CONFIG-offset:\0\0\0\0\0\0\0\0");
+    refused("text dump", b"booster[0]:\n0:[f0<0.5] yes=1,no=2,missing=1\n");
+    refused("text dump", b"0:[f0<0.5] yes=1,no=2,missing=1\n");
+    refused("text dump", b"0:leaf=0.5\n");
+    refused("JSON dump", b"[\n  { \"nodeid\": 0, \"depth\": 0, \"split\": \"f1\"");
+    refused("pickle", b"\x80\x04\x95\x10\0\0\0\0\0\0\0");
+    refused("LightGBM", b"tree\nversion=v4\n");
+    refused(
+        "LightGBM",
+        br#"{"name":"tree","version":"v4","num_class":1,"num_tree_per_iteration":1}"#,
+    );
+    refused("CatBoost", b"CBM1\x10\0\0\0");
+    refused("CatBoost", br#"{"features_info":{},"oblivious_trees":[]}"#);
+    refused("ONNX", b"\x08\x08\x12\x08skl2onnx\x1a\x061.16.0");
+    refused("gzip", b"\x1f\x8b\x08\0");
+    refused("zip", b"PK\x03\x04\x14\0");
+}
