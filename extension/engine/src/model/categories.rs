@@ -62,24 +62,22 @@ impl Categories {
                 .map_err(|_| Error::new(ErrorKind::Encoding, "a category is not UTF-8"))?;
             values.push(value.to_owned());
         }
-        check_unique(values.iter())?;
         Ok(Categories::Text(values))
     }
 
-    /// Whole numbers.
-    pub(crate) fn from_integers(values: Vec<i64>) -> Result<Categories> {
-        check_unique(values.iter())?;
-        Ok(Categories::Integer(values))
-    }
-
-    /// Floating-point numbers.
-    pub(crate) fn from_floats(values: Vec<f64>) -> Result<Categories> {
-        if values.iter().any(|value| value.is_nan()) {
-            return Err(Error::new(ErrorKind::NotFinite, "a category is NaN"));
+    /// Checks that no value occurs twice and none is NaN.
+    pub(crate) fn check(&self) -> Result<()> {
+        match self {
+            Categories::Text(values) => check_unique(values.iter()),
+            Categories::Integer(values) => check_unique(values.iter()),
+            Categories::Float(values) => {
+                if values.iter().any(|value| value.is_nan()) {
+                    return Err(Error::new(ErrorKind::NotFinite, "a category is NaN"));
+                }
+                // Adding zero makes one of the two zeros, which compare as equal.
+                check_unique(values.iter().map(|value| (value + 0.0).to_bits()))
+            }
         }
-        // Adding zero makes one of the two zeros, which compare as equal.
-        check_unique(values.iter().map(|value| (value + 0.0).to_bits()))?;
-        Ok(Categories::Float(values))
     }
 }
 
@@ -124,14 +122,17 @@ mod tests {
 
     #[test]
     fn equal_values_are_refused() {
-        for result in [
-            Categories::from_offsets(&[0, 1, 2], b"aa"),
-            Categories::from_integers(vec![3, 4, 3]),
-            Categories::from_floats(vec![0.0, -0.0]),
+        let text = |values: [&str; 2]| Categories::Text(values.map(String::from).to_vec());
+        text(["a", "b"]).check().unwrap();
+        Categories::Float(vec![0.0, f64::INFINITY]).check().unwrap();
+        for categories in [
+            text(["a", "a"]),
+            Categories::Integer(vec![3, 4, 3]),
+            Categories::Float(vec![0.0, -0.0]),
         ] {
-            assert_eq!(result.unwrap_err().kind(), ErrorKind::Names);
+            assert_eq!(categories.check().unwrap_err().kind(), ErrorKind::Names);
         }
-        let error = Categories::from_floats(vec![f64::NAN]).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotFinite);
+        let nan = Categories::Float(vec![f64::NAN]);
+        assert_eq!(nan.check().unwrap_err().kind(), ErrorKind::NotFinite);
     }
 }

@@ -266,7 +266,7 @@ fn features() {
                 )
             },
             Names,
-            Byte,
+            Model,
         ),
         (
             "offsets beyond the bytes",
@@ -309,7 +309,7 @@ fn features() {
                 )
             },
             NotFinite,
-            Byte,
+            Model,
         ),
     ];
     run(categorical, cases);

@@ -123,7 +123,7 @@ fn read_values<'a, D: Document<'a>>(
         Some(Encoding::Integers) => {
             let values =
                 array(document, Categories::MOST, "categories", |document| document.integer())?;
-            Categories::from_integers(values)
+            Ok(Categories::Integer(values))
         }
         Some(Encoding::Floats) => {
             let values = array(document, Categories::MOST, "categories", |document| {
@@ -132,7 +132,7 @@ fn read_values<'a, D: Document<'a>>(
                     Number::Float(value) => value,
                 })
             })?;
-            Categories::from_floats(values)
+            Ok(Categories::Float(values))
         }
         None => Err(Error::new(
             ErrorKind::MissingKey,

@@ -80,6 +80,7 @@ pub(crate) fn check(raw: RawModel, limits: &Limits, between: &mut dyn FnMut()) -
     let mut categories = raw.categories;
     categories.resize(num_features, None);
     drop_miscut(raw.version, &mut categories);
+    categories.iter().flatten().try_for_each(Categories::check)?;
     Ok(Model {
         format: raw.format,
         version: raw.version,
