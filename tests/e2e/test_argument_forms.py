@@ -111,5 +111,5 @@ def test_the_row_needs_every_feature(connection: psycopg.Connection) -> None:
 def test_the_number_of_features_must_be_the_models(connection: psycopg.Connection) -> None:
     prepare(connection, "diabetes", "reg:squarederror")
     for features in ("1, 2, 3", "ARRAY[1, 2, 3]"):
-        with pytest.raises(psycopg.errors.DataException, match='model "m" .*10 features.*3'):
+        with pytest.raises(psycopg.errors.DataException, match=r'model "m" .*10 features.*3'):
             ask(connection, sql.SQL(features), "diabetes")
