@@ -180,7 +180,7 @@ impl Error {
                 format!("cannot drop version {version} of model \"{name}\" because it is deployed")
             }
             Error::FeatureCount { model, expected, given } => {
-                format!("model \"{model}\" has {expected} features, but {given} were given")
+                format!("model \"{model}\" expects {expected} features, not {given}")
             }
             Error::NoSuchFeature { model, feature, form } => {
                 format!("feature \"{feature}\" of model \"{model}\" is not in the {form}")
@@ -278,7 +278,7 @@ impl Error {
                 TypeReason::NotAnObject => "Pass an object with a key for each feature.",
                 TypeReason::TextForNumber => "Cast the value to a numeric type.",
                 TypeReason::TextWithoutCategories => {
-                    "Pass the category's code, or save the model again with XGBoost 3.1 or later."
+                    "Pass the category's code, or train the model on a data frame with XGBoost 3.4 or later."
                 }
                 TypeReason::TextForNumericCategories => "Cast the value to a numeric type.",
                 TypeReason::NumberForTextCategories => {

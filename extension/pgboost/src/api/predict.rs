@@ -73,6 +73,39 @@ impl Statement {
     }
 }
 
+/// The models that one expression predicts with: one, unless the model's name is a column too.
+struct Statements {
+    recent: Vec<Statement>,
+    current: usize,
+}
+
+/// A statement that uses more models than this in turn starts some of them anew.
+const MAX_RECENT: usize = 16;
+
+impl Statements {
+    /// Makes the state for that model the current one.
+    #[cold]
+    fn switch(&mut self, arguments: Arguments, model: &str) -> Result<()> {
+        if let Some(ready) = self.recent.iter().position(|statement| statement.holds(model)) {
+            self.current = ready;
+            return Ok(());
+        }
+        let statement = Statement::begin(arguments, model)?;
+        self.recent.retain(|stale| stale.model != model);
+        if self.recent.len() >= MAX_RECENT {
+            self.recent.remove(0);
+        }
+        self.current = self.recent.len();
+        self.recent.push(statement);
+        Ok(())
+    }
+
+    #[inline]
+    fn holds(&self, model: &str) -> bool {
+        self.recent.get(self.current).is_some_and(|statement| statement.holds(model))
+    }
+}
+
 /// The statement's state with the features of this call in it, or nothing for a NULL model.
 #[inline]
 fn row<'a>(arguments: Arguments) -> Result<Option<&'a mut Statement>> {
@@ -80,14 +113,15 @@ fn row<'a>(arguments: Arguments) -> Result<Option<&'a mut Statement>> {
         return Ok(None);
     };
     let model = values::text(model);
-    let statement = match arguments.kept::<Statement>() {
-        Some(statement) => {
-            if !statement.holds(&model) {
-                *statement = Statement::begin(arguments, &model)?;
-            }
-            statement
-        }
-        None => arguments.keep(Statement::begin(arguments, &model)?),
+    let statements = match arguments.kept::<Statements>() {
+        Some(statements) => statements,
+        None => arguments.keep(Statements { recent: Vec::with_capacity(1), current: 0 }),
+    };
+    if !statements.holds(&model) {
+        statements.switch(arguments, &model)?;
+    }
+    let Some(statement) = statements.recent.get_mut(statements.current) else {
+        return Err(Error::NoSuchModel { name: model.into_owned() });
     };
     statement.read_features(arguments)?;
     Ok(Some(statement))

@@ -8,7 +8,7 @@ use super::number::Kind;
 use super::{FIRST, Target};
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::arguments::Arguments;
-use crate::pg::{types, values};
+use crate::pg::values;
 
 /// How to read the array.
 pub struct Array {
@@ -19,7 +19,7 @@ pub struct Array {
 impl Array {
     /// Works out how to read the elements.
     pub fn bind(target: Target<'_>, type_oid: Oid, element: Oid) -> Result<Self> {
-        match Kind::of(types::base_type(element)) {
+        match Kind::of(element) {
             Some(
                 kind @ (Kind::Float4
                 | Kind::Float8

@@ -43,8 +43,18 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// How to read values of a type, or nothing if they cannot be features.
+    /// How to read values of a type, or nothing if they cannot be features. A domain is read as the
+    /// type below it.
     pub fn of(type_oid: Oid) -> Option<Kind> {
+        // The table is asked first, because looking up a domain costs more than the rest of the
+        // binding together.
+        Kind::of_base(type_oid).or_else(|| {
+            let base = types::base_type(type_oid);
+            if types::is_enum(base) { Some(Kind::Enum) } else { Kind::of_base(base) }
+        })
+    }
+
+    fn of_base(type_oid: Oid) -> Option<Kind> {
         Some(match type_oid {
             pg_sys::FLOAT4OID => Kind::Float4,
             pg_sys::FLOAT8OID => Kind::Float8,
@@ -56,7 +66,6 @@ impl Kind {
             pg_sys::TEXTOID | pg_sys::VARCHAROID => Kind::Text,
             pg_sys::BPCHAROID => Kind::Blanks,
             pg_sys::NAMEOID | pg_sys::UNKNOWNOID => Kind::Name,
-            other if types::is_enum(other) => Kind::Enum,
             _ => return None,
         })
     }
@@ -112,7 +121,7 @@ impl Reading {
     /// [`Error::FeatureType`].
     pub fn of(target: Target<'_>, index: usize, type_oid: Oid) -> Result<Reading> {
         let fail = |reason| Err(target.unusable(index, type_oid, reason));
-        let Some(kind) = Kind::of(types::base_type(type_oid)) else {
+        let Some(kind) = Kind::of(type_oid) else {
             return fail(TypeReason::Unusable);
         };
         let categories = target.image.categories(index).map(|categories| categories.kind());

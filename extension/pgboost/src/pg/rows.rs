@@ -2,16 +2,17 @@
 
 use std::ffi::CStr;
 
-use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::{PgMemoryContexts, PgTupleDesc};
 
 use super::arguments::Arguments;
 
-/// The columns of a row type, kept for as long as a statement runs.
+/// A row type, kept for as long as a statement runs.
 pub struct RowType {
     type_oid: Oid,
     type_modifier: i32,
-    descriptor: pg_sys::TupleDesc,
+    /// A copy of this backend's own, which is freed when it is dropped.
+    description: PgTupleDesc<'static>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
 }
@@ -33,45 +34,40 @@ impl RowType {
         let context = arguments.statement_context();
         // SAFETY: the datum is a row, and a row names its own type; the context is valid and
         // outlives what is kept in the statement's state.
-        unsafe {
+        let (type_oid, type_modifier, description) = unsafe {
             let (type_oid, type_modifier) = row_type(header(datum));
-            let descriptor = PgMemoryContexts::For(context)
+            let copy = PgMemoryContexts::For(context)
                 .switch_to(|_| pg_sys::lookup_rowtype_tupdesc_copy(type_oid, type_modifier));
-            let columns = usize::try_from((*descriptor).natts).unwrap_or(0);
-            RowType {
-                type_oid,
-                type_modifier,
-                descriptor,
-                values: vec![Datum::from(0); columns],
-                nulls: vec![true; columns],
-            }
+            (type_oid, type_modifier, PgTupleDesc::from_pg_is_copy(copy))
+        };
+        let columns = description.len();
+        RowType {
+            type_oid,
+            type_modifier,
+            description,
+            values: vec![Datum::from(0); columns],
+            nulls: vec![true; columns],
         }
     }
 
     /// The columns that exist; dropped ones are left out.
     pub fn columns(&self) -> Vec<RowColumn> {
-        (0..self.values.len())
-            .filter_map(|position| {
-                // SAFETY: the description has that many attributes and lives as long as `self`.
-                unsafe {
-                    let attribute = attribute_at(self.descriptor, position);
-                    let exists = !(*attribute).attisdropped;
-                    exists.then(|| RowColumn {
-                        position,
-                        name: CStr::from_ptr((*attribute).attname.data.as_ptr())
-                            .to_string_lossy()
-                            .into_owned(),
-                        type_oid: (*attribute).atttypid,
-                    })
-                }
+        self.description
+            .iter()
+            .enumerate()
+            .filter(|(_, attribute)| !attribute.is_dropped())
+            .map(|(position, attribute)| RowColumn {
+                position,
+                name: name_of(attribute),
+                type_oid: attribute.type_oid().value(),
             })
             .collect()
     }
 
     /// Takes a row apart, if it is of this type.
     pub fn read(&mut self, datum: Datum) -> Option<Values<'_>> {
-        // SAFETY: the datum is a row; the buffers have a place for each column of
-        // the description, and the row has that description since it has that type.
+        // SAFETY: the datum is a row; the buffers have a place for each column of the description,
+        // and the row has that description since it has that type.
         unsafe {
             let header = header(datum);
             if row_type(header) != (self.type_oid, self.type_modifier) {
@@ -84,13 +80,20 @@ impl RowType {
             };
             pg_sys::heap_deform_tuple(
                 &mut tuple,
-                self.descriptor,
+                self.description.as_ptr(),
                 self.values.as_mut_ptr(),
                 self.nulls.as_mut_ptr(),
             );
         }
         Some(Values { values: &self.values, nulls: &self.nulls })
     }
+}
+
+/// The name of a column. pgrx's own way of reading it fails where the database's encoding is not
+/// UTF-8.
+fn name_of(attribute: &pg_sys::FormData_pg_attribute) -> String {
+    // SAFETY: a name is an array of bytes that ends in a NUL.
+    unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_string_lossy().into_owned()
 }
 
 /// The values of one row.
@@ -118,22 +121,4 @@ unsafe fn header(datum: Datum) -> pg_sys::HeapTupleHeader {
 unsafe fn row_type(header: pg_sys::HeapTupleHeader) -> (Oid, i32) {
     // SAFETY: a row value's header has these fields, other than a stored tuple's.
     unsafe { ((*header).t_choice.t_datum.datum_typeid, (*header).t_choice.t_datum.datum_typmod) }
-}
-
-/// # Safety
-/// The description has an attribute at that position.
-unsafe fn attribute_at(
-    descriptor: pg_sys::TupleDesc,
-    position: usize,
-) -> pg_sys::Form_pg_attribute {
-    // SAFETY: the caller says so.
-    #[cfg(not(feature = "pg18"))]
-    unsafe {
-        (*descriptor).attrs.as_mut_ptr().add(position)
-    }
-    // SAFETY: the caller says so; from PostgreSQL 18 the full attributes follow the compact ones.
-    #[cfg(feature = "pg18")]
-    unsafe {
-        pg_sys::TupleDescAttr(descriptor, position as i32)
-    }
 }

@@ -2,9 +2,12 @@
 
 use pgrx::pg_sys::{self, Oid};
 
-/// The type below a domain, or the type itself.
+/// The type below a domain, or the type itself; where PostgreSQL does not know the type, neither.
 pub fn base_type(type_oid: Oid) -> Oid {
-    // SAFETY: raises for an OID that is no type.
+    if type_oid == Oid::INVALID {
+        return type_oid;
+    }
+    // SAFETY: raises for an OID that is no type, which a statement cannot have.
     unsafe { pg_sys::getBaseType(type_oid) }
 }
 
