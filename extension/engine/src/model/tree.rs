@@ -22,7 +22,7 @@ impl CategorySet {
     }
 }
 
-/// A node. Children and features are in range; thresholds and leaves are finite.
+/// A node. Children and features are in range; thresholds are not NaN, leaves are finite.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Node {
     /// Adds `value` to the margin. `cover` is the sum of hessians that reached it in training.

@@ -1,9 +1,9 @@
 //! `model_info`, `model_features`, `feature_importance`: a look at a model, for those who may
 //! predict with it.
 
+use gbdt::Model;
 use gbdt::explain::{ImportanceKind, importance};
 use gbdt::model::{Categories, FeatureType};
-use gbdt::{Limits, Model};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{JsonB, name, pg_extern, pg_sys};
@@ -11,7 +11,7 @@ use pgrx::{JsonB, name, pg_extern, pg_sys};
 use super::{exists, required};
 use crate::error::{Error, Result};
 use crate::pg::snapshot::Seen;
-use crate::pg::{entry, identity, report};
+use crate::pg::{entry, identity};
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup, privilege, write};
 
@@ -34,14 +34,7 @@ impl<'a> Visible<'a> {
 
     fn parse(&self) -> Result<Model> {
         lookup::with_version(&self.registry, self.name, self.version, Seen::Active, |stored| {
-            let limits = Limits { bytes: usize::MAX, ..Limits::default() };
-            let mut model =
-                gbdt::parse(stored.bytes()?, &limits, &mut report::check_for_interrupts)?;
-            let feature_names = stored.feature_names();
-            if !feature_names.is_empty() {
-                model.set_feature_names(feature_names)?;
-            }
-            Ok(model)
+            stored.model()
         })
     }
 }

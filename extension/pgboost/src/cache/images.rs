@@ -8,8 +8,8 @@ use std::cell::RefCell;
 use std::collections::HashSet;
 use std::rc::Rc;
 
+use gbdt::Image;
 use gbdt::layout::AlignedBytes;
-use gbdt::{Image, Limits};
 
 use super::file::{self, ImageKey};
 use crate::error::Result;
@@ -54,7 +54,7 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Loaded>> 
     let image = match file::open(&key) {
         Some(image) => image,
         None => {
-            let lowered = lower(stored)?;
+            let lowered = gbdt::lower(&stored.model()?, &stored.labels())?;
             share(registry, &key, lowered)?
         }
     };
@@ -64,17 +64,6 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Loaded>> 
 /// The key of a stored version's image.
 pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
     Ok(ImageKey::new(stored.digest()?, &stored.feature_names(), &stored.labels()))
-}
-
-fn lower(stored: &Stored<'_>) -> Result<AlignedBytes> {
-    // What is stored was within the limit when it was loaded, and stays usable if that is lowered.
-    let limits = Limits { bytes: usize::MAX, ..Limits::default() };
-    let mut model = gbdt::parse(stored.bytes()?, &limits, &mut report::check_for_interrupts)?;
-    let feature_names = stored.feature_names();
-    if !feature_names.is_empty() {
-        model.set_feature_names(feature_names)?;
-    }
-    Ok(gbdt::lower(&model, &stored.labels())?)
 }
 
 /// Writes an image for all backends and opens it; where that fails, it stays this backend's own.

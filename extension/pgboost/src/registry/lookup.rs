@@ -2,10 +2,16 @@
 
 use std::ops::ControlFlow;
 
+use gbdt::{Limits, Model};
+
 use super::Registry;
 use crate::error::{Error, Result};
+use crate::pg::report::check_for_interrupts;
 use crate::pg::scan::{Key, Row, rows};
 use crate::pg::snapshot::{Seen, SnapshotMark};
+
+/// Most bytes that a value can have.
+const MAX_BYTEA: usize = 1 << 30;
 
 // Columns of pgboost_model.
 const DEPLOYED: usize = 1;
@@ -56,6 +62,19 @@ impl Stored<'_> {
     /// The classes' labels, or none.
     pub fn labels(&self) -> Vec<String> {
         self.row.texts(LABELS).unwrap_or_default()
+    }
+
+    /// The model, parsed and checked again, under the names that it was given.
+    pub fn model(&self) -> Result<Model> {
+        // What is stored was within the limit when it was loaded, and stays usable if that is
+        // lowered: so the bound is that of a bytea.
+        let limits = Limits { bytes: MAX_BYTEA, ..Limits::default() };
+        let mut model = gbdt::parse(self.bytes()?, &limits, &mut check_for_interrupts)?;
+        let feature_names = self.feature_names();
+        if !feature_names.is_empty() {
+            model.set_feature_names(feature_names)?;
+        }
+        Ok(model)
     }
 
     fn invalid(&self, what: &'static str) -> Error {
