@@ -32,16 +32,16 @@ pub enum Error {
     /// The version is the deployed one and cannot be dropped alone.
     Deployed { name: String, version: i32 },
     /// The row has another number of features than the model.
-    FeatureCount { model: String, expected: usize, given: usize },
+    FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> },
     /// A row or an object lacks a feature of the model.
     NoSuchFeature { model: String, feature: String, form: &'static str },
     /// The model does not name its features, so nothing can be matched by name.
     NoFeatureNames { model: String, form: &'static str },
-    /// A value of this type cannot be this feature.
+    /// A value of this type cannot be this feature, which is its name in quotes or its number.
     FeatureType { feature: String, type_name: String, reason: TypeReason },
     /// An array of features has more than one dimension.
     Dimensions { given: usize },
-    /// Text that is none of the feature's categories.
+    /// A value that is none of the feature's categories; the feature as above.
     UnknownCategory { feature: String, value: String },
     /// The model's shape does not fit the function.
     Shape { model: String, function: &'static str, reason: ShapeReason },
@@ -77,8 +77,8 @@ pub enum TypeReason {
 /// Why a function cannot be used with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapeReason {
-    /// It gives several values a row.
-    SeveralValues(usize),
+    /// It gives several values a row; of one class each, or not.
+    SeveralValues { values: usize, classes: bool },
     /// It does not classify.
     NoClasses,
 }
@@ -179,7 +179,7 @@ impl Error {
             Error::Deployed { name, version } => {
                 format!("cannot drop version {version} of model \"{name}\" because it is deployed")
             }
-            Error::FeatureCount { model, expected, given } => {
+            Error::FeatureCount { model, expected, given, .. } => {
                 format!("model \"{model}\" expects {expected} features, not {given}")
             }
             Error::NoSuchFeature { model, feature, form } => {
@@ -189,7 +189,7 @@ impl Error {
                 format!("cannot match a {form} to model \"{model}\", which has no feature names")
             }
             Error::FeatureType { feature, type_name, .. } => {
-                format!("feature \"{feature}\" cannot be of type {type_name}")
+                format!("feature {feature} cannot be of type {type_name}")
             }
             Error::Dimensions { given } => {
                 format!("array of features must have one dimension, not {given}")
@@ -203,7 +203,7 @@ impl Error {
                     }
                     shown.push(character);
                 }
-                format!("unknown category \"{shown}\" for feature \"{feature}\"")
+                format!("unknown category \"{shown}\" for feature {feature}")
             }
             Error::Shape { model, function, .. } => {
                 format!("{function} cannot be used with model \"{model}\"")
@@ -226,7 +226,7 @@ impl Error {
                 place => Some(format!("The error is at {place}.")),
             },
             Error::ModelName { reason, .. } => Some((*reason).to_owned()),
-            Error::Shape { reason: ShapeReason::SeveralValues(values), .. } => {
+            Error::Shape { reason: ShapeReason::SeveralValues { values, .. }, .. } => {
                 Some(format!("The model gives {values} values a row."))
             }
             Error::Shape { reason: ShapeReason::NoClasses, .. } => {
@@ -288,13 +288,14 @@ impl Error {
             Error::UnknownCategory { .. } => Some(
                 "Set pgboost.unknown_category to missing to score such rows as if it were null.",
             ),
-            Error::Shape { reason: ShapeReason::SeveralValues(_), function, .. } => {
-                Some(if *function == "predict" {
+            Error::Shape { reason: ShapeReason::SeveralValues { classes, .. }, .. } => {
+                Some(if *classes {
                     "Use predict_array for all values, or predict_class for a label."
                 } else {
                     "Use predict_array for all values."
                 })
             }
+            Error::FeatureCount { hint, .. } => *hint,
             Error::Shape { reason: ShapeReason::NoClasses, .. } => {
                 Some("Use predict or predict_array.")
             }
@@ -303,6 +304,19 @@ impl Error {
             }
             Error::NoRegistry => Some("Create the extension again."),
             _ => None,
+        }
+    }
+}
+
+impl Error {
+    /// The same error about a wrong number of features, with advice; others stay as they are.
+    #[must_use]
+    pub fn with_hint(self, advice: &'static str) -> Self {
+        match self {
+            Error::FeatureCount { model, expected, given, .. } => {
+                Error::FeatureCount { model, expected, given, hint: Some(advice) }
+            }
+            other => other,
         }
     }
 }

@@ -71,10 +71,17 @@ fn type_reasons() -> Vec<TypeReason> {
 
 fn shape_reasons() -> Vec<ShapeReason> {
     let after = |reason: ShapeReason| match reason {
-        ShapeReason::SeveralValues(_) => Some(ShapeReason::NoClasses),
+        ShapeReason::SeveralValues { classes: false, .. } => {
+            Some(ShapeReason::SeveralValues { values: 3, classes: true })
+        }
+        ShapeReason::SeveralValues { .. } => Some(ShapeReason::NoClasses),
         ShapeReason::NoClasses => None,
     };
-    std::iter::successors(Some(ShapeReason::SeveralValues(3)), |reason| after(*reason)).collect()
+    std::iter::successors(
+        Some(ShapeReason::SeveralValues { values: 3, classes: false }),
+        |reason| after(*reason),
+    )
+    .collect()
 }
 
 /// An engine error of each kind at each sort of place.
@@ -115,7 +122,12 @@ fn samples() -> Vec<Error> {
         Error::NotOwner { name: name.clone() },
         Error::NoSuchRole { role: text("nobody") },
         Error::Deployed { name: name.clone(), version: 2 },
-        Error::FeatureCount { model: model.clone(), expected: 10, given: 9 },
+        Error::FeatureCount {
+            model: model.clone(),
+            expected: 10,
+            given: 9,
+            hint: Some("Do this."),
+        },
         Error::NoSuchFeature { model: model.clone(), feature: feature.clone(), form: "row" },
         Error::NoFeatureNames { model, form: "jsonb object" },
         Error::Dimensions { given: 2 },
@@ -207,7 +219,13 @@ fn a_place_is_told_in_the_detail_and_not_in_the_message() {
 
 #[test]
 fn messages_name_the_thing_and_both_numbers() {
-    let count = Error::FeatureCount { model: "m".to_owned(), expected: 10, given: 9 }.message();
+    let count = Error::FeatureCount {
+        model: "m".to_owned(),
+        expected: 10,
+        given: 9,
+        hint: Some("Do this."),
+    }
+    .message();
     assert!(count.contains("\"m\"") && count.contains("10") && count.contains('9'), "{count}");
     let version = Error::NoSuchVersion { name: "m".to_owned(), version: 7 }.message();
     assert!(version.contains("\"m\"") && version.contains('7'), "{version}");

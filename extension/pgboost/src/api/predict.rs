@@ -5,6 +5,7 @@
 //! features, walks the trees and hands over the result; it allocates nothing of its own, takes no
 //! lock and calls nothing in PostgreSQL that could raise an error.
 
+use gbdt::model::Task;
 use gbdt::{Scratch, transform};
 use pgrx::pg_sys::Datum;
 
@@ -135,7 +136,9 @@ pub fn predict(arguments: Arguments) -> Result<Datum> {
     match statement.values() {
         [value] => Ok(real(*value)),
         several => {
-            let reason = ShapeReason::SeveralValues(several.len());
+            let values = several.len();
+            let classes = statement.resolved.loaded.image.task() == Task::Multiclass;
+            let reason = ShapeReason::SeveralValues { values, classes };
             Err(statement.shape("predict", reason))
         }
     }

@@ -1,9 +1,13 @@
 //! Features as arguments of their own, in the model's order.
 
+use pgrx::pg_sys::{self, Oid};
+
 use super::number::{Kind, Reading};
 use super::{FIRST, Target};
 use crate::error::Result;
 use crate::pg::arguments::Arguments;
+
+const JSON_HINT: &str = "To pass features by name, cast a JSON object to jsonb.";
 
 /// How to read each argument.
 pub struct Columns {
@@ -15,7 +19,9 @@ impl Columns {
     pub fn bind(arguments: Arguments, target: Target<'_>) -> Result<Self> {
         let given = arguments.len().saturating_sub(FIRST);
         if given != target.image.num_features() {
-            return Err(target.count(given));
+            let error = target.count(given);
+            let text = given == 1 && is_text(arguments.type_of(FIRST));
+            return Err(if text { error.with_hint(JSON_HINT) } else { error });
         }
         let readings = (0..given)
             .map(|index| Reading::of(target, index, arguments.type_of(FIRST + index)))
@@ -41,4 +47,9 @@ impl Columns {
         }
         Ok(())
     }
+}
+
+/// Whether a lone argument of this type may have been meant as a JSON object.
+fn is_text(type_oid: Oid) -> bool {
+    [pg_sys::JSONOID, pg_sys::TEXTOID, pg_sys::UNKNOWNOID].contains(&type_oid)
 }

@@ -30,11 +30,11 @@ pub struct Target<'a> {
 }
 
 impl Target<'_> {
-    /// What messages call a feature: its name, or its position counted from 1.
+    /// What messages call a feature: its name in quotes, or its position counted from 1.
     fn feature(&self, index: usize) -> String {
         self.image
             .feature_name(index)
-            .map_or_else(|| format!("number {}", index + 1), str::to_owned)
+            .map_or_else(|| (index + 1).to_string(), |name| format!("\"{name}\""))
     }
 
     fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
@@ -47,6 +47,7 @@ impl Target<'_> {
             model: self.model.to_owned(),
             expected: self.image.num_features(),
             given,
+            hint: None,
         }
     }
 }

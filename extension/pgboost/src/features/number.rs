@@ -112,6 +112,8 @@ pub enum Reading {
     TextCategory(Kind),
     /// A number, looked up among the feature's categories.
     NumberCategory(Kind),
+    /// A literal without a type where a number belongs: it may only be NULL.
+    OnlyNull,
 }
 
 impl Reading {
@@ -125,6 +127,10 @@ impl Reading {
             return fail(TypeReason::Unusable);
         };
         let categories = target.image.categories(index).map(|categories| categories.kind());
+        let text = categories == Some(CategoryKind::Text);
+        if type_oid == pg_sys::UNKNOWNOID && !text {
+            return Ok(Reading::OnlyNull);
+        }
         match (kind.is_text(), categories) {
             (true, Some(CategoryKind::Text)) => Ok(Reading::TextCategory(kind)),
             (true, Some(_)) => fail(TypeReason::TextForNumericCategories),
@@ -146,6 +152,9 @@ impl Reading {
     pub fn read(self, target: Target<'_>, index: usize, datum: Datum) -> Result<f32> {
         match self {
             Reading::Number(kind) => Ok(kind.number(datum)),
+            Reading::OnlyNull => {
+                Err(target.unusable(index, pg_sys::UNKNOWNOID, TypeReason::TextForNumber))
+            }
             Reading::TextCategory(kind) => text_code(target, index, &kind.text(datum)),
             Reading::NumberCategory(kind) => match kind {
                 Kind::Int2 => integer_code(target, index, i64::from(datum.value() as i16)),
