@@ -4,7 +4,7 @@
 //! No number has the keys 0 and `u32::MAX`, which leaves them for a missing value: each feature has
 //! two slots, one where missing is 0, below every threshold, and one where it is `u32::MAX`, above
 //! them. A split whose default is left reads the first, one whose default is right the second, and
-//! missing values need no branch. One more slot always holds 0; leaves read it.
+//! missing values need no branch. One more slot always holds `u32::MAX`; leaves read it.
 
 /// The key of a number, which must not be NaN.
 #[inline(always)]
@@ -21,41 +21,43 @@ pub(crate) fn default_slot(feature: usize, default_left: bool) -> usize {
     2 * feature + usize::from(!default_left)
 }
 
-/// The slot that always holds 0.
-pub(crate) fn never_slot(num_features: usize) -> usize {
+/// The slot that always holds `u32::MAX`, which is below no key.
+pub(crate) fn leaf_slot(num_features: usize) -> usize {
     2 * num_features
 }
 
 /// The keys of a row, by slot.
 #[derive(Clone, Debug)]
 pub(crate) struct RowKeys {
-    /// Two a feature, then the 0 that leaves read.
+    /// Two a feature, then the one that leaves read.
     keys: Vec<u32>,
 }
 
 impl RowKeys {
     pub(crate) fn new(num_features: usize) -> Self {
-        RowKeys { keys: vec![0; never_slot(num_features) + 1] }
+        RowKeys { keys: vec![u32::MAX; leaf_slot(num_features) + 1] }
     }
 
     /// Takes a row. Features that it lacks are missing, those that it has too many are ignored.
     #[inline]
     pub(crate) fn set(&mut self, num_features: usize, features: &[f32]) {
-        let never = never_slot(num_features);
-        if self.keys.len() != never + 1 {
+        let leaf_slot = leaf_slot(num_features);
+        if self.keys.len() != leaf_slot + 1 {
             // Made for another image.
             *self = RowKeys::new(num_features);
         }
-        let Some((slots, _)) = self.keys.split_at_mut_checked(never) else { return };
+        let Some((slots, _)) = self.keys.split_at_mut_checked(leaf_slot) else { return };
         let (pairs, _) = slots.as_chunks_mut::<2>();
         for (pair, feature) in pairs.iter_mut().zip(features) {
             let key = monotone_key(*feature);
-            *pair = if feature.is_nan() { [0, u32::MAX] } else { [key, key] };
+            // All ones if it is NaN. A choice would become a branch that missing values mispredict.
+            let missing = u32::from(feature.is_nan()).wrapping_neg();
+            *pair = [key & !missing, key | missing];
         }
         pairs.iter_mut().skip(features.len()).for_each(|pair| *pair = [0, u32::MAX]);
     }
 
-    /// The keys; as many as `never_slot` of the image that they were last set for, and one more.
+    /// The keys; as many as `leaf_slot` of the image that they were last set for, and one more.
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[u32] {
         &self.keys
@@ -105,8 +107,8 @@ mod tests {
     fn a_row_of_another_length_fills_the_slots_with_missing_values() {
         let mut keys = RowKeys::new(2);
         keys.set(2, &[1.0]);
-        assert_eq!(keys.as_slice(), [monotone_key(1.0), monotone_key(1.0), 0, u32::MAX, 0]);
+        assert_eq!(keys.as_slice(), [monotone_key(1.0), monotone_key(1.0), 0, u32::MAX, u32::MAX]);
         keys.set(1, &[f32::NAN, 7.0]);
-        assert_eq!(keys.as_slice(), [0, u32::MAX, 0]);
+        assert_eq!(keys.as_slice(), [0, u32::MAX, u32::MAX]);
     }
 }

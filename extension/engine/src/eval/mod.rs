@@ -15,7 +15,7 @@ mod scalar;
 mod tests;
 
 pub(crate) use categorical::goes_right;
-pub(crate) use key::{default_slot, monotone_key, never_slot};
+pub(crate) use key::{default_slot, leaf_slot, monotone_key};
 pub(crate) use scalar::LANES;
 
 use crate::layout::{GroupKind, Image, StableBytes};

@@ -24,7 +24,7 @@ pub(super) struct Leaf {
     pub(super) kind: GroupKind,
     /// Its index among them.
     pub(super) node: u32,
-    /// The complement of its value's bits.
+    /// Its value's bits.
     key: u32,
 }
 
@@ -32,7 +32,7 @@ impl Leaf {
     /// What the tree gives.
     #[inline(always)]
     pub(super) fn value(self) -> f32 {
-        f32::from_bits(!self.key)
+        f32::from_bits(self.key)
     }
 }
 
@@ -61,7 +61,7 @@ pub(super) fn walk(
     }
 }
 
-/// Walks a group in lock step, in parts of 16, 8, 4, 2 and 1 trees.
+/// Walks a group in lock step.
 #[inline(always)]
 fn walk_group<N: LockStepNode>(
     nodes: &[N],
@@ -71,27 +71,40 @@ fn walk_group<N: LockStepNode>(
     kind: GroupKind,
     visit: &mut impl FnMut(usize, Leaf),
 ) {
-    let mut tree = group.first as usize;
-    let mut rest = roots.get(tree..tree + group.count as usize).unwrap_or_default();
-    macro_rules! in_parts_of {
-        ($lanes:literal) => {
-            while let Some((part, further)) = rest.split_first_chunk::<$lanes>() {
-                let leaves = lock_step(nodes, keys, *part, group.depth);
-                for (lane, node) in leaves.into_iter().enumerate() {
-                    // SAFETY: lock_step gives indices of nodes.
-                    let key = unsafe { nodes.get_unchecked(node as usize) }.key();
-                    visit(tree + lane, Leaf { kind, node, key });
-                }
-                tree += $lanes;
-                rest = further;
-            }
-        };
+    let first = group.first as usize;
+    let roots = roots.get(first..first + group.count as usize).unwrap_or_default();
+    let mut visit = |lane: usize, node: usize| {
+        // SAFETY: lock_step gives indices of nodes.
+        let key = unsafe { nodes.get_unchecked(node) }.key();
+        visit(first + lane, Leaf { kind, node: node as u32, key });
+    };
+    if let Some(roots) = roots.first_chunk::<LANES>() {
+        let leaves = lock_step(nodes, keys, *roots, group.depth);
+        leaves.into_iter().enumerate().for_each(|(lane, node)| visit(lane, node));
+        return;
     }
-    in_parts_of!(16);
-    in_parts_of!(8);
-    in_parts_of!(4);
-    in_parts_of!(2);
-    in_parts_of!(1);
+    // The last group of its kind. Lanes without a tree walk another's once more: that costs less
+    // than to walk what is left over in ever smaller parts, each of which waits for itself.
+    macro_rules! in_lanes {
+        ($lanes:literal) => {{
+            let padded = std::array::from_fn(|lane| {
+                roots.get(lane).or(roots.last()).map_or(0, |root| *root)
+            });
+            let leaves = lock_step::<N, $lanes>(nodes, keys, padded, group.depth);
+            leaves
+                .into_iter()
+                .take(roots.len())
+                .enumerate()
+                .for_each(|(lane, node)| visit(lane, node));
+        }};
+    }
+    match roots.len() {
+        0 => {}
+        1..=4 => in_lanes!(4),
+        5..=8 => in_lanes!(8),
+        9..=12 => in_lanes!(12),
+        _ => in_lanes!(16),
+    }
 }
 
 /// Walks `L` trees from their roots, `depth` steps each; gives the indices of the nodes reached.
@@ -101,20 +114,20 @@ fn lock_step<N: LockStepNode, const L: usize>(
     keys: &[u32],
     roots: [u32; L],
     depth: u32,
-) -> [u32; L] {
-    let mut at = roots;
+) -> [usize; L] {
+    let mut at = roots.map(|root| root as usize);
     for _ in 0..depth {
         for place in &mut at {
-            // SAFETY: the check of the image (layout::check) found every root to be a node; for
-            // every node slot <= never_slot; for every split both children to be nodes; and for every
-            // leaf, which links to itself, slot == never_slot and key > 0. RowKeys holds never_slot + 1
-            // keys, of which the last is always 0, so the comparison at a leaf is false and it stays.
-            // By induction `place` is always the index of a node.
+            // SAFETY: the check of the image (layout::check) found every root to be a node; every
+            // node's slot to be at most leaf_slot; both children of every split to be nodes; and
+            // the slot of every leaf, whose skip is 0, to be leaf_slot. RowKeys holds leaf_slot + 1
+            // keys, of which the last is always u32::MAX and so below no leaf's key: a walk stays
+            // at a leaf. By induction `place` is always the index of a node.
             let (node, key) = unsafe {
-                let node = *nodes.get_unchecked(*place as usize);
+                let node = nodes.get_unchecked(*place);
                 (node, *keys.get_unchecked(node.slot()))
             };
-            *place += node.skip() + u32::from(key >= node.key());
+            *place += node.skip() as usize + usize::from(key < node.key());
         }
     }
     at
@@ -146,15 +159,15 @@ fn walk_singly(
 #[inline(always)]
 fn step(forest: &Forest<'_>, keys: &[u32], features: &[f32], at: u32) -> u32 {
     let Some(node) = forest.wide_nodes.get(at as usize) else { return at };
-    let key = keys.get(node.slot as usize).copied().unwrap_or(0);
-    let right = if node.kind == CATEGORICAL {
+    let key = keys.get(node.slot as usize).copied().unwrap_or(u32::MAX);
+    let left = if node.kind == CATEGORICAL {
         let value = features.get(node.slot as usize / 2).copied().unwrap_or(f32::NAN);
         // A missing value's key is 0 where the default is left, else u32::MAX.
-        if value.is_nan() { key != 0 } else { goes_right(words(forest, node.key), value) }
+        if value.is_nan() { key == 0 } else { !goes_right(words(forest, node.key), value) }
     } else {
-        key >= node.key
+        key < node.key
     };
-    at + node.skip + u32::from(right)
+    at + node.skip + u32::from(left)
 }
 
 /// The bits of a category set.

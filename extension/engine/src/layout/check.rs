@@ -16,7 +16,7 @@ use super::records::{
 };
 use super::text::TextList;
 use super::{CATEGORICAL, IMAGE_VERSION};
-use crate::eval::never_slot;
+use crate::eval::leaf_slot;
 use crate::model::{Task, Transform};
 use crate::{Error, ErrorKind, Result};
 
@@ -69,17 +69,17 @@ pub(super) fn transform(number: u32) -> Result<Transform> {
         .ok_or_else(|| damaged("has an unknown transform"))
 }
 
-/// Nodes that lock step may walk from any of them with unchecked indexing: from a split both
-/// children are nodes, and a leaf's key is above that of the slot that it reads.
+/// Nodes that lock step may walk from any of them with unchecked indexing: a split's children are
+/// nodes, and a leaf reads the slot that makes a walk stay.
 pub(super) fn nodes<N: LockStepNode + Pod>(nodes: &[N], num_features: usize) -> Result<()> {
-    let never = never_slot(num_features);
+    let leaf_slot = leaf_slot(num_features);
     let count = nodes.len() as u64;
     // Without branches, so that it runs at the speed of memory.
     let mut right = true;
     for (index, node) in nodes.iter().enumerate() {
-        let leaf = (node.skip() == 0) & (node.slot() == never) & (node.key() != 0);
+        let leaf = (node.skip() == 0) & (node.slot() == leaf_slot);
         let split = (node.skip() != 0)
-            & (node.slot() <= never)
+            & (node.slot() <= leaf_slot)
             & (index as u64 + u64::from(node.skip()) + 1 < count);
         right &= leaf | split;
     }
@@ -97,7 +97,7 @@ pub(super) fn categorical_nodes(
         CATEGORICAL => {
             node.skip != 0
                 && (node.key as usize) < sets.len()
-                && (node.slot as usize) < never_slot(num_features)
+                && (node.slot as usize) < leaf_slot(num_features)
         }
         _ => false,
     });

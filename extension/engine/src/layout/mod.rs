@@ -11,6 +11,7 @@ mod aligned;
 mod categories;
 mod check;
 mod image;
+mod order;
 mod records;
 #[cfg(test)]
 mod tests;
@@ -29,4 +30,4 @@ pub(crate) use records::{CATEGORICAL, Group, GroupKind, LockStepNode};
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 1;
+pub const IMAGE_VERSION: u32 = 2;

@@ -90,17 +90,17 @@ pub(super) struct Header {
 
 /// A node that lock step can walk.
 ///
-/// A split goes to the child at `index + skip + 1` if the key in `slot` is at least `key`, else to
-/// the one at `index + skip`. A leaf has `skip` 0 and the slot that always holds key 0, so a walk
-/// that reaches it stays; its `key` is the complement of its value's bits, which no finite value
-/// makes 0.
+/// A split's right child is at `index + skip`, its left child behind that: a walk goes on to `index +
+/// skip`, and one further if the key in `slot` is below `key`, which is one instruction, an addition
+/// with carry. A leaf's `key` is its value's bits, its `skip` is 0, and its slot always holds
+/// `u32::MAX`, which is below no key, so a walk that reaches it stays.
 pub(crate) trait LockStepNode: Pod {
     /// The key that the row's is compared with.
-    fn key(self) -> u32;
+    fn key(&self) -> u32;
     /// Where the row's key is found.
-    fn slot(self) -> usize;
-    /// Distance from the node to its left child, 0 for a leaf.
-    fn skip(self) -> u32;
+    fn slot(&self) -> usize;
+    /// Distance from the node to its right child, 0 for a leaf.
+    fn skip(&self) -> u32;
 }
 
 /// A node of a tree that is small enough; eight make a cache line.
@@ -114,17 +114,17 @@ pub(crate) struct CompactNode {
 
 impl LockStepNode for CompactNode {
     #[inline(always)]
-    fn key(self) -> u32 {
+    fn key(&self) -> u32 {
         self.key
     }
 
     #[inline(always)]
-    fn slot(self) -> usize {
+    fn slot(&self) -> usize {
         usize::from(self.slot)
     }
 
     #[inline(always)]
-    fn skip(self) -> u32 {
+    fn skip(&self) -> u32 {
         u32::from(self.skip)
     }
 }
@@ -146,17 +146,17 @@ pub(crate) const CATEGORICAL: u32 = 1;
 
 impl LockStepNode for WideNode {
     #[inline(always)]
-    fn key(self) -> u32 {
+    fn key(&self) -> u32 {
         self.key
     }
 
     #[inline(always)]
-    fn slot(self) -> usize {
+    fn slot(&self) -> usize {
         self.slot as usize
     }
 
     #[inline(always)]
-    fn skip(self) -> u32 {
+    fn skip(&self) -> u32 {
         self.skip
     }
 }

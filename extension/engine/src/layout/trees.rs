@@ -1,15 +1,15 @@
 //! Lowering the trees: from nodes by file id to nodes in the order in which they are walked.
 //!
-//! A tree's nodes are laid out level by level, the two children of a split side by side, so one link
-//! is enough for both and the first levels, which every row passes, share a cache line. Trees with
-//! numerical splits alone are walked in lock step, over compact nodes where those can hold the
-//! tree's links and slots; the others over wide nodes.
+//! Trees with numerical splits alone are walked in lock step, over compact nodes where those can hold
+//! the tree's links and slots, over wide nodes otherwise. Trees with categorical splits are walked
+//! one by one, over wide nodes. Successive trees of a kind form the groups of the lock step.
 
+use super::order::{self, Place};
 use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, SetSpan, WideNode};
 use super::text::to_u32;
-use crate::eval::{LANES, default_slot, monotone_key, never_slot};
+use crate::eval::{LANES, default_slot, leaf_slot, monotone_key};
 use crate::model::{Model, Node, Tree};
-use crate::{Error, ErrorKind, Place, Result};
+use crate::{Error, ErrorKind, Result, error};
 
 /// The sections that the trees become.
 #[derive(Default)]
@@ -29,7 +29,8 @@ impl Trees {
     pub(super) fn collect(model: &Model) -> Result<Self> {
         let mut all = Trees::default();
         for (index, tree) in model.trees().iter().enumerate() {
-            all.add(tree, model.num_features()).map_err(|error| error.at(Place::Tree(index)))?;
+            all.add(tree, model.num_features())
+                .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
         }
         Ok(all)
     }
@@ -70,7 +71,7 @@ impl Trees {
         }
     }
 
-    /// A tree's nodes and their file ids, level by level.
+    /// A tree's nodes and their file ids, in the order in which they lie.
     fn lower(&mut self, tree: &Tree, num_features: usize) -> Result<Vec<(WideNode, u32)>> {
         let first_set = to_u32(self.sets.len())?;
         for set in tree.category_sets() {
@@ -78,34 +79,31 @@ impl Trees {
             self.sets.push(SetSpan { start, count: to_u32(set.words().len())? });
             self.set_words.extend_from_slice(set.words());
         }
+        let places = order::places(tree);
         let mut lowered: Vec<(WideNode, u32)> = Vec::new();
-        reserve(&mut lowered, tree.nodes().len())?;
-        // Ids in the order of their places; grows as splits are met.
-        let mut ids = vec![0u32];
-        while let Some(id) = ids.get(lowered.len()).copied() {
-            let place = lowered.len();
-            let mut split = |left, right| {
-                let skip = to_u32(ids.len() - place)?;
-                ids.extend([left, right]);
-                Ok(skip)
+        reserve(&mut lowered, places.len())?;
+        let leaf = |value: f32| -> Result<WideNode> {
+            let slot = to_u32(leaf_slot(num_features))?;
+            Ok(WideNode { key: value.to_bits(), slot, skip: 0, kind: 0 })
+        };
+        for (at, place) in places.into_iter().enumerate() {
+            let Place::Node { id, right } = place else {
+                lowered.push((leaf(0.0)?, 0));
+                continue;
             };
+            let skip = to_u32(right.saturating_sub(at))?;
             let node = match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
-                Node::Leaf { value, .. } => WideNode {
-                    key: !value.to_bits(),
-                    slot: to_u32(never_slot(num_features))?,
-                    skip: 0,
-                    kind: 0,
-                },
-                Node::Numerical { feature, threshold, default_left, left, right, .. } => WideNode {
+                Node::Leaf { value, .. } => leaf(value)?,
+                Node::Numerical { feature, threshold, default_left, .. } => WideNode {
                     key: monotone_key(threshold),
                     slot: to_u32(default_slot(feature as usize, default_left))?,
-                    skip: split(left, right)?,
+                    skip,
                     kind: 0,
                 },
-                Node::Categorical { feature, set, default_left, left, right, .. } => WideNode {
+                Node::Categorical { feature, set, default_left, .. } => WideNode {
                     key: first_set + set,
                     slot: to_u32(default_slot(feature as usize, default_left))?,
-                    skip: split(left, right)?,
+                    skip,
                     kind: CATEGORICAL,
                 },
                 Node::Deleted => {
