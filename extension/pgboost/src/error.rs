@@ -308,19 +308,6 @@ impl Error {
     }
 }
 
-impl Error {
-    /// The same error about a wrong number of features, with advice; others stay as they are.
-    #[must_use]
-    pub fn with_hint(self, advice: &'static str) -> Self {
-        match self {
-            Error::FeatureCount { model, expected, given, .. } => {
-                Error::FeatureCount { model, expected, given, hint: Some(advice) }
-            }
-            other => other,
-        }
-    }
-}
-
 impl From<gbdt::Error> for Error {
     fn from(error: gbdt::Error) -> Self {
         Error::Engine(error)

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gbdt::Image;
@@ -23,6 +23,9 @@ use crate::pg::map::ImageBytes;
 
 const FOLDER: &str = "pgboost";
 const SUFFIX: &str = ".image";
+const UNFINISHED: &str = ".tmp";
+/// Younger images may belong to a version that another session has not committed yet.
+const YOUNG: Duration = Duration::from_secs(60);
 /// A file of an unfinished write this old was left behind by a backend that died.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
@@ -54,7 +57,11 @@ impl ImageKey {
 }
 
 fn folder() -> PathBuf {
-    PathBuf::from(FOLDER).join(pg::database().to_string())
+    folder_of(pg::database())
+}
+
+fn folder_of(database: u32) -> PathBuf {
+    PathBuf::from(FOLDER).join(database.to_string())
 }
 
 /// Opens an image that some backend has written, if it is there and undamaged.
@@ -70,7 +77,7 @@ pub fn open(key: &ImageKey) -> Option<Image<ImageBytes>> {
 pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(pg::directory_mode()).create(folder())?;
     let path = key.path();
-    let unfinished = path.with_extension(format!("{}.tmp", std::process::id()));
+    let unfinished = path.with_extension(format!("{}{UNFINISHED}", std::process::id()));
     let written = OpenOptions::new()
         .write(true)
         .create(true)
@@ -85,23 +92,37 @@ pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
     written
 }
 
-/// Removes the images that are not among those in use, and what dead backends left behind.
+/// Removes the images that are not among those in use, what dead backends left behind, and the
+/// folders of databases that are gone.
 ///
 /// A backend that still maps a removed image keeps it until it lets go; one that is wanted again is
 /// made again. So nothing here can do harm, and errors are left for the next sweep.
 pub fn sweep(in_use: &HashSet<ImageKey>) {
-    let Ok(entries) = fs::read_dir(folder()) else { return };
-    for entry in entries.flatten() {
+    for entry in entries(&folder()) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let unused = match name.strip_suffix(SUFFIX) {
-            Some(key) => !in_use.contains(&ImageKey(key.to_owned())),
-            None => name.ends_with(".tmp") && is_older_than(&entry, ABANDONED),
+            Some(key) => {
+                !in_use.contains(&ImageKey(key.to_owned())) && is_older_than(&entry, YOUNG)
+            }
+            None => name.ends_with(UNFINISHED) && is_older_than(&entry, ABANDONED),
         };
         if unused {
             let _ = fs::remove_file(entry.path());
         }
     }
+    for entry in entries(Path::new(FOLDER)) {
+        let database = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(database) = database
+            && !pg::catalog::database_exists(database)
+        {
+            let _ = fs::remove_dir_all(folder_of(database));
+        }
+    }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
 }
 
 fn is_older_than(entry: &fs::DirEntry, age: Duration) -> bool {

@@ -19,9 +19,8 @@ impl Columns {
     pub fn bind(arguments: Arguments, target: Target<'_>) -> Result<Self> {
         let given = arguments.len().saturating_sub(FIRST);
         if given != target.image.num_features() {
-            let error = target.count(given);
             let text = given == 1 && is_text(arguments.type_of(FIRST));
-            return Err(if text { error.with_hint(JSON_HINT) } else { error });
+            return Err(target.count_with_hint(given, text.then_some(JSON_HINT)));
         }
         let readings = (0..given)
             .map(|index| Reading::of(target, index, arguments.type_of(FIRST + index)))

@@ -43,11 +43,15 @@ impl Target<'_> {
     }
 
     fn count(&self, given: usize) -> Error {
+        self.count_with_hint(given, None)
+    }
+
+    fn count_with_hint(&self, given: usize, hint: Option<&'static str>) -> Error {
         Error::FeatureCount {
             model: self.model.to_owned(),
             expected: self.image.num_features(),
             given,
-            hint: None,
+            hint,
         }
     }
 }

@@ -43,3 +43,9 @@ pub fn table_owner(table: Oid) -> Oid {
         owner
     }
 }
+
+/// Whether the cluster has a database of that OID.
+pub fn database_exists(database: u32) -> bool {
+    // SAFETY: gives a palloc'd name, or null if there is no such database.
+    unsafe { !pg_sys::get_database_name(Oid::from(database)).is_null() }
+}
