@@ -13,7 +13,7 @@ from tests.e2e.reference import assert_same_bits, floats, model_bytes
 
 # XGBoost before 3.4 loses other characters than ASCII; the golden models of 3.4 have some.
 COLOURS = ["red", "green", "", "with space", "O'Hare", 'say "hi"', "back\\slash", "A", "a", "NULL"]
-SIZES = [38, -4, 1000, 41, 7_000_000_000]
+SIZES = [38, -4, 16_777_216, 16_777_217, 7_000_000_000]  # the two in the middle are one f32
 ROWS = 400
 
 
