@@ -1,0 +1,36 @@
+-- Features as one jsonb object, matched to the model's feature names.
+\pset null (null)
+SELECT predict('price', '{"rooms": 4, "area": 60, "age": 1}'::jsonb) AS plain,
+       predict('price', '{"rooms": 4, "area": 60, "age": 1, "city": "Z", "more": [1, {}]}'::jsonb) AS with_more,
+       predict('price', jsonb_build_object('area', 60.5, 'rooms', 1e1, 'age', -0.0)) AS built;
+SELECT predict('gaps', '{"x": null, "y": 1}'::jsonb) AS json_null, predict('gaps', '{"x": null, "y": null}'::jsonb) AS all_null,
+       predict('gaps', NULL::jsonb) AS sql_null;
+SELECT predict('price', '{"area": true, "rooms": 4, "age": false}'::jsonb) AS boolean,
+       predict('price', '{"area": 1e400, "rooms": -1e400, "age": 0}'::jsonb) AS huge;
+SELECT predict('price', to_jsonb(h)) FROM (SELECT 60 AS area, 4 AS rooms, 1 AS age) AS h;
+
+-- From a table, with objects that differ from row to row.
+CREATE TABLE documents (id int, body jsonb);
+INSERT INTO documents VALUES (1, '{"area": 60, "rooms": 2, "age": 1}'), (2, '{"age": null, "rooms": 4, "area": 40, "x": {}}'),
+    (3, NULL), (4, jsonb_build_object('area', 60, 'rooms', 4, 'age', 1, 'text', repeat('long ', 3000)));
+SELECT id, predict('price', body) FROM documents ORDER BY id;
+SELECT id, predict('price', body -> 'inner') FROM (SELECT id, jsonb_build_object('inner', body) FROM documents WHERE id <> 3) AS v (id, body) ORDER BY id;
+
+-- Keys are text: no case folding, no blanks trimmed, any characters.
+SELECT load_model('odd', file_of('price'), feature_names => ARRAY['Größe in m²', 'a "b" c', '👍']);
+SELECT predict('odd', '{"Größe in m²": 60, "a \"b\" c": 4, "👍": 1}'::jsonb);
+SELECT predict('odd', r) FROM (SELECT 60 AS "Größe in m²", 4 AS "a ""b"" c", 1 AS "👍") AS r;
+SELECT predict('odd', '{"größe in m²": 60, "a \"b\" c": 4, "👍": 1}'::jsonb);
+
+-- Wrong objects.
+SELECT predict('price', '{"area": 60, "rooms": 4}'::jsonb);
+SELECT predict('price', '{}'::jsonb);
+SELECT predict('price', '{"area": 60, "rooms": "4", "age": 1}'::jsonb);
+SELECT predict('price', '{"area": 60, "rooms": [4], "age": 1}'::jsonb);
+SELECT predict('price', '{"area": 60, "rooms": {}, "age": 1}'::jsonb);
+SELECT predict('price', '[60, 4, 1]'::jsonb);
+SELECT predict('price', '60'::jsonb);
+SELECT predict('price', '"area"'::jsonb);
+SELECT predict('price', 'null'::jsonb);
+SELECT predict('nameless', '{"f0": 1, "f1": 1}'::jsonb);
+SELECT predict('price', '{"area": 60, "rooms": 4, "age": 1}'::json);
