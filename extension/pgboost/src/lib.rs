@@ -28,5 +28,6 @@ compile_error!("errors unwind to the entry point: build with panic = \"unwind\""
 #[allow(non_snake_case, reason = "PostgreSQL looks for this name")]
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
+    pg::report::without_backtraces();
     settings::define();
 }

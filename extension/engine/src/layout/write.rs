@@ -82,9 +82,9 @@ fn check_labels(model: &Model, labels: &[String]) -> Result<()> {
         return Ok(());
     }
     let message = if expected == 0 {
-        format!("model has no classes, but {} labels are given", labels.len())
+        "model has no classes that could have labels".to_owned()
     } else {
-        format!("model has {expected} classes, but {} labels are given", labels.len())
+        format!("model expects {expected} labels, not {}", labels.len())
     };
     Err(Error::new(ErrorKind::Names, message))
 }

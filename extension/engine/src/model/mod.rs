@@ -160,7 +160,7 @@ pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Resu
     if names.len() != num_features {
         return Err(Error::new(
             ErrorKind::Names,
-            format!("model has {num_features} features, but {} feature names are given", names.len()),
+            format!("model expects {num_features} feature names, not {}", names.len()),
         ));
     }
     let mut seen = std::collections::HashSet::with_capacity(names.len());

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 
-use super::{owned, required};
+use super::{required, writable};
 use crate::cache::images;
 use crate::error::Result;
 use crate::pg::transaction;
@@ -20,7 +20,7 @@ fn pgboost_deploy_model(
 ) -> std::result::Result<(), ErrorReport> {
     let name = required(name, "name")?;
     let version = required(version, "version")?;
-    Ok(write::deploy(&owned(call, name)?, name, version)?)
+    Ok(write::deploy(&writable(call, c"deploy_model()", name)?, name, version)?)
 }
 
 /// `drop_model(name, version)`
@@ -31,7 +31,7 @@ fn pgboost_drop_model(
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let name = required(name, "name")?;
-    Ok(drop(&owned(call, name)?, name, version)?)
+    Ok(drop(&writable(call, c"drop_model()", name)?, name, version)?)
 }
 
 fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {

@@ -4,7 +4,7 @@ use pgrx::pg_extern;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::{self, Oid};
 
-use super::{owned, required};
+use super::{required, writable};
 use crate::error::{Error, Result};
 use crate::pg::identity::{PUBLIC, role_by_name};
 use crate::registry::write;
@@ -18,7 +18,7 @@ fn pgboost_grant_model(
 ) -> std::result::Result<(), ErrorReport> {
     let name = required(name, "name")?;
     let role = named_role(required(role, "role")?)?;
-    Ok(write::grant(&owned(call, name)?, name, role)?)
+    Ok(write::grant(&writable(call, c"grant_model()", name)?, name, role)?)
 }
 
 /// `revoke_model(name, role)`
@@ -30,7 +30,7 @@ fn pgboost_revoke_model(
 ) -> std::result::Result<(), ErrorReport> {
     let name = required(name, "name")?;
     let role = named_role(required(role, "role")?)?;
-    Ok(write::revoke(&owned(call, name)?, name, role)?)
+    Ok(write::revoke(&writable(call, c"revoke_model()", name)?, name, role)?)
 }
 
 /// The role of that name; `public`, which no role can be called, means everybody.

@@ -10,7 +10,7 @@ use pgrx::{JsonB, pg_extern, pg_sys};
 use super::required;
 use crate::cache::images;
 use crate::error::{Error, Result};
-use crate::pg::{entry, identity, report};
+use crate::pg::{entry, identity, report, transaction};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -25,6 +25,7 @@ fn pgboost_load_model(
     feature_names: Option<Vec<Option<String>>>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
+    transaction::require_writable(c"load_model()");
     let name = check_name(required(name, "name")?)?;
     let bytes = required(model, "model")?;
     let labels = names(labels, "label")?;

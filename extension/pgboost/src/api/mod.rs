@@ -7,16 +7,29 @@ pub mod inspect;
 pub mod load;
 pub mod predict;
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys;
 
 use crate::error::{Error, Result};
-use crate::pg::identity;
 use crate::pg::snapshot::Seen;
+use crate::pg::{identity, transaction};
 use crate::registry::{Registry, lookup, privilege};
 
 /// An argument that must be given.
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
     value.ok_or(Error::NullArgument { argument })
+}
+
+/// The registry for a change by this function, once it is certain that the transaction may write,
+/// that the model exists and that the current user owns it.
+fn writable(
+    call: pg_sys::FunctionCallInfo,
+    function: &'static CStr,
+    name: &str,
+) -> Result<Registry> {
+    transaction::require_writable(function);
+    owned(call, name)
 }
 
 /// The registry, once it is certain that the model exists and the current user owns it.

@@ -35,6 +35,24 @@ fn code(state: SqlState) -> PgSqlErrorCode {
     PgSqlErrorCode::from(packed)
 }
 
+/// Sees to it that errors carry no backtrace, whatever the server's environment says: pgrx would
+/// send it to the client as the error's detail, with the paths of the machine that built this.
+pub fn without_backtraces() {
+    const VARIABLES: [&str; 2] = ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
+    let before = VARIABLES.map(std::env::var_os);
+    // SAFETY: the process has one thread when it loads a library.
+    unsafe {
+        VARIABLES.iter().for_each(|variable| std::env::remove_var(variable));
+        // The first capture decides for all that follow.
+        let _ = std::backtrace::Backtrace::capture();
+        for (variable, value) in VARIABLES.iter().zip(before) {
+            if let Some(value) = value {
+                std::env::set_var(variable, value);
+            }
+        }
+    }
+}
+
 /// Checks whether the statement was cancelled or the backend is to end; raises the error if so.
 pub fn check_for_interrupts() {
     pgrx::check_for_interrupts!();
