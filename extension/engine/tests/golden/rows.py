@@ -66,8 +66,8 @@ def choose(table, document, categorical=(), codes=0):
     wide = num_features > 50
     cuts = thresholds(document, num_features)
     parts = [
-        table[: 2 if wide else 9],
-        at_thresholds(table, cuts, 3 if wide else 21),
+        table[: 2 if wide else 6],
+        at_thresholds(table, cuts, 3 if wide else 18),
         special(num_features, list(categorical))[:: 4 if wide else 1],
     ]
     if codes:
