@@ -5,6 +5,7 @@ already is skipped. `make demo-stop` stops the cluster.
 """
 
 import argparse
+import statistics
 import sys
 
 import psycopg
@@ -13,16 +14,16 @@ from cluster import Cluster, ClusterError
 from data.flights import Request
 from demo import preparation
 from demo.comparison import compare
-from demo.queries import CONTROL, FORMS, MODEL, predict
+from demo.queries import CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
 from demo.tell import Teller, say, table
-from demo.timing import OneRow, pgbench_in_turn, scans_in_turn
+from demo.timing import OneRow, median_ratio, pgbench_in_turn, scans_in_turn
 from demo.training import Recipe
 
 STEPS = 9
 ROUNDS_OF_TRAINING = 25
-SCANS = 5
+SCANS = 3
 PGBENCH_SECONDS = 10
-PGBENCH_HALVES = 2
+PGBENCH_ROUNDS = 5
 
 
 def show(teller: Teller, connection: psycopg.Connection) -> None:
@@ -36,7 +37,7 @@ def show(teller: Teller, connection: psycopg.Connection) -> None:
         say("")
         flights = connection.execute(
             "SELECT year::int, month::int, dayofmonth::int AS day, originairportid::int AS origin,"
-            " destairportid::int AS destination, depdelayminutes AS delay,"
+            " destairportid::int AS destination, depdelayminutes::int AS delay,"
             f" {predict('row')} AS predicted FROM flights f LIMIT 10"
         )
         table([column.name for column in flights.description], flights.fetchall())
@@ -44,30 +45,34 @@ def show(teller: Teller, connection: psycopg.Connection) -> None:
 
 def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> None:
     """Rows a second of the full scan, beside the scan with the cheapest function."""
-    calls = {form: predict(form) for form in FORMS}
     with teller.step("full scan: SELECT sum(predict(...)) FROM flights, in one process"):
-        seconds = scans_in_turn(connection, [CONTROL, *calls.values()], SCANS)
+        expressions = {
+            "array_length(ARRAY[...], 1)": CONTROL,
+            **{f"predict, {form}": predict(form) for form in FORMS},
+            "to_jsonb(f) without predict": JSONB_CONTROL,
+        }
+        seconds = scans_in_turn(connection, [*expressions.values()], SCANS)
         control = min(seconds[CONTROL])
-        lines = [("array_length(ARRAY[...], 1)", f"{rows / control:,.0f}", "")]
-        for form, call in calls.items():
-            best = min(seconds[call])
-            lines.append((f"predict, {form}", f"{rows / best:,.0f}", f"{best / control:.2f}"))
+        lines = []
+        for name, expression in expressions.items():
+            best = min(seconds[expression])
+            lines.append((name, f"{rows / best:,.0f}", f"{best / control:.2f}"))
         table((f"best of {SCANS}", "rows a second", "time, array_length = 1"), lines)
 
 
 def time_one_row(teller: Teller, cluster: Cluster) -> None:
     """Transactions a second of the benchmark's query, with predict and without."""
-    how = OneRow("simple", clients=1, seconds=PGBENCH_SECONDS // PGBENCH_HALVES)
+    how = OneRow("simple", clients=1, seconds=PGBENCH_SECONDS // PGBENCH_ROUNDS)
     title = f"pgbench, {PGBENCH_SECONDS} s each: the one-row query with predict and without"
     with teller.step(title):
         scripts = ("predict.sql", "nopredict.sql")
-        results = pgbench_in_turn(cluster, preparation.DATABASE, scripts, how, PGBENCH_HALVES)
-        tps = {script: sum(runs) / len(runs) for script, runs in results.items()}
+        runs = pgbench_in_turn(cluster, preparation.DATABASE, scripts, how, PGBENCH_ROUNDS)
         table(
             ("one client, simple protocol", "transactions a second"),
-            [(f"sql/{script}", f"{tps[script]:,.0f}") for script in scripts],
+            [(f"sql/{script}", f"{statistics.median(runs[script]):,.0f}") for script in scripts],
         )
-        say(f"with predict it does {tps[scripts[0]] / tps[scripts[1]]:.2f} of the query without")
+        ratio = median_ratio(*(runs[script] for script in scripts))
+        say(f"with predict it does {ratio:.2f} of the query without (medians of {PGBENCH_ROUNDS})")
 
 
 def run(rows: int) -> int:

@@ -30,12 +30,12 @@ class Teller:
 
 def say(text: str) -> None:
     """One line within a step."""
-    print(f"      {text}", flush=True)
+    print(f"      {text}".rstrip(), flush=True)
 
 
 def _text(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.8g}"
+        return f"{value:.2f}"
     return "" if value is None else str(value)
 
 

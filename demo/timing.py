@@ -1,11 +1,12 @@
 """Times queries: full scans by the clock of the client, one-row queries by pgbench.
 
 What is compared is measured in turn, round after round, so that a machine which
-slows down does so for both.
+slows down does so for both; a ratio is the median of the rounds' own ratios.
 """
 
 import os
 import re
+import statistics
 import subprocess
 import time
 from collections.abc import Sequence
@@ -28,6 +29,11 @@ class OneRow:
     protocol: str
     clients: int
     seconds: int
+
+
+def median_ratio(values: Sequence[float], controls: Sequence[float]) -> float:
+    """How the one compares with the other, each round with itself."""
+    return statistics.median(v / c for v, c in zip(values, controls, strict=True))
 
 
 def transactions_per_second(cluster: Cluster, dbname: str, script: str, how: OneRow) -> float:

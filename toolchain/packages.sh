@@ -43,6 +43,14 @@ without_main_cluster() {
     "$@"
 }
 
+# Keeps what a command prints for the case that it fails.
+quietly() {
+    local log
+    log=$(mktemp)
+    "$@" >"$log" 2>&1 || { cat "$log" >&2; die "failed: $*"; }
+    rm -f "$log"
+}
+
 check_toolchains() {
     command -v cargo >/dev/null || die "no cargo found" "install Rust, see https://rustup.rs"
     command -v cc >/dev/null || die "no C compiler found" "install one, on Debian: apt-get install build-essential"
@@ -67,5 +75,5 @@ command -v apt-get >/dev/null ||
 
 say "installing ${packages[*]}"
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-without_main_cluster apt-get install -y -qq --no-install-recommends "${packages[@]}"
+quietly apt-get update -q
+without_main_cluster quietly apt-get install -y -q --no-install-recommends "${packages[@]}"

@@ -10,7 +10,7 @@ def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:
     assert [line[6:] for line in capsys.readouterr().out.splitlines()] == [
         "name        rows  share",
         "---------  -----  -----",
-        "a          1,000    0.5",
+        "a          1,000   0.50",
         "long name      7",
     ]
 
