@@ -1,0 +1,158 @@
+-- Attacks: by the search path, by objects made in advance, and by writing the tables.
+\pset null (null)
+SET client_min_messages = warning;
+CREATE ROLE regress_attacker;
+CREATE ROLE regress_victim;
+CREATE SCHEMA attack AUTHORIZATION regress_attacker;
+GRANT USAGE ON SCHEMA attack TO PUBLIC;
+GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model TO regress_victim, regress_attacker;
+
+SELECT grant_model('churn', 'regress_attacker');
+
+-- Nobody can read or write the tables.
+SET ROLE regress_attacker;
+SELECT count(*) FROM pgboost_model;
+SELECT bytes FROM pgboost_version;
+SELECT count(*) FROM pgboost_privilege;
+INSERT INTO pgboost_privilege VALUES ('price', 'regress_attacker', 'owner');
+UPDATE pgboost_model SET deployed = 1;
+DELETE FROM pgboost_version;
+TRUNCATE pgboost_model CASCADE;
+BEGIN;
+LOCK TABLE pgboost_model IN ACCESS SHARE MODE;
+ROLLBACK;
+INSERT INTO pgboost_models (name) VALUES ('x');
+ALTER TABLE pgboost_model DISABLE TRIGGER ALL;
+CREATE TRIGGER t AFTER INSERT ON pgboost_model EXECUTE FUNCTION pgboost_registry_changed();
+SELECT pgboost_registry_changed();
+SELECT pgboost_predict_support(NULL::internal);
+
+-- A function in the view's WHERE sees only what the view shows.
+CREATE FUNCTION attack.peek(name text) RETURNS boolean LANGUAGE plpgsql COST 0.0001 AS $$
+BEGIN
+    RAISE NOTICE 'saw %', name;
+    RETURN true;
+END $$;
+SET client_min_messages = notice;
+SELECT name FROM pgboost_models WHERE attack.peek(name);
+SET client_min_messages = warning;
+
+-- Operators, functions, tables and types of the names that the extension uses, first on the path.
+SET search_path = attack, public;
+CREATE FUNCTION attack.taken(anyelement, anyelement) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'attacked as %', current_user;
+END $$;
+CREATE OPERATOR attack.= (FUNCTION = attack.taken, LEFTARG = anyelement, RIGHTARG = anyelement);
+CREATE OPERATOR attack.+ (FUNCTION = attack.taken, LEFTARG = anyelement, RIGHTARG = anyelement);
+CREATE FUNCTION attack.taken_text(text, text) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'attacked as %', current_user;
+END $$;
+CREATE OPERATOR attack.= (FUNCTION = attack.taken_text, LEFTARG = text, RIGHTARG = text);
+CREATE FUNCTION attack.taken_int(int, int) RETURNS boolean LANGUAGE plpgsql AS $$
+BEGIN
+    RAISE EXCEPTION 'attacked as %', current_user;
+END $$;
+CREATE OPERATOR attack.= (FUNCTION = attack.taken_int, LEFTARG = int, RIGHTARG = int);
+CREATE FUNCTION attack.sha256(bytea) RETURNS bytea LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$;
+CREATE FUNCTION attack.now() RETURNS timestamptz LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$;
+CREATE FUNCTION attack.octet_length(bytea) RETURNS int LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$;
+CREATE FUNCTION attack.pg_has_role(oid, text) RETURNS boolean LANGUAGE sql AS $$ SELECT true $$;
+CREATE FUNCTION attack.pg_has_role(regrole, text) RETURNS boolean LANGUAGE sql AS $$ SELECT true $$;
+CREATE FUNCTION attack.encode(bytea, text) RETURNS text LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$;
+CREATE TABLE attack.pgboost_model (name text PRIMARY KEY, deployed int, last_version int);
+CREATE TABLE attack.pgboost_version (LIKE public.model_file);
+CREATE TABLE attack.pgboost_privilege (model text, role regrole, privilege text);
+INSERT INTO attack.pgboost_privilege VALUES ('price', 'regress_attacker', 'owner');
+CREATE DOMAIN attack.regrole AS text CHECK (VALUE IS NULL);
+CREATE VIEW attack.pg_roles AS SELECT 'regress_attacker'::name AS rolname, true AS rolsuper;
+GRANT SELECT ON ALL TABLES IN SCHEMA attack TO PUBLIC;
+SELECT name FROM pgboost_models;
+SELECT predict('price', 60, 4, 1);
+SELECT model_info('price');
+SELECT load_model('price', public.file_of('price'));
+
+-- The superuser, and another role, call ours with that path, and run nothing of the attacker's.
+RESET ROLE;
+SELECT name, version FROM pgboost_models WHERE name LIKE 'pri%';
+SELECT load_model('m', content) FROM model_file WHERE name LIKE 'price';
+SELECT load_model('m', content) FROM model_file WHERE name LIKE 'price';
+SELECT predict('m', 60, 4, 1), predict('m@1', 60, 4, 1);
+SELECT deploy_model('m', 1);
+SELECT grant_model('m', 'regress_victim');
+SELECT jsonb_pretty(model_info('m') - 'loaded_at' - 'sha256' - 'attributes');
+SELECT feature FROM model_features('m') WHERE type LIKE 'num%';
+SELECT feature FROM feature_importance('m', 'weight');
+SELECT length(export_model('m', 2));
+SET ROLE regress_victim;
+SELECT predict('m', 60, 4, 1);
+SELECT load_model('v', content) FROM model_file WHERE name LIKE 'price';
+SELECT name, owner FROM pgboost_models ORDER BY name COLLATE "C";
+SELECT drop_model('v');
+RESET ROLE;
+SELECT revoke_model('m', 'regress_victim');
+SELECT drop_model('m', 2);
+SELECT drop_model('m');
+-- The same with pg_temp and pg_catalog last.
+SET search_path = pg_temp, attack, public, pg_catalog;
+SELECT load_model('m', content), predict('price', 60, 4, 1) FROM model_file WHERE name LIKE 'price';
+SELECT model_info('m') ->> 'objective' AS objective;
+SELECT drop_model('m');
+RESET search_path;
+
+-- A trigger or a rule cannot be put on the tables, nor the tables be taken over.
+SET ROLE regress_attacker;
+CREATE RULE r AS ON INSERT TO pgboost_model DO ALSO SELECT attack.taken(1, 1);
+COMMENT ON TABLE pgboost_model IS 'mine';
+DROP TABLE pgboost_model CASCADE;
+ALTER EXTENSION pgboost ADD TABLE attack.pgboost_model;
+
+-- The writer's identity does not stay switched after an error in the middle of a write.
+RESET ROLE;
+ALTER TABLE pgboost_version ADD CONSTRAINT never CHECK (model <> 'never');
+SET ROLE regress_victim;
+\set VERBOSITY terse
+SELECT load_model('never', file_of('price'));
+\set VERBOSITY default
+SELECT current_user, session_user = current_user AS is_session_user, current_setting('search_path') AS search_path;
+SELECT count(*) FROM pgboost_model;
+DO $$
+BEGIN
+    PERFORM load_model('never', file_of('price'));
+EXCEPTION WHEN check_violation THEN
+    RAISE WARNING 'caught as %, path %', current_user, current_setting('search_path');
+END $$;
+RESET ROLE;
+ALTER TABLE pgboost_version DROP CONSTRAINT never;
+SELECT predict('never', 60, 4, 1);
+
+DROP SCHEMA attack CASCADE;
+DROP OWNED BY regress_victim, regress_attacker;
+
+-- Objects of our names that a hostile user has made before CREATE EXTENSION.
+DROP EXTENSION pgboost CASCADE;
+CREATE SCHEMA hostile;
+GRANT CREATE, USAGE ON SCHEMA hostile TO regress_attacker;
+SET ROLE regress_attacker;
+CREATE TABLE hostile.pgboost_model (name text PRIMARY KEY, deployed int, last_version int);
+CREATE FUNCTION hostile.predict(model text, VARIADIC features "any") RETURNS real LANGUAGE internal AS 'pg_stat_get_xact_tuples_fetched';
+CREATE FUNCTION hostile.load_model(name text, model bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL) RETURNS integer
+    LANGUAGE sql AS $$ SELECT 1 $$;
+RESET ROLE;
+CREATE EXTENSION pgboost SCHEMA hostile;
+DROP TABLE hostile.pgboost_model;
+CREATE EXTENSION pgboost SCHEMA hostile;
+DROP FUNCTION hostile.load_model;
+SET ROLE regress_attacker;
+CREATE VIEW hostile.pgboost_models AS SELECT 1;
+RESET ROLE;
+CREATE EXTENSION pgboost SCHEMA hostile;
+DROP VIEW hostile.pgboost_models;
+CREATE EXTENSION pgboost SCHEMA hostile;
+SELECT extname, nspname FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'pgboost';
+SELECT hostile.load_model('m', file_of('price'));
+SELECT hostile.predict('m', 60, 4, 1);
+DROP EXTENSION pgboost;
+DROP SCHEMA hostile;
+DROP ROLE regress_attacker, regress_victim;
