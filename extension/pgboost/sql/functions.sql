@@ -30,11 +30,12 @@ CREATE FUNCTION @extschema@.predict_leaf(model text, VARIADIC features "any") RE
     AS 'MODULE_PATHNAME', 'pgboost_predict_leaf';
 COMMENT ON FUNCTION @extschema@.predict_leaf(text, "any") IS 'the id of the leaf that a row falls into, for each tree';
 
-CREATE FUNCTION @extschema@.load_model(name text, model bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL)
+CREATE FUNCTION @extschema@.load_model(name text, model bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL,
+                                       parameters jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL)
     RETURNS integer LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[]) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[]) IS 'stores a model file as a new version, deploys it, and gives its number';
+REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb) IS 'stores a model file as a new version, deploys it, and gives its number';
 
 CREATE FUNCTION @extschema@.deploy_model(name text, version integer)
     RETURNS void LANGUAGE c VOLATILE

@@ -168,6 +168,9 @@ pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Resu
         if name.is_empty() {
             return Err(Error::new(ErrorKind::Names, "feature name is empty"));
         }
+        if name.contains('\0') {
+            return Err(Error::new(ErrorKind::Names, "feature name contains a zero byte"));
+        }
         if !seen.insert(name.as_str()) {
             return Err(Error::new(
                 ErrorKind::Names,

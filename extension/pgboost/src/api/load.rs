@@ -16,30 +16,38 @@ use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
 use crate::settings;
 
-/// `load_model(name, model, labels, feature_names) -> version`
+/// What a user says of a model beside its bytes.
+struct Said {
+    labels: Option<Vec<String>>,
+    feature_names: Option<Vec<String>>,
+    parameters: Option<JsonB>,
+    metrics: Option<JsonB>,
+}
+
+/// `load_model(name, model, labels, feature_names, parameters, metrics) -> version`
 #[pg_extern(sql = false)]
 fn pgboost_load_model(
     name: Option<&str>,
     model: Option<&[u8]>,
     labels: Option<Vec<Option<String>>>,
     feature_names: Option<Vec<Option<String>>>,
+    parameters: Option<JsonB>,
+    metrics: Option<JsonB>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
     transaction::require_writable(c"load_model()");
     let name = check_name(required(name, "name")?)?;
     let bytes = required(model, "model")?;
-    let labels = names(labels, "label")?;
-    let feature_names = names(feature_names, "feature name")?;
-    Ok(load(&Registry::of_function(entry::function(call))?, name, bytes, labels, feature_names)?)
+    let said = Said {
+        labels: names(labels, "label")?,
+        feature_names: names(feature_names, "feature name")?,
+        parameters,
+        metrics,
+    };
+    Ok(load(&Registry::of_function(entry::function(call))?, name, bytes, said)?)
 }
 
-fn load(
-    registry: &Registry,
-    name: &str,
-    bytes: &[u8],
-    labels: Option<Vec<String>>,
-    feature_names: Option<Vec<String>>,
-) -> Result<i32> {
+fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result<i32> {
     let user = identity::current_user();
     // Asked before the work; asked again when the row is locked.
     if super::exists(registry, name).is_ok() {
@@ -47,22 +55,17 @@ fn load(
     }
     let limits = Limits { bytes: settings::max_model_bytes(), ..Limits::default() };
     let mut model = gbdt::parse(bytes, &limits, &mut report::check_for_interrupts)?;
-    if let Some(feature_names) = feature_names {
+    if let Some(feature_names) = said.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
-    let lowered = gbdt::lower(&model, labels.as_deref().unwrap_or_default())?;
-    let version = store(registry, &describe(name, bytes, &model, labels), user)?;
+    let lowered = gbdt::lower(&model, said.labels.as_deref().unwrap_or_default())?;
+    let version = store(registry, describe(name, bytes, &model, said), user)?;
     images::share_new(registry, name, version, lowered)?;
     Ok(version)
 }
 
 /// The row of the registry for a model.
-fn describe<'a>(
-    name: &'a str,
-    bytes: &'a [u8],
-    model: &'a Model,
-    labels: Option<Vec<String>>,
-) -> NewVersion<'a> {
+fn describe<'a>(name: &'a str, bytes: &'a [u8], model: &'a Model, said: Said) -> NewVersion<'a> {
     let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
     let [major, minor, patch] = model.version();
     let attributes = model
@@ -84,8 +87,10 @@ fn describe<'a>(
         rounds: count(model.num_rounds()),
         depth: count(depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
-        labels: labels.filter(|labels| !labels.is_empty()),
+        labels: said.labels.filter(|labels| !labels.is_empty()),
         attributes: JsonB(attributes.into()),
+        parameters: said.parameters,
+        metrics: said.metrics,
     }
 }
 

@@ -42,6 +42,10 @@ pub struct NewVersion<'a> {
     pub labels: Option<Vec<String>>,
     /// The booster's attributes.
     pub attributes: JsonB,
+    /// What the model was trained with, if that was given.
+    pub parameters: Option<JsonB>,
+    /// How good it was found to be, if that was given.
+    pub metrics: Option<JsonB>,
 }
 
 /// Runs a statement on the registry as its owner; `{schema}` in it becomes the extension's schema.
@@ -80,7 +84,7 @@ fn query<T: FromDatum + IntoDatum>(
 ///
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it.
-pub fn store(registry: &Registry, new: &NewVersion<'_>, user: Oid) -> Result<i32> {
+pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
     let version = query::<i32>(
         registry,
         "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) VALUES ($1, 1, 1) \
@@ -99,22 +103,25 @@ pub fn store(registry: &Registry, new: &NewVersion<'_>, user: Oid) -> Result<i32
         registry,
         "INSERT INTO {schema}.pgboost_version (model, version, bytes, format, library_version, \
          objective, features, outputs, trees, rounds, depth, feature_names, labels, attributes, \
-         loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)",
+         parameters, metrics, loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
+         $12, $13, $14, $15, $16, $17)",
         &[
             new.name.into(),
             version.into(),
             new.bytes.into(),
             new.format.into(),
-            new.library_version.clone().into(),
+            new.library_version.into(),
             new.objective.into(),
             new.features.into(),
             new.outputs.into(),
             new.trees.into(),
             new.rounds.into(),
             new.depth.into(),
-            new.feature_names.clone().into(),
-            new.labels.clone().into(),
-            JsonB(new.attributes.0.clone()).into(),
+            new.feature_names.into(),
+            new.labels.into(),
+            new.attributes.into(),
+            new.parameters.into(),
+            new.metrics.into(),
             identity::role_name(user).into(),
         ],
     )?;
