@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::random_model::{Shape, model, rows, with_categories};
 use super::{Scratch, reference};
-use crate::layout::{Image, lower};
-use crate::model::{Model, Task, Transform};
+use crate::layout::{GroupKind, Image, lower};
+use crate::model::{Model, Node, Task, Transform, Tree};
 
 /// Margins and leaves of the image equal those of the oracle for every row.
 fn agrees(model: &Model, rows: &[Vec<f32>]) {
@@ -51,6 +51,29 @@ fn many_features_take_wide_nodes() {
     let shape = Shape { features: 40_000, outputs: 2, trees: 21, depth: 7, categorical: 5 };
     let model = model(11, shape);
     agrees(&model, &rows(12, &model, 20));
+}
+
+#[test]
+fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
+    let shape = Shape { features: 5, outputs: 1, trees: 3, depth: 4, categorical: 0 };
+    let mut model = model(13, shape);
+    let inner = (1u32 << 17) - 1;
+    let split = |id| {
+        let [left, right] = [2 * id + 1, 2 * id + 2];
+        let threshold = (id % 1009) as f32 / 64.0 - 8.0;
+        let (feature, default_left, gain, cover) = (id % 5, id % 3 == 0, 0.0, 0.0);
+        Node::Numerical { feature, threshold, default_left, left, right, gain, cover }
+    };
+    let leaf = |id| Node::Leaf { value: id as f32, cover: 0.0 };
+    let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
+    model.trees[1] = Tree { nodes, category_sets: Vec::new(), depth: 17 };
+    let image = Image::open(lower(&model, &[]).unwrap()).unwrap();
+    let kinds: Vec<u32> = image.forest().groups.iter().map(|group| group.kind).collect();
+    assert_eq!(
+        kinds,
+        [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact].map(|kind| kind as u32)
+    );
+    agrees(&model, &rows(14, &model, 300));
 }
 
 #[test]

@@ -84,3 +84,63 @@ fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::random_model::{Shape, model};
+
+    /// A tree that splits at ids 0, 1 and 2, with these features, gains and covers.
+    fn tree(splits: [(u32, f32, f32); 3]) -> Tree {
+        let mut nodes: Vec<Node> = (0..)
+            .zip(splits)
+            .map(|(id, (feature, gain, cover))| {
+                let [left, right] = [2 * id + 1, 2 * id + 2];
+                let (threshold, default_left) = (0.0, true);
+                Node::Numerical { feature, threshold, default_left, left, right, gain, cover }
+            })
+            .collect();
+        nodes.extend([const { Node::Leaf { value: 1.0, cover: 1.0 } }; 4]);
+        Tree { nodes, category_sets: Vec::new(), depth: 2 }
+    }
+
+    fn of(trees: Vec<Tree>, kind: ImportanceKind) -> Vec<f32> {
+        let shape = Shape { features: 3, outputs: 1, trees: 0, depth: 0, categorical: 0 };
+        let mut model = model(1, shape);
+        model.tree_outputs = vec![0; trees.len()];
+        model.trees = trees;
+        importance(&model, kind)
+    }
+
+    #[test]
+    fn every_kind_sums_or_averages_what_it_names() {
+        let trees = || {
+            let first = tree([(0, 8.0, 100.0), (2, 4.0, 60.0), (2, 1.0, 40.0)]);
+            vec![first, tree([(2, 1.0, 50.0), (0, 2.0, 30.0), (0, 5.0, 20.0)])]
+        };
+        for (kind, expected) in [
+            (ImportanceKind::Weight, [3.0, 0.0, 3.0]),
+            (ImportanceKind::TotalGain, [15.0, 0.0, 6.0]),
+            (ImportanceKind::Gain, [5.0, 0.0, 2.0]),
+            (ImportanceKind::TotalCover, [150.0, 0.0, 150.0]),
+            (ImportanceKind::Cover, [50.0, 0.0, 50.0]),
+        ] {
+            assert_eq!(of(trees(), kind), expected, "{}", kind.name());
+        }
+    }
+
+    #[test]
+    fn the_right_side_is_added_first_in_f32() {
+        // (2^24 + 1) + 2 rounds to 2^24 + 2, and (2^24 + 2) + 1 to 2^24 + 4.
+        let trees = vec![tree([(1, 16_777_216.0, 1.0), (1, 1.0, 1.0), (1, 2.0, 1.0)])];
+        assert_eq!(of(trees, ImportanceKind::TotalGain), [0.0, 16_777_220.0, 0.0]);
+    }
+
+    #[test]
+    fn kinds_are_found_by_their_names() {
+        for kind in ImportanceKind::ALL {
+            assert_eq!(ImportanceKind::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(ImportanceKind::from_name("Gain"), None);
+    }
+}
