@@ -112,8 +112,8 @@ pub enum Reading {
     TextCategory(Kind),
     /// A number, looked up among the feature's categories.
     NumberCategory(Kind),
-    /// A literal without a type where a number belongs: it may only be NULL.
-    OnlyNull,
+    /// A literal without a type, which may only be NULL: why it may be nothing else.
+    OnlyNull(TypeReason),
 }
 
 impl Reading {
@@ -122,48 +122,39 @@ impl Reading {
     /// # Errors
     /// [`Error::FeatureType`].
     pub fn of(target: Target<'_>, index: usize, type_oid: Oid) -> Result<Reading> {
-        let fail = |reason| Err(target.unusable(index, type_oid, reason));
         let Some(kind) = Kind::of(type_oid) else {
-            return fail(TypeReason::Unusable);
+            return Err(target.unusable(index, type_oid, TypeReason::Unusable));
         };
         let categories = target.image.categories(index).map(|categories| categories.kind());
-        let text = categories == Some(CategoryKind::Text);
-        if type_oid == pg_sys::UNKNOWNOID && !text {
-            return Ok(Reading::OnlyNull);
-        }
-        match (kind.is_text(), categories) {
-            (true, Some(CategoryKind::Text)) => Ok(Reading::TextCategory(kind)),
-            (true, Some(_)) => fail(TypeReason::TextForNumericCategories),
-            (true, None) if target.image.is_categorical(index) => {
-                fail(TypeReason::TextWithoutCategories)
+        let reason = match (kind.is_text(), categories) {
+            (true, Some(CategoryKind::Text)) => return Ok(Reading::TextCategory(kind)),
+            (false, Some(CategoryKind::Integer | CategoryKind::Float)) => {
+                return Ok(Reading::NumberCategory(kind));
             }
-            (true, None) => fail(TypeReason::TextForNumber),
-            (false, Some(CategoryKind::Text)) => fail(TypeReason::NumberForTextCategories),
-            (false, Some(_)) => Ok(Reading::NumberCategory(kind)),
-            (false, None) => Ok(Reading::Number(kind)),
+            (false, None) => return Ok(Reading::Number(kind)),
+            (false, Some(CategoryKind::Text)) => TypeReason::NumberForTextCategories,
+            (true, Some(_)) => TypeReason::TextForNumericCategories,
+            (true, None) if target.image.is_categorical(index) => TypeReason::TextWithoutCategories,
+            (true, None) => TypeReason::TextForNumber,
+        };
+        // A NULL without a type is what users write for a missing value.
+        if type_oid == pg_sys::UNKNOWNOID {
+            return Ok(Reading::OnlyNull(reason));
         }
+        Err(target.unusable(index, type_oid, reason))
     }
 
     /// The f32 of a value that is not NULL.
     ///
     /// # Errors
-    /// [`Error::UnknownCategory`].
+    /// [`Error::UnknownCategory`], [`Error::FeatureType`].
     #[inline]
     pub fn read(self, target: Target<'_>, index: usize, datum: Datum) -> Result<f32> {
         match self {
             Reading::Number(kind) => Ok(kind.number(datum)),
-            Reading::OnlyNull => {
-                Err(target.unusable(index, pg_sys::UNKNOWNOID, TypeReason::TextForNumber))
-            }
             Reading::TextCategory(kind) => text_code(target, index, &kind.text(datum)),
-            Reading::NumberCategory(kind) => match kind {
-                Kind::Int2 => integer_code(target, index, i64::from(datum.value() as i16)),
-                Kind::Int4 => integer_code(target, index, i64::from(datum.value() as i32)),
-                Kind::Int8 => integer_code(target, index, datum.value() as i64),
-                Kind::Bool => integer_code(target, index, i64::from(datum.value() as u8 != 0)),
-                Kind::Float8 => float_code(target, index, f64::from_bits(datum.value() as u64)),
-                _ => float_code(target, index, f64::from(kind.number(datum))),
-            },
+            Reading::NumberCategory(kind) => number_code(target, index, kind, datum),
+            Reading::OnlyNull(reason) => Err(target.unusable(index, pg_sys::UNKNOWNOID, reason)),
         }
     }
 }
@@ -174,7 +165,33 @@ pub fn text_code(target: Target<'_>, index: usize, value: &str) -> Result<f32> {
     code_or_unknown(target, index, code, || value.to_owned())
 }
 
-fn integer_code(target: Target<'_>, index: usize, value: i64) -> Result<f32> {
+/// The code of a category given as a number of that kind; a NaN is a missing value.
+fn number_code(target: Target<'_>, index: usize, kind: Kind, datum: Datum) -> Result<f32> {
+    let bits = datum.value();
+    match kind {
+        Kind::Int2 => integer_code(target, index, i64::from(bits as i16)),
+        Kind::Int4 => integer_code(target, index, i64::from(bits as i32)),
+        Kind::Int8 => integer_code(target, index, bits as i64),
+        Kind::Bool => integer_code(target, index, i64::from(bits as u8 != 0)),
+        Kind::Float8 => float_code(target, index, f64::from_bits(bits as u64)),
+        Kind::Numeric => {
+            // Not by way of a float, which cannot hold every bigint.
+            let text = values::numeric_text(datum);
+            let whole = match text.split_once('.') {
+                Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
+                _ => text.as_str(),
+            };
+            match whole.parse() {
+                Ok(whole) => integer_code(target, index, whole),
+                Err(_) => float_code(target, index, text.parse().unwrap_or(f64::NAN)),
+            }
+        }
+        _ => float_code(target, index, f64::from(kind.number(datum))),
+    }
+}
+
+/// The code of a category given as a whole number.
+pub fn integer_code(target: Target<'_>, index: usize, value: i64) -> Result<f32> {
     let code = target.image.categories(index).and_then(|all| match all.kind() {
         CategoryKind::Float => all.code_of_float(value as f64),
         _ => all.code_of_integer(value),
@@ -182,15 +199,18 @@ fn integer_code(target: Target<'_>, index: usize, value: i64) -> Result<f32> {
     code_or_unknown(target, index, code, || value.to_string())
 }
 
-/// The code of a category given as a number.
-pub fn float_code(target: Target<'_>, index: usize, value: f64) -> Result<f32> {
-    let whole = value.fract() == 0.0 && value.abs() < 9.0e15;
+fn float_code(target: Target<'_>, index: usize, value: f64) -> Result<f32> {
+    if value.is_nan() {
+        return Ok(f32::NAN);
+    }
+    // Above 2^53 the neighbours of a float are not whole numbers that it could be told from.
+    let whole = value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
     let code = target.image.categories(index).and_then(|all| match all.kind() {
         CategoryKind::Float => all.code_of_float(value),
         _ if whole => all.code_of_integer(value as i64),
         _ => None,
     });
-    code_or_unknown(target, index, code, || value.to_string())
+    code_or_unknown(target, index, code, || value.to_string().replace("inf", "Infinity"))
 }
 
 fn code_or_unknown(

@@ -6,7 +6,7 @@
 use gbdt::layout::CategoryKind;
 use pgrx::pg_sys;
 
-use super::number::{float_code, text_code};
+use super::number::{Kind, Reading, integer_code, text_code};
 use super::row::require_names;
 use super::{FIRST, Target};
 use crate::error::{Error, Result, TypeReason};
@@ -71,9 +71,11 @@ fn read(target: Target<'_>, index: usize, value: Value) -> Result<f32> {
         }
         (Value::Text(_), None) => fail(TypeReason::TextForNumber),
         (_, Some(CategoryKind::Text)) => fail(TypeReason::NumberForTextCategories),
-        (Value::Number(number), Some(_)) => float_code(target, index, f64::from(*number)),
-        (Value::Boolean(truth), Some(_)) => float_code(target, index, f64::from(u8::from(*truth))),
-        (Value::Number(number), None) => Ok(*number),
+        (Value::Number(number), Some(_)) => {
+            Reading::NumberCategory(Kind::Numeric).read(target, index, *number)
+        }
+        (Value::Boolean(truth), Some(_)) => integer_code(target, index, i64::from(*truth)),
+        (Value::Number(number), None) => Ok(Kind::Numeric.number(*number)),
         (Value::Boolean(truth), None) => Ok(f32::from(u8::from(*truth))),
     }
 }

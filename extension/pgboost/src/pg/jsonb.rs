@@ -2,14 +2,12 @@
 
 use pgrx::pg_sys::{self, Datum};
 
-use super::values;
-
 /// What a key of an object holds.
 pub enum Value {
     /// JSON's null.
     Null,
-    /// A number.
-    Number(f32),
+    /// A number, as a numeric.
+    Number(Datum),
     /// true or false.
     Boolean(bool),
     /// A string.
@@ -65,9 +63,7 @@ impl Object {
             }
             Some(match found.type_ {
                 pg_sys::jbvType::jbvNull => Value::Null,
-                pg_sys::jbvType::jbvNumeric => {
-                    Value::Number(values::numeric(Datum::from(found.val.numeric)))
-                }
+                pg_sys::jbvType::jbvNumeric => Value::Number(Datum::from(found.val.numeric)),
                 pg_sys::jbvType::jbvBool => Value::Boolean(found.val.boolean),
                 pg_sys::jbvType::jbvString => {
                     let string = found.val.string;

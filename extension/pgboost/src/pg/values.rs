@@ -33,7 +33,12 @@ pub fn enum_label(datum: Datum) -> String {
 /// A numeric as f32, rounded once, as PostgreSQL's cast to real rounds it; beyond the range of
 /// real it is infinite, as XGBoost would take it.
 pub fn numeric(datum: Datum) -> f32 {
-    output(pg_sys::numeric_out, datum).parse().unwrap_or(f32::NAN)
+    numeric_text(datum).parse().unwrap_or(f32::NAN)
+}
+
+/// A numeric as PostgreSQL writes it.
+pub fn numeric_text(datum: Datum) -> String {
+    output(pg_sys::numeric_out, datum)
 }
 
 /// The elements of a real[] that has no NULLs and one dimension, without a copy.

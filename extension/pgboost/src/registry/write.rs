@@ -178,11 +178,12 @@ pub fn grant(registry: &Registry, name: &str, role: Oid) -> Result<()> {
 /// Takes back what `grant` gave.
 pub fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     lock(registry, name)?;
+    forget_dropped_roles(registry)?;
     execute(
         registry,
         "DELETE FROM {schema}.pgboost_privilege AS p \
-         WHERE p.model = $1 AND p.role = $2::regrole AND p.privilege = 'predict'",
-        &[name.into(), role.into()],
+         WHERE p.model = $1 AND p.role = $2::oid::regrole AND p.privilege = 'predict'",
+        &[name.into(), role_number(role).into()],
     )
 }
 
@@ -207,21 +208,43 @@ pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<JsonB> 
 }
 
 fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) -> Result<()> {
+    forget_dropped_roles(registry)?;
     execute(
         registry,
         "INSERT INTO {schema}.pgboost_privilege (model, role, privilege) \
-         VALUES ($1, $2::regrole, $3) ON CONFLICT DO NOTHING",
-        &[name.into(), role.into(), privilege.into()],
+         VALUES ($1, $2::oid::regrole, $3) ON CONFLICT DO NOTHING",
+        &[name.into(), role_number(role).into(), privilege.into()],
     )
 }
 
 /// Keeps other sessions from changing the model until this transaction ends. Gives the deployed
 /// version.
+///
+/// # Errors
+/// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
 fn lock(registry: &Registry, name: &str) -> Result<i32> {
-    query::<i32>(
+    let deployed = query::<i32>(
         registry,
         "SELECT m.deployed FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
         &[name.into()],
     )?
-    .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
+    .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
+    privilege::require_owner(registry, name, identity::current_user())?;
+    Ok(deployed)
+}
+
+/// A role for a parameter of type bigint, since pgrx would pass the OID 0 of PUBLIC as NULL.
+fn role_number(role: Oid) -> i64 {
+    i64::from(role.to_u32())
+}
+
+/// Takes their rights from roles that no longer exist, whose OIDs a dump would carry to other
+/// clusters, where they may be others'.
+fn forget_dropped_roles(registry: &Registry) -> Result<()> {
+    execute(
+        registry,
+        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.role <> 0::oid AND NOT EXISTS \
+         (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
+        &[],
+    )
 }
