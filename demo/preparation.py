@@ -27,6 +27,8 @@ def start_cluster(teller: Teller) -> Cluster:
         place = cluster.place
         say(f"{'started' if started else DONE + ': running'} on 127.0.0.1, port {place.port}")
         say(f"files in {place.home}" + (f", run by user {place.user}" if place.user else ""))
+        if not Path(place.home).is_relative_to(STATE):
+            say("(outside the repository: that user cannot enter it, or its path is too long)")
     return cluster
 
 

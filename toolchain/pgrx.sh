@@ -14,6 +14,15 @@ export PATH="$root/.build/cargo/bin:$PATH"
 pg_config=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
 major=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
 
+# cargo-pgrx colours what it says even where nobody can see it.
+pgrx() {
+    if [ -t 2 ]; then
+        cargo-pgrx pgrx "$@"
+    else
+        cargo-pgrx pgrx "$@" 2>&1 | sed -u 's/\x1b\[[0-9;]*m//g'
+    fi
+}
+
 if [ "$(cargo-pgrx pgrx --version 2>/dev/null)" != "cargo-pgrx $wanted" ]; then
     say "building cargo-pgrx $wanted, which takes some minutes"
     cargo install --quiet --locked --root "$root/.build/cargo" --version "=$wanted" cargo-pgrx
@@ -22,7 +31,7 @@ fi
 if ! grep -qsxF "pg$major = \"$pg_config\"" "$PGRX_HOME/config.toml"; then
     say "telling pgrx of PostgreSQL $major at $pg_config"
     mkdir -p "$PGRX_HOME"
-    cargo-pgrx pgrx init "--pg$major" "$pg_config" >/dev/null
+    pgrx init "--pg$major" "$pg_config" >/dev/null
 fi
 
-[ $# -eq 0 ] || cargo-pgrx pgrx "$@"
+[ $# -eq 0 ] || pgrx "$@"

@@ -1,0 +1,85 @@
+"""What a newcomer copies works as it stands: the README's first SQL, sql/quickstart.sql, pgbench's."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster
+from data.flights import Request
+from data.load import copy_rows, create_table, finish_table, generated
+from demo.timing import OneRow, transactions_per_second
+from demo.training import Recipe, trained
+
+ROOT = Path(__file__).resolve().parent.parent
+ROWS = 10_000
+DATABASE = "quickstart"
+
+
+@pytest.fixture(scope="module")
+def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a model.ubj, as the README has its reader make one."""
+    folder = tmp_path_factory.mktemp("model")
+    trained(Recipe(ROWS, rounds=5), folder, "model")
+    return folder
+
+
+@pytest.fixture
+def flights(cluster: Cluster) -> Cluster:
+    """A database with flights, and without the extension: the statements create it."""
+    cluster.create_database(DATABASE, replace=True)
+    with cluster.connect(DATABASE) as connection:
+        create_table(connection)
+        copy_rows(connection, generated(Request(ROWS)), ROWS)
+        finish_table(connection)
+    return cluster
+
+
+def psql(cluster: Cluster, folder: Path, statements: str) -> str:
+    done = subprocess.run(
+        ["psql", "-X", "-A", "-t", "-v", "ON_ERROR_STOP=1", "-f", "-"],
+        input=statements, cwd=folder, env=cluster.environment(DATABASE),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def readme_statements() -> str:
+    """The first block of SQL in the README."""
+    return re.search(r"^```sql\n(.*?)^```$", (ROOT / "README.md").read_text(), re.M | re.S)[1]
+
+
+def test_the_readme_reaches_a_prediction_in_four_statements(
+    flights: Cluster, model_folder: Path
+) -> None:
+    statements = readme_statements()
+    assert statements.count(";\n") == 4
+    created, version, *predictions = psql(flights, model_folder, statements).splitlines()
+    assert created == "CREATE EXTENSION"
+    assert version == "1"
+    by_row, by_columns = predictions[:5], predictions[5:]
+    assert by_row == by_columns
+    assert len({float(prediction) for prediction in by_row}) > 1
+
+
+def test_quickstart_sql_runs(flights: Cluster, model_folder: Path) -> None:
+    lines = psql(flights, model_folder, (ROOT / "sql" / "quickstart.sql").read_text()).splitlines()
+    assert len(lines) == 2 + 5 + 5
+    assert [row.rpartition("|")[2] for row in lines[-5:]] == lines[2:7]
+
+
+@pytest.mark.parametrize("script", ["predict.sql", "control.sql", "nopredict.sql"])
+@pytest.mark.parametrize("protocol", ["simple", "prepared"])
+def test_pgbench_runs_the_one_row_queries(
+    flights: Cluster, model_folder: Path, script: str, protocol: str
+) -> None:
+    psql(flights, model_folder, readme_statements())
+    assert transactions_per_second(flights, DATABASE, script, OneRow(protocol, 1, 1)) > 0
+
+
+def test_the_one_row_query_predicts(flights: Cluster, model_folder: Path) -> None:
+    psql(flights, model_folder, readme_statements())
+    (prediction,) = psql(flights, model_folder, (ROOT / "sql/predict.sql").read_text()).splitlines()
+    assert 0 < float(prediction) < 200
