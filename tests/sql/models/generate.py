@@ -67,9 +67,7 @@ def tickets() -> xgb.Booster:
     weekdays = ["mon", "tue", "sat", "sun"]
     rows = [(day, zone, hours) for day in weekdays for zone in (10, 20, 30) for hours in (1, 5)]
     frame = pd.DataFrame(rows, columns=["weekday", "zone", "hours"])
-    target = (
-        frame.weekday.isin(["sat", "sun"]) * 1 + (frame.zone == 20) * 2 + (frame.hours > 3) * 4
-    )
+    target = frame.weekday.isin(["sat", "sun"]) * 1 + (frame.zone == 20) * 2 + (frame.hours > 3) * 4
     frame["weekday"] = pd.Categorical(frame.weekday, categories=weekdays)
     frame["zone"] = pd.Categorical(frame.zone, categories=[10, 20, 30])
     frame["hours"] = frame.hours.astype("float32")

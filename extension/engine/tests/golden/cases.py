@@ -444,7 +444,9 @@ def framed(values, dtype=None):
     lost = RELEASE < (3, 4) and not all(str(value).isascii() for value in values)
     kept = frame(text, order)
     margins = booster.predict(xgb.DMatrix(kept, enable_categorical=True), output_margin=True)
-    return Trained(booster, table, categorical=[3], codes=len(values), text=(values, text, margins, lost))
+    return Trained(
+        booster, table, categorical=[3], codes=len(values), text=(values, text, margins, lost)
+    )
 
 
 @case("dictionary_text", since=(3, 1), core=True, ubjson=True)
