@@ -2,7 +2,8 @@
 --
 -- Nobody but the owner of the extension has any right to these tables; the functions of the extension
 -- check the rights of the calling user and then write as the owner. Names are compared byte by byte, so
--- that no change of a locale can make a model unfindable.
+-- that no change of a locale can make a model unfindable. There are no foreign keys: a parallel restore fills
+-- the tables of an extension in any order. The functions keep the tables consistent under the lock of a model's row.
 
 CREATE TABLE @extschema@.pgboost_model (
     name text COLLATE "C" PRIMARY KEY,
@@ -11,7 +12,7 @@ CREATE TABLE @extschema@.pgboost_model (
 );
 
 CREATE TABLE @extschema@.pgboost_version (
-    model text COLLATE "C" NOT NULL REFERENCES @extschema@.pgboost_model (name) ON DELETE CASCADE,
+    model text COLLATE "C" NOT NULL,
     version integer NOT NULL,
     bytes bytea NOT NULL,
     digest bytea NOT NULL GENERATED ALWAYS AS (pg_catalog.sha256(bytes)) STORED,
@@ -34,7 +35,7 @@ CREATE TABLE @extschema@.pgboost_version (
 );
 
 CREATE TABLE @extschema@.pgboost_privilege (
-    model text COLLATE "C" NOT NULL REFERENCES @extschema@.pgboost_model (name) ON DELETE CASCADE,
+    model text COLLATE "C" NOT NULL,
     role regrole NOT NULL,
     privilege text COLLATE "C" NOT NULL CHECK (privilege OPERATOR(pg_catalog.=) ANY (ARRAY['owner', 'predict'])),
     PRIMARY KEY (model, role, privilege)

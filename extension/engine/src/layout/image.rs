@@ -87,6 +87,11 @@ impl<B: StableBytes> Image<B> {
         self.header.total_depth
     }
 
+    /// What holds the image.
+    pub fn storage(&self) -> &B {
+        &self.bytes
+    }
+
     /// The size of the image.
     pub fn bytes_len(&self) -> usize {
         self.bytes.len()

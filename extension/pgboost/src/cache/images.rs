@@ -132,28 +132,45 @@ pub fn touch(loaded: &Rc<Loaded>) {
     });
 }
 
-/// Keeps an image, and lets others go until all fit; an image that alone is too large is not kept.
+/// Keeps an image, and lets others go until all fit; one that alone is too large is kept alone.
 fn insert(loaded: Loaded) -> Rc<Loaded> {
     let loaded = Rc::new(loaded);
     let bound = settings::cache_bytes();
-    if loaded.image.bytes_len() > bound {
-        return loaded;
-    }
     let dropped = IMAGES.with_borrow_mut(|images| {
         images.clock += 1;
         let last_used = images.clock;
-        images.cached.push(Cached { loaded: Rc::clone(&loaded), last_used });
         let mut dropped = Vec::new();
-        while images.cached.iter().map(|cached| cached.loaded.image.bytes_len()).sum::<usize>()
-            > bound
-        {
-            let oldest =
-                images.cached.iter().enumerate().min_by_key(|(_, cached)| cached.last_used);
-            let Some((oldest, _)) = oldest else { break };
-            dropped.push(images.cached.swap_remove(oldest).loaded);
+        while !images.cached.is_empty() && images.bytes() + loaded.image.bytes_len() > bound {
+            dropped.extend(images.remove_oldest());
         }
+        images.cached.push(Cached { loaded: Rc::clone(&loaded), last_used });
         dropped
     });
     super::resolve::forget(&dropped);
     loaded
+}
+
+/// Lets go of images whose files were removed, lest their space stay taken as long as the
+/// connection lives.
+pub fn let_go_of_removed() {
+    let dropped = IMAGES.with_borrow_mut(|images| {
+        let gone = |cached: &mut Cached| {
+            matches!(cached.loaded.image.storage(), ImageBytes::Mapped(_))
+                && !cached.loaded.key.path().exists()
+        };
+        images.cached.extract_if(.., gone).map(|cached| cached.loaded).collect::<Vec<_>>()
+    });
+    super::resolve::forget(&dropped);
+}
+
+impl Images {
+    fn bytes(&self) -> usize {
+        self.cached.iter().map(|cached| cached.loaded.image.bytes_len()).sum()
+    }
+
+    fn remove_oldest(&mut self) -> Option<Rc<Loaded>> {
+        let by_use = |(_, cached): &(usize, &Cached)| cached.last_used;
+        let (oldest, _) = self.cached.iter().enumerate().min_by_key(by_use)?;
+        Some(self.cached.swap_remove(oldest).loaded)
+    }
 }

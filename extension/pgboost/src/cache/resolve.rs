@@ -86,6 +86,7 @@ fn read(reference: &str, function: Oid, snapshot: SnapshotMark) -> Result<Resolv
     invalidation::watch(registry.relations());
     let generation = invalidation::generation();
     let user = identity::current_user();
+    images::let_go_of_removed();
 
     let (version, _) = wanted_version(&registry, &parsed, Seen::Active);
     let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;

@@ -148,7 +148,14 @@ pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
 /// Removes a model with all its versions.
 pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     lock(registry, name)?;
-    execute(registry, "DELETE FROM {schema}.pgboost_model AS m WHERE m.name = $1", &[name.into()])
+    for statement in [
+        "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1",
+        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.model = $1",
+        "DELETE FROM {schema}.pgboost_model AS m WHERE m.name = $1",
+    ] {
+        execute(registry, statement, &[name.into()])?;
+    }
+    Ok(())
 }
 
 /// Removes a version that is not in use.
