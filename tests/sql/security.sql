@@ -137,13 +137,13 @@ GRANT CREATE, USAGE ON SCHEMA hostile TO regress_attacker;
 SET ROLE regress_attacker;
 CREATE TABLE hostile.pgboost_model (name text PRIMARY KEY, deployed int, last_version int);
 CREATE FUNCTION hostile.predict(model text, VARIADIC features "any") RETURNS real LANGUAGE internal AS 'pg_stat_get_xact_tuples_fetched';
-CREATE FUNCTION hostile.load_model(name text, model bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL) RETURNS integer
-    LANGUAGE sql AS $$ SELECT 1 $$;
+CREATE FUNCTION hostile.drop_model(name text, version integer DEFAULT NULL) RETURNS void
+    LANGUAGE sql AS $$ $$;
 RESET ROLE;
 CREATE EXTENSION pgboost SCHEMA hostile;
 DROP TABLE hostile.pgboost_model;
 CREATE EXTENSION pgboost SCHEMA hostile;
-DROP FUNCTION hostile.load_model;
+DROP FUNCTION hostile.drop_model;
 SET ROLE regress_attacker;
 CREATE VIEW hostile.pgboost_models AS SELECT 1;
 RESET ROLE;

@@ -1,0 +1,36 @@
+"""What several of the tests need: a second cluster, and the folder of a database's images."""
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cluster import Cluster, start, stop
+from tests.lifecycle.models import drop_all, one
+
+STATE = Path(__file__).resolve().parents[2] / ".test" / "spare"
+PREFERRED_PORT = 54331
+
+
+@pytest.fixture(scope="module")
+def spare() -> Iterator[Cluster]:
+    """A cluster of the module's own, with the extension in its database postgres."""
+    stop(STATE, delete=True)
+    running, _ = start(STATE, PREFERRED_PORT)
+    with running.connect() as connection:
+        connection.execute("CREATE EXTENSION pgboost")
+    yield running
+    stop(STATE, delete=True)
+
+
+@pytest.fixture
+def folder(cluster: Cluster, connection: psycopg.Connection) -> Iterator[Path]:
+    """The folder of the module's database, without any models in it."""
+    drop_all(connection)
+    database = one(connection, "SELECT oid FROM pg_database WHERE datname = current_database()")
+    directory = cluster.place.data / "pgboost" / str(database)
+    if directory.exists():
+        shutil.rmtree(directory)
+    yield directory

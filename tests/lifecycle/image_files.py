@@ -1,0 +1,38 @@
+"""The image files of a database, as the server's data directory has them."""
+
+import shutil
+from pathlib import Path
+
+import psycopg
+
+from cluster import Cluster
+
+
+def images(folder: Path) -> list[Path]:
+    return sorted(folder.iterdir()) if folder.is_dir() else []
+
+
+def image(folder: Path) -> Path:
+    """The one image that there is."""
+    found = images(folder)
+    assert len(found) == 1, found
+    assert found[0].suffix == ".image"
+    return found[0]
+
+
+def as_server(cluster: Cluster, path: Path, content: bytes) -> None:
+    """Writes a file that belongs to the server's user, as every file in its directory."""
+    path.write_bytes(content)
+    if cluster.place.user:
+        shutil.chown(path, cluster.place.user, cluster.place.user)
+
+
+def mapped(connection: psycopg.Connection) -> list[str]:
+    """The image files that the connection's backend has mapped."""
+    maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()
+    return [line.split(maxsplit=5)[5] for line in maps.splitlines() if ".image" in line]
+
+
+def identity(path: Path) -> tuple[int, int, int]:
+    status = path.stat()
+    return status.st_ino, status.st_mtime_ns, status.st_size

@@ -1,0 +1,107 @@
+"""Models whose answers a test knows without XGBoost, written in XGBoost's JSON format.
+
+A constant model answers one number whatever the row, so a test can tell which of
+many versions answered. A grown model is as large as a test needs: complete trees
+with random thresholds and leaves.
+"""
+
+import json
+from typing import Any
+
+import numpy as np
+import psycopg
+
+XGBOOST_VERSION = [3, 2, 0]
+NO_PARENT = 2147483647
+
+
+def _tree(index: int, features: int, left: list[int], right: list[int], split: dict) -> dict:
+    """A tree of numerical splits; a leaf's value stands in its place among the thresholds."""
+    nodes = len(left)
+    parents = [NO_PARENT] * nodes
+    for parent, children in enumerate(zip(left, right, strict=True)):
+        for child in children:
+            if child >= 0:
+                parents[child] = parent
+    return {
+        "base_weights": [0.0] * nodes, "categories": [], "categories_nodes": [],
+        "categories_segments": [], "categories_sizes": [], "default_left": split["default_left"],
+        "id": index, "left_children": left, "loss_changes": [0.0] * nodes, "parents": parents,
+        "right_children": right, "split_conditions": split["conditions"],
+        "split_indices": split["indices"], "split_type": [0] * nodes, "sum_hessian": [1.0] * nodes,
+        "tree_param": {
+            "num_deleted": "0", "num_feature": str(features), "num_nodes": str(nodes),
+            "size_leaf_vector": "1",
+        },
+    }  # fmt: skip
+
+
+def _model(trees: list[dict], features: int) -> bytes:
+    booster = {
+        "model": {
+            "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": str(len(trees))},
+            "iteration_indptr": list(range(len(trees) + 1)),
+            "tree_info": [0] * len(trees),
+            "trees": trees,
+        },
+        "name": "gbtree",
+    }
+    learner = {
+        "attributes": {}, "feature_names": [f"f{i + 1}" for i in range(features)],
+        "feature_types": [], "gradient_booster": booster,
+        "learner_model_param": {
+            "base_score": "0E0", "boost_from_average": "0", "num_class": "0",
+            "num_feature": str(features), "num_target": "1",
+        },
+        "objective": {"name": "reg:squarederror", "reg_loss_param": {"scale_pos_weight": "1"}},
+    }  # fmt: skip
+    return json.dumps({"learner": learner, "version": XGBOOST_VERSION}).encode()
+
+
+def constant(value: float) -> bytes:
+    """A model of one feature that answers the value, which must be a whole number."""
+    split = {"default_left": [1], "conditions": [float(value)], "indices": [0]}
+    return _model([_tree(0, 1, [-1], [-1], split)], 1)
+
+
+def grown(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
+    """Complete trees of that depth, with random splits on features between 0 and 1."""
+    generator = np.random.default_rng(seed)
+    inner, nodes = 2**depth - 1, 2 ** (depth + 1) - 1
+    leaves = [-1] * (nodes - inner)
+    left = [2 * i + 1 for i in range(inner)] + leaves
+    right = [2 * i + 2 for i in range(inner)] + leaves
+    return _model(
+        [
+            _tree(index, features, left, right, {
+                "default_left": generator.integers(0, 2, nodes).tolist(),
+                "conditions": generator.random(nodes).round(6).tolist(),
+                "indices": generator.integers(0, features, inner).tolist() + [0] * len(leaves),
+            })
+            for index in range(trees)
+        ],
+        features,
+    )  # fmt: skip
+
+
+def load(connection: psycopg.Connection, name: str, content: bytes) -> int:
+    """Loads the model and gives its version."""
+    return one(connection, "SELECT load_model(%s, %s)", (name, content))
+
+
+def drop_all(connection: psycopg.Connection) -> None:
+    """Drops every model of the database."""
+    names = "SELECT DISTINCT name FROM pgboost_models"
+    connection.execute(f"SELECT drop_model(name) FROM ({names}) AS models")
+
+
+def value(connection: psycopg.Connection, model: str = "m") -> float:
+    """What the model answers for the row (1)."""
+    return one(connection, "SELECT predict(%s, 1)", (model,))
+
+
+def one(connection: psycopg.Connection, query: str, parameters: tuple = ()) -> Any:
+    """The one value of the one row that a query gives."""
+    row = connection.execute(query, parameters).fetchone()
+    assert row is not None and len(row) == 1
+    return row[0]

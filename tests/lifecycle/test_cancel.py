@@ -1,0 +1,118 @@
+"""A long scan, and a long load, end soon after they are told to, and the connection goes on."""
+
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.lifecycle.models import grown, load, one
+
+Connect = Callable[..., psycopg.Connection]
+# What was measured is some milliseconds; the rest is for a machine that does other work as well.
+SOON = 0.5
+SCAN = "SELECT count(predict('m', {})) FROM generate_series(1, 100000000) AS x, generate_series(1, 10) AS y"
+FORMS = {
+    "columns": ", ".join(["x"] * 10),
+    "array": f"ARRAY[{', '.join(['x'] * 10)}]::real[]",
+    "jsonb": "jsonb_build_object({})".format(", ".join(f"'f{i + 1}', x" for i in range(10))),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def model(cluster, dbname: str) -> None:
+    """A model that takes some microseconds a row."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "m", grown(100, 6))
+
+
+def cancelled(
+    connection: psycopg.Connection, work: Callable[[], object], how: Callable[[], object]
+) -> tuple[BaseException | None, float]:
+    """Does the work, and `how` to end it after 0.3 s; gives the error and how long it then took."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(work)
+        threading.Event().wait(0.3)
+        assert running.running(), "the work had ended before it was cancelled"
+        begin = time.monotonic()
+        how()
+        error = running.exception(timeout=30)
+        return error, time.monotonic() - begin
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
+    connection, admin = connect(), connect()
+    pid = connection.info.backend_pid
+    error, seconds = cancelled(
+        connection,
+        lambda: connection.execute(SCAN.format(FORMS[form])),
+        lambda: admin.execute("SELECT pg_cancel_backend(%s)", (pid,)),
+    )
+    assert isinstance(error, errors.QueryCanceled)
+    assert seconds < SOON
+    assert connection.info.backend_pid == pid
+    assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+
+
+def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
+    connection = connect()
+    connection.execute("SET statement_timeout = '200ms'")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+        connection.execute(SCAN.format(FORMS["columns"]))
+    assert 0.2 <= time.monotonic() - begin < 0.2 + SOON
+    assert one(connection, "SELECT 1") == 1
+
+
+def test_a_connection_is_terminated(connect: Connect) -> None:
+    connection, admin = connect(), connect()
+    error, seconds = cancelled(
+        connection,
+        lambda: connection.execute(SCAN.format(FORMS["columns"])),
+        lambda: admin.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,)),
+    )
+    assert isinstance(error, errors.AdminShutdown)
+    assert seconds < SOON
+    assert one(admin, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+
+
+def test_parallel_workers_are_cancelled(connect: Connect) -> None:
+    connection, admin = connect(), connect()
+    admin.execute("CREATE TABLE rows AS SELECT x::real FROM generate_series(1, 200000) AS x")
+    admin.execute("ANALYZE rows")
+    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+        connection.execute(f"SET {setting} = 0")
+    scan = f"SELECT count(predict('m', {FORMS['columns']})) FROM rows, generate_series(1, 1000)"
+    plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {scan}"))
+    assert "Workers Planned" in plan
+    error, seconds = cancelled(
+        connection,
+        lambda: connection.execute(scan),
+        lambda: admin.execute("SELECT pg_cancel_backend(%s)", (connection.info.backend_pid,)),
+    )
+    assert isinstance(error, errors.QueryCanceled)
+    assert seconds < SOON
+    workers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'"
+    assert one(admin, workers) == 0
+
+
+@pytest.mark.parametrize("milliseconds", [20, 100])
+def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: int) -> None:
+    """While it parses, that is; later PostgreSQL compresses the row, which nothing interrupts."""
+    connection = connect()
+    connection.execute("CREATE TEMP TABLE file (content bytea)")
+    connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9, seed=4),))
+    connection.execute(f"SET statement_timeout = {milliseconds}")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled):
+        connection.execute("SELECT load_model('large', content) FROM file")
+    assert time.monotonic() - begin < milliseconds / 1000 + SOON
+    connection.execute("RESET statement_timeout")
+    assert one(connection, "SELECT count(*) FROM pgboost_version WHERE model <> 'm'") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_model WHERE name <> 'm'") == 0
+    assert one(connection, "SELECT load_model('large', content) FROM file") == 1
+    connection.execute("SELECT drop_model('large')")

@@ -1,0 +1,150 @@
+"""The lowered image of a model: one file for all connections, for as long as a version uses it.
+
+The file is below the data directory, in pgboost/<oid of the database>.
+"""
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+
+from cluster import Cluster
+from tests.lifecycle.image_files import as_server, identity, image, images, mapped
+from tests.lifecycle.models import constant, grown, load, one, value
+
+Connect = Callable[..., psycopg.Connection]
+ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, NULL]::real[]"
+# Images younger than this may belong to another session's open transaction, so a sweep spares them.
+OLD = 7200
+
+
+def test_loading_writes_it_and_other_connections_only_map_it(
+    connect: Connect, folder: Path
+) -> None:
+    assert load(connect(), "m", grown(50, 6)) == 1
+    made = identity(image(folder))
+    expected = one(connect(), f"SELECT predict('m', {ROW})")
+    for _ in range(3):
+        reader = connect()
+        assert mapped(reader) == []
+        assert one(reader, f"SELECT predict('m', {ROW})") == expected
+        assert mapped(reader) == [str(image(folder))]
+    assert identity(image(folder)) == made
+
+
+def test_it_is_readable_for_the_server_alone(connect: Connect, folder: Path) -> None:
+    load(connect(), "m", constant(1))
+    assert image(folder).stat().st_mode & 0o777 == 0o600
+    assert folder.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_dropped_models_image_is_removed_after_commit(connect: Connect, folder: Path) -> None:
+    writer = connect(autocommit=False)
+    load(writer, "m", constant(1))
+    load(writer, "m", constant(2))
+    writer.commit()
+    before = images(folder)
+    assert len(before) == 2
+    writer.execute("SELECT drop_model('m', 1)")
+    assert images(folder) == before
+    writer.rollback()
+    assert images(folder) == before
+    writer.execute("SELECT drop_model('m')")
+    assert images(folder) == before
+    writer.rollback()
+    assert images(folder) == before
+    writer.execute("SELECT drop_model('m', 1)")
+    writer.commit()
+    assert len(images(folder)) == 1
+    writer.execute("SELECT drop_model('m')")
+    writer.commit()
+    assert images(folder) == []
+
+
+def test_an_image_that_another_version_uses_stays(connect: Connect, folder: Path) -> None:
+    writer = connect()
+    for name in ("a", "b", "b"):
+        load(writer, name, constant(1))
+    path = image(folder)
+    writer.execute("SELECT drop_model('a')")
+    writer.execute("SELECT drop_model('b', 1)")
+    assert image(folder) == path
+    assert value(writer, "b") == 1
+    writer.execute("SELECT drop_model('b')")
+    assert images(folder) == []
+
+
+def test_a_reader_goes_on_with_an_image_that_is_removed(connect: Connect, folder: Path) -> None:
+    reader, writer = connect(autocommit=False), connect()
+    load(writer, "m", constant(1))
+    with reader.cursor("c") as cursor:
+        cursor.itersize = 1
+        cursor.execute("SELECT predict('m', 1) FROM generate_series(1, 5)")
+        assert cursor.fetchone() == (1,)
+        writer.execute("SELECT drop_model('m')")
+        assert images(folder) == []
+        assert cursor.fetchall() == [(1,)] * 4
+
+
+def test_what_was_left_behind_is_swept(cluster: Cluster, connect: Connect, folder: Path) -> None:
+    """Images of rolled-back loads, unfinished files of dead backends; nothing of strangers."""
+    writer = connect(autocommit=False)
+    load(writer, "kept", constant(1))
+    writer.commit()
+    kept = image(folder)
+    load(writer, "rolled back", constant(2))
+    writer.rollback()
+    (orphan,) = set(images(folder)) - {kept}
+    unfinished = orphan.with_suffix(".12345.tmp")
+    stranger = folder / "README"
+    for path in (unfinished, stranger):
+        as_server(cluster, path, b"x")
+    load(writer, "now", constant(3))
+    writer.commit()
+    assert orphan.exists(), "it may belong to a session that has not committed yet"
+    assert unfinished.exists(), "a session may be writing it"
+    long_ago = time.time() - OLD
+    for path in (orphan, unfinished, stranger, kept):
+        os.utime(path, (long_ago, long_ago))
+    load(writer, "later", constant(4))
+    writer.commit()
+    assert not orphan.exists()
+    assert not unfinished.exists()
+    assert kept.exists()
+    assert stranger.exists()
+    assert value(connect(), "kept") == 1
+
+
+def test_the_folder_of_a_dropped_database_is_swept(
+    cluster: Cluster, connect: Connect, folder: Path
+) -> None:
+    cluster.create_database("image_short_lived", replace=True)
+    with cluster.connect("image_short_lived") as other:
+        other.execute("CREATE EXTENSION pgboost")
+        load(other, "m", constant(1))
+        database = one(other, "SELECT oid FROM pg_database WHERE datname = current_database()")
+    left = folder.parent / str(database)
+    assert len(images(left)) == 1
+    admin = connect()
+    admin.execute("DROP DATABASE image_short_lived")
+    load(admin, "m", constant(1))
+    assert not left.exists()
+    assert len(images(folder)) == 1
+
+
+def test_a_copied_database_makes_its_own(cluster: Cluster, connect: Connect, folder: Path) -> None:
+    load(connect(), "m", constant(1))
+    cluster.create_database("image_template", replace=True)
+    with cluster.connect("image_template") as template:
+        template.execute("CREATE EXTENSION pgboost")
+        load(template, "m", constant(5))
+    admin = connect()
+    admin.execute("CREATE DATABASE image_copy TEMPLATE image_template")
+    try:
+        with cluster.connect("image_copy") as copy:
+            assert value(copy) == 5
+        assert value(connect()) == 1
+    finally:
+        admin.execute("DROP DATABASE image_copy")

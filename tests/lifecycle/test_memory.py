@@ -1,0 +1,161 @@
+"""A backend's memory does not grow with what it has done, and its cache keeps to its bound."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from tests.lifecycle.models import grown, load, one
+
+Connect = Callable[..., psycopg.Connection]
+ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
+MOST_GROWTH_KB = 1024
+FORMS = {
+    "columns": ", ".join(["x"] * 10),
+    "array": f"ARRAY[{', '.join(['x'] * 10)}]::real[]",
+    "numeric array": f"ARRAY[{', '.join(['x'] * 10)}]::numeric[]",
+    "row": "r",
+    "jsonb": "to_jsonb(r)",
+}
+
+
+def private_kb(connection: psycopg.Connection) -> int:
+    """Memory of the backend's own: neither shared buffers nor mapped files."""
+    status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1])
+
+
+def mapped_images(connection: psycopg.Connection) -> tuple[int, int]:
+    """How many image files the backend has mapped, and their bytes together."""
+    maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()
+    ranges = [line.split()[0].split("-") for line in maps.splitlines() if ".image" in line]
+    return len(ranges), sum(int(end, 16) - int(begin, 16) for begin, end in ranges)
+
+
+def grows_by(connection: psycopg.Connection, work: Callable[[], object], times: int) -> int:
+    """Kilobytes that the backend takes more after doing the work again and again."""
+    for _ in range(max(2, times // 10)):
+        work()
+    before = private_kb(connection)
+    for _ in range(times):
+        work()
+    return private_kb(connection) - before
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_long_scan_takes_no_more_than_a_short_one(connect: Connect, form: str) -> None:
+    connection = connect()
+    load(connection, "m", grown(10, 4))
+    rows = ", ".join(f"x AS f{i + 1}" for i in range(10))
+    query = (
+        f"SELECT count(predict('m', {FORMS[form]}))"
+        " FROM generate_series(1, {}) AS n, LATERAL (SELECT n::real / 100000 AS x) AS v,"
+        f" LATERAL (SELECT {rows}) AS r"
+    )
+    one(connection, query.format(1000))
+    before = private_kb(connection)
+    one(connection, query.format(100_000))
+    assert private_kb(connection) - before < 2 * MOST_GROWTH_KB
+
+
+def test_many_statements_leave_nothing(connect: Connect) -> None:
+    connection = connect()
+    load(connection, "m", grown(10, 4))
+    growth = grows_by(connection, lambda: one(connection, f"SELECT predict('m', {ROW})"), 20_000)
+    assert growth < MOST_GROWTH_KB
+
+
+def test_many_errors_leave_nothing(connect: Connect) -> None:
+    connection = connect()
+    load(connection, "m", grown(10, 4))
+
+    def fail() -> None:
+        with pytest.raises(errors.DataException):
+            connection.execute("SELECT predict('m', 1)")
+        with pytest.raises(errors.UndefinedObject):
+            connection.execute("SELECT predict('no such', 1)")
+        with pytest.raises(errors.InvalidBinaryRepresentation):
+            connection.execute("SELECT load_model('bad', '{\"learner\": {}}')")
+
+    assert grows_by(connection, fail, 1000) < MOST_GROWTH_KB
+
+
+def test_many_loads_leave_nothing_in_the_one_that_loads_nor_in_one_that_predicts(
+    connect: Connect,
+) -> None:
+    writer, reader = connect(), connect()
+    contents = [grown(20, 6, seed=seed) for seed in range(2)]
+    answers = set()
+
+    def again() -> None:
+        for content in contents:
+            load(writer, "reloaded", content)
+            answers.add(one(reader, f"SELECT predict('reloaded', {ROW})"))
+        writer.execute("SELECT drop_model('reloaded')")
+
+    again()
+    before = private_kb(reader)
+    growth = grows_by(writer, again, 100)
+    assert growth < 2 * MOST_GROWTH_KB
+    assert private_kb(reader) - before < MOST_GROWTH_KB
+    assert len(answers) == 2
+
+
+def test_different_models_stay_within_the_bound(connect: Connect) -> None:
+    """Many more than fit are used in turn: few stay mapped, and every answer is right."""
+    writer, reader = connect(), connect()
+    models = 30
+    expected = []
+    for index in range(models):
+        load(writer, f"bound {index}", grown(25, 7, seed=100 + index))
+        expected.append(one(writer, f"SELECT predict('bound {index}', {ROW})"))
+    assert len(set(expected)) == models
+    reader.execute("SET pgboost.cache_size = '1MB'")
+    for turn in range(3):
+        for index in range(models):
+            assert one(reader, f"SELECT predict('bound {index}', {ROW})") == expected[index]
+            count, size = mapped_images(reader)
+            assert size <= 1024 * 1024, f"turn {turn}, model {index}: {count} images, {size} bytes"
+    assert count > 1, "one image fills the bound: the models are too large for this test"
+    # Within one statement all of them are in use; after it they are let go.
+    numbers = one(
+        reader,
+        f"SELECT array_agg(predict('bound ' || i, {ROW}) ORDER BY i) FROM generate_series(0, 29) i",
+    )
+    assert numbers == expected
+    one(reader, f"SELECT predict('bound 0', {ROW})")
+    assert mapped_images(reader)[1] <= 1024 * 1024
+    # With room for all, all stay.
+    reader.execute("SET pgboost.cache_size = '256MB'")
+    for index in range(models):
+        assert one(reader, f"SELECT predict('bound {index}', {ROW})") == expected[index]
+    assert mapped_images(reader)[0] == models
+
+
+def test_models_above_the_bound_still_predict_and_do_not_add_up(connect: Connect) -> None:
+    writer, reader = connect(), connect()
+    expected = []
+    for index in range(4):
+        load(writer, f"large {index}", grown(150, 9, seed=index))
+        expected.append(one(writer, f"SELECT predict('large {index}', {ROW})"))
+    reader.execute("SET pgboost.cache_size = '1MB'")
+    one(reader, f"SELECT predict('large 0', {ROW})")
+    largest = mapped_images(reader)[1]
+    for _ in range(3):
+        for index in range(4):
+            assert one(reader, f"SELECT predict('large {index}', {ROW})") == expected[index]
+    assert largest == 0 or largest > 1024 * 1024
+    assert mapped_images(reader)[1] <= largest
+
+
+def test_a_connection_that_predicts_once_takes_little(connect: Connect) -> None:
+    """The image is shared, so a backend's own memory grows by little, however large the model."""
+    load(connect(), "wide", grown(300, 8))
+    plain, predicting = connect(), connect()
+    one(plain, "SELECT 1")
+    one(predicting, f"SELECT predict('wide', {ROW})")
+    assert mapped_images(predicting)[1] > 1024 * 1024
+    assert private_kb(predicting) - private_kb(plain) < 2 * 1024

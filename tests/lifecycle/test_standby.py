@@ -1,0 +1,224 @@
+"""A physical standby predicts as its primary does, and hears of changes without reconnecting."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from cluster import Cluster
+from cluster.server import bin_directory
+from tests.lifecycle.models import constant, grown, load, one, value
+
+ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
+REPLAY_SECONDS = 20
+FREE_PORT_OFFSET = 1
+Pair = tuple[psycopg.Connection, psycopg.Connection]
+
+
+def pg_ctl(standby: Cluster, verb: str, *options: str) -> None:
+    place = standby.place
+    place.run(bin_directory() / "pg_ctl", verb, "-D", place.data, "-w", *options)
+
+
+@pytest.fixture(scope="module")
+def standby(spare: Cluster) -> Iterator[Cluster]:
+    """A copy of the spare cluster that follows it; the model grown is there from before."""
+    with spare.connect() as primary:
+        load(primary, "grown", grown(50, 6))
+        load(primary, "m", constant(1))
+        primary.execute("CREATE ROLE standby_user LOGIN")
+    home = Path(spare.place.home).parent / "standby"
+    shutil.rmtree(home, ignore_errors=True)
+    home.mkdir(mode=0o700)
+    if spare.place.user:
+        shutil.chown(home, spare.place.user, spare.place.user)
+    copy = Cluster(replace(spare.place, home=str(home), port=spare.port + FREE_PORT_OFFSET))
+    copy.place.run("mkdir", "-m", "700", copy.place.sockets)
+    copy.place.run(
+        bin_directory() / "pg_basebackup", "-D", copy.place.data, "-R", "-c", "fast", "--no-sync",
+        "-d", spare.conninfo(),
+    )  # fmt: skip
+    pg_ctl(
+        copy, "start", "-l", str(copy.place.log), "-o",
+        f"-c port={copy.port} -c unix_socket_directories='{copy.place.sockets}' -c hot_standby=on "
+        "-c listen_addresses='' -c fsync=off",
+    )  # fmt: skip
+    yield copy
+    pg_ctl(copy, "stop", "-m", "immediate")
+    shutil.rmtree(home)
+
+
+@pytest.fixture
+def pair(spare: Cluster, standby: Cluster) -> Iterator[Pair]:
+    """A connection to the primary and one to the standby."""
+    with spare.connect() as primary, standby.connect() as replica:
+        yield primary, replica
+
+
+def replayed(primary: psycopg.Connection, replica: psycopg.Connection) -> None:
+    """Returns once the standby has replayed what the primary has written."""
+    # The cluster commits without waiting for its log; this one is written out, and all before it.
+    with primary.transaction():
+        primary.execute("SET LOCAL synchronous_commit = on")
+        primary.execute("SELECT pg_logical_emit_message(true, 'tests', 'written')")
+    position = one(primary, "SELECT pg_current_wal_flush_lsn()::text")
+    deadline = time.monotonic() + REPLAY_SECONDS
+    while not one(replica, "SELECT pg_last_wal_replay_lsn() >= %s::pg_lsn", (position,)):
+        assert time.monotonic() < deadline, "the standby does not follow"
+        time.sleep(0.01)
+
+
+def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
+    primary, replica = pair
+    assert one(replica, "SELECT pg_is_in_recovery()")
+    features = "ARRAY[x, 1 - x, x * x, x, 0.5, x / 2, x, 1 - x, x, x]::real[]"
+    rows = "SELECT i / 1000.0 FROM generate_series(0, 999) AS i"
+    bits = f"float4send(predict('grown', {features}))"
+    scan = f"SELECT array_agg({bits} ORDER BY x) FROM ({rows}) AS v (x)"
+    expected = one(primary, scan)
+    assert len(set(expected)) > 100
+    assert one(replica, scan) == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT array_agg(v::text ORDER BY name, version) FROM pgboost_models AS v",
+        "SELECT model_info('grown')",
+        "SELECT array_agg(f::text) FROM model_features('grown') AS f",
+        "SELECT array_agg(f::text) FROM feature_importance('grown', 'weight') AS f",
+        "SELECT export_model('grown')",
+    ],
+)
+def test_a_look_at_a_model_needs_no_writing(pair: Pair, query: str) -> None:
+    """Nor a transaction id, which a standby cannot give."""
+    primary, replica = pair
+    replayed(primary, replica)
+    assert one(replica, query) == one(primary, query)
+    with primary.transaction():
+        one(primary, query)
+        assert one(primary, "SELECT pg_current_xact_id_if_assigned()") is None
+
+
+def test_a_deploy_is_seen_after_replay_without_reconnecting(pair: Pair) -> None:
+    primary, replica = pair
+    replayed(primary, replica)
+    replica.execute("PREPARE p AS SELECT predict('m', 1)")
+    for number in (2, 3, 4):
+        before = value(replica)
+        load(primary, "m", constant(number))
+        replayed(primary, replica)
+        assert before != value(replica) == number
+        assert one(replica, "EXECUTE p") == number
+    primary.execute("SELECT deploy_model('m', 1)")
+    replayed(primary, replica)
+    assert value(replica) == 1
+    primary.execute("SELECT drop_model('m', 4)")
+    replayed(primary, replica)
+    with pytest.raises(errors.UndefinedObject):
+        value(replica, "m@4")
+
+
+def test_rights_follow_too(pair: Pair, standby: Cluster) -> None:
+    primary, replica = pair
+    with standby.connect(user="standby_user") as user:
+        with pytest.raises(errors.InsufficientPrivilege):
+            value(user)
+        primary.execute("SELECT grant_model('m', 'standby_user')")
+        replayed(primary, replica)
+        assert value(user) == 1
+        primary.execute("SELECT revoke_model('m', 'standby_user')")
+        replayed(primary, replica)
+        with pytest.raises(errors.InsufficientPrivilege):
+            value(user)
+
+
+def test_a_repeatable_read_on_the_standby_keeps_its_version(pair: Pair) -> None:
+    primary, replica = pair
+    replayed(primary, replica)
+    replica.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+    assert value(replica) == 1
+    load(primary, "m", constant(9))
+    replayed(primary, replica)
+    assert value(replica) == 1
+    replica.execute("COMMIT")
+    assert value(replica) == 9
+    primary.execute("SELECT deploy_model('m', 1)")
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "load_model('new', '{}')", "load_model('m', 'no model')", "deploy_model('m', 1)",
+        "drop_model('m')", "grant_model('m', 'public')", "revoke_model('m', 'public')",
+    ],
+)  # fmt: skip
+def test_it_refuses_to_write(pair: Pair, call: str) -> None:
+    _, replica = pair
+    with pytest.raises(errors.ReadOnlySqlTransaction) as raised:
+        replica.execute(f"SELECT {call}")
+    function = call.partition("(")[0]
+    message = f"cannot execute {function}() in a read-only transaction"
+    assert raised.value.diag.message_primary == message
+
+
+def test_it_makes_its_own_image(pair: Pair, standby: Cluster) -> None:
+    primary, _ = pair
+    expected = one(primary, f"SELECT predict('grown', {ROW})")
+    folder = Path(standby.place.data, "pgboost")
+    if folder.exists():
+        shutil.rmtree(folder)
+    for _ in range(2):
+        with standby.connect() as fresh:
+            assert one(fresh, f"SELECT predict('grown', {ROW})") == expected
+            assert len(list(folder.glob("*/*.image"))) == 1
+            maps = Path(f"/proc/{fresh.info.backend_pid}/maps").read_text()
+            assert os.fspath(folder) in maps
+
+
+def test_workers_predict_on_the_standby(pair: Pair) -> None:
+    primary, replica = pair
+    primary.execute(
+        "CREATE TABLE xs AS SELECT x / 20000.0 AS x FROM generate_series(1, 20000) AS x"
+    )
+    primary.execute("ANALYZE xs")
+    replayed(primary, replica)
+    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+        replica.execute(f"SET {setting} = 0")
+    query = (
+        "SELECT sum(predict('grown', ARRAY[x, x, x, x, x, x, x, x, x, x]::real[])::numeric) FROM xs"
+    )
+    plan = "\n".join(row[0] for row in replica.execute(f"EXPLAIN (ANALYZE) {query}"))
+    assert "Workers Launched: 2" in plan
+    assert one(replica, query) == one(primary, query)
+
+
+def test_many_changes_are_followed(pair: Pair) -> None:
+    primary, replica = pair
+    answers: list[float] = []
+    with primary.pipeline():
+        for number in range(100, 200):
+            primary.execute("SELECT load_model('m', %s)", (constant(number),))
+    deadline = time.monotonic() + REPLAY_SECONDS
+    while not answers or answers[-1] != 199:
+        answers.append(value(replica))
+        assert time.monotonic() < deadline
+    newer = [answer for answer in answers if answer >= 100]
+    assert newer == sorted(newer)
+
+
+def test_a_promoted_standby_goes_on(spare: Cluster, standby: Cluster) -> None:
+    with standby.connect() as replica, spare.connect() as primary:
+        replayed(primary, replica)
+        expected = one(replica, f"SELECT predict('grown', {ROW})")
+        pg_ctl(standby, "promote")
+        assert one(replica, f"SELECT predict('grown', {ROW})") == expected
+        load(replica, "m", constant(77))
+        assert value(replica) == 77
+        assert value(primary) == 199

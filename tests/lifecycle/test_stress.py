@@ -1,0 +1,82 @@
+"""No stale answer: many connections predict while one deploys the versions in turn."""
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import psycopg
+import pytest
+
+from tests.lifecycle.models import constant, load
+
+Connect = Callable[..., psycopg.Connection]
+DEPLOYS = 200
+READERS = 4
+# Fewer answers than this for which one version alone was right mean that nothing was tested.
+LEAST_STRICT = 400
+
+
+@dataclass
+class Deploys:
+    """How far the deploying has come. Number n deploys version 1 + n % 2, which answers that."""
+
+    started: int = 0
+    acknowledged: int = 0
+    done: bool = False
+    failures: list[str] = field(default_factory=list)
+    strict: int = 0
+
+    def check(self, before: int, answers: list[float], reader: str) -> None:
+        """`before` deploys were acknowledged before the statement; by now more may have begun."""
+        possible = {1 + number % 2 for number in range(before, self.started + 1)}
+        self.strict += len(possible) == 1
+        if len(set(answers)) != 1 or answers[0] not in possible:
+            self.failures.append(f"{reader}: {set(answers)} after deploy {before}, not {possible}")
+
+
+def read(connection: psycopg.Connection, query: str, deploys: Deploys) -> None:
+    while not deploys.done:
+        before = deploys.acknowledged
+        answers = [row[0] for row in connection.execute(query)]
+        deploys.check(before, answers, query)
+
+
+def deploy(connection: psycopg.Connection, deploys: Deploys) -> None:
+    pause = threading.Event()
+    try:
+        for number in range(1, DEPLOYS + 1):
+            deploys.started = number
+            connection.execute("SELECT deploy_model('m', %s)", (1 + number % 2,))
+            deploys.acknowledged = number
+            pause.wait(0.005)
+    finally:
+        deploys.done = True
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        pytest.param("SELECT predict('m', 1)", id="one row"),
+        pytest.param("SELECT predict('m', x) FROM generate_series(1, 500) AS x", id="scan"),
+        pytest.param("EXECUTE p", id="prepared"),
+    ],
+)
+def test_no_answer_is_stale(connect: Connect, query: str) -> None:
+    writer = connect()
+    load(writer, "m", constant(1))
+    load(writer, "m", constant(2))
+    writer.execute("SELECT deploy_model('m', 1)")
+    deploys = Deploys()
+    threads = [threading.Thread(target=deploy, args=(writer, deploys))]
+    for _ in range(READERS):
+        connection = connect()
+        connection.execute("PREPARE p AS SELECT predict('m', 1)")
+        threads.append(threading.Thread(target=read, args=(connection, query, deploys)))
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.execute("SELECT drop_model('m')")
+    assert deploys.acknowledged == DEPLOYS
+    assert not deploys.failures, deploys.failures[:5]
+    assert deploys.strict > LEAST_STRICT
