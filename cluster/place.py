@@ -8,6 +8,7 @@ What was chosen is written down as cluster.json in the state directory, which
 always lies in the repository, so that the next run finds the same cluster.
 """
 
+import contextlib
 import json
 import os
 import pwd
@@ -102,16 +103,21 @@ def _free_port(preferred: int) -> int:
 
 
 def recorded(state: Path) -> Place | None:
-    """The place that an earlier run chose, if its files are still there."""
+    """The place that an earlier run chose, if its files are still there.
+
+    The record of a copied repository speaks of the original's cluster, and does not count.
+    """
     record = state / RECORD
     if not record.exists():
         return None
-    place = Place(**json.loads(record.read_text()))
-    return place if Path(place.home).is_dir() else None
+    known = json.loads(record.read_text())
+    place = Place(**known["place"])
+    return place if known["state"] == str(state) and Path(place.home).is_dir() else None
 
 
 def _record(state: Path, place: Place) -> None:
-    (state / RECORD).write_text(json.dumps(asdict(place)) + "\n")
+    record = {"state": str(state), "place": asdict(place)}
+    (state / RECORD).write_text(json.dumps(record) + "\n")
 
 
 def choose(state: Path, preferred_port: int) -> Place:
@@ -124,7 +130,8 @@ def choose(state: Path, preferred_port: int) -> Place:
     home = state / "cluster"
     _own(home, user)
     if not _usable(home, port, user):
-        home.rmdir()
+        with contextlib.suppress(OSError):
+            home.rmdir()
         home = Path(tempfile.mkdtemp(prefix="pgboost-"))
         _own(home, user)
         if not _usable(home, port, user):

@@ -1,6 +1,7 @@
 """A throw-away cluster is found again, moves where it must, and leaves nothing behind."""
 
 import os
+import shutil
 import socket
 import subprocess
 import tempfile
@@ -11,7 +12,7 @@ import psycopg
 import pytest
 
 from cluster import Cluster, start, stop
-from cluster.place import LONGEST_SOCKET_PATH
+from cluster.place import LONGEST_SOCKET_PATH, RECORD
 
 PREFERRED_PORT = 54340
 
@@ -133,3 +134,12 @@ def test_programs_reach_the_database_through_the_environment(state: Path) -> Non
         env=cluster.environment("template1"), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout == "postgres template1\n"
+
+
+def test_a_copied_repository_leaves_the_original_cluster_alone(state: Path) -> None:
+    cluster, _ = start(state, PREFERRED_PORT)
+    copy = state.with_name("copy")
+    copy.mkdir()
+    shutil.copy(state / RECORD, copy)
+    assert not stop(copy, delete=True)
+    assert answer(cluster) == 42
