@@ -49,12 +49,12 @@ pub enum Error {
     ImportanceKind { kind: String },
     /// An argument that must not be NULL is NULL.
     NullArgument { argument: &'static str },
+    /// Text that the database's encoding and UTF-8 do not share.
+    Encoding { what: &'static str },
     /// The functions are there, but the extension's tables are not.
     NoRegistry,
     /// The registry lacks what a model needs: somebody changed it by hand.
     Registry { name: String, what: &'static str },
-    /// Memory for a model is not to be had.
-    OutOfMemory,
 }
 
 /// Why a type cannot be used for a feature.
@@ -103,7 +103,6 @@ const WRONG_OBJECT_TYPE: SqlState = SqlState("42809");
 const OBJECT_IN_USE: SqlState = SqlState("55006");
 const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = SqlState("55000");
 const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState("54000");
-const OUT_OF_MEMORY: SqlState = SqlState("53200");
 const FEATURE_NOT_SUPPORTED: SqlState = SqlState("0A000");
 const IO_ERROR: SqlState = SqlState("58030");
 
@@ -150,9 +149,9 @@ impl Error {
             Error::Shape { .. } => WRONG_OBJECT_TYPE,
             Error::ImportanceKind { .. } => INVALID_PARAMETER_VALUE,
             Error::NullArgument { .. } => NULL_VALUE_NOT_ALLOWED,
+            Error::Encoding { .. } => FEATURE_NOT_SUPPORTED,
             Error::NoRegistry => UNDEFINED_TABLE,
             Error::Registry { .. } => OBJECT_NOT_IN_PREREQUISITE_STATE,
-            Error::OutOfMemory => OUT_OF_MEMORY,
         }
     }
 
@@ -210,11 +209,13 @@ impl Error {
             }
             Error::ImportanceKind { kind } => format!("unknown kind of importance: \"{kind}\""),
             Error::NullArgument { argument } => format!("{argument} must not be null"),
+            Error::Encoding { what } => {
+                format!("{what} beyond ASCII cannot be used in a database of this encoding")
+            }
             Error::NoRegistry => "the tables of extension pgboost do not exist".to_owned(),
             Error::Registry { name, what } => {
                 format!("the registry has no valid {what} for model \"{name}\"")
             }
-            Error::OutOfMemory => "out of memory".to_owned(),
         }
     }
 
@@ -302,6 +303,7 @@ impl Error {
             Error::ImportanceKind { .. } => {
                 Some("The kinds are weight, gain, cover, total_gain and total_cover.")
             }
+            Error::Encoding { .. } => Some("Use a database whose encoding is UTF8."),
             Error::NoRegistry => Some("Create the extension again."),
             _ => None,
         }

@@ -52,7 +52,7 @@ fn ordinal(error: &Error) -> usize {
         Error::NullArgument { .. } => 17,
         Error::NoRegistry => 18,
         Error::Registry { .. } => 19,
-        Error::OutOfMemory => 20,
+        Error::Encoding { .. } => 20,
     }
 }
 
@@ -136,7 +136,7 @@ fn samples() -> Vec<Error> {
         Error::NullArgument { argument: "name" },
         Error::NoRegistry,
         Error::Registry { name, what: "digest" },
-        Error::OutOfMemory,
+        Error::Encoding { what: "name" },
     ]);
     all
 }

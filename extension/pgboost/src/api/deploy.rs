@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 
-use super::{required, writable};
+use super::{required, required_text, writable};
 use crate::cache::images;
 use crate::error::Result;
 use crate::pg::transaction;
@@ -14,11 +14,11 @@ use crate::registry::{Registry, write};
 /// `deploy_model(name, version)`
 #[pg_extern(sql = false)]
 fn pgboost_deploy_model(
-    name: Option<&str>,
+    name: Option<&[u8]>,
     version: Option<i32>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let name = required(name, "name")?;
+    let name = required_text(name, "name")?;
     let version = required(version, "version")?;
     Ok(write::deploy(&writable(call, c"deploy_model()", name)?, name, version)?)
 }
@@ -26,11 +26,11 @@ fn pgboost_deploy_model(
 /// `drop_model(name, version)`
 #[pg_extern(sql = false)]
 fn pgboost_drop_model(
-    name: Option<&str>,
+    name: Option<&[u8]>,
     version: Option<i32>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let name = required(name, "name")?;
+    let name = required_text(name, "name")?;
     Ok(drop(&writable(call, c"drop_model()", name)?, name, version)?)
 }
 

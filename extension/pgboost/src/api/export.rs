@@ -3,18 +3,18 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 
-use super::{exists, owned, required};
+use super::{exists, owned, required_text};
 use crate::pg::snapshot::Seen;
 use crate::registry::lookup;
 
 /// `export_model(name, version) -> bytea`
 #[pg_extern(sql = false)]
 fn pgboost_export_model(
-    name: Option<&str>,
+    name: Option<&[u8]>,
     version: Option<i32>,
     call: pg_sys::FunctionCallInfo,
 ) -> Result<Vec<u8>, ErrorReport> {
-    let name = required(name, "name")?;
+    let name = required_text(name, "name")?;
     let registry = owned(call, name)?;
     let version = match version {
         Some(version) => version,

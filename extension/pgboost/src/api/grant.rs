@@ -4,7 +4,7 @@ use pgrx::pg_extern;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::{self, Oid};
 
-use super::{required, writable};
+use super::{required_text, writable};
 use crate::error::{Error, Result};
 use crate::pg::identity::{PUBLIC, role_by_name};
 use crate::registry::write;
@@ -12,24 +12,24 @@ use crate::registry::write;
 /// `grant_model(name, role)`
 #[pg_extern(sql = false)]
 fn pgboost_grant_model(
-    name: Option<&str>,
-    role: Option<&str>,
+    name: Option<&[u8]>,
+    role: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let name = required(name, "name")?;
-    let role = named_role(required(role, "role")?)?;
+    let name = required_text(name, "name")?;
+    let role = named_role(required_text(role, "role")?)?;
     Ok(write::grant(&writable(call, c"grant_model()", name)?, name, role)?)
 }
 
 /// `revoke_model(name, role)`
 #[pg_extern(sql = false)]
 fn pgboost_revoke_model(
-    name: Option<&str>,
-    role: Option<&str>,
+    name: Option<&[u8]>,
+    role: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let name = required(name, "name")?;
-    let role = named_role(required(role, "role")?)?;
+    let name = required_text(name, "name")?;
+    let role = named_role(required_text(role, "role")?)?;
     Ok(write::revoke(&writable(call, c"revoke_model()", name)?, name, role)?)
 }
 

@@ -8,12 +8,12 @@ use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{JsonB, name, pg_extern, pg_sys};
 
-use super::{exists, required};
+use super::{exists, required_text};
 use crate::error::{Error, Result};
 use crate::pg::snapshot::Seen;
 use crate::pg::{entry, identity};
 use crate::registry::reference::Reference;
-use crate::registry::{Registry, lookup, privilege, write};
+use crate::registry::{Registry, describe, lookup, privilege};
 
 /// A version that the current user may look at.
 struct Visible<'a> {
@@ -42,18 +42,18 @@ impl<'a> Visible<'a> {
 /// `model_info(model) -> jsonb`
 #[pg_extern(sql = false)]
 fn pgboost_model_info(
-    model: Option<&str>,
+    model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<JsonB, ErrorReport> {
-    let visible = Visible::find(required(model, "model")?, call)?;
-    Ok(write::describe(&visible.registry, visible.name, visible.version)?)
+    let visible = Visible::find(required_text(model, "model")?, call)?;
+    Ok(describe::describe(&visible.registry, visible.name, visible.version)?)
 }
 
 /// `model_features(model) -> table(position, feature, type, categories)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_model_features(
-    model: Option<&str>,
+    model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
@@ -67,7 +67,7 @@ fn pgboost_model_features(
     >,
     ErrorReport,
 > {
-    let model = Visible::find(required(model, "model")?, call)?.parse()?;
+    let model = Visible::find(required_text(model, "model")?, call)?.parse()?;
     let rows: Vec<_> = (0..model.num_features())
         .map(|index| {
             let categorical = model.feature_types().get(index) == Some(&FeatureType::Categorical);
@@ -88,17 +88,17 @@ fn pgboost_model_features(
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_importance(
-    model: Option<&str>,
-    kind: Option<&str>,
+    model: Option<&[u8]>,
+    kind: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<'static, (name!(feature, String), name!(importance, f32))>,
     ErrorReport,
 > {
-    let kind = required(kind, "kind")?;
+    let kind = required_text(kind, "kind")?;
     let kind = ImportanceKind::from_name(kind)
         .ok_or_else(|| Error::ImportanceKind { kind: kind.to_owned() })?;
-    let model = Visible::find(required(model, "model")?, call)?.parse()?;
+    let model = Visible::find(required_text(model, "model")?, call)?.parse()?;
     let mut rows: Vec<(String, f32)> = importance(&model, kind)
         .into_iter()
         .enumerate()

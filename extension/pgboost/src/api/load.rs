@@ -3,14 +3,15 @@
 //! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
 //! first prediction of any connection finds the image made.
 
+use gbdt::model::Categories;
 use gbdt::{Limits, Model};
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{JsonB, pg_extern, pg_sys};
+use pgrx::{Array, JsonB, pg_extern, pg_sys};
 
-use super::required;
+use super::{required, required_text};
 use crate::cache::images;
-use crate::error::{Error, Result};
-use crate::pg::{entry, identity, report, transaction};
+use crate::error::Result;
+use crate::pg::{encoding, entry, identity, report, transaction};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -27,16 +28,16 @@ struct Said {
 /// `load_model(name, model, labels, feature_names, parameters, metrics) -> version`
 #[pg_extern(sql = false)]
 fn pgboost_load_model(
-    name: Option<&str>,
+    name: Option<&[u8]>,
     model: Option<&[u8]>,
-    labels: Option<Vec<Option<String>>>,
-    feature_names: Option<Vec<Option<String>>>,
+    labels: Option<Array<'_, &[u8]>>,
+    feature_names: Option<Array<'_, &[u8]>>,
     parameters: Option<JsonB>,
     metrics: Option<JsonB>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
     transaction::require_writable(c"load_model()");
-    let name = check_name(required(name, "name")?)?;
+    let name = check_name(required_text(name, "name")?)?;
     let bytes = required(model, "model")?;
     let said = Said {
         labels: names(labels, "label")?,
@@ -58,10 +59,25 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result
     if let Some(feature_names) = said.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
+    require_storable(&model)?;
     let lowered = gbdt::lower(&model, said.labels.as_deref().unwrap_or_default())?;
     let version = store(registry, describe(name, bytes, &model, said), user)?;
     images::share_new(registry, name, version, lowered)?;
     Ok(version)
+}
+
+/// Raises unless the database can hold the texts of a model file.
+fn require_storable(model: &Model) -> Result<()> {
+    encoding::require_allowed(model.feature_names(), "feature name")?;
+    for (key, value) in model.attributes() {
+        encoding::require_allowed([key, value], "attribute")?;
+    }
+    for categories in model.categories().iter().flatten() {
+        if let Categories::Text(values) = categories {
+            encoding::require_allowed(values, "category")?;
+        }
+    }
+    Ok(())
 }
 
 /// The row of the registry for a model.
@@ -95,8 +111,8 @@ fn describe<'a>(name: &'a str, bytes: &'a [u8], model: &'a Model, said: Said) ->
 }
 
 /// A text[] argument whose elements must all be there.
-fn names(given: Option<Vec<Option<String>>>, what: &'static str) -> Result<Option<Vec<String>>> {
+fn names(given: Option<Array<'_, &[u8]>>, what: &'static str) -> Result<Option<Vec<String>>> {
     let Some(given) = given else { return Ok(None) };
-    let names: Option<Vec<String>> = given.into_iter().collect();
-    names.map(Some).ok_or(Error::NullArgument { argument: what })
+    let names = given.iter().map(|name| Ok(required_text(name, what)?.to_owned()));
+    names.collect::<Result<_>>().map(Some)
 }

@@ -13,12 +13,18 @@ use pgrx::pg_sys;
 
 use crate::error::{Error, Result};
 use crate::pg::snapshot::Seen;
-use crate::pg::{identity, transaction};
+use crate::pg::{encoding, identity, transaction};
 use crate::registry::{Registry, lookup, privilege};
 
 /// An argument that must be given.
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
     value.ok_or(Error::NullArgument { argument })
+}
+
+/// A text argument that must be given. It is taken as bytes, because pgrx's own way to UTF-8 ends in
+/// a bug report where the database's encoding is another.
+fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<&'a str> {
+    encoding::utf8(required(value, argument)?, argument)
 }
 
 /// The registry for a change by this function, once it is certain that the transaction may write,

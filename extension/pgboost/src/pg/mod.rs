@@ -8,6 +8,7 @@
 pub mod arguments;
 pub mod arrays;
 pub mod catalog;
+pub mod encoding;
 pub mod entry;
 pub mod identity;
 pub mod invalidation;

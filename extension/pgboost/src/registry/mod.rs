@@ -5,9 +5,11 @@
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! three are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
+pub mod describe;
 pub mod lookup;
 pub mod privilege;
 pub mod reference;
+mod statement;
 pub mod write;
 
 use pgrx::pg_sys::Oid;

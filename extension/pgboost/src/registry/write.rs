@@ -1,18 +1,16 @@
 //! Writes the registry, after the caller has checked the user's rights.
 //!
-//! Nobody is granted anything on the tables. Each statement here runs as their owner, with every
-//! name qualified and only PostgreSQL's own schema on the search path. Two sessions that change the
+//! Two sessions that change the
 //! same model wait for each other at its row in `pgboost_model`, which each of them touches first.
 
-use pgrx::datum::DatumWithOid;
+use pgrx::JsonB;
 use pgrx::pg_sys::Oid;
-use pgrx::spi::{self, SpiTupleTable};
-use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
 
 use super::Registry;
 use super::privilege::{self, OWNER};
+use super::statement::{execute, query};
 use crate::error::{Error, Result};
-use crate::pg::{catalog, identity};
+use crate::pg::identity;
 
 /// What the registry says of a version besides the numbers that it hands out itself.
 pub struct NewVersion<'a> {
@@ -46,38 +44,6 @@ pub struct NewVersion<'a> {
     pub parameters: Option<JsonB>,
     /// How good it was found to be, if that was given.
     pub metrics: Option<JsonB>,
-}
-
-/// Runs a statement on the registry as its owner; `{schema}` in it becomes the extension's schema.
-fn as_owner<T>(
-    registry: &Registry,
-    statement: &str,
-    arguments: &[DatumWithOid<'_>],
-    read: impl FnOnce(SpiTupleTable<'_>) -> spi::Result<T>,
-) -> Result<T> {
-    let statement = statement.replace("{schema}", &catalog::quoted_schema(registry.schema));
-    let owner = catalog::table_owner(registry.model.relation);
-    identity::as_user(owner, || {
-        Spi::connect_mut(|client| read(client.update(statement.as_str(), None, arguments)?))
-    })
-    // PostgreSQL's own errors do not come back here; what does is a result of another shape.
-    .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
-}
-
-/// Runs a statement that gives no rows.
-fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
-    as_owner(registry, statement, arguments, |_| Ok(()))
-}
-
-/// Runs a statement that gives at most one row. Gives its first column, if there is a row.
-fn query<T: FromDatum + IntoDatum>(
-    registry: &Registry,
-    statement: &str,
-    arguments: &[DatumWithOid<'_>],
-) -> Result<Option<T>> {
-    as_owner(registry, statement, arguments, |table| {
-        if table.is_empty() { Ok(None) } else { table.first().get_one::<T>() }
-    })
 }
 
 /// Stores a version and deploys it. Gives its number.
@@ -192,26 +158,6 @@ pub fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
          WHERE p.model = $1 AND p.role = $2::oid::regrole AND p.privilege = 'predict'",
         &[name.into(), role_number(role).into()],
     )
-}
-
-/// What the registry says of a version, as one jsonb object.
-pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<JsonB> {
-    query::<JsonB>(
-        registry,
-        "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
-         'deployed', v.version = m.deployed, 'owner', (SELECT p.role::text FROM \
-         {schema}.pgboost_privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
-         'format', v.format, 'xgboost_version', v.library_version, 'objective', v.objective, \
-         'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
-         'depth', v.depth, 'labels', v.labels, 'size', pg_catalog.octet_length(v.bytes), \
-         'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
-         'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
-         'loaded_at', v.loaded_at) FROM {schema}.pgboost_version AS v \
-         JOIN {schema}.pgboost_model AS m ON m.name = v.model \
-         WHERE v.model = $1 AND v.version = $2",
-        &[name.into(), version.into()],
-    )?
-    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
 }
 
 fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) -> Result<()> {

@@ -1,0 +1,41 @@
+//! Text that comes from SQL, in the database's encoding.
+//!
+//! The engine's text is UTF-8, as model files are. In a database of another encoding text is taken
+//! as long as it means the same in both: ASCII does. SQL_ASCII means no encoding at all, so there
+//! whatever is UTF-8 is taken as that.
+
+use pgrx::pg_sys;
+
+use crate::error::{Error, Result};
+
+/// A text argument's bytes as UTF-8.
+///
+/// # Errors
+/// [`Error::Encoding`].
+pub fn utf8<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str> {
+    match std::str::from_utf8(bytes) {
+        Ok(text) if is_allowed(text) => Ok(text),
+        _ => Err(Error::Encoding { what }),
+    }
+}
+
+/// Text of a model file, if the database can hold it.
+///
+/// # Errors
+/// [`Error::Encoding`].
+pub fn require_allowed<'a>(
+    texts: impl IntoIterator<Item = &'a String>,
+    what: &'static str,
+) -> Result<()> {
+    if texts.into_iter().all(|text| is_allowed(text)) {
+        Ok(())
+    } else {
+        Err(Error::Encoding { what })
+    }
+}
+
+fn is_allowed(text: &str) -> bool {
+    // SAFETY: gives a variable of the backend.
+    let encoding = || unsafe { pg_sys::GetDatabaseEncoding() }.cast_unsigned();
+    text.is_ascii() || matches!(encoding(), pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII)
+}

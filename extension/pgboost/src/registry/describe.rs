@@ -1,0 +1,30 @@
+//! What the registry says of a version, for `model_info`.
+
+use pgrx::JsonB;
+
+use super::Registry;
+use super::statement::query_only;
+use crate::error::{Error, Result};
+
+/// One jsonb object with all there is but the bytes.
+///
+/// # Errors
+/// [`Error::NoSuchVersion`].
+pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<JsonB> {
+    query_only::<JsonB>(
+        registry,
+        "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
+         'deployed', v.version = m.deployed, 'owner', (SELECT p.role::text FROM \
+         {schema}.pgboost_privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
+         'format', v.format, 'xgboost_version', v.library_version, 'objective', v.objective, \
+         'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
+         'depth', v.depth, 'labels', v.labels, 'size', pg_catalog.octet_length(v.bytes), \
+         'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
+         'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
+         'loaded_at', v.loaded_at) FROM {schema}.pgboost_version AS v \
+         JOIN {schema}.pgboost_model AS m ON m.name = v.model \
+         WHERE v.model = $1 AND v.version = $2",
+        &[name.into(), version.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+}

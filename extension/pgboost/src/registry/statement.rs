@@ -1,0 +1,62 @@
+//! SQL statements on the registry's tables, run as their owner.
+//!
+//! Nobody else is granted anything on the tables. Every name in a statement is qualified, and only
+//! PostgreSQL's own schema is on the search path, so that no user's function or operator can take
+//! part. Whether the user may do what the statement does was checked before.
+
+use pgrx::datum::DatumWithOid;
+use pgrx::spi::{self, SpiTupleTable};
+use pgrx::{FromDatum, IntoDatum, Spi};
+
+use super::Registry;
+use crate::error::{Error, Result};
+use crate::pg::{catalog, identity};
+
+/// Runs a statement that changes the registry and gives no rows; `{schema}` in it becomes the
+/// extension's schema.
+pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
+    let statement = in_schema(registry, statement);
+    as_owner(registry, || {
+        Spi::connect_mut(|client| client.update(statement.as_str(), None, arguments).map(|_| ()))
+    })
+}
+
+/// Runs a statement that changes the registry and gives at most one row. Gives its first column, if
+/// there is a row.
+pub fn query<T: FromDatum + IntoDatum>(
+    registry: &Registry,
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Result<Option<T>> {
+    let statement = in_schema(registry, statement);
+    as_owner(registry, || {
+        Spi::connect_mut(|client| first(client.update(statement.as_str(), None, arguments)?))
+    })
+}
+
+/// Runs a statement that only reads, as `query` does; it may run on a standby.
+pub fn query_only<T: FromDatum + IntoDatum>(
+    registry: &Registry,
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Result<Option<T>> {
+    let statement = in_schema(registry, statement);
+    as_owner(registry, || {
+        Spi::connect(|client| first(client.select(statement.as_str(), None, arguments)?))
+    })
+}
+
+fn in_schema(registry: &Registry, statement: &str) -> String {
+    statement.replace("{schema}", &catalog::quoted_schema(registry.schema))
+}
+
+fn as_owner<T>(registry: &Registry, run: impl FnOnce() -> spi::Result<T>) -> Result<T> {
+    let owner = catalog::table_owner(registry.model.relation);
+    // PostgreSQL's own errors do not come back here; what does is a result of another shape.
+    identity::as_user(owner, run)
+        .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
+}
+
+fn first<T: FromDatum + IntoDatum>(table: SpiTupleTable<'_>) -> spi::Result<Option<T>> {
+    if table.is_empty() { Ok(None) } else { table.first().get_one::<T>() }
+}
