@@ -43,13 +43,15 @@ pub enum ErrorKind {
     Unsupported,
     /// Feature names or labels do not fit the model.
     Names,
+    /// Memory that the model needs, within the limits, is not to be had.
+    OutOfMemory,
     /// A lowered image is damaged, or was made by another version of the engine.
     Image,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and tests that must cover all of them.
-    pub const ALL: [ErrorKind; 18] = [
+    pub const ALL: [ErrorKind; 19] = [
         ErrorKind::Syntax,
         ErrorKind::Truncated,
         ErrorKind::Encoding,
@@ -67,6 +69,7 @@ impl ErrorKind {
         ErrorKind::Limit,
         ErrorKind::Unsupported,
         ErrorKind::Names,
+        ErrorKind::OutOfMemory,
         ErrorKind::Image,
     ];
 }

@@ -103,6 +103,7 @@ const WRONG_OBJECT_TYPE: SqlState = SqlState("42809");
 const OBJECT_IN_USE: SqlState = SqlState("55006");
 const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = SqlState("55000");
 const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState("54000");
+const OUT_OF_MEMORY: SqlState = SqlState("53200");
 const FEATURE_NOT_SUPPORTED: SqlState = SqlState("0A000");
 const IO_ERROR: SqlState = SqlState("58030");
 
@@ -126,6 +127,7 @@ pub fn engine_sqlstate(kind: ErrorKind) -> SqlState {
         ErrorKind::Limit => PROGRAM_LIMIT_EXCEEDED,
         ErrorKind::Unsupported => FEATURE_NOT_SUPPORTED,
         ErrorKind::Names => INVALID_PARAMETER_VALUE,
+        ErrorKind::OutOfMemory => OUT_OF_MEMORY,
         ErrorKind::Image => IO_ERROR,
     }
 }
@@ -159,9 +161,10 @@ impl Error {
     pub fn message(&self) -> String {
         match self {
             Error::Engine(error) => match error.kind() {
-                ErrorKind::Unsupported | ErrorKind::Names | ErrorKind::Limit => {
-                    error.message().to_owned()
-                }
+                ErrorKind::Unsupported
+                | ErrorKind::Names
+                | ErrorKind::Limit
+                | ErrorKind::OutOfMemory => error.message().to_owned(),
                 _ => format!("invalid model: {}", error.message()),
             },
             Error::ModelName { name, .. } => format!("invalid model name: \"{name}\""),

@@ -184,7 +184,7 @@ pub(super) fn array<'a, D: Document<'a>, T>(
 
 /// Takes memory without aborting the process when there is none.
 fn reserve<'a, D: Document<'a>, T>(document: &D, values: &mut Vec<T>, more: usize) -> Result<()> {
-    values
-        .try_reserve(more)
-        .map_err(|_| document.error(ErrorKind::Limit, "out of memory while the model was read"))
+    values.try_reserve(more).map_err(|_| {
+        document.error(ErrorKind::OutOfMemory, "out of memory while the model was read")
+    })
 }

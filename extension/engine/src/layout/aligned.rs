@@ -35,12 +35,12 @@ impl AlignedBytes {
     /// Zeros, as many as asked for, rounded up to whole cache lines.
     ///
     /// # Errors
-    /// [`ErrorKind::Limit`] if there is not that much memory.
+    /// [`ErrorKind::OutOfMemory`] if there is not that much memory.
     pub(crate) fn zeroed(len: usize) -> Result<Self> {
         let count = len.div_ceil(ALIGNMENT);
         let mut lines = Vec::new();
         lines.try_reserve_exact(count).map_err(|_| {
-            Error::new(ErrorKind::Limit, format!("no memory for an image of {len} bytes"))
+            Error::new(ErrorKind::OutOfMemory, format!("out of memory for an image of {len} bytes"))
         })?;
         lines.resize(count, Line::zeroed());
         Ok(AlignedBytes { lines })
@@ -50,7 +50,7 @@ impl AlignedBytes {
     ///
     /// # Errors
     /// [`ErrorKind::Image`] if they are not whole cache lines, as an image always is;
-    /// [`ErrorKind::Limit`] if there is no memory for them.
+    /// [`ErrorKind::OutOfMemory`] if there is no memory for them.
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
         if !bytes.len().is_multiple_of(ALIGNMENT) {
             return Err(Error::new(ErrorKind::Image, "image does not end at a cache line"));

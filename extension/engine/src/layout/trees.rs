@@ -129,7 +129,7 @@ fn kind_of(nodes: &[(WideNode, u32)]) -> GroupKind {
 
 /// Makes room for more values, or says that there is none.
 fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
-    values
-        .try_reserve(more)
-        .map_err(|_| Error::new(ErrorKind::Limit, format!("no memory for a tree of {more} nodes")))
+    values.try_reserve(more).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
+    })
 }

@@ -19,7 +19,7 @@ use crate::{Error, ErrorKind, Result};
 ///
 /// # Errors
 /// [`ErrorKind::Names`] if there are labels, but not two for a binary model, one a class for a
-/// multiclass model, or none for another; [`ErrorKind::Limit`] if there is no memory for the image.
+/// multiclass model, or none for another; [`ErrorKind::OutOfMemory`] if there is no memory for the image.
 pub fn lower(model: &Model, labels: &[String]) -> Result<AlignedBytes> {
     check_labels(model, labels)?;
     let trees = Trees::collect(model)?;

@@ -250,7 +250,7 @@ fn check_limit(count: usize, limit: usize, what: &str) -> Result<()> {
 }
 
 fn out_of_memory() -> Error {
-    Error::new(ErrorKind::Limit, "out of memory while the model was checked")
+    Error::new(ErrorKind::OutOfMemory, "out of memory while the model was checked")
 }
 
 /// What is wrong with a tree, before it is known which tree it is.

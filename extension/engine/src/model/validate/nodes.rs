@@ -17,9 +17,9 @@ pub(super) fn build(
     num_features: usize,
 ) -> Checked<Vec<Node>> {
     let mut nodes = Vec::new();
-    nodes
-        .try_reserve_exact(reached.len())
-        .map_err(|_| Fault::tree(ErrorKind::Limit, "out of memory while a tree was checked"))?;
+    nodes.try_reserve_exact(reached.len()).map_err(|_| {
+        Fault::tree(ErrorKind::OutOfMemory, "out of memory while a tree was checked")
+    })?;
     let mut sets = sets.iter().peekable();
     for (id, reached) in reached.iter().enumerate() {
         let set = sets.next_if(|(node, _)| *node == id).map(|(_, set)| *set);
