@@ -90,16 +90,27 @@ def _usable(directory: Path, port: int, user: str | None) -> bool:
     return probe.run("test", "-w", directory, "-a", "-x", directory, check=False).returncode == 0
 
 
+def _bound(port: int) -> int | None:
+    """The port on the loopback interface that could be bound, 0 meaning any; None if taken."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return None
+        return probe.getsockname()[1]
+
+
+def is_free(port: int) -> bool:
+    """Whether nobody listens on the port."""
+    return _bound(port) is not None
+
+
 def _free_port(preferred: int) -> int:
     """The preferred port, or one that nobody listens on."""
-    for port in (preferred, 0):
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            return probe.getsockname()[1]
-    raise ClusterError("no free port on the loopback interface")
+    port = _bound(preferred) or _bound(0)
+    if port is None:
+        raise ClusterError("no free port on the loopback interface")
+    return port
 
 
 def recorded(state: Path) -> Place | None:

@@ -16,11 +16,12 @@ from pathlib import Path
 import psycopg
 from psycopg import sql
 
-from cluster.place import ClusterError, Place, choose, forget, recorded, with_free_port
+from cluster.place import ClusterError, Place, choose, forget, is_free, recorded, with_free_port
 
 DEFAULT_PG_CONFIG = "/usr/lib/postgresql/15/bin/pg_config"
 SUPERUSER = "postgres"
 START_SECONDS = 60
+PORT_ATTEMPTS = 3
 
 SETTINGS = {
     "listen_addresses": "127.0.0.1",
@@ -127,6 +128,18 @@ def _launch(place: Place) -> None:
         raise ClusterError("the server did not start:\n" + "\n".join(lines[-10:]))
 
 
+def _launch_on_free_port(state: Path, place: Place, attempts: int = PORT_ATTEMPTS) -> Place:
+    """Starts the server; again elsewhere if another program took the port that was found free."""
+    moved = with_free_port(state, place)
+    try:
+        _launch(moved)
+    except ClusterError:
+        if attempts == 1 or is_free(moved.port):
+            raise
+        return _launch_on_free_port(state, moved, attempts - 1)
+    return moved
+
+
 def _wait_until_ready(cluster: Cluster) -> None:
     deadline = time.monotonic() + START_SECONDS
     while True:
@@ -146,10 +159,9 @@ def start(state: Path, preferred_port: int) -> tuple[Cluster, bool]:
     if _running(place):
         _wait_until_ready(cluster)
         return cluster, False
-    cluster = Cluster(with_free_port(state.resolve(), place))
     if not (place.data / "PG_VERSION").exists():
         _initialise(place)
-    _launch(cluster.place)
+    cluster = Cluster(_launch_on_free_port(state.resolve(), place))
     _wait_until_ready(cluster)
     return cluster, True
 
