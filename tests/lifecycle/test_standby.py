@@ -33,7 +33,7 @@ def standby(spare: Cluster) -> Iterator[Cluster]:
         load(primary, "grown", grown(50, 6))
         load(primary, "m", constant(1))
         primary.execute("CREATE ROLE standby_user LOGIN")
-    home = Path(spare.place.home).parent / "standby"
+    home = Path(spare.place.home, "standby")
     shutil.rmtree(home, ignore_errors=True)
     home.mkdir(mode=0o700)
     if spare.place.user:
