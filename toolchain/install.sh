@@ -4,10 +4,9 @@
 # Skipped when no source changed since, and what is installed is still what was built
 # here: another clone may have installed its own over it.
 set -euo pipefail
-. "$(dirname "$0")/say.sh"
+. "$(dirname "$0")/ground.sh"
 
-pg_config=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
-major=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+major=$(postgres_major)
 libraries=$("$pg_config" --pkglibdir)
 scripts=$("$pg_config" --sharedir)/extension
 built=${CARGO_TARGET_DIR:-$root/extension/target}/release/libpgboost.so

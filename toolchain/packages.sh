@@ -5,10 +5,7 @@
 # the thing by other means is left alone. Without root or apt-get, and for a
 # PostgreSQL other than Debian's 15, the script says what is missing and stops.
 set -euo pipefail
-. "$(dirname "$0")/say.sh"
-
-debian_pg_config=/usr/lib/postgresql/15/bin/pg_config
-pg_config=${PG_CONFIG:-$debian_pg_config}
+. "$(dirname "$0")/ground.sh"
 
 has_libclang() {
     [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||

@@ -5,14 +5,13 @@
 # What pgrx remembers (PGRX_HOME) stays in the repository, in .pgrx.
 # With arguments, runs cargo pgrx with them.
 set -euo pipefail
-. "$(dirname "$0")/say.sh"
+. "$(dirname "$0")/ground.sh"
 
 wanted=$(sed -n 's/^pgrx = "=\(.*\)"$/\1/p' "$root/extension/pgboost/Cargo.toml")
 [ -n "$wanted" ] || die "extension/pgboost/Cargo.toml does not pin pgrx"
 export PGRX_HOME=$root/.pgrx
 export PATH="$root/.build/cargo/bin:$PATH"
-pg_config=${PG_CONFIG:-/usr/lib/postgresql/15/bin/pg_config}
-major=$("$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
+major=$(postgres_major)
 
 # cargo-pgrx colours what it says even where nobody can see it.
 pgrx() {
