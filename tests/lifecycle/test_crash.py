@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,38 +13,44 @@ import psycopg
 import pytest
 
 from cluster import Cluster
+from cluster.server import bin_directory
 from tests.lifecycle.models import constant, grown, load, one, value
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 RECOVERY_SECONDS = 30
+SHUTDOWN_SECONDS = 5
+
+
+def until_it_fails(connection: psycopg.Connection) -> None:
+    """Returns once the server has ended the connection, as it does with all after a crash."""
+    deadline = time.monotonic() + RECOVERY_SECONDS
+    with suppress(psycopg.OperationalError):
+        while time.monotonic() < deadline:
+            one(connection, "SELECT 1")
+            time.sleep(0.005)
+        pytest.fail("the server goes on as if nothing had happened")
 
 
 def connect_after_recovery(spare: Cluster) -> psycopg.Connection:
     deadline = time.monotonic() + RECOVERY_SECONDS
     while True:
         try:
-            connection = spare.connect()
-            one(connection, "SELECT 1")
-            return connection
+            return spare.connect()
         except psycopg.OperationalError:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
 
 
-def kill_during(
-    connection: psycopg.Connection, query: str, parameters: tuple, after: float
-) -> bool:
-    """Kills the connection's backend so long after the query began; whether it was still running."""
-    pid = connection.info.backend_pid
-    killer = threading.Timer(after, os.kill, (pid, signal.SIGKILL))
-    killer.start()
-    with suppress(psycopg.OperationalError):
-        connection.execute(query, parameters)
-        killer.cancel()
-        return False
-    killer.join()
-    return True
+def kill_during(spare: Cluster, query: str, after: float) -> None:
+    """Kills a backend so long after its query began, and waits until the server has noticed."""
+    with suppress(psycopg.OperationalError), spare.connect() as witness:
+        victim = spare.connect()
+        killer = threading.Timer(after, os.kill, (victim.info.backend_pid, signal.SIGKILL))
+        killer.start()
+        with pytest.raises(psycopg.OperationalError):
+            victim.execute(query)
+        until_it_fails(witness)
 
 
 @pytest.fixture(scope="module")
@@ -54,15 +61,14 @@ def content() -> Iterator[bytes]:
 
 @pytest.mark.parametrize("after", [0.02, 0.1, 0.2, 0.3, 0.45, 0.6])
 def test_a_load_that_is_killed_stores_nothing(spare: Cluster, content: bytes, after: float) -> None:
-    with connect_after_recovery(spare) as before:
+    with spare.connect() as before:
         if one(before, "SELECT count(*) FROM pgboost_models WHERE name = 'm'") == 0:
             load(before, "m", grown(30, 6))
             before.execute("CREATE TABLE answer AS SELECT predict('m', " + ROW + ") AS value")
             before.execute("CREATE TABLE file (content bytea)")
             before.execute("INSERT INTO file VALUES (%s)", (content,))
             before.execute("CHECKPOINT")
-    victim = spare.connect()
-    assert kill_during(victim, "SELECT load_model('large', content) FROM file", (), after)
+    kill_during(spare, "SELECT load_model('large', content) FROM file", after)
     with connect_after_recovery(spare) as afterwards:
         assert one(afterwards, f"SELECT predict('m', {ROW}) = value FROM answer")
         names = afterwards.execute("SELECT name, version FROM pgboost_models ORDER BY 1, 2")
@@ -72,7 +78,7 @@ def test_a_load_that_is_killed_stores_nothing(spare: Cluster, content: bytes, af
 
 
 def test_after_the_crashes_the_same_model_loads(spare: Cluster, content: bytes) -> None:
-    with connect_after_recovery(spare) as connection:
+    with spare.connect() as connection:
         assert load(connection, "large", content) == 1
         expected = one(connection, f"SELECT predict('large', {ROW})")
     with spare.connect() as another:
@@ -82,13 +88,12 @@ def test_after_the_crashes_the_same_model_loads(spare: Cluster, content: bytes) 
 
 
 def test_what_was_committed_survives_a_crash_and_images_are_checked(spare: Cluster) -> None:
-    with connect_after_recovery(spare) as connection:
+    with spare.connect() as connection:
         connection.execute("SET synchronous_commit = on")
         for number in range(5):
             load(connection, "c", constant(number))
         connection.execute("SELECT deploy_model('c', 3)")
-    victim = spare.connect()
-    os.kill(victim.info.backend_pid, signal.SIGKILL)
+    kill_during(spare, "SELECT pg_sleep(10)", 0.05)
     # As after a power failure, which may leave a file that was renamed and not yet written.
     for path in Path(spare.place.data, "pgboost").glob("*/*.image"):
         os.truncate(path, 100)
@@ -99,8 +104,24 @@ def test_what_was_committed_survives_a_crash_and_images_are_checked(spare: Clust
 
 
 def test_a_scan_that_is_killed_hurts_nobody_elses_models(spare: Cluster) -> None:
-    victim = spare.connect()
     scan = f"SELECT count(predict('m', {ROW})) FROM generate_series(1, 100000000)"
-    assert kill_during(victim, scan, (), 0.2)
+    kill_during(spare, scan, 0.2)
     with connect_after_recovery(spare) as connection:
+        assert one(connection, f"SELECT predict('m', {ROW}) = value FROM answer")
+
+
+def test_a_fast_shutdown_does_not_wait_for_a_scan(spare: Cluster) -> None:
+    scanning = spare.connect()
+    scan = f"SELECT count(predict('m', {ROW})) FROM generate_series(1, 100000000)"
+    place = spare.place
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(scanning.execute, scan)
+        threading.Event().wait(0.2)
+        assert running.running()
+        begin = time.monotonic()
+        restart = [bin_directory() / "pg_ctl", "restart", "-D", place.data, "-m", "fast", "-w"]
+        place.run(*restart, "-l", place.log)
+        assert time.monotonic() - begin < SHUTDOWN_SECONDS
+        assert isinstance(running.exception(), psycopg.OperationalError)
+    with spare.connect() as connection:
         assert one(connection, f"SELECT predict('m', {ROW}) = value FROM answer")
