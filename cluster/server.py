@@ -37,14 +37,19 @@ SETTINGS = {
 }
 
 
-def bin_directory() -> Path:
-    """Where the programs of the PostgreSQL that PG_CONFIG names are."""
+def installed(option: str) -> Path:
+    """A directory of the PostgreSQL that PG_CONFIG names, by pg_config's name for it."""
     pg_config = os.environ.get("PG_CONFIG", DEFAULT_PG_CONFIG)
     try:
-        done = subprocess.run([pg_config, "--bindir"], capture_output=True, text=True, check=True)
+        done = subprocess.run([pg_config, option], capture_output=True, text=True, check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         raise ClusterError(f"no working pg_config at {pg_config}: set PG_CONFIG") from error
     return Path(done.stdout.strip())
+
+
+def bin_directory() -> Path:
+    """Where PostgreSQL's programs are."""
+    return installed("--bindir")
 
 
 @dataclass(frozen=True)

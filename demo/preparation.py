@@ -1,13 +1,12 @@
 """Everything up to the first prediction, each step done only where it is not done yet."""
 
 import hashlib
-import subprocess
 from pathlib import Path
 
 import psycopg
 
 from cluster import Cluster, start
-from cluster.server import bin_directory
+from cluster.server import installed
 from data.flights import Request
 from data.load import copy_rows, create_table, finish_table, generated
 from demo.queries import MODEL
@@ -34,11 +33,8 @@ def start_cluster(teller: Teller) -> Cluster:
 
 def _installed_scripts() -> str:
     """A digest of the extension's installed SQL, to see when it is another than was created."""
-    shared = subprocess.run(
-        [bin_directory() / "pg_config", "--sharedir"], capture_output=True, text=True, check=True
-    )
     digest = hashlib.sha256()
-    for script in sorted(Path(shared.stdout.strip(), "extension").glob("pgboost--*.sql")):
+    for script in sorted((installed("--sharedir") / "extension").glob("pgboost--*.sql")):
         digest.update(script.read_bytes())
     return digest.hexdigest()
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cluster import Cluster
-from cluster.server import bin_directory
+from cluster.server import bin_directory, installed
 
 SQL = Path(__file__).resolve().parent / "sql"
 WORK = SQL.parent.parent / ".test" / "regress"
@@ -23,10 +23,7 @@ NAMES = sorted(path.stem for path in SQL.glob("*.sql") if path.stem != SETUP)
 
 def pg_regress() -> Path:
     """PostgreSQL's runner, which Debian ships with the client programs."""
-    pgxs = subprocess.run(
-        [bin_directory() / "pg_config", "--pgxs"], capture_output=True, text=True, check=True
-    )
-    return Path(pgxs.stdout.strip()).parents[2] / "src/test/regress/pg_regress"
+    return installed("--pgxs").parents[2] / "src/test/regress/pg_regress"
 
 
 def laid_out_for_pg_regress() -> Path:
