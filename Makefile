@@ -32,7 +32,7 @@ install: pgrx ## build the extension and install it into the PostgreSQL of PG_CO
 	@toolchain/install.sh
 
 .PHONY: test
-test: lint test-engine test-python ## run every test: lint, engine, SQL regression, end to end
+test: lint test-engine test-errors test-python ## run every test: lint, engine, table of errors, SQL regression, end to end
 
 .PHONY: lint
 lint: pgrx venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
@@ -50,6 +50,12 @@ test-engine: packages ## run the engine's unit and property tests
 	@echo "==> engine tests"
 	@cd extension && CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
 		cargo test --quiet --locked -p gbdt --target-dir target/engine-tests
+
+.PHONY: test-errors
+test-errors: pgrx ## walk the table of errors: every one has a SQLSTATE, none is an internal error
+	@echo "==> the table of errors"
+	@cd extension && cargo test --quiet --locked -p pgboost --test error_table \
+		--no-default-features --features $(PG_FEATURE)
 
 .PHONY: test-python
 test-python: install venv ## run the SQL regression and end-to-end tests against a cluster of their own
