@@ -1,0 +1,51 @@
+-- The functions of the extension. docs/training.md describes them.
+
+CREATE FUNCTION @extschema@.xgboost_version()
+    RETURNS text LANGUAGE c STABLE
+    AS 'MODULE_PATHNAME', 'pgboost_xgboost_version_wrapper';
+COMMENT ON FUNCTION @extschema@.xgboost_version() IS 'the release of XGBoost that models are trained with';
+
+-- Ends CREATE EXTENSION with an error that says what to do where the library is missing.
+SELECT @extschema@.xgboost_version();
+
+CREATE FUNCTION @extschema@.train_model(
+        name text, source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT 100,
+        features text[] DEFAULT NULL, weight text DEFAULT NULL, group_by text DEFAULT NULL,
+        upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
+        eval_source text DEFAULT NULL, early_stopping_rounds integer DEFAULT NULL,
+        seed integer DEFAULT 0, notice_every integer DEFAULT NULL)
+    RETURNS TABLE (set text, metric text, best_round integer, value double precision)
+    LANGUAGE c VOLATILE ROWS 4
+    AS 'MODULE_PATHNAME', 'pgboost_train_model_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
+    double precision, text, integer, integer, integer) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
+    double precision, text, integer, integer, integer) IS 'trains a model on a table, a view or a query and stores it as a new version';
+
+CREATE FUNCTION @extschema@.xgboost_predict(model text, features real[])
+    RETURNS real LANGUAGE c STABLE COST 100000
+    AS 'MODULE_PATHNAME', 'pgboost_xgboost_predict_wrapper';
+COMMENT ON FUNCTION @extschema@.xgboost_predict(text, real[]) IS 'the prediction of a registered model by libxgboost itself';
+
+CREATE FUNCTION @extschema@.verify_model(name text, source text)
+    RETURNS TABLE (rows bigint, differing bigint, max_ulp bigint)
+    LANGUAGE c STABLE ROWS 1
+    AS 'MODULE_PATHNAME', 'pgboost_verify_model_wrapper';
+COMMENT ON FUNCTION @extschema@.verify_model(text, text) IS 'compares the margins of pgboost and of libxgboost over all rows of a source';
+
+CREATE FUNCTION @extschema@.pgboost_progress_records()
+    RETURNS TABLE (pid integer, backend_start timestamp with time zone, model text, phase text,
+                   rows_read bigint, round integer, rounds integer, metric text)
+    LANGUAGE c VOLATILE ROWS 4
+    AS 'MODULE_PATHNAME', 'pgboost_progress_records_wrapper';
+COMMENT ON FUNCTION @extschema@.pgboost_progress_records() IS 'pgboost: what backends have written of their trainings';
+
+-- A record counts as long as the backend that wrote it is there, which its start tells from a later one of
+-- the same pid. The function gives each user what pg_stat_activity would.
+CREATE VIEW @extschema@.pg_stat_progress_train_model WITH (security_barrier) AS
+    SELECT p.pid, a.datid, a.datname, a.usename, p.model, p.phase, p.rows_read, p.round, p.rounds, p.metric
+      FROM @extschema@.pgboost_progress_records() AS p
+      JOIN pg_catalog.pg_stat_activity AS a
+        ON a.pid OPERATOR(pg_catalog.=) p.pid AND a.backend_start OPERATOR(pg_catalog.=) p.backend_start;
+GRANT SELECT ON @extschema@.pg_stat_progress_train_model TO PUBLIC;
+COMMENT ON VIEW @extschema@.pg_stat_progress_train_model IS 'the trainings that are running, and how far they are';

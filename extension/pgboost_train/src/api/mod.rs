@@ -1,0 +1,14 @@
+//! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
+
+mod predict;
+mod progress;
+mod train;
+mod verify;
+mod version;
+
+use crate::error::{Error, Result};
+
+/// An argument that must be given.
+fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
+    value.ok_or(Error::NullArgument { argument })
+}

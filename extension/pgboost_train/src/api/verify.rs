@@ -1,0 +1,168 @@
+//! `verify_model`: pgboost and libxgboost side by side over all rows of a source.
+//!
+//! Margins are compared by their bits, because they are what pgboost promises to be equal. Both are
+//! given the same f32 features; a text is looked up among the model's categories here.
+
+use std::collections::HashMap;
+
+use gbdt::model::Categories;
+use pgrx::iter::TableIterator;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{name, pg_extern};
+
+use super::required;
+use crate::data::columns::{Columns, Used};
+use crate::data::query::Source;
+use crate::error::{Error, Result};
+use crate::pg::source::{self, Row};
+use crate::registry::Registry;
+use crate::xgboost::booster::Output;
+use crate::xgboost::registered::Registered;
+
+/// Rows that are scored at once.
+const BATCH_ROWS: usize = 512;
+
+/// `verify_model(name, source) -> table(rows, differing, max_ulp)`
+#[pg_extern(sql = false)]
+fn pgboost_verify_model(
+    model: Option<&str>,
+    source: Option<&str>,
+) -> std::result::Result<
+    TableIterator<'static, (name!(rows, i64), name!(differing, i64), name!(max_ulp, i64))>,
+    ErrorReport,
+> {
+    let found = verify(required(model, "name")?, required(source, "source")?)?;
+    Ok(TableIterator::once((found.rows, found.differing, found.max_ulp)))
+}
+
+/// What the comparison has found so far.
+#[derive(Default)]
+struct Found {
+    rows: i64,
+    differing: i64,
+    max_ulp: i64,
+}
+
+fn verify(model: &str, text: &str) -> Result<Found> {
+    let registered = Registered::find(model)?;
+    let names = registered.model.feature_names();
+    if names.is_empty() {
+        return Err(Error::NoFeatureNames { model: model.to_owned() });
+    }
+    let source = Source::of(text)?;
+    let mut features = Columns::features_named(&source.columns("source")?, names)?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let query = source.query(&names, None);
+    if matches!(source, Source::Relation(_)) {
+        features.iter_mut().enumerate().for_each(|(at, feature)| feature.at = at);
+    }
+    let mut comparison = Comparison {
+        registry: Registry::find()?,
+        codes: codes(&registered, &features)?,
+        registered: &registered,
+        features,
+        batch: Vec::new(),
+        found: Found::default(),
+    };
+    source::run(&query, "source", &mut |row| comparison.add(row))?;
+    comparison.flush()?;
+    Ok(comparison.found)
+}
+
+/// The codes of a feature's categories by their text.
+type Codes = HashMap<String, f32>;
+
+fn codes(registered: &Registered, features: &[Used]) -> Result<Vec<Option<Codes>>> {
+    let known = registered.model.categories();
+    let of = |(at, feature): (usize, &Used)| {
+        let codes = known.get(at).and_then(Option::as_ref).map(texts);
+        if feature.kind.is_text() && codes.is_none() {
+            return Err(Error::ColumnType {
+                column: feature.name.clone(),
+                type_name: "text".to_owned(),
+                role: "feature of this model, which is a number",
+                hint: "Cast it to a numeric type in a query.",
+            });
+        }
+        Ok(codes)
+    };
+    features.iter().enumerate().map(of).collect()
+}
+
+fn texts(categories: &Categories) -> Codes {
+    let texts: Vec<String> = match categories {
+        Categories::Text(texts) => texts.clone(),
+        Categories::Integer(numbers) => numbers.iter().map(i64::to_string).collect(),
+        Categories::Float(numbers) => numbers.iter().map(f64::to_string).collect(),
+    };
+    texts.into_iter().enumerate().map(|(code, text)| (text, code as f32)).collect()
+}
+
+/// Collects rows and compares them.
+struct Comparison<'a> {
+    registry: Registry,
+    registered: &'a Registered,
+    features: Vec<Used>,
+    codes: Vec<Option<Codes>>,
+    batch: Vec<f32>,
+    found: Found,
+}
+
+impl Comparison<'_> {
+    fn add(&mut self, row: Row<'_>) -> Result<()> {
+        for (feature, codes) in self.features.iter().zip(&self.codes) {
+            let value = match (row.get(feature.at), codes) {
+                (None, _) => f32::NAN,
+                (Some(datum), None) => feature.kind.number(datum),
+                (Some(datum), Some(codes)) => {
+                    let text = feature.kind.text(datum, feature.output);
+                    let column = || feature.name.clone();
+                    *codes.get(text.as_ref()).ok_or_else(|| Error::UnknownCategory {
+                        column: column(),
+                        argument: "source",
+                    })?
+                }
+            };
+            self.batch.push(value);
+        }
+        if self.batch.len() >= BATCH_ROWS * self.features.len() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let rows = self.batch.len().checked_div(self.features.len()).unwrap_or(0);
+        if rows == 0 {
+            return Ok(());
+        }
+        let reference = &self.registered.reference;
+        let theirs = self.registered.predict(&self.batch, Output::Margin)?;
+        let ours = self.registry.margins(reference, &self.batch, self.features.len())?;
+        if ours.len() != theirs.len() {
+            return Err(Error::Registry { what: "margin for each output" });
+        }
+        let outputs = (theirs.len() / rows).max(1);
+        for (ours, theirs) in ours.chunks(outputs).zip(theirs.chunks(outputs)) {
+            let apart = ours.iter().zip(theirs).map(|(a, b)| ulp(*a, *b)).max().unwrap_or(0);
+            self.found.rows += 1;
+            self.found.differing += i64::from(apart > 0);
+            self.found.max_ulp = self.found.max_ulp.max(apart);
+        }
+        self.batch.clear();
+        Ok(())
+    }
+}
+
+/// How many floats two floats are apart.
+fn ulp(a: f32, b: f32) -> i64 {
+    let ordered = |value: f32| {
+        let bits = i64::from(value.to_bits());
+        if bits >= 1 << 31 { (1 << 31) - bits } else { bits }
+    };
+    if a.to_bits() == b.to_bits() {
+        return 0;
+    }
+    // Zeros of both signs are in one place, but are not the same bits.
+    (ordered(a) - ordered(b)).abs().max(1)
+}

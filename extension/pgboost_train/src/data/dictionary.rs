@@ -1,0 +1,128 @@
+//! The distinct texts of a column, each with a code.
+//!
+//! Codes are given out in the order in which texts first appear, so that one pass over the rows is
+//! enough; they are put into the order of the texts when the rows are read back. The model then
+//! does not depend on the order of the rows more than XGBoost itself does, and the categories are
+//! in the order that pandas would give them.
+
+use std::collections::HashMap;
+
+/// The texts of a column.
+pub struct Dictionary {
+    codes: HashMap<Box<str>, u32>,
+    limit: usize,
+}
+
+/// The column has more distinct texts than it may have.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Full;
+
+/// Texts in order, and what becomes of the codes.
+pub struct Sorted {
+    /// The texts; a text's place is its new code.
+    pub names: Vec<String>,
+    /// By the old code, the new one, as a record holds it.
+    pub codes: Vec<f32>,
+}
+
+impl Dictionary {
+    /// An empty one.
+    pub fn new(limit: usize) -> Dictionary {
+        Dictionary { codes: HashMap::new(), limit }
+    }
+
+    /// The code of a text, which is new if the text is.
+    ///
+    /// # Errors
+    /// [`Full`].
+    #[inline]
+    pub fn code(&mut self, text: &str) -> Result<u32, Full> {
+        if let Some(code) = self.codes.get(text) {
+            return Ok(*code);
+        }
+        if self.codes.len() >= self.limit {
+            return Err(Full);
+        }
+        let code = self.codes.len() as u32;
+        self.codes.insert(text.into(), code);
+        Ok(code)
+    }
+
+    /// Number of texts.
+    pub fn len(&self) -> usize {
+        self.codes.len()
+    }
+
+    /// Puts the texts in order, byte by byte.
+    pub fn sorted(&self) -> Sorted {
+        let mut all = self.all();
+        all.sort_unstable();
+        Sorted::of(&all)
+    }
+
+    /// Puts the texts in the order of the numbers that they are, or byte by byte if one is none.
+    pub fn sorted_as_numbers(&self) -> Sorted {
+        let mut all = self.all();
+        let numbers: Option<HashMap<u32, f64>> =
+            all.iter().map(|(text, code)| Some((*code, text.parse().ok()?))).collect();
+        match numbers {
+            Some(numbers) => all.sort_by(|a, b| {
+                let number = |code| numbers.get(&code).copied().unwrap_or(f64::NAN);
+                number(a.1).total_cmp(&number(b.1)).then_with(|| a.0.cmp(b.0))
+            }),
+            None => all.sort_unstable(),
+        }
+        Sorted::of(&all)
+    }
+
+    fn all(&self) -> Vec<(&str, u32)> {
+        self.codes.iter().map(|(text, code)| (text.as_ref(), *code)).collect()
+    }
+}
+
+impl Sorted {
+    fn of(all: &[(&str, u32)]) -> Sorted {
+        let mut codes = vec![f32::NAN; all.len()];
+        for (new, (_, old)) in all.iter().enumerate() {
+            if let Some(place) = codes.get_mut(*old as usize) {
+                *place = new as f32;
+            }
+        }
+        Sorted { names: all.iter().map(|(text, _)| (*text).to_owned()).collect(), codes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dictionary(texts: &[&str]) -> Dictionary {
+        let mut dictionary = Dictionary::new(100);
+        for text in texts {
+            dictionary.code(text).unwrap();
+        }
+        dictionary
+    }
+
+    #[test]
+    fn codes_follow_the_order_of_the_texts() {
+        let sorted = dictionary(&["b", "c", "a", "b"]).sorted();
+        assert_eq!(sorted.names, ["a", "b", "c"]);
+        assert_eq!(sorted.codes, [1.0, 2.0, 0.0]);
+    }
+
+    #[test]
+    fn numbers_are_ordered_as_numbers() {
+        assert_eq!(dictionary(&["10", "9", "-1"]).sorted_as_numbers().names, ["-1", "9", "10"]);
+        assert_eq!(dictionary(&["10", "9", "x"]).sorted_as_numbers().names, ["10", "9", "x"]);
+        assert_eq!(dictionary(&["10", "9"]).sorted().names, ["10", "9"]);
+    }
+
+    #[test]
+    fn limit_holds() {
+        let mut dictionary = Dictionary::new(1);
+        assert_eq!(dictionary.code("a"), Ok(0));
+        assert_eq!(dictionary.code("a"), Ok(0));
+        assert_eq!(dictionary.code("b"), Err(Full));
+    }
+}

@@ -1,0 +1,88 @@
+//! One value of `params`: its type, its range, and how libxgboost takes it.
+
+use serde_json::Value;
+
+use super::table::Takes;
+use crate::error::{Error, Result};
+
+/// The value as libxgboost takes it.
+///
+/// # Errors
+/// [`Error::ParameterValue`].
+pub fn checked(name: &str, takes: Takes, value: &Value) -> Result<String> {
+    let text = match takes {
+        Takes::Number(min, max) => {
+            value.as_f64().filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
+        }
+        Takes::Whole(min, max) => {
+            whole(value).filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
+        }
+        Takes::Switch => match (value.as_bool(), whole(value)) {
+            (Some(on), _) => Some(u8::from(on).to_string()),
+            (None, Some(bit @ 0..=1)) => Some(bit.to_string()),
+            _ => None,
+        },
+        Takes::Word(words) => value.as_str().filter(|word| words.contains(word)).map(str::to_owned),
+        Takes::Fractions => fractions(value),
+    };
+    text.ok_or_else(|| wrong(name, allowed(takes), value))
+}
+
+/// A whole number, also one that jsonb writes with a fraction of zero.
+fn whole(value: &Value) -> Option<i64> {
+    value
+        .as_i64()
+        .or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15).map(|n| n as i64))
+}
+
+fn fractions(value: &Value) -> Option<String> {
+    let inside = |value: &Value| value.as_f64().filter(|n| *n > 0.0 && *n < 1.0);
+    match value {
+        Value::Array(all) if !all.is_empty() => {
+            let all: Option<Vec<f64>> = all.iter().map(inside).collect();
+            let texts: Vec<String> = all?.iter().map(f64::to_string).collect();
+            Some(format!("[{}]", texts.join(",")))
+        }
+        one => inside(one).map(|n| n.to_string()),
+    }
+}
+
+fn allowed(takes: Takes) -> String {
+    match takes {
+        Takes::Number(min, max) if max >= f64::from(f32::MAX) && min <= -f64::from(f32::MAX) => {
+            "a number".to_owned()
+        }
+        Takes::Number(min, max) if max >= f64::from(f32::MAX) => {
+            format!("a number of {min} or more")
+        }
+        Takes::Number(min, max) => format!("a number between {min} and {max}"),
+        Takes::Whole(min, max) => format!("a whole number between {min} and {max}"),
+        Takes::Switch => "true or false".to_owned(),
+        Takes::Word(words) => {
+            let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            words.join(" or ")
+        }
+        Takes::Fractions => "a number between 0 and 1, or an array of such".to_owned(),
+    }
+}
+
+/// The error for a value.
+pub fn wrong(name: &str, allowed: String, value: &Value) -> Error {
+    let mut given: String = value.to_string().chars().take(64).collect();
+    if given.len() < value.to_string().len() {
+        given.push_str("...");
+    }
+    Error::ParameterValue { name: name.to_owned(), allowed, given }
+}
+
+/// What JSON calls the type.
+pub fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "an array",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,177 @@
+//! How far a training is, for other connections to see.
+//!
+//! PostgreSQL has no progress slot for extensions, and shared memory only for libraries that the
+//! server preloads. So a training writes a small file, named for its process, in the folder that
+//! PostgreSQL keeps for passing statistics; base backups leave that folder out. The file is
+//! written whole and renamed, at most a few times a second, and removed at the end. A backend
+//! that was terminated leaves its file behind: readers know it by the start of the backend, and
+//! remove it once the process is gone.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::pg::backend;
+
+/// In the data directory, which is where a backend runs.
+const FOLDER: &str = "pg_stat_tmp";
+const PREFIX: &str = "pgboost_train.";
+
+const BETWEEN_WRITES: Duration = Duration::from_millis(200);
+/// The clock is asked only every so many rows.
+const ROWS_BETWEEN_LOOKS: u64 = 4096;
+
+/// What a training is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// It reads the rows of the source.
+    Reading,
+    /// libxgboost takes the rows.
+    Building,
+    /// The rounds run.
+    Training,
+    /// The model is stored.
+    Storing,
+}
+
+impl Phase {
+    fn name(self) -> &'static str {
+        match self {
+            Phase::Reading => "reading rows",
+            Phase::Building => "building matrix",
+            Phase::Training => "training",
+            Phase::Storing => "storing model",
+        }
+    }
+}
+
+/// The progress of this backend's training.
+pub struct Progress {
+    path: PathBuf,
+    model: String,
+    phase: Phase,
+    rows: u64,
+    round: u32,
+    rounds: u32,
+    metric: String,
+    written: Instant,
+}
+
+impl Progress {
+    /// A training begins.
+    pub fn begin(model: &str, rounds: u32) -> Progress {
+        let progress = Progress {
+            path: Path::new(FOLDER).join(format!("{PREFIX}{}", backend::pid())),
+            model: model.to_owned(),
+            phase: Phase::Reading,
+            rows: 0,
+            round: 0,
+            rounds,
+            metric: String::new(),
+            written: Instant::now(),
+        };
+        progress.write();
+        progress
+    }
+
+    /// Another phase begins.
+    pub fn phase(&mut self, phase: Phase) {
+        self.phase = phase;
+        self.write();
+    }
+
+    /// So many rows are read.
+    #[inline]
+    pub fn rows(&mut self, rows: u64) {
+        self.rows = rows;
+        if rows.is_multiple_of(ROWS_BETWEEN_LOOKS) {
+            self.write_if_due();
+        }
+    }
+
+    /// A round has ended.
+    pub fn round(&mut self, round: u32, metric: &str) {
+        self.round = round;
+        metric.clone_into(&mut self.metric);
+        self.write_if_due();
+    }
+
+    fn write_if_due(&mut self) {
+        if self.written.elapsed() >= BETWEEN_WRITES {
+            self.write();
+            self.written = Instant::now();
+        }
+    }
+
+    /// A training goes on where its progress cannot be written.
+    fn write(&self) {
+        let record = json!({
+            "backend_start": backend::started(),
+            "user": backend::session_user().to_u32(),
+            "model": self.model,
+            "phase": self.phase.name(),
+            "rows_read": self.rows,
+            "round": self.round,
+            "rounds": self.rounds,
+            "metric": self.metric,
+        });
+        let unfinished = self.path.with_extension(format!("{}.new", backend::pid()));
+        let written = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(backend::file_mode())
+            .open(&unfinished)
+            .and_then(|mut file| file.write_all(record.to_string().as_bytes()));
+        if written.is_ok() {
+            let _ = fs::rename(&unfinished, &self.path);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// What a backend wrote.
+pub struct Record {
+    /// Its process.
+    pub pid: i32,
+    /// The record as it was written.
+    pub fields: Value,
+}
+
+impl Record {
+    /// A number of the record.
+    pub fn number(&self, field: &str) -> i64 {
+        self.fields.get(field).and_then(Value::as_i64).unwrap_or(0)
+    }
+
+    /// A text of the record.
+    pub fn text(&self, field: &str) -> String {
+        self.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
+    }
+}
+
+/// All records of processes that still exist; those of others are removed.
+pub fn records() -> Vec<Record> {
+    let Ok(folder) = fs::read_dir(FOLDER) else { return Vec::new() };
+    let paths = folder.filter_map(|entry| Some(entry.ok()?.path()));
+    paths.filter_map(|path| record(&path)).collect()
+}
+
+fn record(path: &Path) -> Option<Record> {
+    let pid: i32 = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
+    if !Path::new("/proc").join(pid.to_string()).exists() {
+        let _ = fs::remove_file(path);
+        return None;
+    }
+    let fields = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    Some(Record { pid, fields })
+}

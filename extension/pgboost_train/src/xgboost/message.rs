@@ -1,0 +1,45 @@
+//! What a person can use of an error text of libxgboost.
+//!
+//! The library's texts begin with the time and the place in its source and end with a stack trace
+//! of addresses. What lies between is for the user.
+
+/// The text without source places and stack trace, in one paragraph.
+pub fn essence(text: &str) -> String {
+    let text = text.split("Stack trace").next().unwrap_or_default();
+    let lines: Vec<&str> = text
+        .lines()
+        .map(|line| without_place(line.trim()))
+        .filter(|line| !line.is_empty())
+        .collect();
+    lines.join(" ")
+}
+
+/// A line without `[12:34:56] /a/path/file.cc:78: ` in front.
+fn without_place(line: &str) -> &str {
+    if !line.starts_with('[') {
+        return line;
+    }
+    let after_time = line.split_once("] ").map_or(line, |(_, rest)| rest);
+    match after_time.split_once(": ") {
+        Some((place, rest)) if place.contains('/') || place.contains(".cc:") => rest.trim(),
+        _ => after_time,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::essence;
+
+    #[test]
+    fn place_and_stack_trace_go() {
+        let text = "[10:11:12] /src/data/data.cc:41: Check failed: valid: Label contains NaN.\n\
+                    Stack trace:\n  [bt] (0) libxgboost.so(+0x22dbbc) [0x7fb3]\n";
+        assert_eq!(essence(text), "Check failed: valid: Label contains NaN.");
+    }
+
+    #[test]
+    fn plain_text_stays() {
+        assert_eq!(essence("value 5 exceeds bound"), "value 5 exceeds bound");
+        assert_eq!(essence("two\nlines"), "two lines");
+    }
+}

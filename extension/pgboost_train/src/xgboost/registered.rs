@@ -1,0 +1,73 @@
+//! A registered model in libxgboost's hands, for prediction; kept by the backend until others take
+//! its place.
+//!
+//! A version's digest says whether what is kept is still the model, so a model that was deployed
+//! anew or changed is never confused with an older one.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use gbdt::Model;
+
+use super::booster::{Booster, Output};
+use super::interface::Batch;
+use super::library;
+use super::matrix::Matrix;
+use crate::error::Result;
+use crate::registry::Registry;
+
+/// The model.
+pub struct Registered {
+    /// `name@version`.
+    pub reference: String,
+    /// The model as the engine reads it.
+    pub model: Model,
+    digest: String,
+    booster: Booster,
+    proxy: Matrix,
+}
+
+/// A backend keeps so many models.
+const MAX_KEPT: usize = 4;
+
+thread_local! {
+    static KEPT: RefCell<Vec<Rc<Registered>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Registered {
+    /// The model that a reference means now. Raises pgboost's errors for one that is not there or
+    /// not to be seen.
+    pub fn find(reference: &str) -> Result<Rc<Registered>> {
+        let registry = Registry::find()?;
+        let (version, digest) = registry.version(reference)?;
+        let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
+        let reference = format!("{name}@{version}");
+        let kept = KEPT.with_borrow(|kept| {
+            let is_it = |one: &&Rc<Registered>| one.digest == digest && one.reference == reference;
+            kept.iter().find(is_it).cloned()
+        });
+        if let Some(kept) = kept {
+            return Ok(kept);
+        }
+        let (bytes, model) = registry.model(name, version)?;
+        let library = library()?;
+        let booster = Booster::of_model(library, &bytes)?;
+        // One row is not worth a thread.
+        booster.set("nthread", "1")?;
+        let proxy = Matrix::proxy(library)?;
+        let found = Rc::new(Registered { reference, model, digest, booster, proxy });
+        KEPT.with_borrow_mut(|kept| {
+            if kept.len() >= MAX_KEPT {
+                kept.remove(0);
+            }
+            kept.push(Rc::clone(&found));
+        });
+        Ok(found)
+    }
+
+    /// Predicts rows of features, NaN where they are missing: the outputs of each row.
+    pub fn predict(&self, features: &[f32], output: Output) -> Result<Vec<f32>> {
+        let batch = Batch { words: features, record: self.model.num_features() };
+        self.booster.predict(batch, &self.proxy, output)
+    }
+}
