@@ -30,7 +30,7 @@ SELECT drop_model(repeat('x', 63));
 -- The features' number, types and names.
 SELECT predict('price', 60);
 \echo :SQLSTATE
-SELECT predict('price', 60, DATE 'today', 1);
+SELECT predict('price', 60, interval '1 day', 1);
 \echo :SQLSTATE
 SELECT predict('price', '{"area": 60}'::jsonb);
 \echo :SQLSTATE

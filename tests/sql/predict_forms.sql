@@ -23,6 +23,15 @@ SELECT predict('gaps', x, 1) FROM (VALUES (4.9::numeric), (5), (17.99), (18), ('
 SELECT predict('price', 49.999999999::float8, 1, 1) AS float8, predict('price', 49.999999999, 1, 1) AS numeric,
        predict('price', 49.9999::float8, 1, 1) AS below;
 
+-- Dates and timestamps are seconds since 1970: 0, 4.9, 5, 17.5 and 18, a day before, a day after, the ends of time.
+SELECT predict('gaps', '1970-01-01'::date, 1) AS date,
+       array_agg(predict('gaps', ('1970-01-01 00:00'::timestamp + make_interval(secs => s)), 1)) AS timestamp,
+       array_agg(predict('gaps', ('1970-01-01 00:00+00'::timestamptz + make_interval(secs => s)), 1)) AS timestamptz
+  FROM unnest(ARRAY[0, 4.9, 5, 17.5, 18]) AS s;
+SELECT predict('gaps', '1969-12-31'::date, 1) AS before, predict('gaps', '1970-01-02'::date, 1) AS after,
+       predict('gaps', '-infinity'::date, 1) AS first, predict('gaps', 'infinity'::date, 1) AS last,
+       predict('gaps', '-infinity'::timestamp, 1) AS first_time, predict('gaps', 'infinity'::timestamptz, 1) AS last_time;
+
 -- NULL is missing, whatever its type; so is NaN.
 SELECT predict('gaps', NULL::real, 1) AS null_real, predict('gaps', NULL::int, 1) AS null_int,
        predict('gaps', NULL::numeric, 1) AS null_numeric, predict('gaps', NULL, 1) AS null_of_no_type,
@@ -67,8 +76,8 @@ SELECT predict('price', 60, 4);
 SELECT predict('price', 60, 4, 1, 0);
 SELECT predict('price');
 SELECT predict('price', '60', 4, 1);
-SELECT predict('price', 60, DATE '2020-01-01', 1);
-SELECT predict('nameless', 60, TIMESTAMP '2020-01-01');
+SELECT predict('price', 60, TIME '10:00', 1);
+SELECT predict('nameless', 60, interval '1 day');
 SELECT predict('price', 60, 4, ARRAY[1]);
 SELECT predict('price', 60, 4, '1'::json);
 SELECT predict('price', interval '1 day');

@@ -26,7 +26,7 @@ SELECT predict('numbered', CASE WHEN i = 1 THEN ROW(60, 4, 1) ELSE ROW(40::real,
 -- A feature without a column is an error that names it; so is a column of an unusable type.
 SELECT predict('price', h) FROM (SELECT 60 AS area, 1 AS age) AS h;
 SELECT predict('price', h) FROM (SELECT 60 AS area, 'four' AS rooms, 1 AS age) AS h;
-SELECT predict('price', h) FROM (SELECT 60 AS area, 4 AS rooms, DATE '2020-01-01' AS age) AS h;
+SELECT predict('price', h) FROM (SELECT 60 AS area, 4 AS rooms, TIME '10:00' AS age) AS h;
 SELECT predict('price', h) FROM (SELECT 60 AS "Area", 4 AS rooms, 1 AS age) AS h;
 SELECT predict('nameless', h) FROM homes AS h;
 -- One argument that is no row and no array is a feature count of one.

@@ -277,7 +277,7 @@ impl Error {
             ),
             Error::FeatureType { reason, .. } => Some(match reason {
                 TypeReason::Unusable => {
-                    "Features are numbers, booleans, or text and enums for categorical features."
+                    "Features are numbers, booleans, dates and timestamps, or text and enums for categorical features."
                 }
                 TypeReason::NotAnObject => "Pass an object with a key for each feature.",
                 TypeReason::TextForNumber => "Cast the value to a numeric type.",

@@ -1,6 +1,7 @@
 //! One value to one f32: the table of types.
 //!
-//! Numbers are converted as XGBoost converts them: straight to f32, rounded once. Text and enums are
+//! Numbers are converted as XGBoost converts them: straight to f32, rounded once. A date or timestamp
+//! is the seconds since 1970, which an f32 holds to about two minutes today. Text and enums are
 //! categories, and become the code that the model file gives them. Numbers are codes already where
 //! the file carries no values for them, or only where features come as an array, which XGBoost does
 //! not recode either.
@@ -32,6 +33,10 @@ pub enum Kind {
     Numeric,
     /// boolean
     Bool,
+    /// date
+    Date,
+    /// timestamp, with or without time zone
+    Timestamp,
     /// text, varchar
     Text,
     /// char(n), whose trailing blanks do not count
@@ -41,6 +46,11 @@ pub enum Kind {
     /// any enum
     Enum,
 }
+
+/// Seconds from 1970 to PostgreSQL's own epoch, the first day of 2000.
+const EPOCH_SECONDS: f64 = 946_684_800.0;
+const DAY_SECONDS: f64 = 86_400.0;
+const MICROSECONDS: f64 = 1e6;
 
 impl Kind {
     /// How to read values of a type, or nothing if they cannot be features. A domain is read as the
@@ -63,6 +73,8 @@ impl Kind {
             pg_sys::INT8OID => Kind::Int8,
             pg_sys::NUMERICOID => Kind::Numeric,
             pg_sys::BOOLOID => Kind::Bool,
+            pg_sys::DATEOID => Kind::Date,
+            pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Kind::Timestamp,
             pg_sys::TEXTOID | pg_sys::VARCHAROID => Kind::Text,
             pg_sys::BPCHAROID => Kind::Blanks,
             pg_sys::NAMEOID | pg_sys::UNKNOWNOID => Kind::Name,
@@ -89,6 +101,16 @@ impl Kind {
             Kind::Int8 => bits as i64 as f32,
             Kind::Bool => f32::from(u8::from(bits as u8 != 0)),
             Kind::Numeric => values::numeric(datum),
+            Kind::Date => match bits as i32 {
+                i32::MIN => f32::NEG_INFINITY,
+                i32::MAX => f32::INFINITY,
+                days => (f64::from(days) * DAY_SECONDS + EPOCH_SECONDS) as f32,
+            },
+            Kind::Timestamp => match bits as i64 {
+                i64::MIN => f32::NEG_INFINITY,
+                i64::MAX => f32::INFINITY,
+                micros => (micros as f64 / MICROSECONDS + EPOCH_SECONDS) as f32,
+            },
             Kind::Text | Kind::Blanks | Kind::Name | Kind::Enum => f32::NAN,
         }
     }
