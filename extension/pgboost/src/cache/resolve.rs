@@ -72,15 +72,13 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
             return Ok(Resolved { mark: snapshot, ..known });
         }
     }
-    let Some(snapshot) = snapshot else {
-        // Without a snapshot no row can be read. PostgreSQL sets one for every statement.
-        return Err(Error::NoRegistry);
-    };
     read(reference, function, snapshot)
 }
 
 /// Reads the registry, and keeps the answer where it may be used again.
-fn read(reference: &str, function: Oid, snapshot: SnapshotMark) -> Result<Resolved> {
+///
+/// Without an active snapshot, which PostgreSQL sets for every statement, what is committed counts.
+fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Result<Resolved> {
     let parsed = Reference::parse(reference)?;
     let registry = Registry::of_function(function)?;
     invalidation::watch(registry.relations());
@@ -100,7 +98,7 @@ fn read(reference: &str, function: Oid, snapshot: SnapshotMark) -> Result<Resolv
         let known = Resolved { loaded: Rc::clone(&loaded), generation, user, mark };
         keep(reference, known);
     }
-    Ok(Resolved { loaded, generation, user, mark: snapshot })
+    Ok(Resolved { loaded, generation, user, mark: snapshot.unwrap_or(mark) })
 }
 
 /// The version that was asked for, or else the deployed one; nothing if there is no such model.

@@ -90,8 +90,10 @@ pub fn rows(
     unsafe {
         let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
         let snapshot = match seen {
-            Seen::Active => super::unguarded::GetActiveSnapshot(),
-            Seen::Latest => {
+            Seen::Active if super::unguarded::ActiveSnapshotSet() => {
+                super::unguarded::GetActiveSnapshot()
+            }
+            Seen::Active | Seen::Latest => {
                 pg_sys::InvalidateCatalogSnapshot();
                 pg_sys::GetCatalogSnapshot(table.relation)
             }
