@@ -1,6 +1,9 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the build lacks; does nothing where it lacks none.
 #
+# With the word "bench" also what the comparison with the microservice runs: Redis,
+# PgBouncer, ab and wrk. The services that come with them are never started.
+#
 # Each is looked for by what it brings, not by its name, so that a system which has
 # the thing by other means is left alone. Without root or apt-get, and for a
 # PostgreSQL other than Debian's 15, the script says what is missing and stops.
@@ -28,6 +31,13 @@ lacking() {
     "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }
 
+lacking_for_bench() {
+    command -v redis-server >/dev/null || echo redis-server
+    command -v pgbouncer >/dev/null || echo pgbouncer
+    command -v ab >/dev/null || echo apache2-utils
+    command -v wrk >/dev/null || echo wrk
+}
+
 # Debian's package makes and starts a cluster "main" when it is first installed. This
 # project does not want it, so that is switched off for the time of the installation.
 without_main_cluster() {
@@ -38,6 +48,22 @@ without_main_cluster() {
         trap 'rm -f "$directory/pgboost-build.conf"' RETURN
     fi
     "$@"
+}
+
+# Debian starts and enables a service when its package is installed. The comparison starts
+# its own with its own configuration, so Debian's are kept from starting now and later.
+without_services() {
+    local policy=/usr/sbin/policy-rc.d service
+    if [ ! -e "$policy" ]; then
+        printf '#!/bin/sh\nexit 101\n' >"$policy"
+        chmod +x "$policy"
+        trap 'rm -f /usr/sbin/policy-rc.d' RETURN
+    fi
+    "$@"
+    command -v systemctl >/dev/null || return 0
+    for service in redis-server pgbouncer; do
+        [[ " ${packages[*]} " != *" $service "* ]] || systemctl --quiet disable "$service" || true
+    done
 }
 
 # Keeps what a command prints for the case that it fails.
@@ -56,7 +82,10 @@ check_toolchains() {
 }
 
 check_toolchains
-mapfile -t packages < <(lacking)
+mapfile -t packages < <(
+    lacking
+    [ "${1:-}" != bench ] || lacking_for_bench
+)
 [ ${#packages[@]} -gt 0 ] || exit 0
 
 if [ "$pg_config" != "$debian_pg_config" ] && { ! has_server || ! has_server_headers; }; then
@@ -73,4 +102,4 @@ command -v apt-get >/dev/null ||
 say "installing ${packages[*]}"
 export DEBIAN_FRONTEND=noninteractive
 quietly apt-get update -q
-without_main_cluster quietly apt-get install -y -q --no-install-recommends "${packages[@]}"
+without_main_cluster without_services quietly apt-get install -y -q --no-install-recommends "${packages[@]}"
