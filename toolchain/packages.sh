@@ -52,19 +52,20 @@ without_main_cluster() {
 
 # Debian starts and enables a service when its package is installed. The comparison starts
 # its own with its own configuration, so Debian's are kept from starting now and later.
-without_services() {
+# A subshell, whose EXIT trap leaves the caller's traps alone.
+without_services() (
     local policy=/usr/sbin/policy-rc.d service
     if [ ! -e "$policy" ]; then
         printf '#!/bin/sh\nexit 101\n' >"$policy"
         chmod +x "$policy"
-        trap 'rm -f /usr/sbin/policy-rc.d' RETURN
+        trap 'rm -f /usr/sbin/policy-rc.d' EXIT
     fi
     "$@"
-    command -v systemctl >/dev/null || return 0
+    command -v systemctl >/dev/null || exit 0
     for service in redis-server pgbouncer; do
         [[ " ${packages[*]} " != *" $service "* ]] || systemctl --quiet disable "$service" || true
     done
-}
+)
 
 # Keeps what a command prints for the case that it fails.
 quietly() {
