@@ -28,7 +28,7 @@ demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster stop .demo; else echo "the demo was never started"; fi
 
 .PHONY: install
-install: pgrx ## build the extension and install it into the PostgreSQL of PG_CONFIG
+install: pgrx ## build the extensions and install them into the PostgreSQL of PG_CONFIG
 	@toolchain/install.sh
 
 .PHONY: test
@@ -39,7 +39,7 @@ lint: pgrx venv ## check formatting, clippy, ruff, and that the engine knows not
 	@echo "==> lint"
 	@cd extension && cargo fmt --all --check
 	@cd extension && cargo clippy --quiet --locked --workspace --all-targets \
-		--no-default-features --features pgboost/$(PG_FEATURE) -- -D warnings
+		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbdt --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
 	@$(VENV)/ruff check --quiet .
@@ -52,9 +52,11 @@ test-engine: packages ## run the engine's unit and property tests
 		cargo test --quiet --locked -p gbdt --target-dir target/engine-tests
 
 .PHONY: test-errors
-test-errors: pgrx ## walk the table of errors: every one has a SQLSTATE, none is an internal error
+test-errors: pgrx ## walk the tables of errors, and test what of training needs no server
 	@echo "==> the table of errors"
 	@cd extension && cargo test --quiet --locked -p pgboost --test error_table \
+		--no-default-features --features $(PG_FEATURE)
+	@cd extension && cargo test --quiet --locked -p pgboost_train --test error_table --test without_server \
 		--no-default-features --features $(PG_FEATURE)
 
 .PHONY: test-python

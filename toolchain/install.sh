@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Builds the extension in release mode and puts it into the PostgreSQL that PG_CONFIG names.
+# Builds both extensions in release mode and puts them into the PostgreSQL that PG_CONFIG names, with the
+# libxgboost that pgboost_train trains with.
 #
-# Skipped when no source changed since, and what is installed is still what was built
+# The build is skipped when no source changed since, and what is installed is still what was built
 # here: another clone may have installed its own over it.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
@@ -9,8 +10,9 @@ set -euo pipefail
 major=$(postgres_major)
 libraries=$("$pg_config" --pkglibdir)
 scripts=$("$pg_config" --sharedir)/extension
-built=${CARGO_TARGET_DIR:-$root/extension/target}/release/libpgboost.so
+built=${CARGO_TARGET_DIR:-$root/extension/target}/release
 stamp=$root/.build/installed-pg$major
+extensions=(pgboost pgboost_train)
 
 sources_newer_than_stamp() {
     find "$root/extension" -path "$root/extension/target" -prune -o -type f \
@@ -18,9 +20,16 @@ sources_newer_than_stamp() {
         -newer "$stamp" -print -quit
 }
 
-if [ -f "$stamp" ] && [ -z "$(sources_newer_than_stamp)" ] && cmp -s "$built" "$libraries/pgboost.so"; then
+installed_as_built() {
+    local extension
+    for extension in "${extensions[@]}"; do
+        cmp -s "$built/lib$extension.so" "$libraries/$extension.so" || return 1
+    done
+}
+
+if [ -f "$stamp" ] && [ -z "$(sources_newer_than_stamp)" ] && installed_as_built; then
     say "pgboost is already installed in PostgreSQL $major"
-    exit 0
+    exec "$root/toolchain/libxgboost.sh"
 fi
 
 for directory in "$libraries" "$scripts"; do
@@ -32,7 +41,10 @@ done
 say "building pgboost and installing it into PostgreSQL $major"
 mkdir -p "$root/.build"
 started=$(mktemp "$root/.build/started.XXXXXX")
-cd "$root/extension/pgboost"
-"$root/toolchain/pgrx.sh" install --release --no-default-features --features "pg$major" --pg-config "$pg_config"
+for extension in "${extensions[@]}"; do
+    cd "$root/extension/$extension"
+    "$root/toolchain/pgrx.sh" install --release --no-default-features --features "pg$major" --pg-config "$pg_config"
+done
 # The stamp bears the time at which the build began: what is edited meanwhile is newer.
 mv "$started" "$stamp"
+"$root/toolchain/libxgboost.sh"

@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Puts libxgboost beside pgboost_train in the PostgreSQL that PG_CONFIG names, in pgboost_train/.
+#
+# It comes out of XGBoost's own wheel, of the release and with the checksums in libxgboost.txt, and
+# keeps the wheel's layout, in which it finds its OpenMP without help. The wheel is unpacked in
+# .build/xgboost, where the tests find the Python package of the same release. pip is told that it
+# fetches for a Python that the package supports, since the library needs none at all.
+set -euo pipefail
+. "$(dirname "$0")/ground.sh"
+
+place=$("$pg_config" --pkglibdir)/pgboost_train
+pinned=$root/toolchain/libxgboost.txt
+unpacked=$root/.build/xgboost
+python=${PYTHON:-python3}
+
+fetch() {
+    local wheels
+    wheels=$(mktemp -d "$root/.build/wheel.XXXXXX")
+    say "fetching libxgboost"
+    "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
+        --python-version 3.12 --implementation cp --abi none \
+        --platform "manylinux_2_28_$(uname -m)" --dest "$wheels" -r "$pinned"
+    rm -rf "$unpacked"
+    "$python" -m zipfile -e "$wheels"/*.whl "$unpacked"
+    rm -rf "$wheels"
+    cp "$pinned" "$unpacked/pinned.txt"
+}
+
+mkdir -p "$root/.build"
+cmp -s "$pinned" "$unpacked/pinned.txt" || fetch
+if cmp -s "$unpacked/xgboost/lib/libxgboost.so" "$place/xgboost/lib/libxgboost.so" &&
+    diff -rq "$unpacked/xgboost_cpu.libs" "$place/xgboost_cpu.libs" >/dev/null 2>&1; then
+    exit 0
+fi
+
+[ -w "$(dirname "$place")" ] ||
+    die "cannot write to $(dirname "$place")" \
+        "run this as root, or set PG_CONFIG to the pg_config of a PostgreSQL of your own"
+say "installing libxgboost into $place"
+mkdir -p "$place/xgboost/lib" "$place/xgboost_cpu.libs"
+# A library that backends have mapped is replaced, not written over.
+for file in xgboost/lib/libxgboost.so xgboost_cpu.libs/*; do
+    for source in "$unpacked"/$file; do
+        target=$place/${source#"$unpacked"/}
+        cp "$source" "$target.new"
+        chmod 755 "$target.new"
+        mv -f "$target.new" "$target"
+    done
+done
