@@ -1,0 +1,1 @@
+"""The comparison of predictions in PostgreSQL with a Python microservice."""

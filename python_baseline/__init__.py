@@ -1,0 +1,1 @@
+"""The microservice that pgboost is compared with: Flask, Gunicorn, Redis, XGBoost."""

@@ -1,0 +1,42 @@
+"""What a flight is looked up by: origin, year, month and day of the month.
+
+A key in Redis is the JSON text of the four whole numbers, blanks included, as
+`json.dumps` writes it. They must be integers on both sides: a loader that goes
+through a data frame with one float column in it writes "14869.0", and no request
+ever finds its flight.
+"""
+
+import json
+from collections.abc import Sequence
+
+from data.columns import COLUMNS
+
+NAMES = ("originairportid", "year", "month", "dayofmonth")
+INDICES = tuple(COLUMNS.index(name) for name in NAMES)
+MOST_KEYS = 10_000
+
+Key = tuple[int, int, int, int]
+
+
+class BadRequest(ValueError):
+    """A request that asks for no flight; the message says why."""
+
+
+def text(key: Sequence[int]) -> str:
+    """The key as Redis has it."""
+    return json.dumps([*key])
+
+
+def checked(value: object) -> Key:
+    """The key that a request holds."""
+    # A bool is an int to isinstance, but not to type().
+    if type(value) is list and len(value) == len(NAMES) and all(type(v) is int for v in value):
+        return tuple(value)
+    raise BadRequest(f"a key is a list of {len(NAMES)} whole numbers: {', '.join(NAMES)}")
+
+
+def checked_list(value: object) -> list[Key]:
+    """The keys that a request for several predictions holds."""
+    if type(value) is not list or not 0 < len(value) <= MOST_KEYS:
+        raise BadRequest(f"a batch is a list of 1 to {MOST_KEYS} keys")
+    return [checked(key) for key in value]

@@ -1,0 +1,53 @@
+"""The ways to run the service, each a command and an environment.
+
+`published` is the 2022 comparison's: `OMP_NUM_THREADS=2 gunicorn predict:app -w 5 -t 2`,
+in which -t is the timeout, so five workers of one thread each, without keep-alive.
+`published_one_thread` differs in OMP_NUM_THREADS alone: on few cores five teams of
+two threads spend the time in waiting for each other. `tuned` is the best we could make
+of the same parts.
+"""
+
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from python_baseline.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass(frozen=True)
+class Mode:
+    """How one service is started."""
+
+    arguments: tuple[str, ...]
+    settings: dict[str, str]
+    openmp_threads: int
+
+    def apply(self, settings: Settings) -> Settings:
+        """The settings with what this mode decides."""
+        return replace(settings, **self.settings)
+
+
+_PUBLISHED = ("--workers=5", "--timeout=2", "python_baseline.service:opened_app()")
+_TUNED = (
+    "--config=python:python_baseline.gunicorn_tuned",
+    "python_baseline.service:prepared_app()",
+)
+_TUNED_SETTINGS = {"predictor": "inplace", "http_json": "orjson"}
+
+MODES = {
+    "published": Mode(_PUBLISHED, {}, openmp_threads=2),
+    "published_one_thread": Mode(_PUBLISHED, {}, openmp_threads=1),
+    "tuned": Mode(_TUNED, _TUNED_SETTINGS, openmp_threads=1),
+}
+
+
+def command(name: str, address: str, settings: Settings) -> tuple[list[str], dict[str, str]]:
+    """What to run in the repository, and the variables to add to the environment."""
+    mode = MODES[name]
+    variables = mode.apply(settings).environment()
+    variables["OMP_NUM_THREADS"] = str(mode.openmp_threads)
+    # The service is started in the repository, not installed.
+    variables["PYTHONPATH"] = str(ROOT)
+    return [sys.executable, "-m", "gunicorn", f"--bind={address}", *mode.arguments], variables

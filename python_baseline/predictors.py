@@ -1,0 +1,39 @@
+"""The two interfaces of XGBoost that a service may predict with.
+
+Both give the same numbers. `sklearn` is what the published service called: it makes
+an array of the list and sets up its thread team anew at each call. `inplace` hands one array of
+32-bit floats to the booster, on one thread: a single row has no work for a second.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import xgboost
+
+Rows = Sequence[Sequence[float]]
+Predictor = Callable[[Rows], list[float]]
+
+
+def _sklearn(path: str) -> Predictor:
+    model = xgboost.XGBRegressor()
+    model.load_model(path)
+    return lambda rows: model.predict(rows).tolist()
+
+
+def _inplace(path: str) -> Predictor:
+    booster = xgboost.Booster({"nthread": 1}, model_file=path)
+
+    def predict(rows: Rows) -> list[float]:
+        features = np.array(rows, dtype=np.float32)
+        # The width is the table's own: there is nothing to validate at each call.
+        return booster.inplace_predict(features, validate_features=False).tolist()
+
+    return predict
+
+
+PREDICTORS = {"sklearn": _sklearn, "inplace": _inplace}
+
+
+def load(name: str, path: str) -> Predictor:
+    """The model in the file, behind the interface of that name."""
+    return PREDICTORS[name](path)

@@ -1,0 +1,114 @@
+"""The web application: POST / for one prediction, POST /batch for several, GET /ping for none.
+
+A request's body is a key (or a list of keys) in JSON, the answer a number (or a list of
+them). Whatever goes wrong is answered with a status of 4xx or 5xx and
+{"error": "..."}; what was not foreseen goes to the server's log, never to the client.
+
+The model is loaded by `open`, in the worker and not before: OpenMP's threads do not
+survive the fork that makes one.
+"""
+
+from collections.abc import Callable
+
+import flask
+import orjson
+from werkzeug.exceptions import BadRequest as BadHttpRequest
+from werkzeug.exceptions import HTTPException
+
+from python_baseline import keys, predictors, stores
+from python_baseline.settings import Settings
+
+LARGEST_BODY = 1 << 20
+
+
+def _read_with_flask() -> object:
+    return flask.request.get_json()
+
+
+def _read_with_orjson() -> object:
+    try:
+        return orjson.loads(flask.request.get_data(cache=False))
+    except orjson.JSONDecodeError as error:
+        raise keys.BadRequest(f"the body is not JSON: {error}") from None
+
+
+def _answer_with_flask(value: object) -> flask.Response:
+    return flask.jsonify(value)
+
+
+def _answer_with_orjson(value: object) -> flask.Response:
+    return flask.Response(orjson.dumps(value), mimetype="application/json")
+
+
+# What reads a request and what writes an answer.
+HTTP_JSON: dict[str, tuple[Callable[[], object], Callable[[object], flask.Response]]] = {
+    "json": (_read_with_flask, _answer_with_flask),
+    "orjson": (_read_with_orjson, _answer_with_orjson),
+}
+
+
+class Service:
+    """A model and the features to predict from."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def open(self) -> None:
+        """Loads the model and connects to the features."""
+        self._predict = predictors.load(self._settings.predictor, self._settings.model)
+        self._store = stores.open_store(self._settings)
+
+    def predict(self, wanted: list[keys.Key]) -> list[float]:
+        """The prediction for each key."""
+        return self._predict(self._store.fetch(wanted))
+
+
+def _add_errors(app: flask.Flask) -> None:
+    def refuse(status: int) -> Callable[[Exception], tuple[flask.Response, int]]:
+        return lambda error: (flask.jsonify(error=str(error)), status)
+
+    app.register_error_handler(keys.BadRequest, refuse(400))
+    app.register_error_handler(stores.UnknownKey, refuse(404))
+    app.register_error_handler(stores.StoreGone, refuse(503))
+
+    @app.errorhandler(HTTPException)
+    def by_flask(error: HTTPException) -> tuple[flask.Response, int]:
+        bad = type(error) is BadHttpRequest
+        message = "the body is not JSON" if bad else (error.description or error.name)
+        return flask.jsonify(error=message), error.code or 500
+
+    @app.errorhandler(Exception)
+    def unforeseen(error: Exception) -> tuple[flask.Response, int]:
+        app.logger.error("a request failed", exc_info=error)
+        return flask.jsonify(error="internal error"), 500
+
+
+def prepared_app() -> flask.Flask:
+    """The application, whose service is yet to be opened."""
+    settings = Settings.read()
+    read, answer = HTTP_JSON[settings.http_json]
+    app = flask.Flask(__name__)
+    app.config["MAX_CONTENT_LENGTH"] = LARGEST_BODY
+    service = app.extensions["service"] = Service(settings)
+    _add_errors(app)
+
+    @app.post("/")
+    def one() -> flask.Response:
+        return answer(service.predict([keys.checked(read())])[0])
+
+    @app.post("/batch")
+    def batch() -> flask.Response:
+        return answer(service.predict(keys.checked_list(read())))
+
+    @app.get("/ping")
+    def ping() -> flask.Response:
+        return answer("pong")
+
+    return app
+
+
+def opened_app() -> flask.Flask:
+    """The application with its model loaded, for a server that calls this in the worker."""
+    app = prepared_app()
+    app.extensions["service"].open()
+    return app

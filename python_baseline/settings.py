@@ -1,0 +1,52 @@
+"""What a worker of the service is told, by environment variables.
+
+Gunicorn's workers are started by Gunicorn, so the environment is the one way to
+them. Every name begins with BASELINE_; `environment` and `Settings.read` are each
+other's inverse.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+
+PREFIX = "BASELINE_"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """One service's configuration."""
+
+    # The model's file, in XGBoost's own format.
+    model: str
+    # Where features come from: redis, memory or postgresql.
+    store: str = "redis"
+    # How they are written in Redis: json, orjson or msgpack.
+    serializer: str = "json"
+    # XGBoost's interface: sklearn (as published) or inplace.
+    predictor: str = "sklearn"
+    # What reads requests and writes answers: json (Flask's own) or orjson.
+    http_json: str = "json"
+    redis_url: str = "redis://127.0.0.1:6379/0"
+    # libpq's connection string, for the store postgresql.
+    conninfo: str = ""
+    # The generated flights that the store memory holds.
+    rows: int = 1_000_000
+    seed: int = 2022
+    workers: int = 2
+    threads: int = 10
+
+    def environment(self) -> dict[str, str]:
+        """The variables that say this."""
+        return {PREFIX + name.upper(): str(value) for name, value in asdict(self).items()}
+
+    @classmethod
+    def read(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
+        """The settings that the variables say; what none says has its default."""
+        known = {}
+        for field in fields(cls):
+            value = environment.get(PREFIX + field.name.upper())
+            if value is not None:
+                known[field.name] = int(value) if field.type is int else value
+        if "model" not in known:
+            raise SystemExit(f"set {PREFIX}MODEL to the model's file")
+        return cls(**known)
