@@ -1,0 +1,47 @@
+"""Tables of numbers and texts for the tests, in an order that a query can ask for."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import psycopg
+from numpy.typing import NDArray
+from psycopg import sql
+
+
+def copy_table(
+    connection: psycopg.Connection, name: str, columns: dict[str, tuple[str, Sequence[Any]]]
+) -> None:
+    """Makes a table of columns (type, values), and a column `id` with the number of the row."""
+    fields = [
+        sql.SQL("{} {}").format(sql.Identifier(column), sql.SQL(type_name))
+        for column, (type_name, _) in columns.items()
+    ]
+    table = sql.Identifier(name)
+    connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(table))
+    fields.insert(0, sql.SQL("id integer"))
+    connection.execute(sql.SQL("CREATE TABLE {} ({})").format(table, sql.SQL(", ").join(fields)))
+    into = sql.SQL("COPY {} FROM STDIN").format(table)
+    with connection.cursor() as cursor, cursor.copy(into) as copy:
+        for row in zip(*(values for _, values in columns.values()), strict=True):
+            copy.write_row((copy_table.counter, *map(_plain, row)))
+            copy_table.counter += 1
+
+
+copy_table.counter = 0
+
+
+def _plain(value: Any) -> Any:
+    if value is None or (isinstance(value, float | np.floating) and np.isnan(value)):
+        return None
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def number_columns(features: NDArray[np.float32]) -> dict[str, tuple[str, Sequence[Any]]]:
+    """Columns x0, x1, ... of type real; NaN becomes NULL."""
+    return {f"x{i}": ("real", column) for i, column in enumerate(features.T)}
+
+
+def in_order(name: str, *columns: str) -> str:
+    """A query of these columns in the order of the rows."""
+    return f"SELECT {', '.join(columns)} FROM {name} ORDER BY id"
