@@ -10,6 +10,7 @@ import os
 import shlex
 import subprocess
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,8 +111,9 @@ def _initialise(place: Place) -> None:
     place.run("mkdir", "-p", "-m", "700", place.sockets)
 
 
-def _options(place: Place) -> str:
-    settings = SETTINGS | {"port": str(place.port), "unix_socket_directories": str(place.sockets)}
+def _options(place: Place, added: Mapping[str, str]) -> str:
+    places = {"port": str(place.port), "unix_socket_directories": str(place.sockets)}
+    settings = SETTINGS | places | dict(added)
     # pg_ctl hands this to a shell, and the repository's path may hold a blank.
     return " ".join(f"-c {shlex.quote(f'{name}={value}')}" for name, value in settings.items())
 
@@ -123,25 +125,27 @@ def _running(place: Place) -> bool:
     return status.returncode == 0
 
 
-def _launch(place: Place) -> None:
+def _launch(place: Place, added: Mapping[str, str]) -> None:
     started = place.run(
         bin_directory() / "pg_ctl", "start", "-D", place.data, "-l", place.log,
-        "-o", _options(place), "-w", "-t", str(START_SECONDS), check=False,
+        "-o", _options(place, added), "-w", "-t", str(START_SECONDS), check=False,
     )  # fmt: skip
     if started.returncode != 0:
         lines = place.log.read_text().splitlines() if place.log.exists() else []
         raise ClusterError("the server did not start:\n" + "\n".join(lines[-10:]))
 
 
-def _launch_on_free_port(state: Path, place: Place, attempts: int = PORT_ATTEMPTS) -> Place:
+def _launch_on_free_port(
+    state: Path, place: Place, added: Mapping[str, str], attempts: int = PORT_ATTEMPTS
+) -> Place:
     """Starts the server; again elsewhere if another program took the port that was found free."""
     moved = with_free_port(state, place)
     try:
-        _launch(moved)
+        _launch(moved, added)
     except ClusterError:
         if attempts == 1 or is_free(moved.port):
             raise
-        return _launch_on_free_port(state, moved, attempts - 1)
+        return _launch_on_free_port(state, moved, added, attempts - 1)
     return moved
 
 
@@ -157,8 +161,14 @@ def _wait_until_ready(cluster: Cluster) -> None:
             time.sleep(0.1)
 
 
-def start(state: Path, preferred_port: int) -> tuple[Cluster, bool]:
-    """The cluster that belongs to the directory `state`, and whether it had to be started."""
+def start(
+    state: Path, preferred_port: int, added: Mapping[str, str] | None = None
+) -> tuple[Cluster, bool]:
+    """The cluster that belongs to the directory `state`, and whether it had to be started.
+
+    Settings may be added to, or differ from, those of every throw-away cluster; one that
+    is running already keeps what it was started with.
+    """
     place = choose(state.resolve(), preferred_port)
     cluster = Cluster(place)
     if _running(place):
@@ -166,7 +176,7 @@ def start(state: Path, preferred_port: int) -> tuple[Cluster, bool]:
         return cluster, False
     if not (place.data / "PG_VERSION").exists():
         _initialise(place)
-    cluster = Cluster(_launch_on_free_port(state.resolve(), place))
+    cluster = Cluster(_launch_on_free_port(state.resolve(), place, added or {}))
     _wait_until_ready(cluster)
     return cluster, True
 
