@@ -21,6 +21,6 @@ for _name in ("xgboost", f"python_baseline.stores.{_settings.store}_store"):
     importlib.import_module(_name)
 
 
-def post_fork(server, worker) -> None:  # noqa: ARG001
+def post_fork(server, worker) -> None:
     """Loads the model and connects to the features, in each worker."""
     server.app.wsgi().extensions["service"].open()

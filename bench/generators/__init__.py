@@ -1,0 +1,36 @@
+"""The load generators, a file each: its command, and what its output says.
+
+Each reads the whole output or raises `Unsound`: a run in which a request failed, or
+whose report cannot be understood, is no result.
+"""
+
+import re
+from dataclasses import dataclass
+
+
+class Unsound(Exception):
+    """A run that must not become a result; the message says why."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a load generator measured. Percentiles that it does not report are absent."""
+
+    requests: int
+    requests_per_second: float
+    latency_ms: dict[str, float]
+
+
+def number(pattern: str, output: str) -> float:
+    """The number that a line of the report holds."""
+    found = re.search(pattern, output, re.MULTILINE)
+    if not found:
+        raise Unsound(f"the report has no line {pattern!r}:\n{output}")
+    return float(found[1])
+
+
+def checked(figures: Figures) -> Figures:
+    """The figures, unless nothing was measured."""
+    if figures.requests < 1:
+        raise Unsound("not one request was completed")
+    return figures

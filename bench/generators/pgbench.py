@@ -1,0 +1,38 @@
+"""pgbench: a closed loop of so many clients, one statement a transaction."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from bench.generators import Figures, Unsound, checked, number
+
+# More scripts it does not take.
+MOST_SCRIPTS = 128
+
+
+def command(
+    program: Path, scripts: Sequence[Path], protocol: str, clients: int, seconds: int, seed: int
+) -> list[str]:
+    """What to run; the connection is in the environment."""
+    if len(scripts) > MOST_SCRIPTS:
+        raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
+    threads = min(clients, os.cpu_count() or 1)
+    return [
+        str(program), "--no-vacuum", f"--protocol={protocol}", f"--client={clients}",
+        f"--jobs={threads}", f"--time={seconds}", f"--random-seed={seed}",
+        *(f"--file={script}" for script in scripts),
+    ]  # fmt: skip
+
+
+def parse(output: str) -> Figures:
+    """The report's figures; none of the transactions may have failed."""
+    failed = number(r"^number of failed transactions: (\d+)", output)
+    if failed:
+        raise Unsound(f"{failed:.0f} transactions failed")
+    return checked(
+        Figures(
+            requests=int(number(r"^number of transactions actually processed: (\d+)", output)),
+            requests_per_second=number(r"^tps = ([0-9.]+)", output),
+            latency_ms={"mean": number(r"^latency average = ([0-9.]+) ms", output)},
+        )
+    )
