@@ -53,7 +53,10 @@ def _search_tree(packed: Sequence[int], first: int = 0) -> str:
     if len(packed) == 1:
         return str(packed[0])
     middle = len(packed) // 2
-    left, right = _search_tree(packed[:middle], first), _search_tree(packed[middle:], first + middle)
+    left, right = (
+        _search_tree(packed[:middle], first),
+        _search_tree(packed[middle:], first + middle),
+    )
     return f"CASE WHEN :i < {first + middle} THEN {left} ELSE {right} END"
 
 

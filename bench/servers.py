@@ -97,6 +97,8 @@ class Pooled:
     user: str
     password: str
     pool: int
+    # Whether prepared statements may pass, from 1.21 on.
+    prepared: bool
 
 
 def start_pgbouncer(
@@ -117,6 +119,7 @@ def start_pgbouncer(
         f"auth_type = scram-sha-256\nauth_file = {users}\n"
         f"pool_mode = transaction\ndefault_pool_size = {pooled.pool}\nmax_client_conn = 200\n"
         "log_connections = 0\nlog_disconnections = 0\n"
+        + ("max_prepared_statements = 200\n" if pooled.prepared else "")
     )
     log = directory / "pgbouncer.log"
     log.touch()

@@ -13,6 +13,15 @@ class Unsound(Exception):
 
 
 @dataclass(frozen=True)
+class Load:
+    """How hard and how long to ask."""
+
+    clients: int
+    seconds: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class Figures:
     """What a load generator measured. Percentiles that it does not report are absent."""
 

@@ -8,19 +8,19 @@ does this: the hot request has one answer.
 import re
 from pathlib import Path
 
-from bench.generators import Figures, Unsound, checked, number
+from bench.generators import Figures, Load, Unsound, checked, number
 
 # The time ends a run, never the count. ab reserves 40 bytes for each of these.
 MOST_REQUESTS = 2_000_000
 PATIENCE_SECONDS = 60
 
 
-def command(url: str, body: Path | None, clients: int, seconds: int) -> list[str]:
+def command(url: str, body: Path | None, load: Load) -> list[str]:
     """What to run: POST of the body, or GET without one."""
     post = ["-T", "application/json", "-p", str(body)] if body else []
     # -t sets -n, so -n comes after it.
     return [
-        "ab", "-q", "-k", "-t", str(seconds), "-n", str(MOST_REQUESTS), "-c", str(clients),
+        "ab", "-q", "-k", "-t", str(load.seconds), "-n", str(MOST_REQUESTS), "-c", str(load.clients),
         "-s", str(PATIENCE_SECONDS), *post, url,
     ]  # fmt: skip
 

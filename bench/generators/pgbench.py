@@ -4,22 +4,20 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from bench.generators import Figures, Unsound, checked, number
+from bench.generators import Figures, Load, Unsound, checked, number
 
 # More scripts it does not take.
 MOST_SCRIPTS = 128
 
 
-def command(
-    program: Path, scripts: Sequence[Path], protocol: str, clients: int, seconds: int, seed: int
-) -> list[str]:
+def command(program: Path, scripts: Sequence[Path], protocol: str, load: Load) -> list[str]:
     """What to run; the connection is in the environment."""
     if len(scripts) > MOST_SCRIPTS:
         raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
-    threads = min(clients, os.cpu_count() or 1)
+    threads = min(load.clients, os.cpu_count() or 1)
     return [
-        str(program), "--no-vacuum", f"--protocol={protocol}", f"--client={clients}",
-        f"--jobs={threads}", f"--time={seconds}", f"--random-seed={seed}",
+        str(program), "--no-vacuum", f"--protocol={protocol}", f"--client={load.clients}",
+        f"--jobs={threads}", f"--time={load.seconds}", f"--random-seed={load.seed}",
         *(f"--file={script}" for script in scripts),
     ]  # fmt: skip
 

@@ -7,19 +7,19 @@ import json
 import re
 from pathlib import Path
 
-from bench.generators import Figures, Unsound, checked
+from bench.generators import Figures, Load, Unsound, checked
 
 DRAW = Path(__file__).resolve().parent / "draw.lua"
 PATIENCE_SECONDS = 60
 REPORT = re.compile(r"^report (\{.*\})$", re.MULTILINE)
 
 
-def command(url: str, bodies: Path, clients: int, seconds: int, seed: int) -> list[str]:
+def command(url: str, bodies: Path, load: Load) -> list[str]:
     """What to run: POST of bodies drawn evenly from the lines of a file."""
     return [
-        "wrk", "--threads", "1", "--connections", str(clients), "--duration", f"{seconds}s",
+        "wrk", "--threads", "1", "--connections", str(load.clients), "--duration", f"{load.seconds}s",
         "--timeout", f"{PATIENCE_SECONDS}s", "--script", str(DRAW), url,
-        "--", str(bodies), str(seed),
+        "--", str(bodies), str(load.seed),
     ]  # fmt: skip
 
 

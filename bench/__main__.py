@@ -1,0 +1,88 @@
+"""`bench/run`: measures a workload, or some cells of it, into bench/results/.
+
+Without --only the whole table. A cell's name is
+system/variant/request/trees/clients, such as postgres_direct/simple/hot/25t/20c, and
+--only takes patterns: --only 'python_*/hot/*' --only 'postgres_direct/*'.
+"""
+
+import argparse
+import fnmatch
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import psycopg
+
+from bench import results
+from bench.answers import Unequal
+from bench.generators import Unsound
+from bench.harness import ROOT, Harness, elapsed, result_directory
+from bench.hosts import CommandFailed, LocalHost
+from bench.site import Site
+from bench.systems import SYSTEMS
+from bench.table import show
+from bench.workload import WORKLOADS, Cell, Workload
+from cluster import ClusterError
+
+STATE = ROOT / ".bench"
+RESULTS = ROOT / "bench" / "results"
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workload", choices=WORKLOADS, default="full", help="default: full")
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="cells to measure")
+    parser.add_argument("--list", action="store_true", help="name the cells and stop")
+    parser.add_argument("--seconds", type=int, help="of a run, in place of the workload's")
+    parser.add_argument("--repetitions", type=int, help="in place of the workload's")
+    parser.add_argument("--rows", type=int, help="flights, in place of the workload's")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="default: bench/results")
+    return parser.parse_args()
+
+
+def _workload(arguments: argparse.Namespace) -> Workload:
+    known = ("seconds", "repetitions", "rows")
+    given = {name: value for name in known if (value := getattr(arguments, name)) is not None}
+    if any(value < 1 for value in given.values()):
+        raise SystemExit("--seconds, --repetitions and --rows must be at least 1")
+    return replace(WORKLOADS[arguments.workload], **given)
+
+
+def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
+    """The cells whose name, or the beginning of it, matches a pattern; all without one."""
+    if not patterns:
+        return cells
+    return [
+        cell
+        for cell in cells
+        if any(fnmatch.fnmatch(cell.name, p) or cell.name.startswith(p) for p in patterns)
+    ]
+
+
+def main() -> None:
+    """Runs the harness and prints the table."""
+    arguments = _arguments()
+    workload = _workload(arguments)
+    site = Site(workload, LocalHost(), STATE)
+    variants = {name: make(site).variants for name, make in SYSTEMS.items()}
+    cells = matching(workload.cells(variants), arguments.only)
+    if not cells:
+        sys.exit("error: no cell has such a name: see --list")
+    if arguments.list:
+        print("\n".join(cell.name for cell in cells))
+        return
+    began = time.monotonic()
+    directory = result_directory(arguments.output, workload.name)
+    try:
+        result = Harness(site, cells, directory).run()
+    except (ClusterError, CommandFailed, Unequal, Unsound, psycopg.Error) as error:
+        sys.exit(f"error: {error}\n       no results; raw logs so far are in {directory}")
+    path = directory / "results.json"
+    results.write(path, result)
+    show(result)
+    print(f"\n{elapsed(began)}; results in {path}")
+
+
+if __name__ == "__main__":
+    main()

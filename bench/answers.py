@@ -1,0 +1,55 @@
+"""Compares what the systems answer, before anything is timed.
+
+All score the same rows with the same model, so their answers are the same 32 bits. The
+reference is XGBoost itself, `Booster.predict`, on the flights that the keys lead to.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import xgboost
+from numpy.typing import NDArray
+
+from bench.results import Checked
+from data.columns import FEATURES
+from python_baseline.keys import Key
+
+Answers = NDArray[np.float32]
+
+
+class Unequal(Exception):
+    """Systems disagree: nothing may be timed."""
+
+
+def single_precision(numbers: Sequence[float]) -> Answers:
+    """The numbers as 32-bit floats; an error where one needs more than that."""
+    exact = np.array(numbers, dtype=np.float64)
+    rounded = exact.astype(np.float32)
+    if not np.array_equal(exact, rounded.astype(np.float64)):
+        raise Unequal("an answer is not a number of 32 bits")
+    return rounded
+
+
+def expected(model: Path, rows: NDArray[np.float32]) -> Answers:
+    """What XGBoost predicts for the rows of features."""
+    booster = xgboost.Booster(model_file=model)
+    return booster.predict(xgboost.DMatrix(rows, feature_names=FEATURES))
+
+
+def compare(
+    trees: int, keys: Sequence[Key], wanted: Answers, given: Mapping[str, Answers]
+) -> Checked:
+    """That all equal the reference; some give answers to the first of the keys only."""
+    for name, answers in given.items():
+        if not 0 < len(answers) <= len(keys):
+            raise Unequal(f"{name}: {len(answers)} answers to {len(keys)} keys")
+        bits = np.ascontiguousarray(answers, dtype=np.float32).view(np.uint32)
+        different = np.flatnonzero(bits != wanted[: len(bits)].view(np.uint32))
+        if len(different):
+            first = different[0]
+            raise Unequal(
+                f"{name}: {len(different)} of {len(bits)} answers differ from XGBoost's;"
+                f" to {[*keys[first]]} it is {answers[first]!r}, not {wanted[first]!r}"
+            )
+    return Checked(trees, len(keys), {name: len(answers) for name, answers in given.items()})

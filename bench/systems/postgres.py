@@ -1,0 +1,201 @@
+"""Predictions in PostgreSQL, asked for by pgbench: directly, and through PgBouncer.
+
+Each with the simple protocol, the one that pgbench has by default, and with prepared
+statements, which a PgBouncer that pools transactions passes on from 1.21 only.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psycopg
+
+from bench import queries
+from bench.answers import Answers
+from bench.generators import Figures, Load, pgbench
+from bench.hosts import Usage
+from bench.results import Loading
+from bench.servers import Listening, Pooled, start_pgbouncer
+from bench.site import Site
+from bench.workload import PER_BATCH, Cell
+
+POOL = 10
+FIRST_WITH_PREPARED = (1, 21)
+
+
+class Direct:
+    """pgbench's connections lead to PostgreSQL itself."""
+
+    variants: tuple[str, ...] = ("simple", "prepared")
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+        self._trees = 0
+        self._scripts: dict[str, list[Path]] = {}
+
+    def install(self) -> dict[str, str]:
+        """PostgreSQL's, pgbench's and the extension's versions."""
+        database = self._site.database
+        pgbench_version = self._site.host.run([database.program("pgbench"), "--version"])
+        with database.start().connect(database.name) as connection:
+            query = "SELECT extversion FROM pg_extension WHERE extname = 'pgboost'"
+            pgboost = connection.execute(query).fetchone()[0]
+            server = connection.execute("SHOW server_version").fetchone()[0]
+        return {"postgresql": server, "pgbench": pgbench_version.strip(), "pgboost": pgboost}
+
+    def start(self, trees: int) -> None:
+        """Loads the model and writes pgbench's scripts for it."""
+        site = self._site
+        self._trees = trees
+        site.database.load_model(trees, site.model(trees))
+        directory = site.directory / "scripts"
+        self._scripts = queries.write_scripts(directory, trees, site.keys, PER_BATCH)
+
+    def load(self) -> list[Loading]:
+        """Fills the table."""
+        return self._site.database.load(self._site.request)
+
+    @property
+    def _port(self) -> int:
+        return self._site.database.port
+
+    def _roots(self) -> list[int]:
+        return self._site.database.roots()
+
+    def lacks(self, _: Cell) -> str | None:
+        """Nothing."""
+        return None
+
+    def check(self) -> dict[str, Answers]:
+        """The answers by simple statements, by prepared ones, and in batches.
+
+        As text a real has the fewest digits that no other real shares, so rounding them gives it.
+        """
+        conninfo = self._site.database.conninfo(self._port)
+        given = {}
+        # psycopg's own cursor never uses the simple protocol with parameters; this one does.
+        with psycopg.connect(
+            conninfo, autocommit=True, cursor_factory=psycopg.ClientCursor
+        ) as connection:
+            given["simple"] = self._one_at_a_time(connection)
+            given["batch"] = self._in_batches(connection)
+        if self._can_prepare():
+            with psycopg.connect(conninfo, autocommit=True) as connection:
+                given["prepared"] = self._one_at_a_time(connection, prepare=True)
+        return given
+
+    def _can_prepare(self) -> bool:
+        return True
+
+    def _one_at_a_time(self, connection: psycopg.Connection, **how: bool) -> Answers:
+        statement = queries.one(self._trees, ["%s"] * 4)
+
+        def answers() -> Iterator[float]:
+            for key in self._site.keys:
+                # pgbench sends numbers without a type, and PostgreSQL makes them reals.
+                parameters = [*map(str, key)] if how else key
+                (answer,) = connection.execute(statement, parameters, **how).fetchone()
+                yield answer
+
+        return np.array([*answers()], dtype=np.float32)
+
+    def _in_batches(self, connection: psycopg.Connection) -> Answers:
+        answers: list[float] = []
+        for start in range(0, len(self._site.keys), PER_BATCH):
+            keys = self._site.keys[start : start + PER_BATCH]
+            rows = connection.execute(queries.batch(self._trees, keys)).fetchall()
+            if sorted(place for place, _ in rows) != [*range(len(keys))]:
+                raise ValueError(f"a batch of {len(keys)} keys has {len(rows)} answers")
+            answers += (answer for _, answer in sorted(rows))
+        return np.array(answers, dtype=np.float32)
+
+    def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
+        """pgbench with the request's scripts."""
+        database = self._site.database
+        scripts: Sequence[Path] = self._scripts[cell.request]
+        command = pgbench.command(database.program("pgbench"), scripts, cell.variant, load)
+        output, usage = self._site.host.run_measured(
+            command, self._roots(), database.environment(self._port)
+        )
+        return output, pgbench.parse(output), usage
+
+    def stop(self) -> None:
+        """Nothing: the cluster is the site's."""
+
+    def configuration(self) -> dict[str, Any]:
+        """The server's settings, and a statement as it is sent."""
+        return {
+            "settings": self._site.database.configuration(),
+            "statement": queries.one(self._trees, self._site.keys[0]),
+            "connection": "TCP, password",
+        }
+
+
+class ThroughPgbouncer(Direct):
+    """pgbench's connections lead to PgBouncer, which has ten to PostgreSQL."""
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._listening: Listening | None = None
+
+    @cached_property
+    def _version(self) -> str:
+        report = self._site.host.run(["pgbouncer", "--version"])
+        return re.search(r"PgBouncer ([0-9.]+)", report)[1]
+
+    def _can_prepare(self) -> bool:
+        return tuple(map(int, self._version.split(".")[:2])) >= FIRST_WITH_PREPARED
+
+    def install(self) -> dict[str, str]:
+        """PgBouncer's version beside the others."""
+        return {**super().install(), "pgbouncer": self._version}
+
+    @property
+    def _directory(self) -> Path:
+        return self._site.database.home / "pgbouncer"
+
+    def start(self, trees: int) -> None:
+        """Starts PgBouncer, in the cluster's directory, as the cluster's owner."""
+        super().start(trees)
+        database = self._site.database
+        pooled = Pooled(self._site.host.address, database.port, database.name, database.role,
+                        database.password, POOL, self._can_prepare())  # fmt: skip
+        self._listening = start_pgbouncer(self._site.host, self._directory, pooled, database.owner)
+
+    @property
+    def _port(self) -> int:
+        return self._listening.port
+
+    def _roots(self) -> list[int]:
+        return [*super()._roots(), self._listening.service.pid]
+
+    def lacks(self, cell: Cell) -> str | None:
+        """Prepared statements, where PgBouncer is older than 1.21."""
+        if cell.variant == "prepared" and not self._can_prepare():
+            wanted = ".".join(map(str, FIRST_WITH_PREPARED))
+            return (
+                f"PgBouncer {self._version} cannot carry prepared statements when it pools"
+                f" transactions; {wanted} and later can"
+            )
+        return None
+
+    def stop(self) -> None:
+        """Stops PgBouncer."""
+        if self._listening:
+            self._site.host.stop(self._listening.service)
+            self._listening = None
+
+    def configuration(self) -> dict[str, Any]:
+        """PgBouncer's file too, but for where its users are."""
+        lines = (self._directory / "pgbouncer.ini").read_text().splitlines()
+        kept = [line for line in lines if not line.startswith("auth_file")]
+        return {**super().configuration(), "pgbouncer.ini": kept}
+
+
+SYSTEMS: dict[str, Callable[[Site], Direct]] = {
+    "postgres_direct": Direct,
+    "postgres_pgbouncer": ThroughPgbouncer,
+}

@@ -1,0 +1,196 @@
+"""The microservice, asked by ab for the hot key and by wrk for keys that are drawn.
+
+An entry is a way of running it and where its features come from; the code is one. Redis, or
+PostgreSQL where that holds the features, counts to the servers whose CPU and memory
+are measured.
+"""
+
+import http.client
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from bench.answers import Answers, Unequal, single_precision
+from bench.generators import Figures, Load, ab, wrk
+from bench.hosts import CommandFailed, Usage
+from bench.results import Loading
+from bench.servers import Listening, start_gunicorn
+from bench.site import Site
+from bench.workload import PER_BATCH, Cell
+from python_baseline import modes
+from python_baseline.keys import Key
+from python_baseline.settings import Settings
+
+PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "msgpack", "psycopg", "redis", "xgboost-cpu")
+ANSWER_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One of the ways to run it."""
+
+    mode: str
+    store: str = "redis"
+    serializer: str = "json"
+
+
+ENTRIES = {
+    "python_published": Entry("published"),
+    "python_published_one_thread": Entry("published_one_thread"),
+    "python_tuned": Entry("tuned"),
+    "python_memory": Entry("tuned", store="memory"),
+    "python_postgresql": Entry("tuned", store="postgresql"),
+    "python_orjson": Entry("tuned", serializer="orjson"),
+    "python_msgpack": Entry("tuned", serializer="msgpack"),
+}
+
+
+class Microservice:
+    """The service in one of its entries."""
+
+    variants: tuple[str, ...] = ("http",)
+
+    def __init__(self, entry: Entry, site: Site, threads: tuple[int, int] | None = None) -> None:
+        self._entry = entry
+        self._site = site
+        self._threads = threads
+        self._listening: Listening | None = None
+
+    def install(self) -> dict[str, str]:
+        """The versions of the packages and of both load generators."""
+        host = self._site.host
+        versions = {name: version(name) for name in PACKAGES}
+        versions["ab"] = host.run(["ab", "-V"]).splitlines()[0]
+        # wrk answers --version with its usage and the status 1.
+        try:
+            report = host.run(["wrk", "--version"])
+        except CommandFailed as error:
+            if "is not installed" in str(error):
+                raise
+            report = str(error)
+        versions["wrk"] = next(line for line in report.splitlines() if line.startswith("wrk "))
+        if self._entry.store == "redis":
+            versions["redis-server"] = self._site.feature_cache.version()
+        return versions
+
+    def _settings(self, trees: int) -> Settings:
+        site, entry = self._site, self._entry
+        settings = Settings(
+            str(site.model(trees)), entry.store, entry.serializer,
+            rows=site.workload.rows, seed=site.workload.seed,
+        )  # fmt: skip
+        if entry.store == "redis":
+            settings = replace(settings, redis_url=site.feature_cache.url(entry.serializer))
+        elif entry.store == "postgresql":
+            settings = replace(settings, conninfo=site.database.conninfo())
+        if self._threads:
+            settings = replace(settings, workers=self._threads[0], threads=self._threads[1])
+        return settings
+
+    def start(self, trees: int) -> None:
+        """Starts Gunicorn, and writes the bodies that are sent."""
+        site = self._site
+        directory = site.directory / "services"
+        settings = self._settings(trees)
+        self._started = modes.command(self._entry.mode, "ADDRESS", settings)
+        self._listening = start_gunicorn(site.host, directory, self._entry.mode, settings)
+        self._bodies = _write_bodies(site.directory / "bodies", site.keys)
+
+    def load(self) -> list[Loading]:
+        """Fills what it has its features from; its own memory it fills when it starts."""
+        site = self._site
+        if self._entry.store == "redis":
+            return site.feature_cache.load(site.request, self._entry.serializer)
+        return site.database.load(site.request) if self._entry.store == "postgresql" else []
+
+    def lacks(self, _: Cell) -> str | None:
+        """Nothing."""
+        return None
+
+    def check(self) -> dict[str, Answers]:
+        """The answers of POST / and of POST /batch."""
+        keys = self._site.keys
+        one, batches = keys[: self._site.workload.keys_one_at_a_time], []
+        for start in range(0, len(keys), PER_BATCH):
+            batches.append(keys[start : start + PER_BATCH])
+        answers = self._answers("/batch", batches)
+        return {
+            "one": single_precision(self._answers("/", one)),
+            "batch": single_precision([answer for batch in answers for answer in batch]),
+        }
+
+    def _answers(self, path: str, questions: Sequence[object]) -> list[Any]:
+        listening = self._listening
+        connection = http.client.HTTPConnection(
+            listening.address, listening.port, timeout=ANSWER_SECONDS
+        )
+        answers = []
+        for question in questions:
+            headers = {"Content-Type": "application/json"}
+            connection.request("POST", path, json.dumps(question), headers)
+            response = connection.getresponse()
+            body = response.read()
+            if response.status != 200:
+                raise Unequal(f"{path} answers {response.status} to {question}: {body[:200]!r}")
+            answers.append(json.loads(body))
+        connection.close()
+        return answers
+
+    def _roots(self) -> list[int]:
+        roots = [self._listening.service.pid]
+        if self._entry.store == "redis":
+            return roots + self._site.feature_cache.roots()
+        return roots + (self._site.database.roots() if self._entry.store == "postgresql" else [])
+
+    def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
+        """ab for what is the same each time, wrk for what is drawn."""
+        url = f"http://{self._listening.address}:{self._listening.port}"
+        commands: dict[str, Callable[[], list[str]]] = {
+            "control": lambda: ab.command(f"{url}/ping", None, load),
+            "hot": lambda: ab.command(f"{url}/", self._bodies["hot"], load),
+            "random": lambda: wrk.command(f"{url}/", self._bodies["random"], load),
+            "batch": lambda: wrk.command(f"{url}/batch", self._bodies["batch"], load),
+        }
+        command = commands[cell.request]()
+        output, usage = self._site.host.run_measured(command, self._roots())
+        parse = ab.parse if command[0] == "ab" else wrk.parse
+        return output, parse(output), usage
+
+    def stop(self) -> None:
+        """Stops Gunicorn."""
+        if self._listening:
+            self._site.host.stop(self._listening.service)
+            self._listening = None
+
+    def configuration(self) -> dict[str, Any]:
+        """The command, and what in its environment is this project's; no place, no password."""
+        command, environment = self._started
+        places = ("PYTHONPATH", "BASELINE_MODEL", "BASELINE_CONNINFO", "BASELINE_REDIS_URL")
+        kept = {name: value for name, value in environment.items() if name not in places}
+        return {"entry": asdict(self._entry), "command": command[1:], "environment": kept}
+
+
+def _write_bodies(directory: Path, keys: Sequence[Key]) -> dict[str, Path]:
+    """The files that ab and wrk read bodies from."""
+    directory.mkdir(parents=True, exist_ok=True)
+    batches = [keys[start : start + PER_BATCH] for start in range(0, len(keys), PER_BATCH)]
+    # ab sends the whole file, so no line end follows the one body.
+    contents = {
+        "hot": json.dumps(keys[0]),
+        "random": "\n".join(map(json.dumps, keys)) + "\n",
+        "batch": "\n".join(map(json.dumps, batches)) + "\n",
+    }
+    files = {}
+    for request, content in contents.items():
+        files[request] = directory / f"{request}.json"
+        files[request].write_text(content)
+    return files
+
+
+SYSTEMS: dict[str, Callable[[Site], Microservice]] = {
+    name: partial(Microservice, entry) for name, entry in ENTRIES.items()
+}

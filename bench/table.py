@@ -1,0 +1,41 @@
+"""A result as tables on the terminal, one for each kind of request."""
+
+from bench.results import CellResult, Result
+from bench.workload import REQUESTS
+from demo.tell import say, table
+
+HEADER = (
+    "system", "variant", "trees", "clients", "requests/s", "smallest", "largest",
+    "mean ms", "server CPU ms/request", "generator busy", "server MB",
+)  # fmt: skip
+
+
+def _line(cell: CellResult) -> tuple[object, ...]:
+    name = (cell.system, cell.variant, cell.trees, cell.clients)
+    if cell.requests_per_second is None or cell.mean_latency_ms is None:
+        return (*name, *[None] * (len(HEADER) - len(name)))
+    rate = cell.requests_per_second
+    requests = sum(run.requests for run in cell.runs)
+    cpu = sum(run.server_cpu_seconds for run in cell.runs) * 1e3 / requests
+    seconds = sum(run.seconds for run in cell.runs)
+    busy = sum(run.generator_cpu_seconds for run in cell.runs) / seconds
+    memory = max(run.server_pss_bytes for run in cell.runs) / 1e6
+    return (
+        *name, f"{rate.median:,.0f}", f"{rate.smallest:,.0f}", f"{rate.largest:,.0f}",
+        f"{cell.mean_latency_ms.median:.3f}", f"{cpu:.3f}", f"{busy:.2f}", f"{memory:.0f}",
+    )  # fmt: skip
+
+
+def show(result: Result) -> None:
+    """Prints the tables, and why cells are empty."""
+    for request in REQUESTS:
+        cells = [cell for cell in result.cells if cell.request == request]
+        if cells:
+            print(f"\n{request}")
+            table(HEADER, [_line(cell) for cell in cells])
+    for why in dict.fromkeys(cell.skipped for cell in result.cells if cell.skipped):
+        say("")
+        say(f"empty: {why}")
+    print()
+    for load in result.loading:
+        say(f"{load.what}: {load.rows:,} rows in {load.seconds:.1f} s, {load.bytes / 1e6:.0f} MB")
