@@ -60,7 +60,7 @@ test-errors: pgrx ## walk the tables of errors, and test what of training needs 
 		--no-default-features --features $(PG_FEATURE)
 
 .PHONY: test-python
-test-python: install venv ## run the SQL regression and end-to-end tests against a cluster of their own
+test-python: install venv bench-packages ## run the SQL regression and end-to-end tests against a cluster of their own
 	@echo "==> SQL regression and end-to-end tests"
 	@$(VENV)/pytest
 
@@ -71,6 +71,21 @@ test-sql-accept: install venv ## take the SQL regression tests' present output a
 .PHONY: speed
 speed: install venv ## measure predict against the same queries without it, as ratios
 	@$(VENV)/python -m speed
+
+.PHONY: bench-install
+bench-install: install venv bench-packages ## install what the comparison with the Python microservice runs
+
+.PHONY: bench-quick
+bench-quick: bench-install ## compare with the Python microservice: 25 trees, one repetition, under 6 minutes
+	@bench/run --workload quick
+
+.PHONY: bench
+bench: bench-install ## compare with the Python microservice: the whole table
+	@bench/run
+
+.PHONY: bench-packages
+bench-packages:
+	@toolchain/packages.sh bench
 
 .PHONY: venv
 venv: .venv/.complete
@@ -99,5 +114,5 @@ lock: ## write requirements.txt anew from requirements.in
 
 .PHONY: clean
 clean: ## delete what was built and the demo's cluster; what is installed stays
-	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test; fi
-	@rm -rf extension/target .build .pgrx .demo .test .venv .pytest_cache .ruff_cache
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench; fi
+	@rm -rf extension/target .build .pgrx .demo .test .bench .venv .pytest_cache .ruff_cache
