@@ -179,6 +179,7 @@ impl Trainer<'_> {
         progress: &mut Progress,
     ) -> Result<(Vec<u8>, u32, Vec<Score>)> {
         progress.phase(Phase::Building);
+        self.library.limit_threads(self.threads());
         let making = Making {
             layout: records::layout(columns),
             features: self.features,

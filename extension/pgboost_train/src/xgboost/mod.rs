@@ -78,6 +78,14 @@ impl Library {
         &self.version
     }
 
+    /// Sets the most threads of whatever is not told a number of its own: libxgboost copies labels,
+    /// among other things, with as many as there are cores.
+    pub fn limit_threads(&self, threads: usize) {
+        let threads = c_int::try_from(threads).unwrap_or(1).max(1);
+        // SAFETY: takes any positive number.
+        unsafe { (self.symbols.omp_set_num_threads)(threads) };
+    }
+
     /// Makes one call with signals blocked, and checks what it returns.
     ///
     /// # Errors

@@ -5,6 +5,7 @@
 //! anew or changed is never confused with an older one.
 
 use std::cell::RefCell;
+use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use gbdt::Model;
@@ -31,7 +32,9 @@ pub struct Registered {
 const MAX_KEPT: usize = 4;
 
 thread_local! {
-    static KEPT: RefCell<Vec<Rc<Registered>>> = const { RefCell::new(Vec::new()) };
+    /// Not dropped when the process ends: libxgboost has destroyed by then what it needs for that.
+    static KEPT: ManuallyDrop<RefCell<Vec<Rc<Registered>>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
 impl Registered {
@@ -42,7 +45,8 @@ impl Registered {
         let (version, digest) = registry.version(reference)?;
         let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
         let reference = format!("{name}@{version}");
-        let kept = KEPT.with_borrow(|kept| {
+        let kept = KEPT.with(|kept| {
+            let kept = kept.borrow();
             let is_it = |one: &&Rc<Registered>| one.digest == digest && one.reference == reference;
             kept.iter().find(is_it).cloned()
         });
@@ -51,12 +55,14 @@ impl Registered {
         }
         let (bytes, model) = registry.model(name, version)?;
         let library = library()?;
+        library.limit_threads(1);
         let booster = Booster::of_model(library, &bytes)?;
         // One row is not worth a thread.
         booster.set("nthread", "1")?;
         let proxy = Matrix::proxy(library)?;
         let found = Rc::new(Registered { reference, model, digest, booster, proxy });
-        KEPT.with_borrow_mut(|kept| {
+        KEPT.with(|kept| {
+            let mut kept = kept.borrow_mut();
             if kept.len() >= MAX_KEPT {
                 kept.remove(0);
             }
@@ -67,6 +73,7 @@ impl Registered {
 
     /// Predicts rows of features, NaN where they are missing: the outputs of each row.
     pub fn predict(&self, features: &[f32], output: Output) -> Result<Vec<f32>> {
+        library()?.limit_threads(1);
         let batch = Batch { words: features, record: self.model.num_features() };
         self.booster.predict(batch, &self.proxy, output)
     }

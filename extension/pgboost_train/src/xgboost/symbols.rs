@@ -1,7 +1,8 @@
 //! The functions of libxgboost's C interface that are used here, found by their names.
 //!
 //! The interface is stable: XGBoost adds functions to it and does not change those that are there.
-//! A library that lacks one of these is too old or not XGBoost, and is refused as a whole.
+//! A library that lacks one of these is too old or not XGBoost, and is refused as a whole. The last one is
+//! of the OpenMP that libxgboost brings, and is found through it.
 
 use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -68,17 +69,29 @@ symbols! {
         Handle, *const c_char, *const c_char, Handle,
         *mut *const u64, *mut u64, *mut *const f32,
     ) -> c_int;
+    omp_set_num_threads: fn(c_int) -> ();
 }
 
 impl Symbols {
     /// Loads the library and finds the functions; the error is the loader's text.
     pub fn load(path: &CStr) -> Result<Symbols, String> {
+        wait_without_spinning();
         // SAFETY: the path ends in a NUL; the library's initialisers start no threads.
         let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
         if library.is_null() {
             return Err(loader_error());
         }
         Symbols::find(library)
+    }
+}
+
+/// Tells OpenMP, which reads this when it is loaded, that a thread with nothing to do sleeps. By default it
+/// spins for some milliseconds, and on a server whose cores are busy that takes them from the others.
+fn wait_without_spinning() {
+    const POLICY: &str = "OMP_WAIT_POLICY";
+    if std::env::var_os(POLICY).is_none() {
+        // SAFETY: libxgboost is not loaded yet, so the backend has one thread.
+        unsafe { std::env::set_var(POLICY, "passive") };
     }
 }
 

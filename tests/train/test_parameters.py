@@ -1,0 +1,170 @@
+"""Parameters and arguments: what is out of range, unknown, or not for users."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+CALL = "SELECT * FROM train_model('m', 'rows', 'y', %s, rounds => 2)"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def table(cluster: Any, dbname: str) -> None:
+    with cluster.connect(dbname) as connection:
+        connection.execute(
+            "CREATE TABLE rows AS SELECT i AS a, (i % 5) AS b, (i * 2)::real AS y, "
+            "'class ' || i % 3 AS label FROM generate_series(1, 100) AS i"
+        )
+
+
+@pytest.mark.parametrize(("params", "message"), [
+    ({"max_depth": -1}, '"max_depth" must be a whole number between 0 and 64, not -1'),
+    ({"max_depth": 2.5}, '"max_depth" must be a whole number between 0 and 64, not 2.5'),
+    ({"eta": "fast"}, '"eta" must be a number of 0 or more, not "fast"'),
+    ({"subsample": 0}, '"subsample" must be a number between 0.000001 and 1, not 0'),
+    ({"subsample": None}, '"subsample" must be a number between 0.000001 and 1, not null'),
+    ({"tree_method": "exact"}, '"tree_method" must be "hist" or "auto", not "exact"'),
+    ({"booster": "gblinear"}, '"booster" must be "gbtree", not "gblinear"'),
+    ({"objective": "binary:logistik"}, 'such as "binary:logistic", not "binary:logistik"'),
+    ({"eval_metric": ["rmse", "rmsse"]}, 'such as "rmse", not "rmsse"'),
+    ({"max_bin": 1}, '"max_bin" must be a whole number between 2 and 65536, not 1'),
+    ({"monotone_constraints": {"a": 2}}, '"monotone_constraints" must be an object of features'),
+    ({"interaction_constraints": "a"}, '"interaction_constraints" must be an array of arrays'),
+    ({"nthread": 0}, '"nthread" must be a whole number between 1 and 1024, not 0'),
+    ({"learning_rate": 1, "eta": 1}, 'training parameter "eta" is given twice'),
+])  # fmt: skip
+def test_out_of_range(raises: Callable[..., Any], params: Any, message: str) -> None:
+    assert message in raises("22023", CALL, (json.dumps(params),)).message_primary
+
+
+@pytest.mark.parametrize(("name", "nearest"), [
+    ("max_dept", "max_depth"), ("learning_rat", "learning_rate"), ("sub_sample", "subsample"),
+    ("colsample_by_tree", "colsample_bytree"), ("n_job", "n_jobs"), ("temperature", None),
+])  # fmt: skip
+def test_unknown_comes_with_the_nearest(
+    raises: Callable[..., Any], name: str, nearest: str | None
+) -> None:
+    said = raises("22023", CALL, (json.dumps({name: 1}),))
+    assert said.message_primary == f'unknown training parameter "{name}"'
+    if nearest:
+        assert said.message_hint == f'Perhaps you mean "{nearest}".'
+    else:
+        assert "Perhaps" not in said.message_hint
+
+
+@pytest.mark.parametrize("name", ["device", "updater", "process_type", "seed", "n_estimators"])
+def test_some_are_not_for_users(raises: Callable[..., Any], name: str) -> None:
+    assert raises("0A000", CALL, (json.dumps({name: 1}),)).message_hint
+
+
+@pytest.mark.parametrize("name", ["model_in", "save_period", "dsplit", "data_uri", "plugin"])
+def test_others_do_not_reach_libxgboost(raises: Callable[..., Any], name: str) -> None:
+    raises("22023", CALL, (json.dumps({name: "/etc/passwd"}),))
+
+
+def test_params_must_be_an_object(
+    raises: Callable[..., Any], connection: psycopg.Connection
+) -> None:
+    for params in ("[1]", "1", '"x"', "null"):
+        raises("22023", CALL, (params,))
+    assert connection.execute(CALL, (None,)).fetchall(), "null means the defaults"
+
+
+@pytest.mark.parametrize(("argument", "sqlstate"), [
+    ("rounds => 0", "22023"), ("rounds => -5", "22023"), ("rounds => 1000001", "22023"),
+    ("rounds => NULL", "22004"), ("seed => NULL", "22004"),
+    ("eval_fraction => 0", "22023"), ("eval_fraction => 1", "22023"),
+    ("eval_fraction => 'NaN'", "22023"), ("early_stopping_rounds => 5", "22023"),
+    ("eval_fraction => 0.5, early_stopping_rounds => 0", "22023"),
+    ("eval_fraction => 0.5, eval_source => 'rows'", "22023"),
+    ("notice_every => 0", "22023"), ("features => '{}'", "22023"),
+    ("features => '{NULL}'", "22004"), ("weight => 'label'", "42804"),
+    ("group_by => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
+    ("params => '{\"objective\": \"rank:ndcg\"}'", "22023"),
+    ("upper_bound => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
+    ("params => '{\"objective\": \"binary:logistic\"}'", "22023"),
+    ("params => '{\"objective\": \"multi:softprob\", \"num_class\": 7}'", "22023"),
+])  # fmt: skip
+def test_arguments(raises: Callable[..., Any], argument: str, sqlstate: str) -> None:
+    raises(sqlstate, f"SELECT train_model('m', 'rows', 'y', {argument})")
+
+
+@pytest.mark.parametrize("call", [
+    "NULL, 'rows', 'y'", "'m', NULL, 'y'", "'m', 'rows', NULL",
+])  # fmt: skip
+def test_arguments_that_must_be_there(raises: Callable[..., Any], call: str) -> None:
+    raises("22004", f"SELECT train_model({call})")
+
+
+@pytest.mark.parametrize("name", ["", "a@b", "x" * 64])
+def test_names_are_checked_before_the_work(raises: Callable[..., Any], name: str) -> None:
+    raises("42602", "SELECT train_model(%s, 'nowhere', 'y')", (name,))
+
+
+def test_text_cannot_be_regressed(raises: Callable[..., Any]) -> None:
+    call = "SELECT train_model('m', 'rows', 'label', %s)"
+    raises("42804", call, ('{"objective": "reg:squarederror"}',))
+    raises("22023", call, ('{"objective": "binary:logistic"}',))
+
+
+def test_libxgboost_itself_may_refuse(raises: Callable[..., Any]) -> None:
+    """What only libxgboost can know is its to say, without source places and addresses."""
+    query = "SELECT a, -y AS y FROM rows"
+    call = "SELECT train_model('m', %s, 'y', '{\"objective\": \"count:poisson\"}')"
+    said = raises("38000", call, (query,))
+    assert said.message_primary == "libxgboost reported an error"
+    assert "non-negative" in said.message_detail or "nonnegative" in said.message_detail
+    assert ".cc" not in said.message_detail
+    assert "0x" not in said.message_detail
+
+
+def test_what_was_asked_for_is_kept_with_the_version(connection: psycopg.Connection) -> None:
+    notices: list[str] = []
+    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+    scores = connection.execute(
+        "SELECT set, metric, best_round, value FROM train_model('kept', 'rows', 'y', "
+        "'{\"learning_rate\": 0.5}', rounds => 4, seed => 7, eval_fraction => 0.3, notice_every => 2)"
+    ).fetchall()
+    (info,) = connection.execute("SELECT model_info('kept')").fetchone()
+    assert info["parameters"] == {
+        "eta": 0.5, "objective": "reg:squarederror", "rounds": 4, "seed": 7, "target": "y",
+        "eval_fraction": 0.3,
+    }  # fmt: skip
+    assert info["rounds"] == info["metrics"]["best_round"] == 4
+    for set_name, metric, best_round, value in scores:
+        assert best_round == 4
+        assert info["metrics"][set_name][metric] == pytest.approx(value)
+    assert [notice.split(":")[0] for notice in notices] == ["round 2 of 4", "round 4 of 4"]
+
+
+@pytest.mark.parametrize("first", ["xgboost_version()", "predict('plain', 1, 2)"])
+def test_threads_are_capped_by_a_setting_for_superusers(
+    connection: psycopg.Connection,
+    connect: Callable[..., Any],
+    raises: Callable[..., Any],
+    first: str,
+) -> None:
+    """Also if the other library, which reserves the prefix of the setting, is loaded first."""
+    train = "SELECT train_model('plain', 'rows', 'y', '{\"nthread\": 64}', 1, '{a,b}')"
+    connection.execute(train)
+    connection.execute("DROP ROLE IF EXISTS capped; CREATE ROLE capped SUPERUSER LOGIN")
+    connection.execute("ALTER ROLE capped SET pgboost.max_train_threads = 1")
+    capped = connect(user="capped")
+    capped.execute(f"SELECT {first}")
+    capped.execute(train)
+    assert capped.execute("SHOW pgboost.max_train_threads").fetchone() == ("1",)
+    assert _threads(capped) == 1
+    capped.execute("SET pgboost.max_train_threads = 0")
+    raises("22023", "SET pgboost.max_train_threads = -1", on=capped)
+    connection.execute("ALTER ROLE capped NOSUPERUSER")
+    raises("42501", "SET pgboost.max_train_threads = 64", on=capped)
+    capped.close()
+    connection.execute("DROP OWNED BY capped; DROP ROLE capped")
+
+
+def _threads(connection: psycopg.Connection) -> int:
+    """The threads of the backend, as the system counts them."""
+    return len(list(Path(f"/proc/{connection.info.backend_pid}/task").iterdir()))

@@ -1,0 +1,280 @@
+"""What a source may be, whose rights count, and what rows it may give."""
+
+from collections.abc import Callable
+from typing import Any
+
+import psycopg
+import pytest
+
+ROWS = (
+    "SELECT i::real AS a, (i % 7)::real AS b, (i * 2)::real AS y FROM generate_series(1, 500) AS i"
+)
+TRAIN = "SELECT * FROM train_model('m', %s, %s, rounds => 3)"
+
+
+@pytest.fixture(autouse=True)
+def table(connection: psycopg.Connection) -> None:
+    connection.execute("DROP TABLE IF EXISTS rows CASCADE")
+    connection.execute(f"CREATE TABLE rows AS {ROWS}")
+
+
+def _digest(connection: psycopg.Connection, source: str, target: str = "y") -> str:
+    connection.execute(TRAIN, (source, target))
+    (digest,) = connection.execute("SELECT model_info('m') ->> 'sha256'").fetchone()
+    return digest
+
+
+def test_table_view_and_query_give_the_same_model(connection: psycopg.Connection) -> None:
+    connection.execute("CREATE VIEW seen AS SELECT * FROM rows")
+    connection.execute('CREATE SCHEMA "a b"; CREATE TABLE "a b"."C""d" AS SELECT * FROM rows')
+    sources = [
+        "rows", "seen", "public.rows", '"a b"."C""d"', "SELECT * FROM rows", " ( TABLE rows )",
+        "-- a comment\nWITH w AS (SELECT * FROM rows) SELECT * FROM w;", "/* b */ select * from rows",
+        f"VALUES {', '.join(f'({i}::real, {i % 7}::real, {i * 2}::real)' for i in range(1, 501))}",
+    ]  # fmt: skip
+    digests = [_digest(connection, source) for source in sources[:-1]]
+    assert len(set(digests)) == 1
+    assert _digest(connection, sources[-1], "column3")
+    connection.execute('DROP SCHEMA "a b" CASCADE')
+
+
+@pytest.mark.parametrize(("source", "sqlstate"), [
+    ("rows; DROP TABLE rows", "42602"),
+    ("SELECT * FROM rows; DROP TABLE rows", "42601"),
+    ("SELECT * FROM rows) AS x; DROP TABLE rows; --", "42601"),
+    ("SELECT 1; SELECT 2", "42601"),
+    ("WITH gone AS (DELETE FROM rows RETURNING *) SELECT * FROM gone", "0A000"),
+    ("SELECT * INTO copied FROM rows", "42601"),
+    ("SELECT * FROM rows FOR UPDATE", "0A000"),
+    ("DELETE FROM rows RETURNING *", "42602"),
+    ("SELECT", "42P01"),
+    ("nowhere", "42P01"),
+    ("SELECT * FROM nowhere", "42P01"),
+    ("SELECT a, b, y, y FROM rows", "42702"),
+    ("", "42602"),
+    ("99999999", "42601"),
+])  # fmt: skip
+def test_source_is_one_select(
+    connection: psycopg.Connection, raises: Callable[..., Any], source: str, sqlstate: str
+) -> None:
+    raises(sqlstate, TRAIN, (source, "y"))
+    assert connection.execute("SELECT count(*) FROM rows").fetchone() == (500,)
+    assert connection.execute("SELECT to_regclass('copied')").fetchone() == (None,)
+
+
+@pytest.mark.parametrize("name", ['y"; DROP TABLE rows; --', "y'; DROP TABLE rows; --", "Y", "y "])
+def test_names_of_columns_are_names_only(
+    connection: psycopg.Connection, raises: Callable[..., Any], name: str
+) -> None:
+    raises("42703", TRAIN, ("rows", name))
+    for argument in ("weight", "group_by", "upper_bound"):
+        call = f"SELECT train_model('m', 'rows', 'y', {argument} => %s)"
+        raises("42703", call, (name,))
+    raises("42703", "SELECT train_model('m', 'rows', 'y', features => ARRAY[%s])", (name,))
+    column = psycopg.sql.Identifier(name)
+    statement = psycopg.sql.SQL("CREATE TABLE odd AS SELECT a, y AS {} FROM rows").format(column)
+    connection.execute(statement)
+    connection.execute(TRAIN, ("odd", name))
+    connection.execute("DROP TABLE odd")
+    assert connection.execute("SELECT count(*) FROM rows").fetchone() == (500,)
+
+
+def test_nearest_column_is_hinted_at(raises: Callable[..., Any]) -> None:
+    call = "SELECT train_model('m', 'SELECT a AS distance, y FROM rows', 'y', features => '{distanse}')"
+    said = raises("42703", call)
+    assert said.message_primary == 'column "distanse" is not in the source'
+    assert said.message_hint == 'Perhaps you mean "distance".'
+
+
+def test_rights_are_those_of_the_caller(
+    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any]
+) -> None:
+    for statement in (
+        "DROP ROLE IF EXISTS trainer", "CREATE ROLE trainer LOGIN",
+    ):  # fmt: skip
+        connection.execute(statement)
+    trainer = connect(user="trainer")
+    call = "SELECT set FROM train_model('theirs', %s, 'y', rounds => 2)"
+    said = raises("42501", call, ("rows",), on=trainer)
+    assert "train_model" in said.message_primary
+    signature = connection.execute(
+        "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'train_model'"
+    ).fetchone()[0]
+    connection.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO trainer")
+    said = raises("42501", call, ("rows",), on=trainer)
+    assert said.message_primary == "permission denied for function load_model"
+    load = "load_model(text, bytea, text[], text[], jsonb, jsonb)"
+    connection.execute(f"GRANT EXECUTE ON FUNCTION {load} TO trainer")
+    for source in ("rows", "SELECT * FROM rows"):
+        assert "table rows" in raises("42501", call, (source,), on=trainer).message_primary
+    connection.execute("GRANT SELECT (a, y) ON rows TO trainer")
+    raises("42501", call, ("rows",), on=trainer)
+    own = "SELECT set FROM train_model('theirs', 'rows', 'y', rounds => 2, features => '{a}')"
+    assert trainer.execute(own).fetchall() == [("train",)]
+    said = raises("42501", "SELECT train_model('m', 'rows', 'y', features => '{a}')", on=trainer)
+    connection.execute("SELECT train_model('m', 'rows', 'y', rounds => 1)")
+    connection.execute("SELECT grant_model('m', 'trainer')")
+    said = raises("42501", "SELECT train_model('m', 'rows', 'y', features => '{a}')", on=trainer)
+    assert said.message_primary == 'must be owner of model "m"'
+    trainer.close()
+    connection.execute("SELECT drop_model('theirs')")
+    connection.execute("DROP OWNED BY trainer; DROP ROLE trainer")
+
+
+def test_row_level_security_hides_rows_from_the_training(
+    connection: psycopg.Connection, connect: Callable[..., Any]
+) -> None:
+    for statement in (
+        "DROP ROLE IF EXISTS half", "CREATE ROLE half LOGIN", "GRANT SELECT ON rows TO half",
+        "ALTER TABLE rows ENABLE ROW LEVEL SECURITY",
+        "CREATE POLICY small ON rows FOR SELECT TO half USING (a <= 200)",
+    ):  # fmt: skip
+        connection.execute(statement)
+    for name in ("train_model", "load_model"):
+        (signature,) = connection.execute(
+            "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = %s", (name,)
+        ).fetchone()
+        connection.execute(f"GRANT EXECUTE ON FUNCTION {signature} TO half")
+    half = connect(user="half")
+    half.execute("SELECT train_model('halved', 'rows', 'y', rounds => 2)")
+    (rows,) = half.execute("SELECT model_info('halved') -> 'metrics' -> 'train_rows'").fetchone()
+    assert rows == 200
+    half.close()
+    connection.execute("SELECT drop_model('halved')")
+    connection.execute("DROP OWNED BY half; DROP ROLE half")
+
+
+def test_few_rows(connection: psycopg.Connection, raises: Callable[..., Any]) -> None:
+    raises("22000", TRAIN, ("SELECT * FROM rows LIMIT 0", "y"))
+    said = raises("22000", TRAIN, ("SELECT a, NULL::real AS y FROM rows", "y"))
+    assert said.message_detail == "The target is null in all of them."
+    one = "SELECT * FROM rows LIMIT 1"
+    ((_, metric, _, value),) = connection.execute(TRAIN, (one, "y")).fetchall()
+    assert (metric, value) == ("rmse", pytest.approx(0, abs=1e-4))
+    constant = "SELECT a, b, 5.5::real AS y FROM rows"
+    connection.execute(TRAIN, (constant, "y"))
+    assert connection.execute("SELECT predict('m', 1.0, 2.0)").fetchone() == (5.5,)
+    for target in ("'only'::text", "true"):
+        said = raises("22023", TRAIN, (f"SELECT a, {target} AS y FROM rows", "y"))
+        assert "two distinct values, not of 1" in said.message_primary
+    said = raises("22000", "SELECT train_model('m', 'rows', 'y', eval_fraction => 1e-12)")
+    assert said.message_primary == "eval_fraction gives no rows"
+    raises("22023", TRAIN, ("SELECT y FROM rows", "y"))
+
+
+def test_rows_without_a_target_are_left_out_and_counted(connection: psycopg.Connection) -> None:
+    notices: list[str] = []
+    connection.add_notice_handler(lambda said: notices.append(said.message_primary))
+    plain = _digest(connection, "SELECT * FROM rows WHERE a > 30")
+    holes = _digest(connection, "SELECT a, b, CASE WHEN a > 30 THEN y END AS y FROM rows")
+    assert plain == holes
+    assert notices == ["30 rows were left out because their target is null"]
+    (skipped,) = connection.execute(
+        "SELECT model_info('m') -> 'metrics' -> 'skipped_rows'"
+    ).fetchone()
+    assert skipped == 30
+
+
+def test_every_type_gives_what_predict_reads(connection: psycopg.Connection) -> None:
+    """The model has learned what the row itself says, so that pgboost and libxgboost agree."""
+    connection.execute("CREATE TYPE mood AS ENUM ('sad', 'ok', 'happy')")
+    connection.execute("CREATE DOMAIN percentage AS numeric CHECK (VALUE BETWEEN 0 AND 100)")
+    connection.execute("""
+        CREATE TABLE typed AS SELECT (i % 9)::smallint AS i2, i AS i4, i::bigint * 3 AS i8, i / 7.0 AS n,
+               (i / 3.0)::real AS f4, (i / 9.0)::float8 AS f8, i % 2 = 0 AS flag, (i % 100)::percentage AS p,
+               date '1990-01-01' + i AS day, timestamp '2020-01-01' + i * interval '1 hour' AS at,
+               timestamptz '2020-01-01 UTC' + i * interval '1 day' AS tz, 'text ' || i % 4 AS t,
+               ('v' || i % 3)::varchar(5) AS v, ('c' || i % 5)::char(6) AS c,
+               (ARRAY['sad', 'ok', 'happy'])[i % 3 + 1]::mood AS m, ('n' || i % 2)::name AS who,
+               (i * 0.5 + i % 4 * 30 + i % 3 * 50)::real AS y
+        FROM generate_series(1, 2000) AS i""")
+    connection.execute(
+        "SELECT train_model('typed', 'typed', 'y', '{\"max_cat_to_onehot\": 1}', rounds => 30)"
+    )
+    categorical = connection.execute(
+        "SELECT feature, categories FROM model_features('typed') WHERE type = 'categorical'"
+    ).fetchall()
+    assert dict(categorical) == {
+        "t": ["text 0", "text 1", "text 2", "text 3"], "v": ["v0", "v1", "v2"],
+        "c": ["c0", "c1", "c2", "c3", "c4"], "m": ["happy", "ok", "sad"], "who": ["n0", "n1"],
+    }  # fmt: skip
+    assert connection.execute("SELECT * FROM verify_model('typed', 'typed')").fetchone() == (
+        2000,
+        0,
+        0,
+    )
+    (worst,) = connection.execute(
+        "SELECT max(abs(predict('typed', typed) - y)) FROM typed"
+    ).fetchone()
+    assert worst < 40
+    connection.execute("DROP TABLE typed; DROP DOMAIN percentage; DROP TYPE mood")
+
+
+@pytest.mark.parametrize(("column", "sqlstate", "words"), [
+    ("'{1,2}'::int[]", "42804", 'column "x" of type integer[] cannot be the feature'),
+    ("'\\x00'::bytea", "42804", "bytea"),
+    ("'infinity'::real", "22003", 'a value of column "x" is infinite or out of range for type real'),
+    ("1e300::float8", "22003", "out of range"),
+    ("'infinity'::date", "22003", "infinite"),
+    ("i::text", "54000", 'column "x" has more than 65536 distinct values'),
+])  # fmt: skip
+def test_values_that_cannot_be_features(
+    raises: Callable[..., Any], column: str, sqlstate: str, words: str
+) -> None:
+    query = f"SELECT {column} AS x, i AS y FROM generate_series(1, 70000) AS i"
+    said = raises(sqlstate, TRAIN, (query, "y"))
+    assert words in said.message_primary
+    assert said.message_hint
+
+
+@pytest.mark.parametrize(("column", "sqlstate"), [
+    ("'NaN'::real", "22000"), ("'infinity'::real", "22003"), ("'{}'::int[]", "42804"),
+])  # fmt: skip
+def test_values_that_cannot_be_targets(
+    raises: Callable[..., Any], column: str, sqlstate: str
+) -> None:
+    query = f"SELECT i AS x, {column} AS y FROM generate_series(1, 10) AS i"
+    raises(sqlstate, TRAIN, (query, "y"))
+
+
+@pytest.mark.parametrize("weight", ["NULL::real", "-1::real", "'NaN'::real"])
+def test_values_that_cannot_be_weights(raises: Callable[..., Any], weight: str) -> None:
+    query = f"SELECT i AS x, i AS y, {weight} AS w FROM generate_series(1, 10) AS i"
+    said = raises("22000", "SELECT train_model('m', %s, 'y', weight => 'w')", (query,))
+    assert 'a value of column "w"' in said.message_primary
+
+
+def test_groups_must_be_together(
+    raises: Callable[..., Any], connection: psycopg.Connection
+) -> None:
+    query = "SELECT a, b, (a::int % 3)::real AS y, (a::int % 5) AS g FROM rows"
+    call = "SELECT * FROM train_model('m', %s, 'y', rounds => 2, group_by => 'g')"
+    said = raises("22023", call, (query,))
+    assert said.message_hint == "Order the query by the column of the group."
+    assert connection.execute(call, (f"{query} ORDER BY g",)).fetchall()
+    connection.execute(f"CREATE VIEW grouped AS {query}")
+    assert connection.execute(call, ("grouped",)).fetchall(), (
+        "of a view, groups are brought together"
+    )
+
+
+def test_one_column_has_one_role(raises: Callable[..., Any]) -> None:
+    for features in ("{a,a}", "{a,y}"):
+        raises("42701", "SELECT train_model('m', 'rows', 'y', features => %s)", (features,))
+
+
+def test_rows_changed_meanwhile_are_not_seen(
+    connection: psycopg.Connection, connect: Callable[..., Any]
+) -> None:
+    """Source and eval_source are read under the snapshot of the statement."""
+    query = "SELECT *, (SELECT count(*) FROM rows)::real AS n FROM rows"
+    with connect(autocommit=False) as reader:
+        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT 1 FROM rows LIMIT 1")
+        connection.execute("INSERT INTO rows SELECT 1, 1, 1 FROM generate_series(1, 100)")
+        reader.execute(
+            "SELECT train_model('m', %s, 'y', rounds => 2, eval_source => 'rows', features => '{a}')",
+            (query,),
+        )
+        (metrics,) = reader.execute("SELECT model_info('m') -> 'metrics'").fetchone()
+        assert (metrics["train_rows"], metrics["eval_rows"]) == (500, 500)

@@ -1,0 +1,62 @@
+"""Connections one after another that each train: no thread of one keeps another from going on."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from cluster import Cluster
+
+SOURCE = "SELECT i AS a, sin(i) AS b, i % 17 AS y FROM generate_series(1, 2000) AS i"
+CONNECTIONS = 200
+TRAIN = "SELECT value FROM train_model('m', %s, 'y', %s, rounds => 3)"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_two_hundred_connections(cluster: Cluster, dbname: str, threads: int) -> None:
+    values = set()
+    for _ in range(CONNECTIONS):
+        with cluster.connect(dbname) as connection:
+            connection.execute("SET statement_timeout = '60s'")
+            rows = connection.execute(TRAIN, (SOURCE, f'{{"nthread": {threads}}}')).fetchall()
+            values.add(rows[0])
+    assert len(values) == 1
+
+
+def test_loading_the_library_starts_no_thread(connect: Callable[..., Any]) -> None:
+    connection = connect()
+    connection.execute("LOAD 'pgboost_train'")
+    assert _threads(connection) == 1
+    maps = Path(f"/proc/{connection.info.backend_pid}/maps")
+    if os.access(maps, os.R_OK):
+        assert "libxgboost" not in maps.read_text()
+
+
+def test_signals_reach_the_backend_only(connect: Callable[..., Any]) -> None:
+    """Every thread but the first blocks every signal that can be blocked."""
+    connection = connect()
+    if (os.cpu_count() or 1) < 2:
+        pytest.skip("one core, so there is one thread")
+    connection.execute(TRAIN, (SOURCE, '{"nthread": 2}'))
+    tasks = Path(f"/proc/{connection.info.backend_pid}/task")
+    masks = {}
+    for task in tasks.iterdir():
+        status = dict(
+            line.split(":\t", 1)
+            for line in (task / "status").read_text().splitlines()
+            if ":\t" in line
+        )
+        masks[int(task.name)] = int(status["SigBlk"], 16)
+    backend = masks.pop(connection.info.backend_pid)
+    assert masks, "libxgboost has made no thread"
+    terminate, interrupt, alarm, user = (1 << (number - 1) for number in (15, 2, 14, 10))
+    for signal in (terminate, interrupt, alarm, user):
+        assert not backend & signal
+        assert all(mask & signal for mask in masks.values())
+
+
+def _threads(connection: psycopg.Connection) -> int:
+    return len(list(Path(f"/proc/{connection.info.backend_pid}/task").iterdir()))
