@@ -20,7 +20,7 @@ from data.load import copy_rows, create_table, finish_table, generated
 
 DATABASE = "bench"
 ROLE = "bench"
-PREFERRED_PORT = 54340
+PREFERRED_PORT = 54350
 # A hundred clients, and who looks on.
 ADDED = {"max_connections": "200"}
 

@@ -39,10 +39,10 @@ def _wait(host: LocalHost, service: Service, port: int) -> Listening:
     raise CommandFailed(f"{service.name} does not answer:\n{service.last_words()}")
 
 
-def start_redis(host: LocalHost, directory: Path) -> Listening:
+def start_redis(host: LocalHost, directory: Path, port: int | None = None) -> Listening:
     """A Redis that keeps everything in memory and writes nothing to disk."""
     directory.mkdir(parents=True, exist_ok=True)
-    port = host.free_port()
+    port = port or host.free_port()
     command = [
         "redis-server", "--bind", host.address, "--port", str(port), "--dir", directory,
         "--save", "", "--appendonly", "no", "--protected-mode", "yes",

@@ -13,6 +13,7 @@ from data.columns import COLUMNS
 
 NAMES = ("originairportid", "year", "month", "dayofmonth")
 INDICES = tuple(COLUMNS.index(name) for name in NAMES)
+LARGEST = 2**31 - 1
 MOST_KEYS = 10_000
 
 Key = tuple[int, int, int, int]
@@ -27,12 +28,18 @@ def text(key: Sequence[int]) -> str:
     return json.dumps([*key])
 
 
+def _is_part(value: object) -> bool:
+    # A bool is an int to isinstance, but not to type().
+    return type(value) is int and 0 <= value <= LARGEST
+
+
 def checked(value: object) -> Key:
     """The key that a request holds."""
-    # A bool is an int to isinstance, but not to type().
-    if type(value) is list and len(value) == len(NAMES) and all(type(v) is int for v in value):
+    if type(value) is list and len(value) == len(NAMES) and all(map(_is_part, value)):
         return tuple(value)
-    raise BadRequest(f"a key is a list of {len(NAMES)} whole numbers: {', '.join(NAMES)}")
+    raise BadRequest(
+        f"a key is a list of {len(NAMES)} whole numbers up to {LARGEST}: {', '.join(NAMES)}"
+    )
 
 
 def checked_list(value: object) -> list[Key]:

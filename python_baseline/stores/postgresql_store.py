@@ -50,12 +50,10 @@ class PostgresqlStore:
         """A row of features for each key."""
         try:
             found = self._rows(wanted)
-        except psycopg.DataError:
-            # A number that no integer of PostgreSQL holds: no flight has it.
-            found = []
         except (psycopg.OperationalError, psycopg_pool.PoolTimeout) as error:
             raise StoreGone("postgresql cannot be reached") from error
-        if len(found) != len(wanted):
+        # One key alone has no row where there is no flight, one of several has a row of NULL.
+        if not found:
             raise UnknownKey(wanted[0])
         for key, row in zip(wanted, found, strict=True):
             if row[0] is None:

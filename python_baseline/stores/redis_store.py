@@ -30,7 +30,7 @@ class RedisStore:
         """A row of features for each key."""
         try:
             found = self._lists(wanted)
-        except redis.RedisError as error:
+        except (redis.ConnectionError, redis.TimeoutError) as error:
             raise StoreGone("redis cannot be reached") from error
         for key, values in zip(wanted, found, strict=True):
             if not values:

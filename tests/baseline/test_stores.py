@@ -1,0 +1,131 @@
+"""Features from elsewhere lead to the same predictions, and a source that goes is said so."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import redis
+
+from bench.hosts import LocalHost
+from bench.servers import Listening, start_redis
+from cluster import Cluster
+from data.flights import Request
+from data.load import copy_rows, create_table, finish_table, generated
+from python_baseline.load import load
+from python_baseline.serializers import SERIALIZERS
+from tests.baseline.conftest import ROWS, Client, StartService
+from tests.baseline.test_service import HOT, UNKNOWN, first_of_each_key
+
+
+@pytest.fixture(scope="module")
+def reference(start_service: StartService) -> list[float]:
+    """The published service's answers."""
+    keys, _ = first_of_each_key(100)
+    answers = start_service("published_one_thread").ask("/batch", keys).json
+    assert len(answers) == len(keys)
+    return answers
+
+
+def answers(client: Client) -> list[float]:
+    """The same keys, in one batch and one by one."""
+    keys, _ = first_of_each_key(100)
+    given = client.ask("/batch", keys).json
+    assert [client.ask("/", key).json for key in keys[:10]] == given[:10]
+    for answer in (client.ask("/", UNKNOWN), client.ask("/batch", [HOT, UNKNOWN])):
+        assert (answer.status, answer.error) == (404, "no flight has the key [1, 2019, 8, 31]")
+    for beyond in (2**31, 10**30, -1):
+        assert client.ask("/", [beyond, 2019, 8, 31]).status == 400
+    assert client.ask("/", [2**31 - 1, 2019, 8, 31]).status == 404
+    return given
+
+
+@pytest.mark.parametrize("serializer", SERIALIZERS)
+def test_every_serializer_gives_the_same(
+    start_service: StartService, redis_server: Listening, reference: list[float], serializer: str
+) -> None:
+    number = 1 + [*SERIALIZERS].index(serializer)
+    url = f"redis://{redis_server.address}:{redis_server.port}/{number}"
+    with redis.Redis.from_url(url) as connection:
+        load(connection, Request(ROWS), serializer)
+    assert answers(start_service("tuned", serializer=serializer, redis_url=url)) == reference
+
+
+def test_features_in_memory_give_the_same(
+    start_service: StartService, reference: list[float]
+) -> None:
+    # No Redis is asked: there is none at that port.
+    client = start_service("tuned", store="memory", redis_url="redis://127.0.0.1:1/0")
+    assert answers(client) == reference
+
+
+@pytest.fixture(scope="module")
+def flights(cluster: Cluster) -> Iterator[str]:
+    """A database with the table flights."""
+    name = "baseline_flights"
+    cluster.create_database(name, replace=True)
+    with cluster.connect(name) as connection:
+        create_table(connection)
+        copy_rows(connection, generated(Request(ROWS)), ROWS)
+        finish_table(connection)
+    yield name
+    with cluster.connect() as connection:
+        connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
+
+
+def test_features_in_postgresql_give_the_same(
+    cluster: Cluster, flights: str, start_service: StartService, reference: list[float]
+) -> None:
+    conninfo = cluster.conninfo(flights)
+    client = start_service("tuned", store="postgresql", conninfo=conninfo)
+    assert answers(client) == reference
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        connection.execute("ALTER TABLE flights RENAME TO gone")
+        try:
+            answer = client.ask("/", HOT)
+            assert (answer.status, answer.error) == (500, "internal error")
+        finally:
+            connection.execute("ALTER TABLE gone RENAME TO flights")
+
+
+def test_postgresql_that_is_not_there_is_said_so(start_service: StartService) -> None:
+    client = start_service("tuned", store="postgresql", conninfo="host=127.0.0.1 port=1")
+    answer = client.ask("/", HOT)
+    assert (answer.status, answer.error) == (503, "postgresql cannot be reached")
+
+
+@pytest.mark.parametrize("mode", ["published", "tuned"])
+def test_a_redis_that_goes_is_said_so_and_comes_back(
+    host: LocalHost, tmp_path: Path, start_service: StartService, mode: str
+) -> None:
+    server = start_redis(host, tmp_path)
+    url = f"redis://{server.address}:{server.port}/0"
+    with redis.Redis.from_url(url) as connection:
+        load(connection, Request(ROWS))
+    client = start_service(mode, redis_url=url)
+    assert client.ask("/", HOT).status == 200
+    host.stop(server.service)
+    for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
+        assert (answer.status, answer.error) == (503, "redis cannot be reached")
+    assert client.ask("/ping", None, "GET").status == 200
+    again = start_redis(host, tmp_path, server.port)
+    try:
+        with redis.Redis.from_url(url) as connection:
+            load(connection, Request(ROWS))
+        assert client.ask("/", HOT).status == 200
+    finally:
+        host.stop(again.service)
+
+
+def test_a_value_that_cannot_be_read_is_an_internal_error(
+    start_service: StartService, redis_server: Listening
+) -> None:
+    url = f"redis://{redis_server.address}:{redis_server.port}/9"
+    with redis.Redis.from_url(url) as connection:
+        connection.rpush("[1, 2, 3, 4]", b"not a row")
+        connection.set("[1, 2, 3, 5]", b"not a list")
+    client = start_service("tuned", redis_url=url)
+    answer = client.ask("/", [1, 2, 3, 4])
+    assert (answer.status, answer.error) == (500, "internal error")
+    # Redis answers, but not with a list: it is the service's fault, not Redis's absence.
+    assert client.ask("/", [1, 2, 3, 5]).status == 500
