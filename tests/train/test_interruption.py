@@ -16,6 +16,7 @@ LONG = (
 # A set-returning function among the columns gives its rows one by one.
 ENDLESS = "SELECT i AS a, i AS y FROM (SELECT generate_series(1, 10000000000) AS i) AS s"
 TRAIN = "SELECT * FROM train_model('long', %s, 'y', '{\"max_depth\": 10}', rounds => 100000)"
+FILES = "SELECT count(*) FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
 PATIENCE = 60
 
 
@@ -70,11 +71,11 @@ def untouched(connection: psycopg.Connection) -> Iterator[None]:
     assert connection.execute("SELECT count(*) FROM pg_stat_progress_train_model").fetchone() == (
         0,
     )
-    connection.execute("SELECT * FROM pgboost_progress_records()").fetchall()
-    (left,) = connection.execute(
-        "SELECT count(*) FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
-    ).fetchone()
-    assert left == 0
+    until = time.monotonic() + PATIENCE
+    while connection.execute(FILES).fetchone() != (0,):
+        assert time.monotonic() < until, "a file of progress is left"
+        connection.execute("SELECT * FROM pgboost_progress_records()")
+        time.sleep(0.02)
     (temporary,) = connection.execute("SELECT count(*) FROM pg_ls_tmpdir()").fetchone()
     assert temporary == 0
     assert connection.execute("SELECT pg_postmaster_start_time()").fetchone() == started
