@@ -1,0 +1,140 @@
+"""What a tree of processes uses is counted: children's time after their end, shared memory once."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from bench import processes
+
+MEGABYTE = 1 << 20
+
+Run = Callable[[str], subprocess.Popen[str]]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Runs a Python program, which prints a line when it is ready and then waits for one."""
+    started: list[subprocess.Popen[str]] = []
+
+    def start(program: str) -> subprocess.Popen[str]:
+        process = subprocess.Popen(
+            [sys.executable, "-c", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        started.append(process)
+        assert process.stdout.readline() == "ready\n"
+        return process
+
+    yield start
+    for process in started:
+        process.stdin.close()
+        process.wait(10)
+        process.stdout.close()
+
+
+WAIT = "import sys; print('ready', flush=True); sys.stdin.read()"
+FORK_TWICE = f"""
+import os
+read, write = os.pipe()
+if os.fork() == 0:
+    if os.fork() == 0:
+        os.write(write, b'x')
+        os.read(0, 1)
+        os._exit(0)
+    os.wait()
+    os._exit(0)
+os.read(read, 1)
+{WAIT}
+os.wait()
+"""
+
+
+def test_a_tree_is_the_process_and_all_that_descend_from_it(run: Run) -> None:
+    alone, family = run(WAIT), run(FORK_TWICE)
+    assert processes.tree([alone.pid]) == [alone.pid]
+    found = processes.tree([family.pid])
+    assert family.pid in found
+    assert len(found) == 3
+    # Each is counted once, also where one root descends from another.
+    assert sorted(processes.tree([alone.pid, *found])) == sorted([alone.pid, *found])
+
+
+def test_a_process_that_is_not_there_uses_nothing(run: Run) -> None:
+    process = run(WAIT)
+    process.communicate("\n")
+    assert processes.tree([process.pid]) == []
+    assert processes.cpu_seconds([process.pid]) == 0
+    assert processes.pss_bytes([process.pid]) == 0
+
+
+BURN_IN_A_CHILD = f"""
+import os, time
+if os.fork() == 0:
+    began = time.process_time()
+    while time.process_time() - began < 0.4:
+        pass
+    os._exit(0)
+os.wait()
+{WAIT}
+"""
+
+
+def test_the_time_of_an_ended_child_is_counted(run: Run) -> None:
+    burned = processes.cpu_seconds([run(BURN_IN_A_CHILD).pid])
+    idle = processes.cpu_seconds([run(WAIT).pid])
+    assert 0.35 <= burned - idle <= 1.0
+
+
+SHARED = """
+import mmap, os, sys
+memory = mmap.mmap(-1, 64 << 20)
+memory.write(b'x' * (64 << 20))
+children = {children}
+read, write = os.pipe()
+for _ in range(children):
+    if os.fork() == 0:
+        sum(memory[:: mmap.PAGESIZE])
+        os.write(write, b'x')
+        os.read(0, 1)
+        os._exit(0)
+for _ in range(children):
+    os.read(read, 1)
+print('ready', flush=True)
+sys.stdin.read()
+for _ in range(children):
+    os.wait()
+"""
+
+
+def test_shared_memory_is_counted_once(run: Run) -> None:
+    alone = processes.pss_bytes([run(SHARED.format(children=0)).pid])
+    three = processes.pss_bytes([run(SHARED.format(children=3)).pid])
+    assert alone >= 64 * MEGABYTE
+    # Each child has a few megabytes of its own, not another 64.
+    assert three - alone < 48 * MEGABYTE
+
+
+def test_memory_of_its_own_is_counted(run: Run) -> None:
+    small = processes.pss_bytes([run(WAIT).pid])
+    large = processes.pss_bytes([run(f"held = b'x' * {32 * MEGABYTE}\n{WAIT}").pid])
+    assert 31 * MEGABYTE <= large - small <= 40 * MEGABYTE
+
+
+RENAME_AND_BURN = f"""
+import time
+open('/proc/self/comm', 'w').write('a ) R 1 (')
+while time.process_time() < 0.3:
+    pass
+{WAIT}
+"""
+
+
+def test_a_name_with_blanks_and_brackets_is_read(run: Run) -> None:
+    process = run(RENAME_AND_BURN)
+    assert process.pid in processes.tree([os.getpid()])
+    assert 0.25 <= processes.cpu_seconds([process.pid]) <= 1.0

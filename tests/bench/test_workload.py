@@ -1,0 +1,104 @@
+"""The workload names every cell once, asks for keys that exist, and repeats from its seed."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from bench.__main__ import matching
+from bench.key_set import HOT, key_set
+from bench.queries import PLACES, SIZES, batch, control, one, write_scripts
+from bench.systems import SYSTEMS
+from bench.workload import FULL, QUICK, Workload
+from data.flights import Request, blocks
+from python_baseline.keys import INDICES
+
+VARIANTS = {name: ("http",) if name.startswith("python") else ("simple",) for name in SYSTEMS}
+SQL = Path(__file__).resolve().parents[2] / "sql"
+
+
+@pytest.mark.parametrize("workload", [QUICK, FULL], ids=lambda workload: workload.name)
+def test_every_cell_is_named_once(workload: Workload) -> None:
+    cells = workload.cells(VARIANTS)
+    assert {cell.system for cell in cells} <= SYSTEMS.keys()
+    names = [cell.name for cell in cells]
+    assert len(set(names)) == len(names)
+
+
+def test_the_quick_workload_is_what_it_is_called() -> None:
+    cells = QUICK.cells(VARIANTS)
+    assert {cell.trees for cell in cells} == {25}
+    assert {cell.clients for cell in cells} == {1, 5, 20}
+    assert QUICK.repetitions == 1
+
+
+def test_each_repetition_has_every_cell_in_an_order_of_its_own() -> None:
+    cells = QUICK.cells(VARIANTS)
+    first, second = QUICK.in_turn(cells, 0), QUICK.in_turn(cells, 1)
+    assert set(first) == set(second) == set(cells)
+    assert first != second
+    assert first == QUICK.in_turn(cells, 0)
+
+
+def test_cells_are_found_by_pattern() -> None:
+    cells = QUICK.cells(VARIANTS)
+    assert matching(cells, None) == cells
+    one_cell = matching(cells, ["postgres_direct/simple/hot/25t/20c"])
+    assert [cell.name for cell in one_cell] == ["postgres_direct/simple/hot/25t/20c"]
+    hot = matching(cells, ["python_*/hot/*"])
+    assert {cell.request for cell in hot} == {"hot"}
+    assert len(hot) == 9
+    assert matching(cells, ["nothing"]) == []
+
+
+def test_keys_are_different_and_lead_to_flights() -> None:
+    request = Request(20_000)
+    keys = key_set(request, 1_000)
+    assert keys[0] == HOT
+    assert len({*keys}) == 1_000
+    flights = np.concatenate([*blocks(request)])[:, INDICES]
+    assert {*keys} <= {tuple(key) for key in flights.tolist()}
+    assert keys == key_set(request, 1_000)
+    assert keys != key_set(Request(20_000, seed=1), 1_000)
+
+
+def test_more_keys_than_there_are_is_an_error() -> None:
+    with pytest.raises(ValueError, match="not 1000"):
+        key_set(Request(500), 1_000)
+
+
+def test_the_statements_are_those_of_the_sql_directory() -> None:
+    def statement(name: str) -> str:
+        lines = (SQL / name).read_text().splitlines()
+        return " ".join(line for line in lines if not line.startswith("--")).rstrip(";")
+
+    assert one(25, HOT).replace("flights_25", "flights") == statement("predict.sql")
+    assert control(HOT) == statement("nopredict.sql")
+
+
+def test_a_script_draws_every_key_and_no_other(tmp_path: Path) -> None:
+    keys = key_set(Request(5_000), 100)
+    script = write_scripts(tmp_path, 25, keys, 100)["random"][0].read_text()
+    tree = re.search(r"^\\set key (.*)$", script, re.MULTILINE)[1]
+    assert "\\set i random(0, 99)\n" in script
+    expression = re.sub(r"CASE WHEN :i < (\d+) THEN", r"IF(i < \1,", tree)
+    expression = expression.replace("ELSE", ",").replace("END", ")").replace("IF(", "choose(")
+    for index, key in enumerate(keys):
+        packed = eval(expression, {"choose": lambda c, a, b: a if c else b, "i": index})
+        parts = [packed // place % size for place, size in zip(PLACES, SIZES, strict=True)]
+        assert tuple(parts) == key
+
+
+def test_batches_hold_every_key_once(tmp_path: Path) -> None:
+    keys = key_set(Request(5_000), 100)
+    scripts = write_scripts(tmp_path, 25, keys, 20)["batch"]
+    assert len(scripts) == 5
+    found = [
+        tuple(map(int, key[1:]))
+        for script in scripts
+        for key in re.findall(r"(\((\d+), (\d+), (\d+), (\d+), (\d+)\))", script.read_text())
+    ]
+    assert [key[1:] for key in found] == keys
+    assert [key[0] for key in found] == [*range(20)] * 5
+    assert batch(25, keys[:2]).count("predict(") == 1
