@@ -184,7 +184,9 @@ impl Error {
                 format!("a value of column \"{column}\" {what}")
             }
             Error::TooManyCategories { column, limit } => {
-                format!("column \"{column}\" has more than {limit} distinct values")
+                format!(
+                    "column \"{column}\" has more than {limit} distinct texts, or too long ones"
+                )
             }
             Error::UnknownCategory { column, argument } => {
                 format!("{argument} has a value of column \"{column}\" that is not in the model")
@@ -219,6 +221,9 @@ impl Error {
             Error::NotOneSelect { detail, .. } => Some((*detail).to_owned()),
             Error::NoRows { skipped: 1.., .. } => {
                 Some("The target is null in all of them.".to_owned())
+            }
+            Error::TooManyCategories { .. } => {
+                Some("The distinct texts of a column may have 16 MiB together.".to_owned())
             }
             Error::LibraryMissing { path, reason } => {
                 Some(format!("It should be at {path}: {reason}"))

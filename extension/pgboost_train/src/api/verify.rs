@@ -53,7 +53,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     let mut features = Columns::features_named(&source.columns("source")?, names)?;
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let query = source.query(&names, None);
-    if matches!(source, Source::Relation(_)) {
+    if source.is_relation() {
         features.iter_mut().enumerate().for_each(|(at, feature)| feature.at = at);
     }
     let mut comparison = Comparison {

@@ -11,9 +11,13 @@ use std::collections::HashMap;
 pub struct Dictionary {
     codes: HashMap<Box<str>, u32>,
     limit: usize,
+    bytes: usize,
 }
 
-/// The column has more distinct texts than it may have.
+/// Most bytes of a column's distinct texts together.
+pub const MAX_BYTES: usize = 16 << 20;
+
+/// The column has more distinct texts, or longer ones, than it may have.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Full;
 
@@ -28,7 +32,7 @@ pub struct Sorted {
 impl Dictionary {
     /// An empty one.
     pub fn new(limit: usize) -> Dictionary {
-        Dictionary { codes: HashMap::new(), limit }
+        Dictionary { codes: HashMap::new(), limit, bytes: 0 }
     }
 
     /// The code of a text, which is new if the text is.
@@ -40,12 +44,18 @@ impl Dictionary {
         if let Some(code) = self.codes.get(text) {
             return Ok(*code);
         }
-        if self.codes.len() >= self.limit {
+        self.bytes = self.bytes.saturating_add(text.len());
+        if self.codes.len() >= self.limit || self.bytes > MAX_BYTES {
             return Err(Full);
         }
         let code = self.codes.len() as u32;
         self.codes.insert(text.into(), code);
         Ok(code)
+    }
+
+    /// Most texts.
+    pub fn limit(&self) -> usize {
+        self.limit
     }
 
     /// Number of texts.
@@ -124,5 +134,6 @@ mod tests {
         assert_eq!(dictionary.code("a"), Ok(0));
         assert_eq!(dictionary.code("a"), Ok(0));
         assert_eq!(dictionary.code("b"), Err(Full));
+        assert_eq!(Dictionary::new(9).code(&"x".repeat(MAX_BYTES + 1)), Err(Full));
     }
 }

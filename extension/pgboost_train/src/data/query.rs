@@ -25,6 +25,11 @@ impl Source {
         Ok(Source::Relation(catalog::quoted_relation(text)?))
     }
 
+    /// Whether a query of the columns in use is made for it.
+    pub fn is_relation(&self) -> bool {
+        matches!(self, Source::Relation(_))
+    }
+
     /// The columns that there are.
     pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
         match self {

@@ -6,26 +6,25 @@ mod rounds;
 mod score;
 mod split;
 mod task;
+mod trainer;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::data::columns::{Columns, Roles};
+use crate::data::dictionary::Dictionary;
 use crate::data::query::Source;
-use crate::data::records::{self, Dictionaries};
+use crate::data::records::Dictionaries;
 use crate::error::{Error, Result};
 use crate::parameters::Parameters;
-use crate::parameters::objective::Target;
-use crate::settings;
-use crate::xgboost::booster::Booster;
+use crate::xgboost;
 use crate::xgboost::interface::CategoryNames;
-use crate::xgboost::matrix::{Feature, Making, Matrix};
-use crate::xgboost::{self, Library};
+use crate::xgboost::matrix::Feature;
 use progress::{Phase, Progress};
 use read::{Reader, Rows};
-use rounds::Plan;
 pub use score::Score;
 use split::Split;
 use task::Task;
+use trainer::Trainer;
 
 /// What the caller asks for.
 pub struct Request {
@@ -71,14 +70,8 @@ pub struct Outcome {
 /// Everything that is wrong with the request, the source or its rows.
 pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
     let library = xgboost::library()?;
-    let source = Source::of(&request.source)?;
-    let mut columns = Columns::choose(&source.columns("source")?, &request.roles, "source")?;
+    let (columns, query) = open(&request.source, &request.roles, "source")?;
     let task = Task::of(request, &columns)?;
-    let group = columns.group.as_ref().map(|group| group.name.clone());
-    let query = source.query(&columns.names(), group.as_deref());
-    if matches!(source, Source::Relation(_)) {
-        columns = columns.in_order();
-    }
     let mut dictionaries = Dictionaries::new(&columns, task.has_classes(&columns));
     let split = Split::new(request.eval_fraction, request.seed);
     progress.phase(Phase::Reading);
@@ -102,6 +95,16 @@ pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
     })
 }
 
+/// The columns in use of a source, and the query that gives its rows.
+fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(Columns, String)> {
+    let source = Source::of(text)?;
+    let columns = Columns::choose(&source.columns(argument)?, roles, argument)?;
+    let group = columns.group.as_ref().map(|group| group.name.as_str());
+    let query = source.query(&columns.names(), group);
+    let columns = if source.is_relation() { columns.in_order() } else { columns };
+    Ok((columns, query))
+}
+
 /// Reads the rows of `eval_source`; it must have the same columns.
 fn read_eval(
     text: &str,
@@ -110,13 +113,7 @@ fn read_eval(
     progress: &mut Progress,
 ) -> Result<read::Set> {
     const ARGUMENT: &str = "eval_source";
-    let source = Source::of(text)?;
-    let mut columns = Columns::choose(&source.columns(ARGUMENT)?, &request.roles, ARGUMENT)?;
-    let group = columns.group.as_ref().map(|group| group.name.clone());
-    let query = source.query(&columns.names(), group.as_deref());
-    if matches!(source, Source::Relation(_)) {
-        columns = columns.in_order();
-    }
+    let (columns, query) = open(text, &request.roles, ARGUMENT)?;
     for (column, texts) in columns.features.iter().zip(&dictionaries.features) {
         if column.kind.is_text() != texts.is_some() {
             return Err(Error::ColumnType {
@@ -127,11 +124,11 @@ fn read_eval(
             });
         }
     }
-    let classes = dictionaries.target.as_ref().map(crate::data::dictionary::Dictionary::len);
+    let classes = dictionaries.target.as_ref().map(Dictionary::len);
     let mut reader = Reader::new(&columns, dictionaries, Split::new(None, request.seed));
     reader.read(&query, ARGUMENT, progress)?;
     let rows = reader.finish(ARGUMENT)?;
-    if dictionaries.target.as_ref().map(crate::data::dictionary::Dictionary::len) != classes {
+    if dictionaries.target.as_ref().map(Dictionary::len) != classes {
         let column = columns.target.name;
         return Err(Error::UnknownCategory { column, argument: ARGUMENT });
     }
@@ -161,91 +158,4 @@ fn recode(
         rows.recode(columns.features.len(), classes);
     }
     Ok(features)
-}
-
-/// Everything that the rounds need.
-struct Trainer<'a> {
-    library: &'static Library,
-    request: &'a Request,
-    task: &'a Task,
-    features: &'a [Feature],
-}
-
-impl Trainer<'_> {
-    fn run(
-        &self,
-        columns: &Columns,
-        rows: &mut Rows,
-        progress: &mut Progress,
-    ) -> Result<(Vec<u8>, u32, Vec<Score>)> {
-        progress.phase(Phase::Building);
-        self.library.limit_threads(self.threads());
-        let making = Making {
-            layout: records::layout(columns),
-            features: self.features,
-            max_bin: self.request.parameters.max_bin(),
-            threads: self.threads(),
-        };
-        let train = rows.train.matrix(self.library, making, None)?;
-        let eval = rows.eval.as_mut().map(|eval| eval.matrix(self.library, making, Some(&train)));
-        let eval = eval.transpose()?;
-        let matrices: Vec<&Matrix> = [Some(&train), eval.as_ref()].into_iter().flatten().collect();
-        let booster = Booster::new(self.library, &matrices)?;
-        for (name, value) in self.settings()? {
-            booster.set(name, &value)?;
-        }
-        progress.phase(Phase::Training);
-        let plan = Plan {
-            rounds: self.request.rounds,
-            patience: self.request.early_stopping_rounds,
-            notice_every: self.request.notice_every,
-        };
-        let (rounds, scores) = rounds::run(&booster, &train, eval.as_ref(), plan, progress)?;
-        let kept = (rounds < plan.rounds).then(|| booster.first_rounds(rounds)).transpose()?;
-        let kept = kept.as_ref().unwrap_or(&booster);
-        kept.name_features(self.features)?;
-        Ok((kept.save()?, rounds, scores))
-    }
-
-    fn threads(&self) -> usize {
-        self.request.parameters.threads(settings::max_train_threads())
-    }
-
-    /// The parameters as libxgboost takes them. The objective comes first, because others are its.
-    fn settings(&self) -> Result<Vec<(&'static str, String)>> {
-        let names: Vec<&str> = self.features.iter().map(|feature| feature.name.as_str()).collect();
-        let mut all = vec![
-            ("objective", self.task.objective.name.to_owned()),
-            ("tree_method", "hist".to_owned()),
-            ("nthread", self.threads().to_string()),
-            ("seed", self.request.seed.to_string()),
-        ];
-        if self.task.objective.target == Target::Classes {
-            all.push(("num_class", self.task.class_count().to_string()));
-        }
-        all.extend(self.request.parameters.settings(&names)?);
-        Ok(all)
-    }
-
-    /// What the registry keeps of the parameters.
-    fn parameters(&self) -> Map<String, Value> {
-        let mut all = self.request.parameters.given();
-        all.insert("objective".to_owned(), json!(self.task.objective.name));
-        all.insert("rounds".to_owned(), json!(self.request.rounds));
-        all.insert("seed".to_owned(), json!(self.request.seed));
-        all.insert("target".to_owned(), json!(self.request.roles.target));
-        let optional = [
-            ("weight", self.request.roles.weight.as_ref().map(|name| json!(name))),
-            ("group_by", self.request.roles.group.as_ref().map(|name| json!(name))),
-            ("upper_bound", self.request.roles.upper_bound.as_ref().map(|name| json!(name))),
-            ("eval_fraction", self.request.eval_fraction.map(|share| json!(share))),
-            ("early_stopping_rounds", self.request.early_stopping_rounds.map(|n| json!(n))),
-        ];
-        for (name, value) in optional {
-            if let Some(value) = value {
-                all.insert(name.to_owned(), value);
-            }
-        }
-        all
-    }
 }

@@ -1,0 +1,71 @@
+"""The extension in other schemas, and where libxgboost is not there."""
+
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from cluster import Cluster
+from cluster.server import bin_directory
+
+SOURCE = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
+
+
+@pytest.fixture
+def library_alone() -> Iterator[Path]:
+    """A folder with the extension's library and nothing beside it."""
+    pg_config = bin_directory() / "pg_config"
+    found = subprocess.run([pg_config, "--pkglibdir"], capture_output=True, text=True, check=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        shutil.copy(Path(found.stdout.strip()) / "pgboost_train.so", folder)
+        folder.chmod(0o755)
+        yield folder
+
+
+@pytest.fixture
+def empty(cluster: Cluster) -> str:
+    """A database without extensions."""
+    cluster.create_database("empty", replace=True)
+    return "empty"
+
+
+def test_missing_library_is_named_with_what_to_do(
+    connect: Callable[..., Any], empty: str, library_alone: Path
+) -> None:
+    connection = connect(dbname=empty)
+    connection.execute(f"SET dynamic_library_path = '{library_alone}:$libdir'")
+    connection.execute("CREATE EXTENSION pgboost")
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute("CREATE EXTENSION pgboost_train")
+    assert caught.value.sqlstate == "58P01"
+    said = caught.value.diag
+    assert said.message_primary == "libxgboost is not installed"
+    assert str(library_alone / "pgboost_train") in said.message_detail
+    assert "make install" in said.message_hint
+    assert connection.execute("SELECT count(*) FROM pgboost_models").fetchone() == (0,)
+
+
+def test_other_schemas(connect: Callable[..., Any], empty: str) -> None:
+    connection = connect(dbname=empty)
+    connection.execute('CREATE SCHEMA "odd one"; CREATE SCHEMA other')
+    connection.execute('CREATE EXTENSION pgboost SCHEMA "odd one"')
+    connection.execute("CREATE EXTENSION pgboost_train SCHEMA other")
+    connection.execute("SELECT other.train_model('m', %s, 'y')", (SOURCE,))
+    found = connection.execute("SELECT * FROM other.verify_model('m', %s)", (SOURCE,)).fetchone()
+    assert found == (100, 0, 0)
+    assert connection.execute("SELECT other.xgboost_predict('m', '{5}')").fetchone()
+    assert connection.execute("SELECT * FROM other.pg_stat_progress_train_model").fetchall() == []
+
+
+def test_dropping_it_leaves_the_models(connect: Callable[..., Any], empty: str) -> None:
+    connection = connect(dbname=empty)
+    connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+    connection.execute("SELECT train_model('m', %s, 'y')", (SOURCE,))
+    connection.execute("DROP EXTENSION pgboost_train")
+    assert connection.execute("SELECT round(predict('m', 50))").fetchone() == (50,)
