@@ -1,0 +1,129 @@
+"""Every system is measured by its real servers, for a second each, and its answers are equal.
+
+The figures mean nothing here; what is tested is that each system can be installed, started,
+loaded, checked, run and stopped, and that nothing is left running.
+"""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import processes, results, table
+from bench.harness import Harness
+from bench.hosts import LocalHost
+from bench.site import Site
+from bench.systems import SYSTEMS
+from bench.systems.python import ENTRIES
+from bench.workload import QUICK, REQUESTS
+from cluster import stop
+
+KEYS = 200
+WORKLOAD = replace(
+    QUICK, name="test", systems=(*SYSTEMS,), trees=(5,), clients={"hot": (2,)}, seconds=1,
+    warm_up_seconds=0, keys=KEYS, keys_one_at_a_time=KEYS, rows=5_000,
+)  # fmt: skip
+# Every request, of one system of each kind.
+FURTHER = replace(
+    WORKLOAD, systems=("postgres_direct", "python_tuned"), clients=dict.fromkeys(REQUESTS, (2,))
+)
+
+
+@pytest.fixture(scope="module")
+def state() -> Iterator[Path]:
+    """A directory that the cluster's user can enter, unlike pytest's own."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        yield directory
+        stop(directory, delete=True)
+
+
+@pytest.fixture(scope="module")
+def result(state: Path, tmp_path_factory: pytest.TempPathFactory) -> results.Result:
+    site = Site(WORKLOAD, LocalHost(), state)
+    variants = {name: make(site).variants for name, make in SYSTEMS.items()}
+    cells = dict.fromkeys([*WORKLOAD.cells(variants), *FURTHER.cells(variants)])
+    output = tmp_path_factory.mktemp("output")
+    before = {*processes.tree([1])}
+    measured = Harness(site, [*cells], output).run()
+    results.write(output / "results.json", measured)
+    for cell in measured.cells:
+        for run in cell.runs:
+            assert (output / run.log).read_text()
+    left = {*processes.tree([1])} - before
+    servers = [pid for pid in left if _command(pid).startswith(("redis-server", "pgbouncer"))]
+    assert not servers
+    return measured
+
+
+def _command(pid: int) -> str:
+    return Path(f"/proc/{pid}/comm").read_text() if Path(f"/proc/{pid}").exists() else ""
+
+
+def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None:
+    ways = {
+        "postgres_direct": ("simple", "batch", "prepared"),
+        "postgres_pgbouncer": ("simple", "batch"),
+        **dict.fromkeys(ENTRIES, ("one", "batch")),
+    }
+    (checked,) = result.checked
+    compared = {f"{system}, {way}": KEYS for system, named in ways.items() for way in named}
+    # PgBouncer of 1.21 and later is asked by prepared statements too.
+    assert compared.items() <= checked.compared.items()
+    assert {*checked.compared.values()} == {KEYS}
+
+
+def test_every_cell_is_measured_or_says_why_not(result: results.Result) -> None:
+    assert {cell.system for cell in result.cells} == {*SYSTEMS}
+    for cell in result.cells:
+        assert len(cell.runs) == (0 if cell.skipped else 1)
+    skipped = [cell.name for cell in result.cells if cell.skipped]
+    assert skipped in ([], ["postgres_pgbouncer/prepared/hot/5t/2c"])
+
+
+def test_every_run_used_processor_and_memory(result: results.Result) -> None:
+    for cell in result.cells:
+        for run in cell.runs:
+            assert 0.9 <= run.seconds <= 10
+            assert 0 < run.server_cpu_seconds < run.seconds * 64
+            assert 0 < run.generator_cpu_seconds < run.seconds * 64
+            assert run.server_pss_bytes > 1 << 20
+            assert run.generator_pss_bytes > 1 << 18
+            assert run.latency_ms["mean"] > 0
+
+
+def test_the_result_says_what_was_measured(result: results.Result) -> None:
+    assert {"postgresql", "pgbench", "pgboost", "pgbouncer", "redis-server", "ab", "wrk"} <= (
+        result.versions.keys()
+    )
+    assert all(result.versions.values())
+    assert {"processor", "cores", "memory", "kernel"} <= result.machine.keys()
+    assert result.workload["seed"] == WORKLOAD.seed
+    assert {*result.configuration} == {*SYSTEMS}
+    assert "pool_mode = transaction" in result.configuration["postgres_pgbouncer"]["pgbouncer.ini"]
+    published = result.configuration["python_published"]
+    assert published["environment"]["OMP_NUM_THREADS"] == "2"
+    assert {"--workers=5", "--timeout=2"} <= {*published["command"]}
+    assert {load.what for load in result.loading} == {
+        "postgresql: COPY, index, VACUUM ANALYZE",
+        *(f"redis: pipelines, {name}" for name in ("json", "orjson", "msgpack")),
+    }
+
+
+def test_no_password_and_no_path_is_in_the_result(result: results.Result, state: Path) -> None:
+    text = repr(result)
+    assert str(state) not in text
+    assert str(Path(__file__).resolve().parents[2]) not in text
+    assert "password" not in text.replace("TCP, password", "")
+
+
+def test_the_table_has_a_line_for_each_cell(
+    result: results.Result, capsys: pytest.CaptureFixture[str]
+) -> None:
+    table.show(result)
+    shown = capsys.readouterr().out
+    lines = [line.split() for line in shown.splitlines() if line.split()[2:4] == ["5", "2"]]
+    assert len(lines) == len(result.cells)
