@@ -14,12 +14,13 @@ from cluster import Cluster, ClusterError
 from data.flights import Request
 from demo import preparation
 from demo.comparison import compare
+from demo.in_sql import train_in_sql
 from demo.queries import CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
 from demo.tell import Teller, say, table
 from demo.timing import OneRow, median_ratio, pgbench_in_turn, scans_in_turn
 from demo.training import Recipe
 
-STEPS = 9
+STEPS = 10
 ROUNDS_OF_TRAINING = 25
 SCANS = 3
 PGBENCH_SECONDS = 10
@@ -82,9 +83,11 @@ def run(rows: int) -> int:
     cluster = preparation.start_cluster(teller)
     with preparation.create_extension(teller, cluster) as connection:
         preparation.load_flights(teller, connection, request)
-        model = preparation.train(teller, Recipe(rows, ROUNDS_OF_TRAINING))
+        recipe = Recipe(rows, ROUNDS_OF_TRAINING)
+        model = preparation.train(teller, recipe)
         preparation.load_model(teller, connection, model)
         different = compare(teller, connection, model.path, rows)
+        different += train_in_sql(teller, cluster, recipe)
         show(teller, connection)
         time_scans(teller, connection, rows)
         time_one_row(teller, cluster)

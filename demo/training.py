@@ -42,7 +42,7 @@ class Trained:
     rmse_of_mean: float
 
 
-def _departed(recipe: Recipe) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def departed(recipe: Recipe) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Features and delays of the flights that were not cancelled."""
     rows = np.concatenate([*blocks(Request(recipe.rows, recipe.seed))])
     rows = rows[rows[:, 0] != NULL].astype(np.float32)
@@ -54,7 +54,7 @@ def _rmse(errors: NDArray[np.float32]) -> float:
 
 
 def _train(recipe: Recipe, path: Path) -> Trained:
-    features, delay = _departed(recipe)
+    features, delay = departed(recipe)
     test = np.arange(len(delay)) % TEST_EVERY == 0
     train = xgboost.DMatrix(features[~test], delay[~test], feature_names=FEATURES)
     model = xgboost.Booster({"max_depth": recipe.depth}, [train])

@@ -10,10 +10,8 @@ run twice, in turn, and the better time is shown.
 """
 
 import os
-import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,8 @@ import psycopg
 from numpy.typing import NDArray
 
 from cluster import start, stop
+from demo.in_sql import in_python
+from demo.memory import Peak
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STATE = REPOSITORY / ".test" / "measure"
@@ -32,55 +32,6 @@ FEATURES = 10
 CHUNK = 100_000
 # Every tenth value of a normal distribution lies above this one.
 MISSING_ABOVE = np.float32(1.2816)
-
-IN_PYTHON = """
-import sys, time
-sys.path[:0] = [{package!r}, {repository!r}]
-import numpy as np, xgboost
-from tests.train.measure import Peak
-X, y = np.load({features!r}), np.load({label!r})
-if {pandas}:
-    import pandas as pd
-    X = pd.DataFrame(X, copy=True)
-threads = {threads}
-with Peak({pid}) as peak:
-    before = time.perf_counter()
-    if {pandas}:
-        xgboost.XGBRegressor(n_estimators={rounds}, tree_method="hist", n_jobs=threads).fit(X, y)
-    else:
-        matrix = xgboost.QuantileDMatrix(X, y, nthread=threads)
-        xgboost.train({{"tree_method": "hist", "nthread": threads}}, matrix, {rounds})
-    seconds = time.perf_counter() - before
-print(seconds, peak.bytes)
-"""
-
-
-class Peak:
-    """The most anonymous memory of a process while this is open, less what it has at first."""
-
-    def __init__(self, pid: int | None) -> None:
-        self.status = Path(f"/proc/{pid or 'self'}/status")
-        self.bytes = 0
-        self._done = threading.Event()
-
-    def _anonymous(self) -> int:
-        for line in self.status.read_text().splitlines():
-            if line.startswith("RssAnon:"):
-                return int(line.split()[1]) * 1024
-        return 0
-
-    def _watch(self, idle: int) -> None:
-        while not self._done.wait(0.01):
-            self.bytes = max(self.bytes, self._anonymous() - idle)
-
-    def __enter__(self) -> "Peak":
-        self._thread = threading.Thread(target=self._watch, args=(self._anonymous(),))
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
 
 
 def _data(rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -133,19 +84,6 @@ def _in_sql(conninfo: str, table: str, rounds: int) -> tuple[float, int]:
         return seconds, peak.bytes
 
 
-def _in_python(directory: Path, table: str, rounds: int, pandas: bool) -> tuple[float, int]:
-    program = IN_PYTHON.format(
-        package=str(REPOSITORY / ".build" / "xgboost"), repository=str(REPOSITORY),
-        features=str(directory / f"{table}.npy"), label=str(directory / "y.npy"), rounds=rounds,
-        pandas=pandas, threads=os.cpu_count(), pid=None,
-    )  # fmt: skip
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    seconds, peak = done.stdout.split()
-    return float(seconds), int(peak)
-
-
 @contextmanager
 def _database() -> Iterator[str]:
     stop(STATE, delete=True)
@@ -165,7 +103,8 @@ def main(rows: int = 10_000_000, rounds: int = 100) -> None:
         directory = Path(name)
         with psycopg.connect(conninfo, autocommit=True) as connection:
             _load(connection, np.column_stack([features, label]))
-        np.save(directory / "y.npy", label)
+        label_path = directory / "y.npy"
+        np.save(label_path, label)
         np.save(directory / "dense.npy", features)
         features[features > MISSING_ABOVE] = np.nan
         np.save(directory / "holes.npy", features)
@@ -174,8 +113,12 @@ def main(rows: int = 10_000_000, rounds: int = 100) -> None:
         for table in ("dense", "holes"):
             ways = {
                 "SQL": lambda table=table: _in_sql(conninfo, table, rounds),
-                "numpy": lambda table=table: _in_python(directory, table, rounds, False),
-                "pandas": lambda table=table: _in_python(directory, table, rounds, True),
+                "numpy": lambda table=table: in_python(
+                    directory / f"{table}.npy", label_path, rounds, "numpy"
+                ),
+                "pandas": lambda table=table: in_python(
+                    directory / f"{table}.npy", label_path, rounds, "pandas"
+                ),
             }
             found = {way: [run() for _ in range(1)] for way, run in ways.items()}
             for way, run in ways.items():
