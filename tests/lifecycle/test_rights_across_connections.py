@@ -9,6 +9,7 @@ from psycopg import errors
 from tests.lifecycle.models import constant, load, one, value
 
 Connect = Callable[..., psycopg.Connection]
+OWNED_BY = "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I OWNER TO {}', current_database()); END $$"
 
 
 @pytest.fixture(autouse=True)
@@ -63,6 +64,11 @@ def denied(connection: psycopg.Connection) -> bool:
             "SELECT grant_model('m', 'lifecycle_group'); GRANT lifecycle_group TO lifecycle_user",
             "ALTER ROLE lifecycle_user NOINHERIT",
             id="inheritance",
+        ),
+        pytest.param(
+            f"SELECT grant_model('m', 'pg_database_owner'); {OWNED_BY.format('lifecycle_user')}",
+            OWNED_BY.format("postgres"),
+            id="owner of the database",
         ),
         pytest.param(
             "ALTER ROLE lifecycle_user SUPERUSER",

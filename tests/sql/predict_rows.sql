@@ -84,3 +84,21 @@ BEGIN
     SELECT 4.5 AS rooms, NULL::int AS age, 60::bigint AS area INTO r;
     RAISE NOTICE '%', predict('price', r);
 END $$;
+
+-- A composite type may change while a statement runs: its rows are matched anew.
+CREATE TYPE changing AS (area real, rooms real, age real);
+CREATE FUNCTION changed(i int) RETURNS changing LANGUAGE plpgsql AS $$
+DECLARE r changing;
+BEGIN
+    IF i = 3 THEN
+        ALTER TYPE changing RENAME ATTRIBUTE age TO years;
+        ALTER TYPE changing RENAME ATTRIBUTE area TO age;
+        ALTER TYPE changing RENAME ATTRIBUTE years TO area;
+    ELSIF i = 4 THEN
+        ALTER TYPE changing DROP ATTRIBUTE age;
+    END IF;
+    EXECUTE 'SELECT (ROW(60, 4' || CASE WHEN i < 4 THEN ', 1' ELSE '' END || ')::changing).*' INTO r;
+    RETURN r;
+END $$;
+SELECT i, predict('price', changed(i)) FROM generate_series(1, 3) AS i;
+SELECT predict('price', changed(i)) FROM generate_series(1, 4) AS i WHERE i IN (1, 4);

@@ -34,7 +34,11 @@ pub enum Error {
     /// The row has another number of features than the model.
     FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> },
     /// A row or an object lacks a feature of the model.
-    NoSuchFeature { model: String, feature: String, form: &'static str },
+    NoSuchFeature { model: String, feature: String, form: &'static str, unnamed: bool },
+    /// A jsonb value that is no object.
+    NotAnObject,
+    /// Bytes that are a file's name instead of a model.
+    FileName,
     /// The model does not name its features, so nothing can be matched by name.
     NoFeatureNames { model: String, form: &'static str },
     /// A value of this type cannot be this feature, which is its name in quotes or its number.
@@ -70,8 +74,6 @@ pub enum TypeReason {
     TextForNumericCategories,
     /// A number, but the feature's categories are text.
     NumberForTextCategories,
-    /// A jsonb value that is no object.
-    NotAnObject,
 }
 
 /// Why a function cannot be used with a model.
@@ -145,7 +147,8 @@ impl Error {
             Error::Deployed { .. } => OBJECT_IN_USE,
             Error::FeatureCount { .. } => DATA_EXCEPTION,
             Error::NoSuchFeature { .. } | Error::NoFeatureNames { .. } => UNDEFINED_COLUMN,
-            Error::FeatureType { .. } => DATATYPE_MISMATCH,
+            Error::FeatureType { .. } | Error::NotAnObject => DATATYPE_MISMATCH,
+            Error::FileName => INVALID_BINARY_REPRESENTATION,
             Error::Dimensions { .. } => ARRAY_SUBSCRIPT_ERROR,
             Error::UnknownCategory { .. } => INVALID_TEXT_REPRESENTATION,
             Error::Shape { .. } => WRONG_OBJECT_TYPE,
@@ -184,9 +187,11 @@ impl Error {
             Error::FeatureCount { model, expected, given, .. } => {
                 format!("model \"{model}\" expects {expected} features, not {given}")
             }
-            Error::NoSuchFeature { model, feature, form } => {
+            Error::NoSuchFeature { model, feature, form, .. } => {
                 format!("feature \"{feature}\" of model \"{model}\" is not in the {form}")
             }
+            Error::NotAnObject => "features must be a jsonb object".to_owned(),
+            Error::FileName => "invalid model: these bytes are the name of a file".to_owned(),
             Error::NoFeatureNames { model, form } => {
                 format!("cannot match a {form} to model \"{model}\", which has no feature names")
             }
@@ -249,7 +254,6 @@ impl Error {
                 TypeReason::NumberForTextCategories => {
                     Some("The feature's categories are text.".to_owned())
                 }
-                TypeReason::NotAnObject => Some("The jsonb value is not an object.".to_owned()),
             },
             Error::Registry { .. } => {
                 Some("It was changed by other means than the functions of pgboost.".to_owned())
@@ -269,9 +273,16 @@ impl Error {
             Error::Deployed { .. } => {
                 Some("Deploy another version first, or drop the model with all its versions.")
             }
+            Error::NoSuchFeature { unnamed: true, .. } => {
+                Some("The row's columns have no names; pass a table's alias, or a subquery's.")
+            }
             Error::NoSuchFeature { .. } => {
                 Some("A feature whose value is missing must be there, as null.")
             }
+            Error::NotAnObject => Some("Pass an object with a key for each feature."),
+            Error::FileName => Some(
+                "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file.",
+            ),
             Error::NoFeatureNames { .. } => Some(
                 "Pass the features as columns or as an array, or name them with the feature_names argument of load_model.",
             ),
@@ -279,7 +290,6 @@ impl Error {
                 TypeReason::Unusable => {
                     "Features are numbers, booleans, dates and timestamps, or text and enums for categorical features."
                 }
-                TypeReason::NotAnObject => "Pass an object with a key for each feature.",
                 TypeReason::TextForNumber => "Cast the value to a numeric type.",
                 TypeReason::TextWithoutCategories => {
                     "Pass the category's code, or train the model on a data frame with XGBoost 3.4 or later."

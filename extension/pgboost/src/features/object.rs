@@ -4,9 +4,9 @@
 //! misspelt key would otherwise score wrongly in silence.
 
 use gbdt::layout::CategoryKind;
-use pgrx::pg_sys;
 
-use super::number::{Kind, Reading, integer_code, text_code};
+use super::kind::Kind;
+use super::reading::{Reading, integer_code, text_code};
 use super::row::require_names;
 use super::{FIRST, Target};
 use crate::error::{Error, Result, TypeReason};
@@ -37,7 +37,7 @@ impl ObjectForm {
             return Ok(());
         };
         let Some(object) = Object::of(datum) else {
-            return Err(target.unusable(0, pg_sys::JSONBOID, TypeReason::NotAnObject));
+            return Err(Error::NotAnObject);
         };
         for (index, feature) in features.iter_mut().enumerate() {
             let name = target.image.feature_name(index).unwrap_or_default();
@@ -45,6 +45,7 @@ impl ObjectForm {
                 model: target.model.to_owned(),
                 feature: name.to_owned(),
                 form: FORM,
+                unnamed: false,
             })?;
             *feature = read(target, index, value)?;
         }

@@ -6,7 +6,7 @@
 
 use pgrx::pg_sys::Datum;
 
-use super::number::Reading;
+use super::reading::Reading;
 use super::{FIRST, Target};
 use crate::error::{Error, Result};
 use crate::pg::arguments::Arguments;
@@ -43,14 +43,14 @@ impl RowForm {
             features.fill(f32::NAN);
             return Ok(());
         };
-        if let Some(matched) = &mut self.matched
-            && matched.read(row, target, features)?
-        {
-            return Ok(());
+        loop {
+            if let Some(matched) = &mut self.matched
+                && matched.read(row, target, features)?
+            {
+                return Ok(());
+            }
+            self.matched = Some(Matched::new(arguments, row, target)?);
         }
-        let matched = self.matched.insert(Matched::new(arguments, row, target)?);
-        matched.read(row, target, features)?;
-        Ok(())
     }
 }
 
@@ -58,6 +58,11 @@ impl Matched {
     fn new(arguments: Arguments, row: Datum, target: Target<'_>) -> Result<Self> {
         let row_type = RowType::of(row, arguments);
         let columns = row_type.columns();
+        // ROW(a, b) calls its columns f1, f2 and so on.
+        let unnamed = columns
+            .iter()
+            .enumerate()
+            .all(|(position, column)| column.name == format!("f{}", position + 1));
         let columns = (0..target.image.num_features())
             .map(|index| {
                 let name = target.image.feature_name(index).unwrap_or_default();
@@ -67,6 +72,7 @@ impl Matched {
                             model: target.model.to_owned(),
                             feature: name.to_owned(),
                             form: FORM,
+                            unnamed,
                         }
                     })?;
                 Ok((column.position, Reading::of(target, index, column.type_oid)?))

@@ -1,4 +1,5 @@
-//! Hears of committed changes: to the registry's tables, to roles, and to memberships in roles.
+//! Hears of committed changes: to the registry's tables, to roles and memberships in them, to the
+//! owner of the database, who is a member of pg_database_owner, and to the columns of any row type.
 //!
 //! PostgreSQL sends relcache messages to all backends at commit, and with the log to standbys. The
 //! registry's triggers cause such a message for any change of its tables, whoever made it. The
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 static GENERATION: AtomicU64 = AtomicU64::new(1);
+static RELATIONS: AtomicU64 = AtomicU64::new(1);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 static TABLES: [AtomicU32; 3] = [AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)];
 
@@ -17,6 +19,12 @@ static TABLES: [AtomicU32; 3] = [AtomicU32::new(0), AtomicU32::new(0), AtomicU32
 #[inline]
 pub fn generation() -> u64 {
     GENERATION.load(Relaxed)
+}
+
+/// Counts the changes to any relation that this backend has heard of; row types are relations too.
+#[inline]
+pub fn relations() -> u64 {
+    RELATIONS.load(Relaxed)
 }
 
 /// Takes in the messages of other backends that have arrived by now.
@@ -36,9 +44,11 @@ pub fn watch(tables: [Oid; 3]) {
     // SAFETY: the callbacks are functions of this library, which is never unloaded.
     unsafe {
         pg_sys::CacheRegisterRelcacheCallback(Some(relation_changed), Datum::from(0));
-        for cache in
-            [pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM, pg_sys::SysCacheIdentifier::AUTHOID]
-        {
+        for cache in [
+            pg_sys::SysCacheIdentifier::AUTHMEMROLEMEM,
+            pg_sys::SysCacheIdentifier::AUTHOID,
+            pg_sys::SysCacheIdentifier::DATABASEOID,
+        ] {
             pg_sys::CacheRegisterSyscacheCallback(cache as _, Some(roles_changed), Datum::from(0));
         }
     }
@@ -51,6 +61,7 @@ pub fn announce(table: Oid) {
 }
 
 unsafe extern "C-unwind" fn relation_changed(_argument: Datum, relation: Oid) {
+    RELATIONS.fetch_add(1, Relaxed);
     let relation = relation.to_u32();
     if relation == 0 || TABLES.iter().any(|table| table.load(Relaxed) == relation) {
         GENERATION.fetch_add(1, Relaxed);

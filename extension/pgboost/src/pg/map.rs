@@ -19,7 +19,9 @@ impl ImageBytes {
     /// Maps a file of this extension's folder.
     pub fn map(file: &File) -> io::Result<Self> {
         // SAFETY: image files are written whole under another name, renamed, and never written or
-        // truncated afterwards; removing one leaves its mappings valid.
+        // truncated afterwards; removing one leaves its mappings valid. That nobody else who may
+        // write to the data directory changes a file in place is taken for granted, as PostgreSQL
+        // takes it for its own files.
         let map = unsafe { Mmap::map(file)? };
         Ok(ImageBytes::Mapped(map))
     }

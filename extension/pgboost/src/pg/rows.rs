@@ -6,11 +6,14 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
 use super::arguments::Arguments;
+use super::invalidation;
 
 /// A row type, kept for as long as a statement runs.
 pub struct RowType {
     type_oid: Oid,
     type_modifier: i32,
+    /// Relations had changed as often as this when the description was looked up.
+    looked_up: u64,
     /// A copy of this backend's own, which is freed when it is dropped.
     description: PgTupleDesc<'static>,
     values: Vec<Datum>,
@@ -32,6 +35,7 @@ impl RowType {
     /// `values`, the datum is a row because the statement says so.
     pub fn of(datum: Datum, arguments: Arguments) -> RowType {
         let context = arguments.statement_context();
+        let looked_up = invalidation::relations();
         // SAFETY: the datum is a row, and a row names its own type; the context is valid and
         // outlives what is kept in the statement's state.
         let (type_oid, type_modifier, description) = unsafe {
@@ -44,6 +48,7 @@ impl RowType {
         RowType {
             type_oid,
             type_modifier,
+            looked_up,
             description,
             values: vec![Datum::from(0); columns],
             nulls: vec![true; columns],
@@ -64,13 +69,15 @@ impl RowType {
             .collect()
     }
 
-    /// Takes a row apart, if it is of this type.
+    /// Takes a row apart, if it is of this type and the type cannot have changed meanwhile: a
+    /// running statement does not keep others from altering a composite type.
     pub fn read(&mut self, datum: Datum) -> Option<Values<'_>> {
         // SAFETY: the datum is a row; the buffers have a place for each column of the description,
-        // and the row has that description since it has that type.
+        // and the row has that description, since it has that type and no relation has changed.
         unsafe {
             let header = header(datum);
-            if row_type(header) != (self.type_oid, self.type_modifier) {
+            let same_type = row_type(header) == (self.type_oid, self.type_modifier);
+            if !same_type || self.looked_up != invalidation::relations() {
                 return None;
             }
             let mut tuple = pg_sys::HeapTupleData {
