@@ -28,6 +28,7 @@ SELECT predict('gaps', '1970-01-01'::date, 1) AS date,
        array_agg(predict('gaps', ('1970-01-01 00:00'::timestamp + make_interval(secs => s)), 1)) AS timestamp,
        array_agg(predict('gaps', ('1970-01-01 00:00+00'::timestamptz + make_interval(secs => s)), 1)) AS timestamptz
   FROM unnest(ARRAY[0, 4.9, 5, 17.5, 18]) AS s;
+SELECT predict('gaps', ARRAY['1970-01-01', '1970-01-02']::date[]) AS dates, predict('gaps', ARRAY['1970-01-01 00:00:05', NULL]::timestamp[]) AS timestamps;
 SELECT predict('gaps', '1969-12-31'::date, 1) AS before, predict('gaps', '1970-01-02'::date, 1) AS after,
        predict('gaps', '-infinity'::date, 1) AS first, predict('gaps', 'infinity'::date, 1) AS last,
        predict('gaps', '-infinity'::timestamp, 1) AS first_time, predict('gaps', 'infinity'::timestamptz, 1) AS last_time;
@@ -68,7 +69,7 @@ SELECT predict('price', '{}'::int[]);
 SELECT predict('price', ARRAY[[60, 4, 1]]);
 SELECT predict('price', ARRAY[[60, 4, 1], [60, 4, 1]]::real[]);
 SELECT predict('price', ARRAY['60', '4', '1']);
-SELECT predict('price', ARRAY['2020-01-01']::date[]);
+SELECT predict('price', ARRAY['10:00']::time[]);
 SELECT predict('price', VARIADIC ARRAY['60', '4', '1']);
 
 -- Wrong columns.

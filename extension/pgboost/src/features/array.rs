@@ -4,7 +4,7 @@
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::number::Kind;
+use super::kind::Kind;
 use super::{FIRST, Target};
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::arguments::Arguments;
@@ -27,7 +27,9 @@ impl Array {
                 | Kind::Int4
                 | Kind::Int8
                 | Kind::Numeric
-                | Kind::Bool),
+                | Kind::Bool
+                | Kind::Date
+                | Kind::Timestamp),
             ) => Ok(Array { element, kind }),
             _ => Err(target.unusable(0, type_oid, TypeReason::Unusable)),
         }

@@ -2,12 +2,14 @@
 
 use pgrx::pg_sys::{self, Oid};
 
-use super::number::{Kind, Reading};
+use super::kind::Kind;
+use super::reading::Reading;
 use super::{FIRST, Target};
 use crate::error::Result;
 use crate::pg::arguments::Arguments;
 
-const JSON_HINT: &str = "To pass features by name, cast a JSON object to jsonb.";
+const JSON_HINT: &str =
+    "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
 
 /// How to read each argument.
 pub struct Columns {

@@ -5,8 +5,9 @@
 
 mod array;
 mod columns;
-mod number;
+mod kind;
 mod object;
+mod reading;
 mod row;
 
 use gbdt::Image;

@@ -1,7 +1,16 @@
 //! What a function was called with, and what it keeps between the calls of one statement.
 
+use std::any::TypeId;
+
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, Oid};
+
+/// A value that a function keeps, behind its type.
+#[repr(C)]
+struct Kept<T> {
+    type_id: TypeId,
+    value: T,
+}
 
 /// The arguments of a call.
 #[derive(Clone, Copy)]
@@ -81,30 +90,37 @@ impl Arguments {
         Datum::from(0)
     }
 
-    /// What an earlier call of the same expression has kept. An expression calls one function, and
-    /// every function of this extension that keeps something keeps the same type.
+    /// What an earlier call of the same expression has kept, if it is of this type.
     #[inline]
-    pub fn kept<'a, T>(self) -> Option<&'a mut T> {
-        // SAFETY: `flinfo` outlives the call, and so does what was kept in it; the type is the same,
-        // see above.
+    pub fn kept<'a, T: 'static>(self) -> Option<&'a mut T> {
+        // SAFETY: `flinfo` outlives the call, and so does what was kept in it. Only `keep` writes
+        // there, and what it writes begins with the type of the rest.
         unsafe {
             let info = (*self.call).flinfo;
-            if info.is_null() { None } else { (*info).fn_extra.cast::<T>().as_mut() }
+            if info.is_null() {
+                return None;
+            }
+            let type_id = (*info).fn_extra.cast::<TypeId>().as_ref()?;
+            if *type_id != TypeId::of::<T>() {
+                return None;
+            }
+            Some(&mut (*(*info).fn_extra.cast::<Kept<T>>()).value)
         }
     }
 
     /// Keeps a value until the statement ends, when it is dropped.
-    pub fn keep<'a, T>(self, value: T) -> &'a mut T {
+    pub fn keep<'a, T: 'static>(self, value: T) -> &'a mut T {
         // SAFETY: the memory context of the function's state outlives all its calls; it drops the
         // value when it is reset.
         unsafe {
             let context = self.statement_context();
-            let kept = PgMemoryContexts::For(context).leak_and_drop_on_delete(value);
+            let kept = Kept { type_id: TypeId::of::<T>(), value };
+            let kept = PgMemoryContexts::For(context).leak_and_drop_on_delete(kept);
             let info = (*self.call).flinfo;
             if !info.is_null() {
                 (*info).fn_extra = kept.cast();
             }
-            &mut *kept
+            &mut (*kept).value
         }
     }
 
