@@ -14,8 +14,8 @@ use gbdt::layout::AlignedBytes;
 use super::file::{self, ImageKey};
 use crate::error::Result;
 use crate::pg::map::ImageBytes;
-use crate::pg::report;
 use crate::pg::snapshot::Seen;
+use crate::pg::{invalidation, report};
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
 use crate::settings;
@@ -36,6 +36,9 @@ struct Cached {
 struct Images {
     cached: Vec<Cached>,
     clock: u64,
+    /// The counts of changes at which files were last looked for and last swept.
+    looked_for_removed: u64,
+    swept: u64,
 }
 
 thread_local! {
@@ -54,8 +57,9 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Loaded>> 
     let image = match file::open(&key) {
         Some(image) => image,
         None => {
-            let lowered = gbdt::lower(&stored.model()?, &stored.labels())?;
-            share(registry, &key, lowered)?
+            let image = share(&key, gbdt::lower(&stored.model()?, &stored.labels())?)?;
+            sweep_once(registry);
+            image
         }
     };
     Ok(insert(Loaded { image, key }))
@@ -67,14 +71,9 @@ pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
 }
 
 /// Writes an image for all backends and opens it; where that fails, it stays this backend's own.
-pub fn share(
-    registry: &Registry,
-    key: &ImageKey,
-    lowered: AlignedBytes,
-) -> Result<Image<ImageBytes>> {
+fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<Image<ImageBytes>> {
     match file::write(key, &lowered) {
         Ok(()) => {
-            file::sweep(&in_use(registry));
             if let Some(image) = file::open(key) {
                 return Ok(image);
             }
@@ -98,9 +97,20 @@ pub fn share_new(
 ) -> Result<()> {
     let key = lookup::with_version(registry, name, version, Seen::Latest, key_of)?;
     if find(&key).is_none() {
-        insert(Loaded { image: share(registry, &key, lowered)?, key });
+        insert(Loaded { image: share(&key, lowered)?, key });
+        file::sweep(&in_use(registry));
     }
     Ok(())
+}
+
+/// Removes the files of images that no version uses, once for each count of changes heard of: many
+/// images that are made again one after another need but one sweep.
+fn sweep_once(registry: &Registry) {
+    let generation = invalidation::generation();
+    let swept = IMAGES.with_borrow_mut(|images| std::mem::replace(&mut images.swept, generation));
+    if swept != generation {
+        file::sweep(&in_use(registry));
+    }
 }
 
 /// The images that some version uses: committed by now, or written by this transaction.
@@ -151,9 +161,12 @@ fn insert(loaded: Loaded) -> Rc<Loaded> {
 }
 
 /// Lets go of images whose files were removed, lest their space stay taken as long as the
-/// connection lives.
-pub fn let_go_of_removed() {
+/// connection lives. Looks once for each count of changes heard of.
+pub fn let_go_of_removed(generation: u64) {
     let dropped = IMAGES.with_borrow_mut(|images| {
+        if std::mem::replace(&mut images.looked_for_removed, generation) == generation {
+            return Vec::new();
+        }
         let gone = |cached: &mut Cached| {
             matches!(cached.loaded.image.storage(), ImageBytes::Mapped(_))
                 && !cached.loaded.key.path().exists()

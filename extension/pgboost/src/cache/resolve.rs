@@ -20,7 +20,7 @@ use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup, privilege};
 
 /// Names are forgotten beyond this number, lest a client that makes them up fill the memory.
-const MAX_NAMES: usize = 1024;
+const MAX_NAMES: usize = 16_384;
 
 /// What a model's name means, and for whom and how long.
 #[derive(Clone)]
@@ -84,13 +84,20 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     invalidation::watch(registry.relations());
     let generation = invalidation::generation();
     let user = identity::current_user();
-    images::let_go_of_removed();
+    images::let_go_of_removed(generation);
 
     let (version, _) = wanted_version(&registry, &parsed, Seen::Active);
     let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
     privilege::require_predict(&registry, parsed.name, user)?;
     let loaded = lookup::with_version(&registry, parsed.name, version, Seen::Active, |stored| {
         images::image_of(&registry, stored)
+    })
+    .map_err(|error| match error {
+        // Nobody asked for a version, so it is the registry that is wrong.
+        Error::NoSuchVersion { name, .. } if parsed.version.is_none() => {
+            Error::Registry { name, what: "deployed version" }
+        }
+        other => other,
     })?;
 
     let (latest, mark) = wanted_version(&registry, &parsed, Seen::Latest);
@@ -122,6 +129,9 @@ fn is_latest(registry: &Registry, name: &str, version: i32, loaded: &Loaded) -> 
 
 fn keep(reference: &str, known: Resolved) {
     NAMES.with_borrow_mut(|names| {
+        if names.len() >= MAX_NAMES {
+            names.retain(|_, other| other.generation == known.generation);
+        }
         if names.len() >= MAX_NAMES {
             names.clear();
         }
