@@ -133,6 +133,10 @@ SELECT load_model('m', file_of('price'), feature_names => ARRAY['a', 'b', 'a']);
 SELECT load_model('m', file_of('flower'), labels => ARRAY['a', 'b']);
 \echo :SQLSTATE
 SELECT load_model('m', file_of('price'), labels => ARRAY['a']);
+SELECT load_model('m', file_of('flower'), labels => ARRAY['a', 'b', 'a']);
+-- A file's name in place of its bytes.
+SELECT load_model('m', 'model.ubj'), load_model('m', '/tmp/model.json');
+\echo :SQLSTATE
 
 -- A file above the limit.
 SET pgboost.max_model_size = '1kB';

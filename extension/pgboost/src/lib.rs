@@ -16,6 +16,9 @@ mod planner;
 mod registry;
 mod settings;
 
+#[cfg(not(target_pointer_width = "64"))]
+compile_error!("values of eight bytes are read as PostgreSQL passes them on 64-bit machines");
+
 #[cfg(panic = "abort")]
 compile_error!("errors unwind to the entry point: build with panic = \"unwind\"");
 

@@ -27,7 +27,7 @@ use reference::Reference;
 /// Classes for what a caller, a model or the machine can do wrong; XX, a bug, is not among them.
 const CLASSES: [&str; 7] = ["0A", "22", "42", "53", "54", "55", "58"];
 
-const VARIANTS: usize = 21;
+const VARIANTS: usize = 23;
 
 /// The variant's number. No wildcard: a new variant must be named here and sampled below.
 fn ordinal(error: &Error) -> usize {
@@ -53,6 +53,8 @@ fn ordinal(error: &Error) -> usize {
         Error::NoRegistry => 18,
         Error::Registry { .. } => 19,
         Error::Encoding { .. } => 20,
+        Error::NotAnObject => 21,
+        Error::FileName => 22,
     }
 }
 
@@ -63,8 +65,7 @@ fn type_reasons() -> Vec<TypeReason> {
         TypeReason::TextForNumber => Some(TypeReason::TextWithoutCategories),
         TypeReason::TextWithoutCategories => Some(TypeReason::TextForNumericCategories),
         TypeReason::TextForNumericCategories => Some(TypeReason::NumberForTextCategories),
-        TypeReason::NumberForTextCategories => Some(TypeReason::NotAnObject),
-        TypeReason::NotAnObject => None,
+        TypeReason::NumberForTextCategories => None,
     };
     std::iter::successors(Some(TypeReason::Unusable), |reason| after(*reason)).collect()
 }
@@ -128,7 +129,12 @@ fn samples() -> Vec<Error> {
             given: 9,
             hint: Some("Do this."),
         },
-        Error::NoSuchFeature { model: model.clone(), feature: feature.clone(), form: "row" },
+        Error::NoSuchFeature {
+            model: model.clone(),
+            feature: feature.clone(),
+            form: "row",
+            unnamed: false,
+        },
         Error::NoFeatureNames { model, form: "jsonb object" },
         Error::Dimensions { given: 2 },
         Error::UnknownCategory { feature, value: text("XX") },
@@ -137,6 +143,8 @@ fn samples() -> Vec<Error> {
         Error::NoRegistry,
         Error::Registry { name, what: "digest" },
         Error::Encoding { what: "name" },
+        Error::NotAnObject,
+        Error::FileName,
     ]);
     all
 }

@@ -78,6 +78,10 @@ fn check_labels(model: &Model, labels: &[String]) -> Result<()> {
         Task::Multiclass => model.num_outputs(),
         Task::Regression | Task::Ranking => 0,
     };
+    if let Some(label) = repeated(labels) {
+        let message = format!("label \"{label}\" is given more than once");
+        return Err(Error::new(ErrorKind::Names, message));
+    }
     if labels.is_empty() || labels.len() == expected {
         return Ok(());
     }
@@ -87,6 +91,11 @@ fn check_labels(model: &Model, labels: &[String]) -> Result<()> {
         format!("model expects {expected} labels, not {}", labels.len())
     };
     Err(Error::new(ErrorKind::Names, message))
+}
+
+fn repeated(labels: &[String]) -> Option<&String> {
+    let mut seen = std::collections::HashSet::with_capacity(labels.len());
+    labels.iter().find(|label| !seen.insert(label.as_str()))
 }
 
 /// The header and the sections behind it as one image.

@@ -10,7 +10,7 @@ use pgrx::{Array, JsonB, pg_extern, pg_sys};
 
 use super::{required, required_text};
 use crate::cache::images;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pg::{encoding, entry, identity, report, transaction};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
@@ -54,6 +54,9 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result
     if super::exists(registry, name).is_ok() {
         privilege::require_owner(registry, name, user)?;
     }
+    if is_file_name(bytes) {
+        return Err(Error::FileName);
+    }
     let limits = Limits { bytes: settings::max_model_bytes(), ..Limits::default() };
     let mut model = gbdt::parse(bytes, &limits, &mut report::check_for_interrupts)?;
     if let Some(feature_names) = said.feature_names.take() {
@@ -64,6 +67,14 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result
     let version = store(registry, describe(name, bytes, &model, said), user)?;
     images::share_new(registry, name, version, lowered)?;
     Ok(version)
+}
+
+/// Whether somebody has passed the file's name for what is in it.
+fn is_file_name(bytes: &[u8]) -> bool {
+    let ends = |ending: &str| bytes.ends_with(ending.as_bytes());
+    bytes.len() < 1024
+        && bytes.first() != Some(&b'{')
+        && [".ubj", ".json", ".bin", ".model"].into_iter().any(ends)
 }
 
 /// Raises unless the database can hold the texts of a model file.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use gbdt::{Limits, Model};
+use gbdt::{ErrorKind, Limits, Model};
 
 use super::Registry;
 use crate::error::{Error, Result};
@@ -65,7 +65,19 @@ impl Stored<'_> {
     }
 
     /// The model, parsed and checked again, under the names that it was given.
+    ///
+    /// # Errors
+    /// [`Error::Registry`] if what is stored is not what was once checked.
     pub fn model(&self) -> Result<Model> {
+        self.parse().map_err(|error| match error {
+            Error::Engine(engine) if engine.kind() != ErrorKind::OutOfMemory => {
+                self.invalid("model file")
+            }
+            other => other,
+        })
+    }
+
+    fn parse(&self) -> Result<Model> {
         // What is stored was within the limit when it was loaded, and stays usable if that is
         // lowered: so the bound is that of a bytea.
         let limits = Limits { bytes: MAX_BYTEA, ..Limits::default() };
