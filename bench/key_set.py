@@ -1,11 +1,17 @@
 """The flights that are asked for: drawn from those there are, the looked-up one first."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from data import network as world
 from data.columns import LOOKED_UP
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES, NAMES, Key
+
+PER_BATCH = 100
+# Each is a statement of its own, of which every connection keeps the plan when it is prepared: so few.
+BATCHES = 10
 
 HOT: Key = tuple(LOOKED_UP[name] for name in NAMES)
 
@@ -19,3 +25,13 @@ def key_set(request: Request, size: int) -> list[Key]:
     order = np.argsort(world.words(len(every), request.seed, 3), kind="stable")
     drawn = [tuple(key) for key in every[order[:size]].tolist() if tuple(key) != HOT]
     return [HOT, *drawn][:size]
+
+
+def split(keys: Sequence[Key], size: int = PER_BATCH) -> list[list[Key]]:
+    """All keys, so many at a time."""
+    return [[*keys[start : start + size]] for start in range(0, len(keys), size)]
+
+
+def timed_batches(keys: Sequence[Key]) -> list[list[Key]]:
+    """The batches that are asked for while the time is taken, the same of every system."""
+    return split(keys)[:BATCHES]

@@ -9,6 +9,7 @@ comparisons deep for 10,000 keys.
 from collections.abc import Sequence
 from pathlib import Path
 
+from bench.key_set import timed_batches
 from data.columns import FEATURES
 from python_baseline.keys import NAMES, Key
 
@@ -69,9 +70,7 @@ def _draw(keys: Sequence[Key]) -> str:
     return "\n".join(lines)
 
 
-def write_scripts(
-    directory: Path, trees: int, keys: Sequence[Key], per_batch: int
-) -> dict[str, list[Path]]:
+def write_scripts(directory: Path, trees: int, keys: Sequence[Key]) -> dict[str, list[Path]]:
     """pgbench's scripts of each request; of a batch several, that it draws from."""
     directory.mkdir(parents=True, exist_ok=True)
     variables = [f":{name}" for name in NAMES]
@@ -79,7 +78,7 @@ def write_scripts(
         "hot": [one(trees, keys[0])],
         "control": [control(keys[0])],
         "random": [f"{_draw(keys)}\n{one(trees, variables)}"],
-        "batch": [batch(trees, keys[i : i + per_batch]) for i in range(0, len(keys), per_batch)],
+        "batch": [batch(trees, together) for together in timed_batches(keys)],
     }
     scripts: dict[str, list[Path]] = {}
     for request, statements in texts.items():

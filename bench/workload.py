@@ -2,7 +2,7 @@
 
 A request is one of four: `hot`, one prediction for the same flight each time, as in
 2022; `random`, one prediction for a flight drawn evenly from the key set; `batch`,
-predictions for a hundred flights at once; `control`, the same way there and back
+predictions for a hundred flights at once, one of ten such sets; `control`, the same way there and back
 without a prediction (the same SELECT without predict, GET /ping).
 """
 
@@ -10,10 +10,10 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bench.key_set import PER_BATCH
 from data.flights import DEFAULT_SEED
 
 REQUESTS = ("hot", "random", "batch", "control")
-PER_BATCH = 100
 
 
 @dataclass(frozen=True)

@@ -50,4 +50,6 @@ def command(name: str, address: str, settings: Settings) -> tuple[list[str], dic
     variables["OMP_NUM_THREADS"] = str(mode.openmp_threads)
     # The service is started in the repository, not installed.
     variables["PYTHONPATH"] = str(ROOT)
-    return [sys.executable, "-m", "gunicorn", f"--bind={address}", *mode.arguments], variables
+    # Gunicorn would put a socket for its control into the home directory.
+    gunicorn = [sys.executable, "-m", "gunicorn", "--no-control-socket", f"--bind={address}"]
+    return [*gunicorn, *mode.arguments], variables

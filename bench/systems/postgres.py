@@ -17,10 +17,11 @@ from bench import queries
 from bench.answers import Answers
 from bench.generators import Figures, Load, pgbench
 from bench.hosts import Usage
+from bench.key_set import split
 from bench.results import Loading
 from bench.servers import Listening, Pooled, start_pgbouncer
 from bench.site import Site
-from bench.workload import PER_BATCH, Cell
+from bench.workload import Cell
 
 POOL = 10
 FIRST_WITH_PREPARED = (1, 21)
@@ -52,7 +53,7 @@ class Direct:
         self._trees = trees
         site.database.load_model(trees, site.model(trees))
         directory = site.directory / "scripts"
-        self._scripts = queries.write_scripts(directory, trees, site.keys, PER_BATCH)
+        self._scripts = queries.write_scripts(directory, trees, site.keys)
 
     def load(self) -> list[Loading]:
         """Fills the table."""
@@ -104,8 +105,7 @@ class Direct:
 
     def _in_batches(self, connection: psycopg.Connection) -> Answers:
         answers: list[float] = []
-        for start in range(0, len(self._site.keys), PER_BATCH):
-            keys = self._site.keys[start : start + PER_BATCH]
+        for keys in split(self._site.keys):
             rows = connection.execute(queries.batch(self._trees, keys)).fetchall()
             if sorted(place for place, _ in rows) != [*range(len(keys))]:
                 raise ValueError(f"a batch of {len(keys)} keys has {len(rows)} answers")

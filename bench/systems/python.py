@@ -17,10 +17,11 @@ from typing import Any
 from bench.answers import Answers, Unequal, single_precision
 from bench.generators import Figures, Load, ab, wrk
 from bench.hosts import CommandFailed, Usage
+from bench.key_set import split, timed_batches
 from bench.results import Loading
 from bench.servers import Listening, start_gunicorn
 from bench.site import Site
-from bench.workload import PER_BATCH, Cell
+from bench.workload import Cell
 from python_baseline import modes
 from python_baseline.keys import Key
 from python_baseline.settings import Settings
@@ -98,7 +99,7 @@ class Microservice:
         settings = self._settings(trees)
         self._started = modes.command(self._entry.mode, "ADDRESS", settings)
         self._listening = start_gunicorn(site.host, directory, self._entry.mode, settings)
-        self._bodies = _write_bodies(site.directory / "bodies", site.keys)
+        self._bodies = write_bodies(site.directory / "bodies", site.keys)
 
     def load(self) -> list[Loading]:
         """Fills what it has its features from; its own memory it fills when it starts."""
@@ -114,10 +115,8 @@ class Microservice:
     def check(self) -> dict[str, Answers]:
         """The answers of POST / and of POST /batch."""
         keys = self._site.keys
-        one, batches = keys[: self._site.workload.keys_one_at_a_time], []
-        for start in range(0, len(keys), PER_BATCH):
-            batches.append(keys[start : start + PER_BATCH])
-        answers = self._answers("/batch", batches)
+        one = keys[: self._site.workload.keys_one_at_a_time]
+        answers = self._answers("/batch", split(keys))
         return {
             "one": single_precision(self._answers("/", one)),
             "batch": single_precision([answer for batch in answers for answer in batch]),
@@ -174,15 +173,14 @@ class Microservice:
         return {"entry": asdict(self._entry), "command": command[1:], "environment": kept}
 
 
-def _write_bodies(directory: Path, keys: Sequence[Key]) -> dict[str, Path]:
+def write_bodies(directory: Path, keys: Sequence[Key]) -> dict[str, Path]:
     """The files that ab and wrk read bodies from."""
     directory.mkdir(parents=True, exist_ok=True)
-    batches = [keys[start : start + PER_BATCH] for start in range(0, len(keys), PER_BATCH)]
     # ab sends the whole file, so no line end follows the one body.
     contents = {
         "hot": json.dumps(keys[0]),
         "random": "\n".join(map(json.dumps, keys)) + "\n",
-        "batch": "\n".join(map(json.dumps, batches)) + "\n",
+        "batch": "\n".join(map(json.dumps, timed_batches(keys))) + "\n",
     }
     files = {}
     for request, content in contents.items():

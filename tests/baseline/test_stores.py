@@ -1,5 +1,6 @@
 """Features from elsewhere lead to the same predictions, and a source that goes is said so."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,6 +116,27 @@ def test_a_redis_that_goes_is_said_so_and_comes_back(
         assert client.ask("/", HOT).status == 200
     finally:
         host.stop(again.service)
+
+
+@pytest.mark.parametrize("mode", ["published", "tuned"])
+def test_a_redis_that_hangs_is_said_so_in_time(
+    host: LocalHost, tmp_path: Path, start_service: StartService, mode: str
+) -> None:
+    server = start_redis(host, tmp_path)
+    url = f"redis://{server.address}:{server.port}/0"
+    with redis.Redis.from_url(url) as connection:
+        load(connection, Request(ROWS))
+    client = start_service(mode, redis_url=url)
+    assert client.ask("/", HOT).status == 200
+    server.service.process.send_signal(signal.SIGSTOP)
+    try:
+        # The published worker would be killed after two seconds, and the client hear nothing.
+        for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
+            assert (answer.status, answer.error) == (503, "redis cannot be reached")
+    finally:
+        server.service.process.send_signal(signal.SIGCONT)
+    assert client.ask("/", HOT).status == 200
+    host.stop(server.service)
 
 
 def test_a_value_that_cannot_be_read_is_an_internal_error(

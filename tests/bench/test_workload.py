@@ -1,5 +1,6 @@
 """The workload names every cell once, asks for keys that exist, and repeats from its seed."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,9 +8,10 @@ import numpy as np
 import pytest
 
 from bench.__main__ import matching
-from bench.key_set import HOT, key_set
-from bench.queries import PLACES, SIZES, batch, control, one, write_scripts
+from bench.key_set import BATCHES, HOT, PER_BATCH, key_set, split, timed_batches
+from bench.queries import PLACES, SIZES, control, one, write_scripts
 from bench.systems import SYSTEMS
+from bench.systems.python import write_bodies
 from bench.workload import FULL, QUICK, Workload
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES
@@ -79,7 +81,7 @@ def test_the_statements_are_those_of_the_sql_directory() -> None:
 
 def test_a_script_draws_every_key_and_no_other(tmp_path: Path) -> None:
     keys = key_set(Request(5_000), 100)
-    script = write_scripts(tmp_path, 25, keys, 100)["random"][0].read_text()
+    script = write_scripts(tmp_path, 25, keys)["random"][0].read_text()
     tree = re.search(r"^\\set key (.*)$", script, re.MULTILINE)[1]
     assert "\\set i random(0, 99)\n" in script
     expression = re.sub(r"CASE WHEN :i < (\d+) THEN", r"IF(i < \1,", tree)
@@ -90,15 +92,16 @@ def test_a_script_draws_every_key_and_no_other(tmp_path: Path) -> None:
         assert tuple(parts) == key
 
 
-def test_batches_hold_every_key_once(tmp_path: Path) -> None:
-    keys = key_set(Request(5_000), 100)
-    scripts = write_scripts(tmp_path, 25, keys, 20)["batch"]
-    assert len(scripts) == 5
-    found = [
-        tuple(map(int, key[1:]))
-        for script in scripts
-        for key in re.findall(r"(\((\d+), (\d+), (\d+), (\d+), (\d+)\))", script.read_text())
-    ]
-    assert [key[1:] for key in found] == keys
-    assert [key[0] for key in found] == [*range(20)] * 5
-    assert batch(25, keys[:2]).count("predict(") == 1
+def test_batches_are_the_same_for_sql_and_for_http(tmp_path: Path) -> None:
+    keys = key_set(Request(20_000), 1_250)
+    assert [key for together in split(keys) for key in together] == keys
+    batches = timed_batches(keys)
+    assert [len(together) for together in batches] == [PER_BATCH] * BATCHES
+    scripts = write_scripts(tmp_path, 25, keys)["batch"]
+    for script, together in zip(scripts, batches, strict=True):
+        rows = re.findall(r"\((\d+), (\d+), (\d+), (\d+), (\d+)\)", script.read_text())
+        assert [(place, *key) for place, key in enumerate(together)] == [
+            tuple(map(int, row)) for row in rows
+        ]
+    bodies = write_bodies(tmp_path, keys)["batch"].read_text().splitlines()
+    assert [json.loads(body) for body in bodies] == [[[*key] for key in b] for b in batches]
