@@ -255,3 +255,39 @@ def test_release_is_the_one_compared_with(
     found = python_side(model, arrays, names=["x"], params={}, rounds=ROUNDS)
     (version,) = connection.execute("SELECT xgboost_version()").fetchone()
     assert found["version"] == version
+
+
+def test_groups_are_kept_whole_for_evaluation(connection: psycopg.Connection) -> None:
+    """Every group has 7 rows, so what is kept is a multiple of 7."""
+    query = "SELECT i / 7 AS q, sin(i) AS x, i % 3 AS y FROM generate_series(0, 6999) AS i"
+    scores = connection.execute(
+        "SELECT set, metric FROM train_model('m', %s, 'y', '{\"eval_metric\": \"ndcg@3\"}', "
+        "rounds => 3, group_by => 'q', eval_fraction => 0.3)",
+        (query,),
+    ).fetchall()
+    assert scores == [("train", "ndcg@3"), ("eval", "ndcg@3")]
+    (metrics,) = connection.execute("SELECT model_info('m') -> 'metrics'").fetchone()
+    assert metrics["train_rows"] + metrics["eval_rows"] == 7_000
+    assert metrics["eval_rows"] % 7 == 0
+    assert 1_700 < metrics["eval_rows"] < 2_500
+
+
+def test_weights_of_groups(connection: psycopg.Connection, python_side: Callable[..., Any]) -> None:
+    random = np.random.default_rng(10)
+    group = np.repeat(np.arange(60), 12)
+    features = random.normal(size=(len(group), 3)).astype("f4")
+    label = np.clip(np.round(features[:, 0] + 1), 0, 3).astype("f4")
+    weight = random.random(60).astype("f4")
+    columns = number_columns(features) | {
+        "y": ("real", label), "q": ("integer", group), "w": ("real", weight[group]),
+    }  # fmt: skip
+    copy_table(connection, "rows", columns)
+    names = ["x0", "x1", "x2"]
+    params = {"objective": "rank:ndcg", "eval_metric": "ndcg@5"}
+    source = in_order("rows", *names, "y", "q", "w")
+    scores, model = _trained(connection, source, params, group_by="q", weight="w")
+    arrays = {"features": features, "label": label, "group": np.full(60, 12), "weight": weight}
+    found = python_side(model, arrays, names=names, params=params, rounds=ROUNDS)
+    ((_, _, _, ours),) = scores
+    # Weights come after the quantiles here, so cuts may differ; the metric does not by much.
+    assert ours == pytest.approx(found["scores"]["train"]["ndcg@5"], abs=0.02)
