@@ -6,7 +6,9 @@ system/variant/request/trees/clients, such as postgres_direct/simple/hot/25t/20c
 """
 
 import argparse
+import contextlib
 import fnmatch
+import signal
 import sys
 import time
 from dataclasses import replace
@@ -60,6 +62,14 @@ def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
     ]
 
 
+def _raw_logs(directory: Path) -> str:
+    """Where the logs of a run that came to no end are; without any its directory goes."""
+    with contextlib.suppress(OSError):
+        directory.rmdir()
+        return ""
+    return f"; raw logs so far are in {directory}"
+
+
 def main() -> None:
     """Runs the harness and prints the table."""
     arguments = _arguments()
@@ -74,10 +84,14 @@ def main() -> None:
         return
     began = time.monotonic()
     directory = result_directory(arguments.output, workload.name)
+    # Whoever ends this run, by the terminal or by a signal, ends its servers with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         result = Harness(site, cells, directory).run()
     except (ClusterError, CommandFailed, Unequal, Unsound, psycopg.Error) as error:
-        sys.exit(f"error: {error}\n       no results; raw logs so far are in {directory}")
+        sys.exit(f"error: {error}\n       no results{_raw_logs(directory)}")
+    except KeyboardInterrupt:
+        sys.exit(f"interrupted: no results{_raw_logs(directory)}")
     path = directory / "results.json"
     results.write(path, result)
     show(result)

@@ -1,0 +1,64 @@
+"""`bench/run` says what is wrong in one line, and leaves no server behind when it is ended."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from bench import processes
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "bench", *map(str, arguments)],
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+
+
+def test_cells_are_listed() -> None:
+    listed = run("--workload", "quick", "--list").stdout.splitlines()
+    assert "postgres_pgbouncer/prepared/hot/25t/20c" in listed
+    assert len(listed) == 84
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--only", "nothing"), "error: no cell has such a name: see --list"),
+        (("--seconds", "0"), "--seconds, --repetitions and --rows must be at least 1"),
+    ],
+)
+def test_what_cannot_be_run_is_said(arguments: tuple[str, ...], message: str) -> None:
+    done = run(*arguments)
+    assert done.returncode != 0
+    assert done.stderr.strip() == message
+
+
+def test_a_run_that_is_ended_takes_its_servers_along(tmp_path: Path) -> None:
+    command = [
+        sys.executable, "-m", "bench", "--workload", "quick", "--rows", "20000",
+        "--only", "python_tuned/http/hot", "--output", str(tmp_path),
+    ]  # fmt: skip
+    with subprocess.Popen(
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        for line in process.stdout:
+            if "compare its answers" in line:
+                break
+        started = [pid for pid in processes.tree([process.pid]) if pid != process.pid]
+        assert len(started) >= 3
+        process.send_signal(signal.SIGTERM)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert errors.strip().splitlines()[-1] == "interrupted: no results"
+    # The loop ends at once where all are gone.
+    deadline = time.monotonic() + 10
+    while processes.tree(started) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert processes.tree(started) == []
+    assert [*tmp_path.iterdir()] == []
