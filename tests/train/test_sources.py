@@ -279,3 +279,41 @@ def test_rows_changed_meanwhile_are_not_seen(
         )
         (metrics,) = reader.execute("SELECT model_info('m') -> 'metrics'").fetchone()
         assert (metrics["train_rows"], metrics["eval_rows"]) == (500, 500)
+
+
+@pytest.mark.parametrize(("other", "sqlstate"), [
+    ("SELECT a, 'x' || b AS t, y > 500 AS y FROM rows", None),
+    ("SELECT a, 'new' AS t, y > 500 AS y FROM rows", None),
+    ("SELECT y > 500 AS y, 1 AS further, 'x' || b AS t, a FROM rows", None),
+    ("SELECT a, y > 500 AS y FROM rows", "42703"),
+    ("SELECT a, b AS t, y > 500 AS y FROM rows", "42804"),
+    ("SELECT a, 'x' AS t, 'maybe' AS y FROM rows", "22P02"),
+    ("SELECT a, 'x' AS t, NULL::boolean AS y FROM rows", "22000"),
+    ("nowhere", "42P01"),
+])  # fmt: skip
+def test_rows_for_evaluation_have_the_same_columns(
+    connection: psycopg.Connection, raises: Callable[..., Any], other: str, sqlstate: str | None
+) -> None:
+    source = "SELECT a, 'x' || b AS t, y > 500 AS y FROM rows"
+    call = "SELECT set FROM train_model('m', %s, 'y', rounds => 2, eval_source => %s)"
+    if sqlstate:
+        raises(sqlstate, call, (source, other))
+    else:
+        assert connection.execute(call, (source, other)).fetchall() == [("train",), ("eval",)]
+
+
+def test_errors_in_subtransactions_leave_nothing_behind(connection: psycopg.Connection) -> None:
+    connection.execute("""
+        DO $$ BEGIN FOR i IN 1..50 LOOP
+          BEGIN PERFORM train_model('z', 'SELECT a, 1 / (50 - a::int) AS y FROM rows', 'y');
+            EXCEPTION WHEN division_by_zero THEN NULL; END;
+          BEGIN PERFORM train_model('z', 'SELECT 1 AS a, -1 AS y', 'y', '{"objective": "count:poisson"}');
+            EXCEPTION WHEN external_routine_exception THEN NULL; END;
+          BEGIN PERFORM train_model('z', 'rows', 'y', rounds => 1); RAISE EXCEPTION 'x';
+            EXCEPTION WHEN raise_exception THEN NULL; END;
+        END LOOP; END $$""")
+    assert connection.execute("SELECT count(*) FROM pg_ls_tmpdir()").fetchone() == (0,)
+    assert connection.execute(
+        "SELECT count(*) FROM pgboost_models WHERE name = 'z'"
+    ).fetchone() == (0,)
+    assert connection.execute(TRAIN, ("rows", "y")).fetchall()

@@ -10,6 +10,7 @@ use crate::pg::source::Column;
 use crate::pg::types;
 
 /// What the caller says of columns, by their names.
+#[derive(Clone, Debug)]
 pub struct Roles {
     /// What is to be learned.
     pub target: String,

@@ -79,7 +79,7 @@ pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
     reader.read(&query, "source", progress)?;
     let mut rows = reader.finish("source")?;
     if let Some(text) = &request.eval_source {
-        rows.eval = Some(read_eval(text, request, &mut dictionaries, progress)?);
+        rows.eval = Some(read_eval(text, request, &columns, &mut dictionaries, progress)?);
     }
     let task = task.with_classes(&columns, &dictionaries)?;
     let features = recode(&columns, &dictionaries, &task, &mut rows)?;
@@ -109,11 +109,15 @@ fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(Columns, S
 fn read_eval(
     text: &str,
     request: &Request,
+    like: &Columns,
     dictionaries: &mut Dictionaries,
     progress: &mut Progress,
 ) -> Result<read::Set> {
     const ARGUMENT: &str = "eval_source";
-    let (columns, query) = open(text, &request.roles, ARGUMENT)?;
+    // The same features in the same order, also where they are all columns of the source.
+    let features = like.features.iter().map(|column| column.name.clone()).collect();
+    let roles = Roles { features: Some(features), ..request.roles.clone() };
+    let (columns, query) = open(text, &roles, ARGUMENT)?;
     for (column, texts) in columns.features.iter().zip(&dictionaries.features) {
         if column.kind.is_text() != texts.is_some() {
             return Err(Error::ColumnType {
