@@ -1,7 +1,7 @@
 """The PostgreSQL that the comparison predicts in: a throw-away cluster, loaded once a run.
 
 Reached over TCP with a password, as a service would be, by a role that may read the
-table and predict, and nothing else.
+table and owns the models, and nothing else.
 """
 
 import secrets
@@ -56,14 +56,14 @@ class Database:
     def _create_role(self) -> None:
         with self.start().connect(DATABASE) as connection:
             connection.execute("CREATE EXTENSION pgboost")
+            role = sql.Identifier(ROLE)
             query = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)"
             if connection.execute(query, (ROLE,)).fetchone() == (False,):
-                connection.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(ROLE)))
+                connection.execute(sql.SQL("CREATE ROLE {}").format(role))
             connection.execute(
-                sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(
-                    sql.Identifier(ROLE), sql.Literal(self._password)
-                )
+                sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(role, sql.Literal(self._password))
             )
+            connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION load_model TO {}").format(role))
 
     def load(self, request: Request) -> list[Loading]:
         """Copies the flights and builds the index, unless done; how long it took."""
@@ -84,13 +84,14 @@ class Database:
         return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, took, size)]
 
     def load_model(self, trees: int, path: Path) -> None:
-        """Loads the model, unless the database has it, and lets the role predict with it."""
+        """Loads the model, unless the database has it, as the role's own."""
         name = model_name(trees)
         with self.start().connect(DATABASE) as connection:
             query = "SELECT EXISTS (SELECT FROM pgboost_models WHERE name = %s)"
             if connection.execute(query, (name,)).fetchone() == (False,):
+                # xgboost_predict needs the model's bytes, which are for its owner alone.
+                connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(ROLE)))
                 connection.execute("SELECT load_model(%s, %s)", (name, path.read_bytes()))
-                connection.execute("SELECT grant_model(%s, %s)", (name, ROLE))
 
     @property
     def port(self) -> int:

@@ -19,6 +19,11 @@ PLACES = (100_000_000, 10_000, 100, 1)
 SIZES = (100_000, 10_000, 100, 100)
 
 
+# What makes the prediction: this extension's function, or libxgboost's in the server.
+PREDICT = "predict('{model}', {columns})"
+XGBOOST_PREDICT = "xgboost_predict('{model}', ARRAY[{columns}])"
+
+
 def model_name(trees: int) -> str:
     """What the model of that many trees is called in the database."""
     return f"flights_{trees}"
@@ -28,10 +33,13 @@ def _where(values: Sequence[object]) -> str:
     return " AND ".join(f"{name} = {value}" for name, value in zip(NAMES, values, strict=True))
 
 
-def one(trees: int, values: Sequence[object]) -> str:
+def _call(call: str, trees: int) -> str:
+    return call.format(model=model_name(trees), columns=COLUMNS)
+
+
+def one(trees: int, values: Sequence[object], call: str = PREDICT) -> str:
     """One prediction; the key's parts may be numbers or placeholders."""
-    call = f"predict('{model_name(trees)}', {COLUMNS})"
-    return f"SELECT {call} FROM flights WHERE {_where(values)} LIMIT 1"
+    return f"SELECT {_call(call, trees)} FROM flights WHERE {_where(values)} LIMIT 1"
 
 
 def control(values: Sequence[object]) -> str:
@@ -39,12 +47,12 @@ def control(values: Sequence[object]) -> str:
     return f"SELECT depdelayminutes FROM flights WHERE {_where(values)} LIMIT 1"
 
 
-def batch(trees: int, keys: Sequence[Key]) -> str:
+def batch(trees: int, keys: Sequence[Key], call: str = PREDICT) -> str:
     """Predictions for several keys, each with its key's place, counted from 0."""
     rows = ", ".join(str((place, *key)) for place, key in enumerate(keys))
     wanted = [f"k.k{index}" for index in range(len(NAMES))]
     return (
-        f"SELECT place, predict('{model_name(trees)}', {COLUMNS})"
+        f"SELECT place, {_call(call, trees)}"
         f" FROM (VALUES {rows}) AS k(place, {', '.join(f'k{i}' for i in range(len(NAMES)))})"
         f" CROSS JOIN LATERAL (SELECT {COLUMNS} FROM flights WHERE {_where(wanted)} LIMIT 1) f"
     )
@@ -70,15 +78,17 @@ def _draw(keys: Sequence[Key]) -> str:
     return "\n".join(lines)
 
 
-def write_scripts(directory: Path, trees: int, keys: Sequence[Key]) -> dict[str, list[Path]]:
+def write_scripts(
+    directory: Path, trees: int, keys: Sequence[Key], call: str = PREDICT
+) -> dict[str, list[Path]]:
     """pgbench's scripts of each request; of a batch several, that it draws from."""
     directory.mkdir(parents=True, exist_ok=True)
     variables = [f":{name}" for name in NAMES]
     texts = {
-        "hot": [one(trees, keys[0])],
+        "hot": [one(trees, keys[0], call)],
         "control": [control(keys[0])],
-        "random": [f"{_draw(keys)}\n{one(trees, variables)}"],
-        "batch": [batch(trees, together) for together in timed_batches(keys)],
+        "random": [f"{_draw(keys)}\n{one(trees, variables, call)}"],
+        "batch": [batch(trees, together, call) for together in timed_batches(keys)],
     }
     scripts: dict[str, list[Path]] = {}
     for request, statements in texts.items():

@@ -88,7 +88,13 @@ MAIN = (
     "python_published_one_thread",
     "python_tuned",
 )
-FURTHER = ("python_memory", "python_postgresql", "python_orjson", "python_msgpack")
+FURTHER = (
+    "postgres_libxgboost",
+    "python_memory",
+    "python_postgresql",
+    "python_orjson",
+    "python_msgpack",
+)
 
 EVERY = (1, 5, 10, 20, 100)
 FEW = (1, 5, 20)

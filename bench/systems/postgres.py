@@ -1,7 +1,8 @@
 """Predictions in PostgreSQL, asked for by pgbench: directly, and through PgBouncer.
 
 Each with the simple protocol, the one that pgbench has by default, and with prepared
-statements, which a PgBouncer that pools transactions passes on from 1.21 only.
+statements, which a PgBouncer that pools transactions passes on from 1.21 only. And
+libxgboost in the server, behind a SQL function, for what this extension is worth beside it.
 """
 
 import re
@@ -31,6 +32,7 @@ class Direct:
     """pgbench's connections lead to PostgreSQL itself."""
 
     variants: tuple[str, ...] = ("simple", "prepared")
+    call = queries.PREDICT
 
     def __init__(self, site: Site) -> None:
         self._site = site
@@ -52,8 +54,8 @@ class Direct:
         site = self._site
         self._trees = trees
         site.database.load_model(trees, site.model(trees))
-        directory = site.directory / "scripts"
-        self._scripts = queries.write_scripts(directory, trees, site.keys)
+        directory = site.directory / "scripts" / type(self).__name__.lower()
+        self._scripts = queries.write_scripts(directory, trees, site.keys, self.call)
 
     def load(self) -> list[Loading]:
         """Fills the table."""
@@ -92,7 +94,7 @@ class Direct:
         return True
 
     def _one_at_a_time(self, connection: psycopg.Connection, **how: bool) -> Answers:
-        statement = queries.one(self._trees, ["%s"] * 4)
+        statement = queries.one(self._trees, ["%s"] * 4, self.call)
 
         def answers() -> Iterator[float]:
             for key in self._site.keys:
@@ -106,7 +108,7 @@ class Direct:
     def _in_batches(self, connection: psycopg.Connection) -> Answers:
         answers: list[float] = []
         for keys in split(self._site.keys):
-            rows = connection.execute(queries.batch(self._trees, keys)).fetchall()
+            rows = connection.execute(queries.batch(self._trees, keys, self.call)).fetchall()
             if sorted(place for place, _ in rows) != [*range(len(keys))]:
                 raise ValueError(f"a batch of {len(keys)} keys has {len(rows)} answers")
             answers += (answer for _, answer in sorted(rows))
@@ -129,7 +131,7 @@ class Direct:
         """The server's settings, and a statement as it is sent."""
         return {
             "settings": self._site.database.configuration(),
-            "statement": queries.one(self._trees, self._site.keys[0]),
+            "statement": queries.one(self._trees, self._site.keys[0], self.call),
             "connection": "TCP, password",
         }
 
@@ -195,7 +197,23 @@ class ThroughPgbouncer(Direct):
         return {**super().configuration(), "pgbouncer.ini": kept}
 
 
+class Libxgboost(Direct):
+    """XGBoost's own library in the server predicts, by a function of pgboost_train."""
+
+    call = queries.XGBOOST_PREDICT
+
+    def install(self) -> dict[str, str]:
+        """pgboost_train's version beside the others."""
+        database = self._site.database
+        with database.start().connect(database.name) as connection:
+            connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
+            query = "SELECT extversion FROM pg_extension WHERE extname = 'pgboost_train'"
+            version = connection.execute(query).fetchone()[0]
+        return {**super().install(), "pgboost_train": version}
+
+
 SYSTEMS: dict[str, Callable[[Site], Direct]] = {
     "postgres_direct": Direct,
     "postgres_pgbouncer": ThroughPgbouncer,
+    "postgres_libxgboost": Libxgboost,
 }

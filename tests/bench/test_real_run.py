@@ -67,6 +67,7 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
     ways = {
         "postgres_direct": ("simple", "batch", "prepared"),
         "postgres_pgbouncer": ("simple", "batch"),
+        "postgres_libxgboost": ("simple", "batch", "prepared"),
         **dict.fromkeys(ENTRIES, ("one", "batch")),
     }
     (checked,) = result.checked
@@ -96,9 +97,16 @@ def test_every_run_used_processor_and_memory(result: results.Result) -> None:
 
 
 def test_the_result_says_what_was_measured(result: results.Result) -> None:
-    assert {"postgresql", "pgbench", "pgboost", "pgbouncer", "redis-server", "ab", "wrk"} <= (
-        result.versions.keys()
-    )
+    assert {
+        "postgresql",
+        "pgbench",
+        "pgboost",
+        "pgboost_train",
+        "pgbouncer",
+        "redis-server",
+        "ab",
+        "wrk",
+    } <= (result.versions.keys())
     assert all(result.versions.values())
     assert {"processor", "cores", "memory", "kernel"} <= result.machine.keys()
     assert result.workload["seed"] == WORKLOAD.seed
