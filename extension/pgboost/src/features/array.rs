@@ -2,12 +2,11 @@
 //!
 //! As in XGBoost, an array is not recoded: for a categorical feature it holds the category's code.
 
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::Target;
 use super::kind::Kind;
-use super::{FIRST, Target};
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::arguments::Arguments;
 use crate::pg::values;
 
 /// How to read the array.
@@ -35,17 +34,8 @@ impl Array {
         }
     }
 
-    /// Reads the features of one call; in a NULL array everything is missing.
-    pub fn read(
-        &self,
-        arguments: Arguments,
-        target: Target<'_>,
-        features: &mut [f32],
-    ) -> Result<()> {
-        let Some(array) = arguments.get(FIRST) else {
-            features.fill(f32::NAN);
-            return Ok(());
-        };
+    /// Reads the features of one call.
+    pub fn read(&self, array: Datum, target: Target<'_>, features: &mut [f32]) -> Result<()> {
         if self.element == pg_sys::FLOAT4OID
             && let Some(reals) = values::plain_reals(array)
         {

@@ -103,11 +103,19 @@ impl Form {
         target: Target<'_>,
         features: &mut [f32],
     ) -> Result<()> {
+        if let Form::Columns(form) = self {
+            return form.read(arguments, target, features);
+        }
+        // In an array, a row or an object that is NULL as a whole, everything is missing.
+        let Some(whole) = arguments.get(FIRST) else {
+            features.fill(f32::NAN);
+            return Ok(());
+        };
         match self {
             Form::Columns(form) => form.read(arguments, target, features),
-            Form::Array(form) => form.read(arguments, target, features),
-            Form::Row(form) => form.read(arguments, target, features),
-            Form::Object(form) => form.read(arguments, target, features),
+            Form::Array(form) => form.read(whole, target, features),
+            Form::Row(form) => form.read(whole, arguments, target, features),
+            Form::Object(form) => form.read(whole, target, features),
         }
     }
 }

@@ -3,14 +3,13 @@
 //! JSON's null is a missing value. A key that is absent is an error, as a column is, because a
 //! misspelt key would otherwise score wrongly in silence.
 
-use gbdt::layout::CategoryKind;
+use pgrx::pg_sys::Datum;
 
+use super::Target;
 use super::kind::Kind;
-use super::reading::{Reading, integer_code, text_code};
+use super::reading::{Reading, integer_code, mismatch, text_code};
 use super::row::require_names;
-use super::{FIRST, Target};
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::arguments::Arguments;
 use crate::pg::jsonb::{Object, Value};
 
 const FORM: &str = "jsonb object";
@@ -25,18 +24,9 @@ impl ObjectForm {
         Ok(ObjectForm)
     }
 
-    /// Reads the features of one call; in a NULL object everything is missing.
-    pub fn read(
-        &self,
-        arguments: Arguments,
-        target: Target<'_>,
-        features: &mut [f32],
-    ) -> Result<()> {
-        let Some(datum) = arguments.get(FIRST) else {
-            features.fill(f32::NAN);
-            return Ok(());
-        };
-        let Some(object) = Object::of(datum) else {
+    /// Reads the features of one call.
+    pub fn read(&self, jsonb: Datum, target: Target<'_>, features: &mut [f32]) -> Result<()> {
+        let Some(object) = Object::of(jsonb) else {
             return Err(Error::NotAnObject);
         };
         for (index, feature) in features.iter_mut().enumerate() {
@@ -54,29 +44,32 @@ impl ObjectForm {
 }
 
 fn read(target: Target<'_>, index: usize, value: Value) -> Result<f32> {
+    let type_name = value.type_name();
     let fail = |reason| {
         Err(Error::FeatureType {
             feature: target.feature(index),
-            type_name: format!("JSON {}", value.type_name()),
+            type_name: format!("JSON {type_name}"),
             reason,
         })
     };
-    let categories = target.image.categories(index).map(|categories| categories.kind());
-    match (&value, categories) {
-        (Value::Null, _) => Ok(f32::NAN),
-        (Value::Container, _) => fail(TypeReason::Unusable),
-        (Value::Text(text), Some(CategoryKind::Text)) => text_code(target, index, text),
-        (Value::Text(_), Some(_)) => fail(TypeReason::TextForNumericCategories),
-        (Value::Text(_), None) if target.image.is_categorical(index) => {
-            fail(TypeReason::TextWithoutCategories)
+    let is_text = match value {
+        Value::Null => return Ok(f32::NAN),
+        Value::Container => return fail(TypeReason::Unusable),
+        Value::Text(_) => true,
+        Value::Number(_) | Value::Boolean(_) => false,
+    };
+    if let Some(reason) = mismatch(target, index, is_text) {
+        return fail(reason);
+    }
+    let coded = target.image.categories(index).is_some();
+    match value {
+        Value::Text(text) => text_code(target, index, &text),
+        Value::Number(number) if coded => {
+            Reading::NumberCategory(Kind::Numeric).read(target, index, number)
         }
-        (Value::Text(_), None) => fail(TypeReason::TextForNumber),
-        (_, Some(CategoryKind::Text)) => fail(TypeReason::NumberForTextCategories),
-        (Value::Number(number), Some(_)) => {
-            Reading::NumberCategory(Kind::Numeric).read(target, index, *number)
-        }
-        (Value::Boolean(truth), Some(_)) => integer_code(target, index, i64::from(*truth)),
-        (Value::Number(number), None) => Ok(Kind::Numeric.number(*number)),
-        (Value::Boolean(truth), None) => Ok(f32::from(u8::from(*truth))),
+        Value::Number(number) => Ok(Kind::Numeric.number(number)),
+        Value::Boolean(truth) if coded => integer_code(target, index, i64::from(truth)),
+        Value::Boolean(truth) => Ok(f32::from(u8::from(truth))),
+        Value::Null | Value::Container => Ok(f32::NAN),
     }
 }

@@ -35,17 +35,12 @@ impl Reading {
         let Some(kind) = Kind::of(type_oid) else {
             return Err(target.unusable(index, type_oid, TypeReason::Unusable));
         };
-        let categories = target.image.categories(index).map(|categories| categories.kind());
-        let reason = match (kind.is_text(), categories) {
-            (true, Some(CategoryKind::Text)) => return Ok(Reading::TextCategory(kind)),
-            (false, Some(CategoryKind::Integer | CategoryKind::Float)) => {
-                return Ok(Reading::NumberCategory(kind));
-            }
-            (false, None) => return Ok(Reading::Number(kind)),
-            (false, Some(CategoryKind::Text)) => TypeReason::NumberForTextCategories,
-            (true, Some(_)) => TypeReason::TextForNumericCategories,
-            (true, None) if target.image.is_categorical(index) => TypeReason::TextWithoutCategories,
-            (true, None) => TypeReason::TextForNumber,
+        let Some(reason) = mismatch(target, index, kind.is_text()) else {
+            return Ok(match (kind.is_text(), target.image.categories(index)) {
+                (true, _) => Reading::TextCategory(kind),
+                (false, Some(_)) => Reading::NumberCategory(kind),
+                (false, None) => Reading::Number(kind),
+            });
         };
         // A NULL without a type is what users write for a missing value.
         if type_oid == pg_sys::UNKNOWNOID {
@@ -66,6 +61,21 @@ impl Reading {
             Reading::NumberCategory(kind) => number_code(target, index, kind, datum),
             Reading::OnlyNull(reason) => Err(target.unusable(index, pg_sys::UNKNOWNOID, reason)),
         }
+    }
+}
+
+/// Why text, or else a number, cannot be a feature, matched by name or by position; nothing if it can.
+pub fn mismatch(target: Target<'_>, index: usize, is_text: bool) -> Option<TypeReason> {
+    let categories = target.image.categories(index).map(|categories| categories.kind());
+    match (is_text, categories) {
+        (true, Some(CategoryKind::Text)) | (false, None) => None,
+        (false, Some(CategoryKind::Integer | CategoryKind::Float)) => None,
+        (false, Some(CategoryKind::Text)) => Some(TypeReason::NumberForTextCategories),
+        (true, Some(_)) => Some(TypeReason::TextForNumericCategories),
+        (true, None) if target.image.is_categorical(index) => {
+            Some(TypeReason::TextWithoutCategories)
+        }
+        (true, None) => Some(TypeReason::TextForNumber),
     }
 }
 

@@ -1,13 +1,13 @@
 //! Features as one row, matched to the model's feature names.
 //!
 //! Columns that the model does not know are ignored, so a table may have more than the model was
-//! trained on. The row's type can change from call to call only where its expression gives different
-//! anonymous rows; the matching is then done again.
+//! trained on. The matching is done again when a call brings a row of another type, as an expression
+//! that gives different anonymous rows does, and when a type may have been altered meanwhile.
 
 use pgrx::pg_sys::Datum;
 
+use super::Target;
 use super::reading::Reading;
-use super::{FIRST, Target};
 use crate::error::{Error, Result};
 use crate::pg::arguments::Arguments;
 use crate::pg::rows::RowType;
@@ -32,17 +32,14 @@ impl RowForm {
         Ok(RowForm { matched: None })
     }
 
-    /// Reads the features of one call; in a NULL row everything is missing.
+    /// Reads the features of one call.
     pub fn read(
         &mut self,
+        row: Datum,
         arguments: Arguments,
         target: Target<'_>,
         features: &mut [f32],
     ) -> Result<()> {
-        let Some(row) = arguments.get(FIRST) else {
-            features.fill(f32::NAN);
-            return Ok(());
-        };
         loop {
             if let Some(matched) = &mut self.matched
                 && matched.read(row, target, features)?
@@ -81,7 +78,7 @@ impl Matched {
         Ok(Matched { row_type, columns })
     }
 
-    /// Gives false if the row is of another type.
+    /// Gives false if the row is of another type, or its type may have been altered.
     fn read(&mut self, row: Datum, target: Target<'_>, features: &mut [f32]) -> Result<bool> {
         let Some(values) = self.row_type.read(row) else {
             return Ok(false);
