@@ -121,25 +121,22 @@ pub fn in_use(registry: &Registry) -> HashSet<ImageKey> {
 }
 
 fn find(key: &ImageKey) -> Option<Rc<Loaded>> {
-    IMAGES.with_borrow_mut(|images| {
-        images.clock += 1;
-        let clock = images.clock;
-        let cached = images.cached.iter_mut().find(|cached| cached.loaded.key == *key)?;
-        cached.last_used = clock;
-        Some(Rc::clone(&cached.loaded))
-    })
+    mark_used(|loaded| loaded.key == *key)
 }
 
 /// Marks an image as used now, so that others are let go before it.
 pub fn touch(loaded: &Rc<Loaded>) {
+    mark_used(|other| Rc::ptr_eq(other, loaded));
+}
+
+fn mark_used(is_it: impl Fn(&Rc<Loaded>) -> bool) -> Option<Rc<Loaded>> {
     IMAGES.with_borrow_mut(|images| {
         images.clock += 1;
         let clock = images.clock;
-        let same = |cached: &&mut Cached| Rc::ptr_eq(&cached.loaded, loaded);
-        if let Some(cached) = images.cached.iter_mut().find(same) {
-            cached.last_used = clock;
-        }
-    });
+        let cached = images.cached.iter_mut().find(|cached| is_it(&cached.loaded))?;
+        cached.last_used = clock;
+        Some(Rc::clone(&cached.loaded))
+    })
 }
 
 /// Keeps an image, and lets others go until all fit; one that alone is too large is kept alone.
