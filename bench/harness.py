@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench import answers, machine, results
-from bench.generators import Load
+from bench.generators import Figures, Load
+from bench.hosts import Usage
 from bench.progress import Progress
 from bench.site import Site
 from bench.systems import SYSTEMS, System
@@ -79,10 +80,12 @@ class Harness:
             finished=_now(),
             commit=_commit(),
             machine=machine.facts(),
+            topology=_one_host(machine.facts()),
             versions=versions,
             workload=asdict(self._site.workload),
             configuration=configuration,
             loading=loading,
+            training=[],
             checked=self._checked,
             cells=[self._cell_result(cell) for cell in self._cells],
         )
@@ -135,7 +138,7 @@ class Harness:
         path.parent.mkdir(parents=True, exist_ok=True)
         # A result may be published: it does not say where the repository lay.
         path.write_text(output.replace(f"{ROOT}/", ""))
-        self._runs[cell].append(results.Run(**asdict(figures), **asdict(usage), log=str(log)))
+        self._runs[cell].append(measured(figures, usage, str(log)))
         self._progress.done(f"{cell.name}: {figures.requests_per_second:,.0f} requests/s")
 
     def _cell_result(self, cell: Cell) -> results.CellResult:
@@ -147,12 +150,42 @@ class Harness:
             skipped=self._skipped.get(cell),
             runs=runs,
             requests_per_second=_spread([run.requests_per_second for run in runs]),
-            mean_latency_ms=_spread([run.latency_ms["mean"] for run in runs]),
+            latency_ms=_latencies(runs),
         )
+
+
+def measured(figures: Figures, usage: Usage, log: str) -> results.Run:
+    """A run's figures beside what was used meanwhile."""
+    return results.Run(
+        requests=figures.requests,
+        requests_per_second=figures.requests_per_second,
+        latency_ms=figures.latency_ms,
+        latency_requests=figures.latency_requests,
+        open_loop=figures.open_loop,
+        seconds=usage.seconds,
+        server=results.Used(usage.server_cpu_seconds, usage.server_pss_bytes),
+        server_parts={},
+        generator=results.Used(usage.generator_cpu_seconds, usage.generator_pss_bytes),
+        log=log,
+    )
+
+
+def _one_host(facts: dict[str, str]) -> results.Topology:
+    roles = dict.fromkeys(("server", "store", "client"), "local")
+    return results.Topology("local", roles, {"local": facts}, {}, [])
 
 
 def _spread(values: list[float]) -> results.Spread | None:
     return results.Spread.of(values) if values else None
+
+
+def _latencies(runs: Sequence[results.Run]) -> dict[str, results.Spread]:
+    """The spread of each latency that every run has."""
+    return {
+        name: results.Spread.of([run.latency_ms[name] for run in runs])
+        for name in results.LATENCIES
+        if runs and all(name in run.latency_ms for run in runs)
+    }
 
 
 def result_directory(parent: Path, workload: str) -> Path:

@@ -12,7 +12,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from pathlib import Path
 
-SCHEMA = 1
+SCHEMA = 2
+
+# The names in a run's latency_ms, in milliseconds. A load generator that does not give one leaves it out.
+LATENCIES = ("mean", "p50", "p90", "p99", "p99_9", "max")
 
 
 class BadResult(Exception):
@@ -40,19 +43,95 @@ class Checked:
 
 
 @dataclass(frozen=True)
+class Training:
+    """One way to train on the table: from the call to the model, the reading of the rows included."""
+
+    what: str
+    rows: int
+    features: int
+    rounds: int
+    threads: int
+    seconds: float
+    # The most memory of the process that trains, less what it had before.
+    peak_bytes_above_idle: int
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """The time there and back between two hosts, as measured before anything else."""
+
+    # The names of the roles' hosts, and what carried the question: "icmp", "tcp".
+    source: str
+    target: str
+    via: str
+    p50_us: float
+    p99_us: float
+    samples: int
+
+
+@dataclass(frozen=True)
+class Topology:
+    """Which host has which role, and how far apart they are."""
+
+    name: str
+    # server (PostgreSQL, PgBouncer, Gunicorn), store (Redis) and client (load generators): a host's name.
+    roles: dict[str, str]
+    # Each host's machine, by its name: what `machine.facts` says there.
+    hosts: dict[str, dict[str, str]]
+    # Anything that was set: the delay of a link, the share of a processor.
+    settings: dict[str, typing.Any]
+    round_trips: list[RoundTrip]
+
+
+@dataclass(frozen=True)
+class Used:
+    """What some processes used during a run: processor time, and the most memory (Pss) at once."""
+
+    cpu_seconds: float
+    pss_bytes: int
+
+
+@dataclass(frozen=True)
+class OpenLoop:
+    """How well a run at a fixed rate held its schedule."""
+
+    # How many requests the schedule had in the time;
+    scheduled: int
+    # how many of those sent left more than a millisecond after their time,
+    late: int
+    # and how many were not answered, or not even sent, when the time was over.
+    skipped: int
+    # Whether so few were skipped that the latencies are those of the rate.
+    kept_up: bool
+
+
+@dataclass(frozen=True)
 class Run:
     """One measured run of a cell."""
 
     requests: int
+    # Answered ones, also where the rate is given: what was achieved of it.
     requests_per_second: float
+    # At a fixed rate a latency begins when the request was due, else when it was sent.
     latency_ms: dict[str, float]
+    # How many single requests the percentiles rest on; 0 where there are none.
+    latency_requests: int
+    # None in a closed loop.
+    open_loop: OpenLoop | None
     seconds: float
-    server_cpu_seconds: float
-    server_pss_bytes: int
-    generator_cpu_seconds: float
-    generator_pss_bytes: int
+    server: Used
+    # The same apart: postgres, pgbouncer, gunicorn, redis. Where there is one, that is all of it.
+    server_parts: dict[str, Used]
+    generator: Used
     # The load generator's own report, relative to the result file.
     log: str
+
+    def __post_init__(self) -> None:
+        percentiles = {name for name in self.latency_ms if name.startswith("p")}
+        if unknown := self.latency_ms.keys() - {*LATENCIES}:
+            raise BadResult(f"latency_ms: unknown {', '.join(sorted(unknown))}")
+        if bool(percentiles) != bool(self.latency_requests):
+            raise BadResult(f"latency_ms: percentiles of {self.latency_requests} requests")
 
 
 @dataclass(frozen=True)
@@ -79,11 +158,15 @@ class CellResult:
     request: str
     trees: int
     clients: int
+    # Requests a second that the schedule asks for; None: a closed loop.
+    rate: int | None
     predictions_per_request: int
+    # Why there is no run.
     skipped: str | None
     runs: list[Run]
+    # Over the runs: the rate, and each latency that all of them have.
     requests_per_second: Spread | None
-    mean_latency_ms: Spread | None
+    latency_ms: dict[str, Spread]
 
 
 @dataclass(frozen=True)
@@ -95,11 +178,14 @@ class Result:
     finished: str
     # The commit of this repository, with "+" where files differed from it.
     commit: str
+    # The machine that the harness ran on; those of a topology's hosts are there.
     machine: dict[str, str]
+    topology: Topology
     versions: dict[str, str]
     workload: dict[str, typing.Any]
     configuration: dict[str, typing.Any]
     loading: list[Loading]
+    training: list[Training]
     checked: list[Checked]
     cells: list[CellResult]
 

@@ -12,17 +12,17 @@ HEADER = (
 
 def _line(cell: CellResult) -> tuple[object, ...]:
     name = (cell.system, cell.variant, cell.trees, cell.clients)
-    if cell.requests_per_second is None or cell.mean_latency_ms is None:
+    if cell.requests_per_second is None or not cell.latency_ms:
         return (*name, *[None] * (len(HEADER) - len(name)))
-    rate = cell.requests_per_second
+    rate, latency = cell.requests_per_second, cell.latency_ms["mean"].median
     requests = sum(run.requests for run in cell.runs)
-    cpu = sum(run.server_cpu_seconds for run in cell.runs) * 1e3 / requests
+    cpu = sum(run.server.cpu_seconds for run in cell.runs) * 1e3 / requests
     seconds = sum(run.seconds for run in cell.runs)
-    busy = sum(run.generator_cpu_seconds for run in cell.runs) / seconds
-    memory = max(run.server_pss_bytes for run in cell.runs) / 1e6
+    busy = sum(run.generator.cpu_seconds for run in cell.runs) / seconds
+    memory = max(run.server.pss_bytes for run in cell.runs) / 1e6
     return (
         *name, f"{rate.median:,.0f}", f"{rate.smallest:,.0f}", f"{rate.largest:,.0f}",
-        f"{cell.mean_latency_ms.median:.3f}", f"{cpu:.3f}", f"{busy:.2f}", f"{memory:.0f}",
+        f"{latency:.3f}", f"{cpu:.3f}", f"{busy:.2f}", f"{memory:.0f}",
     )  # fmt: skip
 
 

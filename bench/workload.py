@@ -25,12 +25,14 @@ class Cell:
     request: str
     trees: int
     clients: int
+    # Requests a second that are asked for, whatever comes back; None: a client asks when it was answered.
+    rate: int | None = None
 
     @property
     def name(self) -> str:
         """What `--only` matches."""
         parts = (self.system, self.variant, self.request, f"{self.trees}t", f"{self.clients}c")
-        return "/".join(parts)
+        return "/".join(parts) + (f"/{self.rate}r" if self.rate else "")
 
     @property
     def predictions(self) -> int:

@@ -7,6 +7,8 @@ whose report cannot be understood, is no result.
 import re
 from dataclasses import dataclass
 
+from bench.results import OpenLoop
+
 
 class Unsound(Exception):
     """A run that must not become a result; the message says why."""
@@ -28,6 +30,10 @@ class Figures:
     requests: int
     requests_per_second: float
     latency_ms: dict[str, float]
+    # How many single requests the percentiles rest on.
+    latency_requests: int = 0
+    # Where the rate was given.
+    open_loop: OpenLoop | None = None
 
 
 def number(pattern: str, output: str) -> float:

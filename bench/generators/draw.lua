@@ -22,7 +22,7 @@ function done(summary, latency)
    io.write(string.format(
       'report {"requests": %d, "seconds": %.6f, "errors": {"connect": %d, "read": %d, "write": %d, '
          .. '"status": %d, "timeout": %d}, "latency_ms": {"mean": %.3f, "p50": %.3f, "p90": %.3f, '
-         .. '"p99": %.3f, "p99.9": %.3f, "max": %.3f}}\n',
+         .. '"p99": %.3f, "p99_9": %.3f, "max": %.3f}}\n',
       summary.requests, summary.duration / 1e6, e.connect, e.read, e.write, e.status, e.timeout,
       ms(latency.mean), ms(latency:percentile(50)), ms(latency:percentile(90)),
       ms(latency:percentile(99)), ms(latency:percentile(99.9)), ms(latency.max)))

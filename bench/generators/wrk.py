@@ -37,5 +37,6 @@ def parse(output: str) -> Figures:
             requests=report["requests"],
             requests_per_second=report["requests"] / report["seconds"],
             latency_ms=report["latency_ms"],
+            latency_requests=report["requests"],
         )
     )

@@ -3,7 +3,7 @@
 import copy
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,26 +15,44 @@ from bench.results import (
     CellResult,
     Checked,
     Loading,
+    OpenLoop,
     Result,
+    RoundTrip,
     Run,
     Spread,
+    Topology,
+    Training,
+    Used,
     parse,
     write,
 )  # fmt: skip
 
-RUN = Run(100, 50.5, {"mean": 1.25, "p99": 3.5}, 2.0, 1.5, 1 << 20, 0.5, 1 << 16, "raw/cell-1.txt")
-MEASURED = CellResult(
-    "a/http/hot/25t/5c", "a", "http", "hot", 25, 5, 1, None, [RUN, RUN],
-    Spread.of([50.5, 50.5]), Spread.of([1.25, 1.25]),
+LATENCY = {"mean": 1.25, "p99": 3.5}
+CLOSED = Run(
+    100, 50.5, LATENCY, 100, None, 2.0, Used(1.5, 1 << 20), {"postgres": Used(1.5, 1 << 20)},
+    Used(0.5, 1 << 16), "raw/cell-1.txt",
 )  # fmt: skip
-SKIPPED = CellResult(
-    "b/prepared/hot/25t/5c", "b", "prepared", "hot", 25, 5, 1, "too old", [], None, None
-)
+OPEN = replace(CLOSED, open_loop=OpenLoop(scheduled=101, late=3, skipped=1, kept_up=True))
+MEASURED = CellResult(
+    "a/http/hot/25t/5c", "a", "http", "hot", 25, 5, None, 1, None, [CLOSED, CLOSED],
+    Spread.of([50.5, 50.5]), {"mean": Spread.of([1.25, 1.25])},
+)  # fmt: skip
+AT_A_RATE = replace(MEASURED, name="a/http/hot/25t/5c/50r", rate=50, runs=[OPEN])
+SKIPPED = replace(
+    MEASURED, name="b/prepared/hot/25t/5c", skipped="too old", runs=[], requests_per_second=None,
+    latency_ms={},
+)  # fmt: skip
+TOPOLOGY = Topology(
+    "split", {"server": "one", "store": "two", "client": "two"},
+    {"one": {"cores": "2"}, "two": {"cores": "1"}}, {"delay_us": 250},
+    [RoundTrip("two", "one", "tcp", 510.0, 600.0, 1_000)],
+)  # fmt: skip
 RESULT = Result(
     SCHEMA, "2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00", "0" * 40,
-    {"processor": "one"}, {"postgresql": "15"}, {"seed": 1, "clients": {"hot": [1, 5]}},
-    {"a": {"workers": 2}}, [Loading("redis", 10, 1.0, 100)], [Checked(25, 10, {"a, one": 10})],
-    [MEASURED, SKIPPED],
+    {"processor": "one"}, TOPOLOGY, {"postgresql": "15"}, {"seed": 1, "clients": {"hot": [1, 5]}},
+    {"a": {"workers": 2}}, [Loading("redis", 10, 1.0, 100)],
+    [Training("train_model", 10, 3, 25, 2, 1.5, 1 << 20)], [Checked(25, 10, {"a, one": 10})],
+    [MEASURED, AT_A_RATE, SKIPPED],
 )  # fmt: skip
 
 
@@ -47,7 +65,10 @@ def test_what_was_written_is_read(tmp_path: Path) -> None:
 
 def places(value: Any, *before: str | int) -> Iterator[tuple[str | int, ...]]:
     """Every field of a class in the document, as the way to it; free-form parts left out."""
-    free = ("machine", "versions", "workload", "configuration", "latency_ms", "compared")
+    free = (
+        "machine", "roles", "hosts", "settings", "versions", "workload", "configuration",
+        "latency_ms", "server_parts", "compared",
+    )  # fmt: skip
     if isinstance(value, dict):
         for name, inner in value.items():
             yield (*before, name)
@@ -102,8 +123,20 @@ def test_what_is_no_object_is_refused(text: str) -> None:
 
 
 def test_another_schema_is_refused() -> None:
-    with pytest.raises(BadResult, match="schema 2"):
-        parse(json.dumps(DOCUMENT | {"schema": 2}))
+    with pytest.raises(BadResult, match="schema 1"):
+        parse(json.dumps(DOCUMENT | {"schema": 1}))
+
+
+def test_a_latency_of_another_name_is_refused() -> None:
+    with pytest.raises(BadResult, match="p98"):
+        replace(CLOSED, latency_ms=LATENCY | {"p98": 3.0})
+
+
+def test_percentiles_rest_on_requests() -> None:
+    with pytest.raises(BadResult, match="percentiles of 0 requests"):
+        replace(CLOSED, latency_requests=0)
+    with pytest.raises(BadResult, match="percentiles of 100 requests"):
+        replace(CLOSED, latency_ms={"mean": 1.25})
 
 
 def test_a_spread_is_median_and_range() -> None:
