@@ -1,0 +1,123 @@
+# shellcheck shell=bash
+# Sourced by the scripts of the roles: what they share.
+#
+# A role script turns a fresh Debian 12 host into one side of the comparison, and does next to nothing where
+# everything is there. It runs as root, on a cloud host and in a network namespace alike. What the build and
+# the harness need comes from toolchain/ and the Makefile; here is only what those
+# expect of a machine and a fresh one lacks.
+
+# shellcheck source=../../toolchain/ground.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../toolchain/ground.sh"
+
+rust=1.95.0
+rustup=1.28.2
+# Of rustup-init, from https://static.rust-lang.org/rustup/archive/$rustup/.
+declare -A rustup_sha256=(
+    [x86_64]=20a06e644b0d9bd2fbdbfd52d42540bdde820ea7df86e92e533c073da0cdd43c
+    [aarch64]=e3853c5a252fca15252d07cb23a1bdd9377a8c6f3efa01531109281ae47f841c
+)
+limits=/etc/security/limits.d/60-pgboost-bench.conf
+kernel=/etc/sysctl.d/60-pgboost-bench.conf
+
+usage() {
+    printf 'usage: %s [--tune]\n\n' "$0"
+    printf 'Makes this Debian 12 host the %s of the comparison. Needs root; running it again is quick.\n' "$role"
+    printf '  --tune   also raise the limits of open files and waiting connections: for a host that\n'
+    printf '           does nothing else, since they stay raised\n'
+}
+
+# begin ROLE ARGUMENTS...: reads the script's arguments and checks that this is a host for it.
+begin() {
+    role=$1 tune=
+    shift
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --tune) tune=yes ;;
+        --help) usage; exit 0 ;;
+        *) usage >&2; die "no such argument: $1" ;;
+        esac
+        shift
+    done
+    [ "$(id -u)" = 0 ] || die "this needs root" "run: sudo $0"
+    command -v apt-get >/dev/null || die "there is no apt-get here" "the roles are made of Debian's packages"
+    PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
+    export DEBIAN_FRONTEND=noninteractive
+}
+
+# need COMMAND PACKAGE...: notes a package whose command is not there, for install_noted.
+noted=()
+need() {
+    while [ $# -gt 0 ]; do
+        command -v "$1" >/dev/null || noted+=("$2")
+        shift 2
+    done
+}
+
+install_noted() {
+    [ ${#noted[@]} -gt 0 ] || return 0
+    say "installing ${noted[*]}"
+    local log
+    log=$(mktemp)
+    { apt-get update -q && apt-get install -y -q --no-install-recommends "${noted[@]}"; } >"$log" 2>&1 ||
+        { cat "$log" >&2; die "could not install ${noted[*]}"; }
+    rm -f "$log"
+    noted=()
+}
+
+# What toolchain/packages.sh asks of a machine before it installs anything.
+install_toolchains() {
+    need make make cc build-essential curl curl python3 python3
+    [ -e /etc/ssl/certs/ca-certificates.crt ] || noted+=(ca-certificates)
+    install_noted
+    command -v cargo >/dev/null || install_rust
+}
+
+install_rust() {
+    local machine directory installer
+    machine=$(uname -m)
+    [ -n "${rustup_sha256[$machine]:-}" ] || die "no checksum of rustup is known for $machine" "install Rust $rust first"
+    say "installing Rust $rust"
+    # It goes by its own name what it is to do.
+    directory=$(mktemp -d)
+    installer=$directory/rustup-init
+    curl --proto '=https' --tlsv1.2 --silent --show-error --fail --location --output "$installer" \
+        "https://static.rust-lang.org/rustup/archive/$rustup/$machine-unknown-linux-gnu/rustup-init"
+    sha256sum --check --quiet <<<"${rustup_sha256[$machine]}  $installer" || die "rustup-init is not the pinned one"
+    chmod +x "$installer"
+    "$installer" -y --quiet --no-modify-path --profile minimal --default-toolchain "$rust" >/dev/null
+    rm -rf "$directory"
+}
+
+# Only what is lower is raised: a kernel of today has 4096 already.
+raise_kernel() {
+    local name=$1 wanted=$2 now
+    now=$(sysctl --values "$name")
+    [ "$now" -lt "$wanted" ] || return 0
+    say "raising $name from $now to $wanted"
+    printf '%s = %s\n' "$name" "$wanted" >>"$kernel"
+    sysctl --quiet --write "$name=$wanted"
+}
+
+# A hundred clients without keep-alive open thousands of connections a second, which wait in these queues.
+tune_if_asked() {
+    [ -n "$tune" ] || return 0
+    need sysctl procps
+    install_noted
+    raise_kernel net.core.somaxconn 4096
+    raise_kernel net.ipv4.tcp_max_syn_backlog 4096
+    [ ! -e "$limits" ] || return 0
+    say "raising the limit of open files to 65536, from the next login on"
+    printf '%s\n' '* soft nofile 65536' '* hard nofile 65536' 'root soft nofile 65536' 'root hard nofile 65536' >"$limits"
+}
+
+# What root made in the repository belongs to whom sudo served, who measures.
+hand_back() {
+    [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ] || return 0
+    chown -R "$SUDO_USER:" "$root"
+}
+
+end() {
+    tune_if_asked
+    hand_back
+    say "this host is ready to be the $role"
+}
