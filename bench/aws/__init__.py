@@ -1,0 +1,1 @@
+"""The comparison on three hosts of AWS, from the operator's machine."""
