@@ -16,7 +16,7 @@ from pathlib import Path
 
 from bench.aws import caller, prices
 from bench.aws.choices import HERE, VARIANTS, NotPossible, Value, resolve
-from bench.aws.commands import Commands, Failed, say
+from bench.aws.commands import ENDING, Commands, Failed, say
 from bench.aws.reach import ROOT, Hosts, write_configuration
 from bench.aws.terraform import Terraform
 
@@ -204,8 +204,8 @@ def _parser() -> argparse.ArgumentParser:
 def main() -> None:
     """Does one verb."""
     arguments = _parser().parse_args()
-    # A terminal that is closed, or a kill, takes down what a Ctrl-C would.
-    for name in (signal.SIGTERM, signal.SIGHUP):
+    # Each takes down what a Ctrl-C would.
+    for name in ENDING:
         signal.signal(name, signal.default_int_handler)
     aws = Aws(Commands(arguments.dry_run))
     takes_arguments = {"up": aws.up, "bench": aws.bench}

@@ -1,6 +1,7 @@
 """Runs the programs of the operator's machine, or only says what would be run."""
 
 import shlex
+import signal
 import subprocess
 import threading
 from collections.abc import Sequence
@@ -8,6 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bench.aws.choices import NotPossible
+
+# What ends this program: a Ctrl-C, a kill, a terminal that is closed.
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Failed(Exception):
@@ -31,13 +35,11 @@ class Commands:
             print(f"    $ {shlex.join(words)}", flush=True)
         return words
 
-    def run(
-        self, command: Sequence[str | Path], told: bool = True, given: bytes | None = None
-    ) -> None:
+    def run(self, command: Sequence[str | Path]) -> None:
         """Runs a program whose output is the operator's to see."""
-        words = self._told(command, told)
+        words = self._told(command, told=True)
         if not self.dry:
-            _check(words, _run(words, input=given).returncode)
+            _check(words, _run_in_order(words))
 
     def ask(self, command: Sequence[str | Path]) -> str:
         """What a program prints; empty when dry."""
@@ -95,6 +97,27 @@ def _run(words: list[str], **how) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(words, check=False, **how)
     except FileNotFoundError:
         raise NotPossible(f"{words[0]} is not installed") from None
+
+
+def _run_in_order(words: list[str]) -> int:
+    """The status of a program that is interrupted once, and then waited for, however long it takes.
+
+    Terraform that is killed, or interrupted twice, forgets what it was just making. So it is not in
+    the terminal's group of processes, which a Ctrl-C reaches without us.
+    """
+    try:
+        process = subprocess.Popen(words, stdin=subprocess.DEVNULL, process_group=0)
+    except FileNotFoundError:
+        raise NotPossible(f"{words[0]} is not installed") from None
+    try:
+        return process.wait()
+    except KeyboardInterrupt:
+        before = {name: signal.signal(name, signal.SIG_IGN) for name in ENDING}
+        process.send_signal(signal.SIGINT)
+        process.wait()
+        for name, handler in before.items():
+            signal.signal(name, handler)
+        raise
 
 
 def _check(words: list[str], status: int) -> None:
