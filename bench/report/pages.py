@@ -1,0 +1,129 @@
+"""The files that the report makes: pages, pictures, and parts of pages between two marks.
+
+Each template in templates/ named in PARTS fills a marked part of a page that is otherwise written by hand;
+every other one is a page of docs/benchmarks/. `made` gives all files with their whole text, and
+writes none, so that writing and checking cannot differ.
+"""
+
+import re
+from pathlib import Path
+
+from bench.report.files import Sources
+from bench.report.pictures import PICTURES, svg
+from bench.report.placeholders import BadTemplate, filled
+from bench.report.template import fill
+
+ROOT = Path(__file__).resolve().parents[2]
+TEMPLATES = Path(__file__).resolve().parent / "templates"
+PAGES = Path("docs/benchmarks")
+# The page, relative to the repository, and the template of its part.
+PARTS = {"README.md": "part-of-readme.md", "python_baseline/README.md": "part-of-service.md"}
+PART = re.compile(
+    r"^(<!-- begin: generated[^\n]*-->\n)(.*?)^(<!-- end: generated -->\n)", re.M | re.S
+)
+PICTURE = "picture "
+
+
+def begin(template: str, name: str | None) -> str:
+    """The mark before a generated part, which says what it is made from."""
+    source = f" from bench/results/{name}" if name else ""
+    return f"<!-- begin: generated{source} by make report: edit bench/report/templates/{template} -->\n"
+
+
+def _notice(template: str, sources: Sources) -> str:
+    names = [one.name for one in (sources.local, sources.split) if one]
+    return (
+        f"<!-- generated from bench/results/ ({', '.join(names)}) by make report: edit"
+        f" bench/report/templates/{template} -->\n"
+    )
+
+
+class _Page:
+    """One page being filled, and the pictures that it shows."""
+
+    def __init__(self, sources: Sources, from_root: bool) -> None:
+        self._sources = sources
+        self._from_root = from_root
+        self.pictures: list[str] = []
+
+    def _filled(self, inside: str) -> str:
+        if not inside.startswith(PICTURE):
+            return filled(self._sources, inside)
+        name = inside.removeprefix(PICTURE).strip()
+        if name not in PICTURES:
+            raise BadTemplate(f"no picture is called {name}")
+        self.pictures.append(name)
+        directory = f"{PAGES}/" if self._from_root else ""
+        return f"![{PICTURES[name].alternative}]({directory}{name}.svg)"
+
+    def made_of(self, template: Path) -> str:
+        try:
+            return fill(template.read_text(), self._sources, self._filled)
+        except BadTemplate as error:
+            raise BadTemplate(f"{template.name}: {error}") from error
+
+
+def with_part(page: str, text: str, begins: str) -> str:
+    """A page whose marked part is this text."""
+    return PART.sub(lambda found: begins + text + found[3], page)
+
+
+def made(
+    sources: Sources | None, root: Path = ROOT, templates: Path = TEMPLATES
+) -> dict[Path, str]:
+    """Every generated file, relative to the repository; without a result only parts, and those empty."""
+    files: dict[Path, str] = {}
+    pictures: dict[str, None] = {}
+    for template in sorted(templates.glob("*.md")) if sources else ():
+        if template.name not in PARTS.values():
+            page = _Page(sources, from_root=False)
+            text = page.made_of(template)
+            files[PAGES / template.name] = _notice(template.name, sources) + text
+            pictures |= dict.fromkeys(page.pictures)
+    for name, template_name in PARTS.items():
+        text = (root / name).read_text()
+        if not PART.search(text):
+            raise BadTemplate(f"{name} has no line <!-- begin: generated ... -->")
+        part = ""
+        if sources:
+            page = _Page(sources, from_root=True)
+            part = page.made_of(templates / template_name)
+            pictures |= dict.fromkeys(page.pictures)
+        begins = begin(template_name, sources.local.name if sources else None)
+        files[Path(name)] = with_part(text, part, begins)
+    files |= {PAGES / f"{name}.svg": svg(name, sources) for name in pictures}
+    return files
+
+
+def generated_before(root: Path = ROOT) -> list[Path]:
+    """The files of docs/benchmarks/ that an earlier report wrote, pictures included."""
+    directory = root / PAGES
+    pages = [
+        path
+        for path in directory.glob("*.md")
+        if path.read_text().startswith("<!-- generated from ")
+    ]
+    return [path.relative_to(root) for path in sorted([*pages, *directory.glob("*.svg")])]
+
+
+def stale(files: dict[Path, str], root: Path = ROOT) -> list[str]:
+    """What `write` would change, a line each."""
+    found = []
+    for path, text in files.items():
+        there = (root / path).read_text() if (root / path).exists() else None
+        if there != text:
+            found.append(f"{path} {'differs' if there is not None else 'is missing'}")
+    return found + [f"{path} is left over" for path in generated_before(root) if path not in files]
+
+
+def write(files: dict[Path, str], root: Path = ROOT) -> list[str]:
+    """Writes what is not so yet, deletes what is left over, and says which."""
+    changed = stale(files, root)
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        if not (root / path).exists() or (root / path).read_text() != text:
+            (root / path).write_text(text)
+    for path in generated_before(root):
+        if path not in files:
+            (root / path).unlink()
+    return changed

@@ -1,0 +1,26 @@
+"""What comes before any prediction: loading the features, training the model."""
+
+from bench.report.figures import three_digits, whole
+from bench.report.markdown import table
+from bench.report.measured import Measured
+
+
+def loading(measured: Measured) -> str:
+    """How long the features took to load."""
+    rows = [
+        (load.what, whole(load.rows), three_digits(load.seconds), whole(load.bytes / 1e6))
+        for load in measured.result.loading
+    ]
+    return table(("", "rows", "seconds", "MB"), rows)
+
+
+def training(measured: Measured) -> str:
+    """What training took."""
+    rows = [
+        (
+            one.what, whole(one.rows), str(one.rounds), str(one.threads), three_digits(one.seconds),
+            whole(one.peak_bytes_above_idle / 1e6),
+        )
+        for one in measured.result.training
+    ]  # fmt: skip
+    return table(("", "rows", "trees", "threads", "seconds", "MB above idle"), rows)

@@ -1,0 +1,224 @@
+"""A result of every kind of cell, made by formulas: what the report is tested with.
+
+Nothing here was measured. The figures have the order of size of real ones, so that the pictures made
+of them can be judged by eye, and the service is made to win in some cells, so that the page has to say so.
+"""
+
+import itertools
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+
+from bench.results import (
+    SCHEMA,
+    CellResult,
+    Checked,
+    Loading,
+    OpenLoop,
+    Result,
+    RoundTrip,
+    Run,
+    Spread,
+    Topology,
+    Training,
+    Used,
+)  # fmt: skip
+from bench.workload import Cell
+
+REPETITIONS = 5
+SECONDS = 2.0
+CLIENTS = (1, 5, 10, 20, 100)
+TREES = (25, 100, 500, 1_000)
+MEGABYTE = 1_000_000
+# Microseconds of the server's two cores: a ping, a row found, a prediction per tree and one call.
+COSTS = {
+    ("postgres_direct", "simple"): (14.0, 20.0, 0.05, 1.0),
+    ("postgres_direct", "prepared"): (9.0, 4.0, 0.05, 1.0),
+    ("postgres_pgbouncer", "simple"): (30.0, 22.0, 0.05, 1.0),
+    ("postgres_libxgboost", "simple"): (14.0, 20.0, 0.8, 25.0),
+    ("postgres_libxgboost", "prepared"): (9.0, 4.0, 0.8, 25.0),
+    ("python_published", "http"): (500.0, 230.0, 0.8, 19_000.0),
+    ("python_published_one_thread", "http"): (410.0, 150.0, 0.8, 200.0),
+    ("python_tuned", "http"): (190.0, 120.0, 0.8, 260.0),
+    ("python_memory", "http"): (190.0, 8.0, 0.8, 240.0),
+    ("python_postgresql", "http"): (190.0, 260.0, 0.8, 250.0),
+    ("python_orjson", "http"): (190.0, 105.0, 0.8, 250.0),
+    ("python_msgpack", "http"): (190.0, 108.0, 0.8, 250.0),
+}
+MAIN = [
+    entry
+    for entry in COSTS
+    if entry[0]
+    in ("postgres_direct", "postgres_pgbouncer", "python_published_one_thread", "python_tuned")
+]
+PARTS = {
+    "postgres_direct": {"postgres": 110},
+    "postgres_libxgboost": {"postgres": 180},
+    "postgres_pgbouncer": {"postgres": 95, "pgbouncer": 6},
+    "python_memory": {"gunicorn": 620},
+    "python_postgresql": {"gunicorn": 250, "postgres": 90},
+}
+PREPARED_NEEDS = "PgBouncer 1.18.0 cannot carry prepared statements when it pools transactions"
+
+
+DELAYS = (None, 0.0, 0.1, 0.25, 0.5)
+
+
+def _cost(cell: Cell) -> float:
+    ping, fetch, a_tree, call = COSTS[cell.system, cell.variant]
+    if cell.request == "ping":
+        return ping
+    if cell.request == "fetch":
+        return ping + fetch
+    if cell.request == "batch":
+        return ping + 100 * (fetch * 0.1 + a_tree * cell.trees) + call
+    return ping + fetch + call + a_tree * cell.trees
+
+
+def _used(cell: Cell, cpu: float) -> tuple[Used, dict[str, Used]]:
+    megabytes = PARTS.get(cell.system, {"gunicorn": 256, "redis": 210})
+    growth = 1 + cell.clients / (15 if cell.system.startswith("postgres") else 200)
+    parts = {
+        name: Used(cpu / len(megabytes), int(size * growth * MEGABYTE))
+        for name, size in megabytes.items()
+    }
+    return Used(cpu, sum(used.pss_bytes for used in parts.values())), parts
+
+
+def _run(cell: Cell, noise: float) -> Run:
+    cost = _cost(cell) * noise
+    # What a client waits for at least: a wake-up of an idle core, and the way there and back.
+    trips = 2 if cell.system.startswith("python") and cell.request != "ping" else 1
+    alone = cost * 1.2 + 25 + trips * 2_000 * (cell.delay_ms or 0.0)
+    most = min(cell.clients * 1e6 / alone, 2e6 / (cost * 1.25))
+    if cell.rate is None:
+        answered, mean, loop = most, 1_000 * cell.clients / most, None
+    else:
+        kept_up = cell.rate < most
+        answered = min(cell.rate, most)
+        mean = alone / 1_000 / max(0.05, 1 - answered / most)
+        due = int(cell.rate * SECONDS)
+        loop = OpenLoop(due, 3, 0 if kept_up else due - int(answered * SECONDS), kept_up)
+    requests = int(answered * SECONDS)
+    latencies = {"mean": mean}
+    if cell.rate is not None or cell.request in ("random", "batch"):
+        latencies |= {"p50": mean * 0.9, "p90": mean * 1.6, "p99": mean * 3.0}
+        latencies |= {"p99_9": mean * 6.0, "max": mean * 15}
+    server, parts = _used(cell, cost * requests / 1e6)
+    return Run(
+        requests=requests, requests_per_second=answered, latency_ms=latencies,
+        latency_requests=requests if "p50" in latencies else 0, open_loop=loop, seconds=SECONDS,
+        server=server, server_parts=parts, generator=Used(SECONDS * 0.4, 5 * MEGABYTE),
+        network=None, log="raw/made-up.txt",
+    )  # fmt: skip
+
+
+def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
+    """A cell and its runs, whose noise is drawn from the cell's name."""
+    draw = random.Random(cell.name)
+    count = 0 if skipped else REPETITIONS
+    runs = [_run(cell, draw.uniform(0.95, 1.08)) for _ in range(count)]
+    if runs and runs[0].open_loop and not runs[0].open_loop.kept_up:
+        runs = runs[:1]
+    latencies = {
+        name: Spread.of([run.latency_ms[name] for run in runs])
+        for name in (runs[0].latency_ms if runs else ())
+    }
+    return CellResult(
+        name=cell.name, **asdict(cell), predictions_per_request=cell.predictions, skipped=skipped,
+        runs=runs, latency_ms=latencies,
+        requests_per_second=Spread.of([run.requests_per_second for run in runs]) if runs else None,
+    )  # fmt: skip
+
+
+def _closed() -> Iterator[CellResult]:
+    for system, variant in COSTS:
+        for request, clients in (
+            ("ping", CLIENTS), ("fetch", CLIENTS), ("hot", CLIENTS), ("random", (5, 20)), ("batch", (5,))
+        ):  # fmt: skip
+            for number in clients:
+                yield cell_result(Cell(system, variant, request, TREES[0], number))
+        for trees in TREES[1:]:
+            yield cell_result(Cell(system, variant, "hot", trees, 5))
+    for number in CLIENTS:
+        cell = Cell("postgres_pgbouncer", "prepared", "hot", TREES[0], number)
+        yield cell_result(cell, PREPARED_NEEDS)
+
+
+def _at_rates(
+    rates: Sequence[int], delays: Sequence[float | None] = (None,)
+) -> Iterator[CellResult]:
+    for (system, variant), delay in itertools.product(MAIN, delays):
+        missed = False
+        for rate in rates:
+            cell = Cell(system, variant, "hot", TREES[0], 20, rate, delay)
+            made = cell_result(cell, "it missed a lower rate" if missed else None)
+            missed = missed or not made.runs[0].open_loop.kept_up
+            yield made
+
+
+def _delayed() -> Iterator[CellResult]:
+    for (system, variant), delay in itertools.product(MAIN, DELAYS):
+        for request, clients in itertools.product(("ping", "fetch", "hot"), (1, 20)):
+            yield cell_result(Cell(system, variant, request, TREES[0], clients, None, delay))
+
+
+FACTS = {
+    "processor": "Made-up Processor", "cores": "2", "threads per core": "1", "governor": "unknown",
+    "memory": "8000000 kB", "virtual machine": "yes", "system": "Debian", "kernel": "6.1",
+}  # fmt: skip
+
+
+def _round_trips(hosts: dict[str, str], delays: Sequence[float | None]) -> list[RoundTrip]:
+    return [
+        RoundTrip(hosts[source], hosts[target], "tcp", delay, micros, micros * 1.5, 1_000)
+        for delay in delays
+        for source, target in (("client", "server"), ("server", "store"))
+        if (micros := 30 + 2_000 * (delay or 0.0))
+    ]
+
+
+def _result(
+    hosts: dict[str, str], name: str, cells: list[CellResult], trips: list[RoundTrip]
+) -> Result:
+    return Result(
+        schema=SCHEMA, started="2026-01-01T10:00:00+00:00", finished="2026-01-01T10:50:00+00:00",
+        commit="0123456789abcdef" * 2 + "01234567", machine=FACTS,
+        topology=Topology(name, hosts, dict.fromkeys(hosts.values(), FACTS), {}, trips),
+        versions={
+            "postgresql": "15.20 (Debian)", "pgboost": "0.1.0", "xgboost-cpu": "3.2.0",
+        },
+        workload={
+            "name": "full", "repetitions": REPETITIONS, "seconds": 2, "warm_up_seconds": 1, "keys": 10_000,
+            "keys_one_at_a_time": 10_000, "rows": 1_000_000, "seed": 2022,
+        },
+        configuration={"python_tuned": {"environment": {"BASELINE_WORKERS": "2", "BASELINE_THREADS": "10"}}},
+        loading=[
+            Loading("postgresql: COPY, index, VACUUM ANALYZE", 1_000_000, 2.6, 108 * MEGABYTE),
+            Loading("redis: pipelines, json", 1_000_000, 11.9, 208 * MEGABYTE),
+        ],
+        training=[
+            Training("train_model", 1_000_000, 10, 25, 2, 2.1, 78 * MEGABYTE),
+            Training("pandas, XGBRegressor", 1_000_000, 10, 25, 2, 1.7, 140 * MEGABYTE),
+        ],
+        checked=[
+            Checked(trees, 10_000, {"postgres_direct, simple": 10_000, "python_tuned, one": 10_000})
+            for trees in TREES
+        ],
+        cells=cells,
+    )  # fmt: skip
+
+
+def local() -> Result:
+    """The whole table on one machine."""
+    hosts = dict.fromkeys(("server", "store", "client"), "local")
+    cells = [*_closed(), *_at_rates((500, 1_000, 2_000, 4_000, 10_000, 20_000))]
+    return _result(hosts, "local", cells, _round_trips(hosts, (None,)))
+
+
+def split() -> Result:
+    """Three hosts, with several delays between them."""
+    hosts = {role: f"the-{role}" for role in ("server", "store", "client")}
+    cells = [*_delayed(), *_at_rates((500, 1_000), (0.25,))]
+    made = _result(hosts, "split", cells, _round_trips(hosts, DELAYS))
+    return replace(made, workload=made.workload | {"name": "split"})

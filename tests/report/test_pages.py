@@ -1,0 +1,209 @@
+"""The pages hold the results' figures, are the same each time, and say what they lack."""
+
+import json
+import re
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench import results
+from bench.report import pages
+from bench.report.files import Sources, sources
+from bench.report.measured import Lacking
+from bench.report.pages import made as files_of
+from bench.report.pages import stale, write
+from bench.report.placeholders import BadTemplate
+from tests.report.conftest import LOCAL, SPLIT
+
+INDEX = pages.PAGES / "README.md"
+OWN, SERVICE = "postgres_direct/simple/hot/25t/20c", "python_tuned/http/hot/25t/20c"
+
+
+def changed(directory: Path, name: str, keep: Callable[[dict[str, Any]], bool]) -> None:
+    """Leaves of a result's cells those that are to be kept."""
+    path = directory / name / "results.json"
+    document = json.loads(path.read_text())
+    document["cells"] = [cell for cell in document["cells"] if keep(cell)]
+    path.write_text(json.dumps(document))
+    results.parse(path.read_text())
+
+
+def test_making_them_twice_changes_nothing(made: Sources, root: Path) -> None:
+    assert write(files_of(made, root), root)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    assert write(files_of(made, root), root) == []
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
+def test_the_first_figures_are_those_of_the_file(original: Path, made: Sources, root: Path) -> None:
+    document = json.loads((original / LOCAL / "results.json").read_text())
+
+    def rates(name: str) -> list[float]:
+        (cell,) = [cell for cell in document["cells"] if cell["name"] == name]
+        return [run["requests_per_second"] for run in cell["runs"]]
+
+    page = files_of(made, root)[INDEX]
+    service = rates("python_tuned/http/hot/25t/20c")
+    opening = page[: page.index("## What was measured")]
+    for name in ("postgres_direct/simple/hot/25t/20c", "postgres_direct/prepared/hot/25t/20c"):
+        own = rates(name)
+        ratio = statistics.median(a / b for a, b in zip(own, service, strict=True))
+        assert f"**{ratio:.1f} times**" in opening
+        assert f"{statistics.median(own):,.0f}" in opening
+    assert f"against {statistics.median(service):,.0f})" in opening
+
+
+def test_every_picture_that_is_shown_is_made(made: Sources, root: Path) -> None:
+    files = files_of(made, root)
+    shown = {
+        pages.PAGES / name for name in re.findall(r"!\[[^]]+\]\(([a-z-]+\.svg)\)", files[INDEX])
+    }
+    assert shown == {path for path in files if path.suffix == ".svg"}
+    assert len(shown) == 11
+
+
+def test_links_lead_to_files_of_the_repository(made: Sources, root: Path) -> None:
+    page = files_of(made, root)[INDEX]
+    links = re.findall(r"\]\((\.\./[^)]+)\)", page)
+    own = [link for link in links if "/results/" not in link]
+    assert own
+    for link in own:
+        assert (pages.ROOT / pages.PAGES / link).exists()
+    assert f"../../bench/results/{LOCAL}/results.json" in links
+
+
+def test_the_newest_full_run_is_taken(directory: Path) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    for name, started, workload in (
+        ("later", "2026-01-03", "full"),
+        ("latest-quick", "2026-01-04", "quick"),
+    ):
+        changes = {
+            "started": f"{started}T00:00:00+00:00",
+            "workload": document["workload"] | {"name": workload},
+        }
+        (directory / name).mkdir()
+        (directory / name / "results.json").write_text(json.dumps(document | changes))
+    found = sources(directory)
+    assert found.local.name == "later"
+    assert found.split.name == SPLIT
+    assert sources(directory, "latest-quick").local.name == "latest-quick"
+
+
+def test_a_full_run_of_a_few_cells_is_passed_over(directory: Path) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    (directory / "some").mkdir()
+    some = document | {"started": "2026-01-05T00:00:00+00:00", "cells": document["cells"][:3]}
+    (directory / "some" / "results.json").write_text(json.dumps(some))
+    assert sources(directory).local.name == LOCAL
+
+
+def test_a_result_of_an_older_schema_is_passed_over(directory: Path) -> None:
+    (directory / "old").mkdir()
+    (directory / "old" / "results.json").write_text('{"schema": 1}')
+    assert sources(directory).local.name == LOCAL
+
+
+def test_a_damaged_result_is_an_error(directory: Path) -> None:
+    path = directory / LOCAL / "results.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"cells": None}))
+    with pytest.raises(results.BadResult, match=LOCAL):
+        sources(directory)
+
+
+def test_a_run_that_lacks_what_the_page_opens_with_is_an_error(directory: Path) -> None:
+    changed(directory, LOCAL, lambda cell: cell["system"] != "python_tuned")
+    with pytest.raises(Lacking, match=r"service \(tuned\): hot, 20 clients"):
+        sources(directory)
+
+
+def test_what_was_not_measured_is_left_out(directory: Path, root: Path) -> None:
+    main = ("postgres_direct", "python_tuned", "python_published_one_thread")
+
+    def keep(cell: dict[str, Any]) -> bool:
+        few = cell["system"] in main and cell["trees"] == 25 and cell["rate"] is None
+        return few and cell["request"] in ("hot", "fetch") and cell["clients"] in (1, 20)
+
+    changed(directory, LOCAL, keep)
+    (directory / SPLIT / "results.json").unlink()
+    files = files_of(sources(directory), root)
+    page = files[INDEX]
+    for heading in ("The tail", "Larger models", "A hundred predictions", "Three hosts"):
+        assert f"## {heading}" not in page
+    assert "libxgboost in PostgreSQL" not in page
+    assert "not measured" in page
+    assert {path.name for path in files if path.suffix == ".svg"} == {
+        "answer.svg", "throughput.svg", "latency.svg", "memory.svg", "entries.svg",
+    }  # fmt: skip
+
+
+def test_without_any_run_there_are_no_pages(root: Path, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    files = files_of(sources(tmp_path / "nothing"), root)
+    assert {str(path) for path in files} == {*pages.PARTS}
+    assert stale(files, root) == []
+
+
+def test_what_an_earlier_report_made_is_deleted(made: Sources, root: Path, tmp_path: Path) -> None:
+    write(files_of(made, root), root)
+    (root / pages.PAGES / "by-hand.md").write_text("# By hand\n")
+    (tmp_path / "nothing").mkdir()
+    files = files_of(None, root)
+    assert f"{INDEX} is left over" in stale(files, root)
+    write(files, root)
+    assert [path.name for path in (root / pages.PAGES).iterdir()] == ["by-hand.md"]
+    assert "requests a second" not in (root / "README.md").read_text()
+
+
+def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path) -> None:
+    (root / "README.md").write_text("# Page\n")
+    with pytest.raises(BadTemplate, match="has no line"):
+        files_of(made, root)
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("{{ nothing }}", BadTemplate, "no placeholder is called nothing"),
+        ("{{ picture nothing }}", BadTemplate, "no picture is called nothing"),
+        ("{{ table nothing }}", BadTemplate, "nothing"),
+        ("{{ rate }}", BadTemplate, "rate"),
+        ("{{ rate postgres_direct/simple/hot/25t/7c }}", Lacking, "25t/7c"),
+        ("{{ ms postgres_direct/simple/hot/25t/20c p99 }}", Lacking, "no such figure"),
+        ("{{ json nothing rows.0 }}", Lacking, "nothing.json"),
+        ("{{ rate", BadTemplate, "not closed"),
+        ("<!-- if nothing -->\nx\n<!-- end if -->\n", BadTemplate, "no condition is called nothing"),
+        ("<!-- if split -->\nx\n", BadTemplate, "not closed"),
+    ],
+)  # fmt: skip
+def test_a_template_that_cannot_be_filled_is_an_error(
+    made: Sources, tmp_path: Path, text: str, error: type[Exception], message: str
+) -> None:
+    (tmp_path / "page.md").write_text(text)
+    with pytest.raises(error, match=message):
+        files_of(made, tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{{ us_of redis python_tuned/http/hot/25t/20c }}", r"^\d+$"),
+        ("{{ us_prediction postgres_direct/simple/batch/25t/5c }}", r"^3\.\d$"),
+        ("{{ cores 1000000 postgres_direct/simple/hot/25t/20c }}", r"^3\d\.\d$"),
+        (f"{{{{ times_range {OWN} {SERVICE} us }}}}", r"^\d+\.\d to \d+\.\d$"),
+        (f"{{{{ split rate {OWN}/0.25ms range }}}}", r"^[\d,]+ \([\d,]+ to [\d,]+\)$"),
+        ("{{ version postgresql }}", r"^15\.20$"),
+        ("{{ machine }}", r"^2 cores \(Made-up Processor\)$"),
+    ],
+)  # fmt: skip
+def test_placeholders_are_filled(
+    made: Sources, root: Path, tmp_path: Path, text: str, expected: str
+) -> None:
+    (tmp_path / "page.md").write_text(text)
+    for name in pages.PARTS.values():
+        (tmp_path / name).write_text("")
+    page = files_of(made, root, tmp_path)[pages.PAGES / "page.md"]
+    assert re.search(expected, page.splitlines()[-1])
