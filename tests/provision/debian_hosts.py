@@ -77,6 +77,15 @@ class DebianHost:
         assert done.returncode == 0, f"{self.name}: {command}:\n{done.stdout}{done.stderr}"
         return done.stdout
 
+    def gone(self) -> bool:
+        """Whether it stops letting in, within the time that a shutdown takes."""
+        deadline = time.monotonic() + BOOT_SECONDS
+        while self.ssh("true").returncode == 0:
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(0.3)
+        return True
+
     def wait(self) -> None:
         """Until it lets in."""
         deadline = time.monotonic() + BOOT_SECONDS
