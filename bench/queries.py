@@ -42,7 +42,11 @@ def one(trees: int, values: Sequence[object], call: str = PREDICT) -> str:
     return f"SELECT {_call(call, trees)} FROM flights WHERE {_where(values)} LIMIT 1"
 
 
-def control(values: Sequence[object]) -> str:
+# A way to the server and back, and nothing else.
+PING = "SELECT 1"
+
+
+def fetch(values: Sequence[object]) -> str:
     """The same row, without a prediction."""
     return f"SELECT depdelayminutes FROM flights WHERE {_where(values)} LIMIT 1"
 
@@ -86,7 +90,8 @@ def write_scripts(
     variables = [f":{name}" for name in NAMES]
     texts = {
         "hot": [one(trees, keys[0], call)],
-        "control": [control(keys[0])],
+        "ping": [PING],
+        "fetch": [fetch(keys[0])],
         "random": [f"{_draw(keys)}\n{one(trees, variables, call)}"],
         "batch": [batch(trees, together, call) for together in timed_batches(keys)],
     }

@@ -64,6 +64,8 @@ class RoundTrip:
     source: str
     target: str
     via: str
+    # The delay of the link, one way, as it was set; None where it was left as it is.
+    delay_ms: float | None
     p50_us: float
     p99_us: float
     samples: int
@@ -119,10 +121,13 @@ class Run:
     # None in a closed loop.
     open_loop: OpenLoop | None
     seconds: float
-    server: Used
+    # None where the servers' processes cannot be seen from where the harness is.
+    server: Used | None
     # The same apart: postgres, pgbouncer, gunicorn, redis. Where there is one, that is all of it.
     server_parts: dict[str, Used]
     generator: Used
+    # What carries packets between hosts, where a process does.
+    network: Used | None
     # The load generator's own report, relative to the result file.
     log: str
 
@@ -160,6 +165,8 @@ class CellResult:
     clients: int
     # Requests a second that the schedule asks for; None: a closed loop.
     rate: int | None
+    # The delay of the links between hosts, one way; None: as they are.
+    delay_ms: float | None
     predictions_per_request: int
     # Why there is no run.
     skipped: str | None

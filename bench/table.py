@@ -16,13 +16,14 @@ def _line(cell: CellResult) -> tuple[object, ...]:
         return (*name, *[None] * (len(HEADER) - len(name)))
     rate, latency = cell.requests_per_second, cell.latency_ms["mean"].median
     requests = sum(run.requests for run in cell.runs)
-    cpu = sum(run.server.cpu_seconds for run in cell.runs) * 1e3 / requests
+    servers = [run.server for run in cell.runs if run.server]
+    cpu = f"{sum(used.cpu_seconds for used in servers) * 1e3 / requests:.3f}" if servers else None
     seconds = sum(run.seconds for run in cell.runs)
     busy = sum(run.generator.cpu_seconds for run in cell.runs) / seconds
-    memory = max(run.server.pss_bytes for run in cell.runs) / 1e6
+    memory = f"{max(used.pss_bytes for used in servers) / 1e6:.0f}" if servers else None
     return (
         *name, f"{rate.median:,.0f}", f"{rate.smallest:,.0f}", f"{rate.largest:,.0f}",
-        f"{latency:.3f}", f"{cpu:.3f}", f"{busy:.2f}", f"{memory:.0f}",
+        f"{latency:.3f}", cpu, f"{busy:.2f}", memory,
     )  # fmt: skip
 
 

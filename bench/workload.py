@@ -1,9 +1,10 @@
 """What is asked of every system: one description that all share.
 
-A request is one of four: `hot`, one prediction for the same flight each time, as in
-2022; `random`, one prediction for a flight drawn evenly from the key set; `batch`,
-predictions for a hundred flights at once, one of ten such sets; `control`, the same way there and back
-without a prediction (the same SELECT without predict, GET /ping).
+A request is one of five, each of the first three with a part more than the one before: `ping`, there
+and back (SELECT 1, GET /ping); `fetch`, the features of one flight found, nothing predicted (the
+same SELECT without predict, POST /features); `hot`, one prediction for the same flight each time, as in 2022;
+`random`, one prediction for a flight drawn evenly from the key set; `batch`, predictions
+for a hundred flights at once, one of ten such sets.
 """
 
 import random
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from bench.key_set import PER_BATCH
 from data.flights import DEFAULT_SEED
 
-REQUESTS = ("hot", "random", "batch", "control")
+REQUESTS = ("ping", "fetch", "hot", "random", "batch")
 
 
 @dataclass(frozen=True)
@@ -27,17 +28,22 @@ class Cell:
     clients: int
     # Requests a second that are asked for, whatever comes back; None: a client asks when it was answered.
     rate: int | None = None
+    # The delay of the links between hosts, one way; None: as they are. 0.0 is not that: packets
+    # take the way of the delayed ones, and are not delayed.
+    delay_ms: float | None = None
 
     @property
     def name(self) -> str:
         """What `--only` matches."""
         parts = (self.system, self.variant, self.request, f"{self.trees}t", f"{self.clients}c")
-        return "/".join(parts) + (f"/{self.rate}r" if self.rate else "")
+        rate = f"/{self.rate}r" if self.rate else ""
+        delay = "" if self.delay_ms is None else f"/{self.delay_ms:g}ms"
+        return "/".join(parts) + rate + delay
 
     @property
     def predictions(self) -> int:
         """How many a request asks for."""
-        return {"batch": PER_BATCH, "control": 0}.get(self.request, 1)
+        return {"batch": PER_BATCH, "ping": 0, "fetch": 0}.get(self.request, 1)
 
 
 @dataclass(frozen=True)
@@ -108,7 +114,7 @@ QUICK = Workload(
 )  # fmt: skip
 FULL = Workload(
     "full", MAIN + FURTHER, (25, 100, 500, 1_000),
-    {"hot": EVERY, "random": (5, 20), "batch": (5,), "control": EVERY}, (5,),
+    {"hot": EVERY, "random": (5, 20), "batch": (5,), "ping": FEW, "fetch": EVERY}, (5,),
     repetitions=5, seconds=2, warm_up_seconds=1, keys=10_000, keys_one_at_a_time=10_000,
 )  # fmt: skip
 WORKLOADS = {workload.name: workload for workload in (QUICK, FULL)}

@@ -1,8 +1,10 @@
-"""The web application: POST / for one prediction, POST /batch for several, GET /ping for none.
+"""The web application: POST / for one prediction, POST /batch for several, and two ways to no prediction.
 
-A request's body is a key (or a list of keys) in JSON, the answer a number (or a list of
-them). Whatever goes wrong is answered with a status of 4xx or 5xx and
-{"error": "..."}; what was not foreseen goes to the server's log, never to the client.
+GET /ping asks nothing; POST /features reads a flight's features as POST / does and answers with one of
+them, so that what a prediction itself takes can be told apart. A request's body is a key (or a
+list of keys) in JSON, the answer a number (or a list of them). Whatever goes wrong is answered with a
+status of 4xx or 5xx and {"error": "..."}; what was not foreseen goes to the server's log, never to
+the client.
 
 The model is loaded by `open`, in the worker and not before: OpenMP's threads do not
 survive the fork that makes one.
@@ -62,6 +64,10 @@ class Service:
         """The prediction for each key."""
         return self._predict(self._store.fetch(wanted))
 
+    def first_feature(self, wanted: keys.Key) -> float:
+        """The first of a flight's features: all that a prediction takes but the prediction."""
+        return float(self._store.fetch([wanted])[0][0])
+
 
 def _add_errors(app: flask.Flask) -> None:
     def refuse(status: int) -> Callable[[Exception], tuple[flask.Response, int]]:
@@ -99,6 +105,10 @@ def prepared_app() -> flask.Flask:
     @app.post("/batch")
     def batch() -> flask.Response:
         return answer(service.predict(keys.checked_list(read())))
+
+    @app.post("/features")
+    def features() -> flask.Response:
+        return answer(service.first_feature(keys.checked(read())))
 
     @app.get("/ping")
     def ping() -> flask.Response:

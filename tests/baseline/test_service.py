@@ -8,7 +8,7 @@ import xgboost
 
 from data.columns import FEATURES
 from data.flights import Request, blocks
-from python_baseline.keys import INDICES
+from python_baseline.keys import INDICES, NAMES
 from tests.baseline.conftest import ROWS, Client
 
 HOT = [14869, 2019, 8, 31]
@@ -108,6 +108,13 @@ def test_another_path_or_method_is_refused(client: Client) -> None:
     assert client.ask("/", None, "GET").status == 405
     for answer in (client.ask("/predict", HOT), client.ask("/", None, "GET")):
         assert answer.error
+
+
+def test_features_are_read_without_a_prediction(client: Client) -> None:
+    year = HOT[NAMES.index("year")]
+    assert FEATURES[0] == "year"
+    assert client.ask("/features", HOT).json == year
+    assert client.ask("/features", UNKNOWN).status == 404
 
 
 def test_ping_answers_without_a_prediction(client: Client) -> None:

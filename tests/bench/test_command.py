@@ -23,7 +23,7 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_cells_are_listed() -> None:
     listed = run("--workload", "quick", "--list").stdout.splitlines()
     assert "postgres_pgbouncer/prepared/hot/25t/20c" in listed
-    assert len(listed) == 84
+    assert len(listed) == 105
 
 
 @pytest.mark.parametrize(

@@ -30,11 +30,16 @@ from bench.results import (
 LATENCY = {"mean": 1.25, "p99": 3.5}
 CLOSED = Run(
     100, 50.5, LATENCY, 100, None, 2.0, Used(1.5, 1 << 20), {"postgres": Used(1.5, 1 << 20)},
-    Used(0.5, 1 << 16), "raw/cell-1.txt",
+    Used(0.5, 1 << 16), None, "raw/cell-1.txt",
 )  # fmt: skip
-OPEN = replace(CLOSED, open_loop=OpenLoop(scheduled=101, late=3, skipped=1, kept_up=True))
+OPEN = replace(
+    CLOSED,
+    server=None,
+    network=Used(0.25, 1 << 16),
+    open_loop=OpenLoop(scheduled=101, late=3, skipped=1, kept_up=True),
+)
 MEASURED = CellResult(
-    "a/http/hot/25t/5c", "a", "http", "hot", 25, 5, None, 1, None, [CLOSED, CLOSED],
+    "a/http/hot/25t/5c", "a", "http", "hot", 25, 5, None, None, 1, None, [CLOSED, CLOSED],
     Spread.of([50.5, 50.5]), {"mean": Spread.of([1.25, 1.25])},
 )  # fmt: skip
 AT_A_RATE = replace(MEASURED, name="a/http/hot/25t/5c/50r", rate=50, runs=[OPEN])
@@ -45,7 +50,7 @@ SKIPPED = replace(
 TOPOLOGY = Topology(
     "split", {"server": "one", "store": "two", "client": "two"},
     {"one": {"cores": "2"}, "two": {"cores": "1"}}, {"delay_us": 250},
-    [RoundTrip("two", "one", "tcp", 510.0, 600.0, 1_000)],
+    [RoundTrip("two", "one", "tcp", 0.25, 510.0, 600.0, 1_000)],
 )  # fmt: skip
 RESULT = Result(
     SCHEMA, "2026-01-01T00:00:00+00:00", "2026-01-01T00:01:00+00:00", "0" * 40,

@@ -9,7 +9,7 @@ import pytest
 
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, key_set, split, timed_batches
-from bench.queries import PLACES, SIZES, control, one, write_scripts
+from bench.queries import PLACES, SIZES, fetch, one, write_scripts
 from bench.systems import SYSTEMS
 from bench.systems.python import write_bodies
 from bench.workload import FULL, QUICK, Workload
@@ -76,7 +76,7 @@ def test_the_statements_are_those_of_the_sql_directory() -> None:
         return " ".join(line for line in lines if not line.startswith("--")).rstrip(";")
 
     assert one(25, HOT).replace("flights_25", "flights") == statement("predict.sql")
-    assert control(HOT) == statement("nopredict.sql")
+    assert fetch(HOT) == statement("nopredict.sql")
 
 
 def test_a_script_draws_every_key_and_no_other(tmp_path: Path) -> None:
