@@ -14,27 +14,32 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-import psycopg
-
 from bench import results
 from bench.answers import Unequal
 from bench.generators import Unsound
 from bench.harness import ROOT, Harness, elapsed, result_directory
-from bench.hosts import CommandFailed, LocalHost
+from bench.hosts import CommandFailed
 from bench.site import Site
 from bench.systems import SYSTEMS
 from bench.table import show
+from bench.topology import NAMED, BadTopology, Topology, local, opened
 from bench.workload import WORKLOADS, Cell, Workload
-from cluster import ClusterError
 
 STATE = ROOT / ".bench"
 RESULTS = ROOT / "bench" / "results"
+
+# What ends a run with a message, and not with a traceback.
+_EXPECTED = (BadTopology, CommandFailed, Unequal, Unsound)
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--workload", choices=WORKLOADS, default="full", help="default: full")
     parser.add_argument("--only", action="append", metavar="PATTERN", help="cells to measure")
+    parser.add_argument(
+        "--topology", metavar="NAME|FILE",
+        help=f"{', '.join(NAMED)}, or a file that bench/topology.md describes; default: the workload's",
+    )  # fmt: skip
     parser.add_argument("--list", action="store_true", help="name the cells and stop")
     parser.add_argument("--seconds", type=int, help="of a run, in place of the workload's")
     parser.add_argument("--repetitions", type=int, help="in place of the workload's")
@@ -49,6 +54,11 @@ def _workload(arguments: argparse.Namespace) -> Workload:
     if any(value < 1 for value in given.values()):
         raise SystemExit("--seconds, --repetitions and --rows must be at least 1")
     return replace(WORKLOADS[arguments.workload], **given)
+
+
+def _topology_of(workload: Workload) -> str:
+    """A workload that is called as a topology is made for it."""
+    return workload.name if workload.name in NAMED else "local"
 
 
 def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
@@ -70,25 +80,13 @@ def _raw_logs(directory: Path) -> str:
     return f"; raw logs so far are in {directory}"
 
 
-def main() -> None:
+def _measure(workload: Workload, cells: list[Cell], topology: Topology, output: Path) -> None:
     """Runs the harness and prints the table."""
-    arguments = _arguments()
-    workload = _workload(arguments)
-    site = Site(workload, LocalHost(), STATE)
-    variants = {name: make(site).variants for name, make in SYSTEMS.items()}
-    cells = matching(workload.cells(variants), arguments.only)
-    if not cells:
-        sys.exit("error: no cell has such a name: see --list")
-    if arguments.list:
-        print("\n".join(cell.name for cell in cells))
-        return
     began = time.monotonic()
-    directory = result_directory(arguments.output, workload.name)
-    # Whoever ends this run, by the terminal or by a signal, ends its servers with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    directory = result_directory(output, workload.name, topology)
     try:
-        result = Harness(site, cells, directory).run()
-    except (ClusterError, CommandFailed, Unequal, Unsound, psycopg.Error) as error:
+        result = Harness(Site(workload, topology, STATE), cells, directory).run()
+    except _EXPECTED as error:
         sys.exit(f"error: {error}\n       no results{_raw_logs(directory)}")
     except KeyboardInterrupt:
         sys.exit(f"interrupted: no results{_raw_logs(directory)}")
@@ -96,6 +94,29 @@ def main() -> None:
     results.write(path, result)
     show(result)
     print(f"\n{elapsed(began)}; results in {path}")
+
+
+def main() -> None:
+    """Finds the cells and the hosts, and measures."""
+    arguments = _arguments()
+    workload = _workload(arguments)
+    site = Site(workload, local(STATE), STATE)
+    variants = {name: make(site).variants for name, make in SYSTEMS.items()}
+    cells = matching(workload.cells(variants), arguments.only)
+    if not cells:
+        sys.exit("error: no cell has such a name: see --list")
+    if arguments.list:
+        print("\n".join(cell.name for cell in cells))
+        return
+    # Whoever ends this run, by the terminal or by a signal, ends its servers with it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        with opened(arguments.topology or _topology_of(workload), STATE) as topology:
+            _measure(workload, cells, topology, arguments.output)
+    except (BadTopology, CommandFailed) as error:
+        sys.exit(f"error: {error}")
+    except KeyboardInterrupt:
+        sys.exit("interrupted: no results")
 
 
 if __name__ == "__main__":

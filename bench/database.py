@@ -1,28 +1,35 @@
-"""The PostgreSQL that the comparison predicts in: a throw-away cluster, loaded once a run.
+"""The PostgreSQL that predicts: a throw-away cluster on the server's host, loaded once a run.
 
 Reached over TCP with a password, as a service would be, by a role that may read the
-table and owns the models, and nothing else.
+table and owns the models, and nothing else. What is set up is set up on that host, over the socket.
 """
 
+import json
 import secrets
-import time
-from pathlib import Path
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Any
 
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
+from bench.hosts import Host, Process
 from bench.queries import model_name
 from bench.results import Loading
-from cluster import Cluster, start, stop
-from cluster.server import SETTINGS, bin_directory
+from cluster.server import SETTINGS, SUPERUSER
 from data.flights import Request
-from data.load import copy_rows, create_table, finish_table, generated
 
 DATABASE = "bench"
 ROLE = "bench"
 PREFERRED_PORT = 54350
-# A hundred clients, and who looks on.
-ADDED = {"max_connections": "200"}
+
+_BIN_DIRECTORY = "from cluster.server import bin_directory; print(bin_directory())"
+
+Statement = tuple[str | sql.Composable, Sequence[Any]]
+
+
+def _text(statement: str | sql.Composable) -> str:
+    return statement if isinstance(statement, str) else statement.as_string(None)
 
 
 class Database:
@@ -31,10 +38,13 @@ class Database:
     name = DATABASE
     role = ROLE
 
-    def __init__(self, state: Path, address: str) -> None:
-        self._state = state
-        self._address = address
-        self._cluster: Cluster | None = None
+    def __init__(self, host: Host, client: Host, network: str | None = None) -> None:
+        self._host = host
+        self._client = client
+        self._network = network
+        # A hundred clients, and who looks on.
+        self._added = {"max_connections": "200", "listen_addresses": host.address}
+        self._place: dict[str, Any] | None = None
         self._loaded = False
         self._password = secrets.token_hex(16)
 
@@ -43,105 +53,128 @@ class Database:
         """The role's, made anew for each run."""
         return self._password
 
-    def start(self) -> Cluster:
-        """The running cluster, with an empty database at first."""
-        if self._cluster is None:
-            # One that was left running may have other settings.
-            stop(self._state)
-            self._cluster, _ = start(self._state, PREFERRED_PORT, ADDED)
-            self._cluster.create_database(DATABASE, replace=True)
-            self._create_role()
-        return self._cluster
+    def _cluster(self, verb: str, *arguments: str) -> str:
+        command = [self._host.python, "-m", "cluster", verb, str(self._host.directory), *arguments]
+        return self._host.run(command, {"PYTHONPATH": str(self._host.root)})
 
-    def _create_role(self) -> None:
-        with self.start().connect(DATABASE) as connection:
-            connection.execute("CREATE EXTENSION pgboost")
-            role = sql.Identifier(ROLE)
-            query = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)"
-            if connection.execute(query, (ROLE,)).fetchone() == (False,):
-                connection.execute(sql.SQL("CREATE ROLE {}").format(role))
-            connection.execute(
-                sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(role, sql.Literal(self._password))
-            )
-            connection.execute(sql.SQL("GRANT EXECUTE ON FUNCTION load_model TO {}").format(role))
+    def start(self) -> dict[str, Any]:
+        """Where the running cluster is, with an empty database at first."""
+        if self._place is None:
+            # One that was left running may have other settings.
+            self._cluster("stop")
+            settings = [f"--set={name}={value}" for name, value in self._added.items()]
+            allow = [f"--allow={self._network}"] if self._network else []
+            started = self._cluster("start", f"--port={PREFERRED_PORT}", *settings, *allow)
+            self._place = json.loads(started)
+            self._create()
+        return self._place
+
+    def execute(self, *statements: Statement, dbname: str = DATABASE) -> list[list[list[Any]]]:
+        """The rows of each statement, run by the superuser on the database's host."""
+        asked = [(_text(statement), parameters) for statement, parameters in statements]
+        question = {"conninfo": self._socket(dbname), "statements": asked}
+        return self._host.module("bench.statements", question=question)
+
+    def one(self, statement: str, *parameters: Any) -> Any:
+        """The one value of one row."""
+        return self.execute((statement, parameters))[0][0][0]
+
+    def _socket(self, dbname: str) -> str:
+        place = self.start()
+        sockets = f"{place['home']}/sockets"
+        return make_conninfo(host=sockets, port=place["port"], dbname=dbname, user=SUPERUSER)
+
+    def _create(self) -> None:
+        name, role = sql.Identifier(DATABASE), sql.Identifier(ROLE)
+        drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name)
+        create = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'").format(name)
+        self.execute((drop, ()), (create, ()), dbname="postgres")
+        known = self.one("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", ROLE)
+        create_role = [] if known else [(sql.SQL("CREATE ROLE {}").format(role), ())]
+        password = sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(
+            role, sql.Literal(self._password)
+        )
+        grant = sql.SQL("GRANT EXECUTE ON FUNCTION load_model TO {}").format(role)
+        self.execute(("CREATE EXTENSION pgboost", ()), *create_role, (password, ()), (grant, ()))
 
     def load(self, request: Request) -> list[Loading]:
         """Copies the flights and builds the index, unless done; how long it took."""
         if self._loaded:
             return []
-        with self.start().connect(DATABASE) as connection:
-            began = time.monotonic()
-            with connection.transaction():
-                create_table(connection)
-                copy_rows(connection, generated(request), request.rows)
-            finish_table(connection)
-            took = time.monotonic() - began
-            connection.execute(
-                sql.SQL("GRANT SELECT ON flights TO {}").format(sql.Identifier(ROLE))
-            )
-            size = connection.execute("SELECT pg_total_relation_size('flights')").fetchone()[0]
+        question = {"conninfo": self._socket(DATABASE), "rows": request.rows, "seed": request.seed}
+        took = self._host.module("bench.loading", question=question)
+        grant = sql.SQL("GRANT SELECT ON flights TO {}").format(sql.Identifier(ROLE))
+        self.execute((grant, ()))
         self._loaded = True
-        return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, took, size)]
+        return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, **took)]
 
     def load_model(self, trees: int, path: Path) -> None:
         """Loads the model, unless the database has it, as the role's own."""
         name = model_name(trees)
-        with self.start().connect(DATABASE) as connection:
-            query = "SELECT EXISTS (SELECT FROM pgboost_models WHERE name = %s)"
-            if connection.execute(query, (name,)).fetchone() == (False,):
-                # xgboost_predict needs the model's bytes, which are for its owner alone.
-                connection.execute(sql.SQL("SET ROLE {}").format(sql.Identifier(ROLE)))
-                connection.execute("SELECT load_model(%s, %s)", (name, path.read_bytes()))
+        if self.one("SELECT EXISTS (SELECT FROM pgboost_models WHERE name = %s)", name):
+            return
+        self._host.put(path)
+        model = {"file": str(self._host.there(path))}
+        # xgboost_predict needs the model's bytes, which are for its owner alone.
+        become = sql.SQL("SET ROLE {}").format(sql.Identifier(ROLE))
+        self.execute((become, ()), ("SELECT load_model(%s, %s)", (name, model)))
+
+    @property
+    def address(self) -> str:
+        """Where it listens,"""
+        return self._host.address
 
     @property
     def port(self) -> int:
-        """Where it listens."""
-        return self.start().port
+        """and at which port."""
+        return self.start()["port"]
 
     @property
     def owner(self) -> str | None:
-        """The unprivileged user who runs it, where this is root."""
-        return self.start().place.user
+        """The unprivileged user who runs it, where that host's user is root."""
+        return self.start()["user"]
 
     @property
-    def home(self) -> Path:
-        """A directory that the owner can write to."""
-        return Path(self.start().place.home)
+    def home(self) -> PurePath:
+        """A directory there that the owner can write to."""
+        return PurePath(self.start()["home"])
 
-    def roots(self) -> list[int]:
+    def roots(self) -> list[Process]:
         """The postmaster, of which every backend is a child."""
-        return [int((self.start().place.data / "postmaster.pid").read_text().split()[0])]
+        lines = self._host.run(["cat", str(self.home / "data/postmaster.pid")])
+        return [Process(self._host, int(lines.split()[0]))]
 
     def environment(self, port: int | None = None) -> dict[str, str]:
         """What leads pgbench to the database over TCP, or to what listens at another port."""
         return {
-            "PGHOST": self._address, "PGPORT": str(port or self.port), "PGDATABASE": DATABASE,
+            "PGHOST": self.address, "PGPORT": str(port or self.port), "PGDATABASE": DATABASE,
             "PGUSER": ROLE, "PGPASSWORD": self._password,
         }  # fmt: skip
 
     def conninfo(self, port: int | None = None) -> str:
         """The same for psycopg."""
         return make_conninfo(
-            host=self._address, port=port or self.port, dbname=DATABASE, user=ROLE,
+            host=self.address, port=port or self.port, dbname=DATABASE, user=ROLE,
             password=self._password,
         )  # fmt: skip
 
     def configuration(self) -> dict[str, str]:
         """Every setting that is not the default's."""
-        with self.start().connect(DATABASE) as connection:
-            rows = connection.execute(
-                "SELECT name, setting FROM pg_settings WHERE source = 'command line'"
-                " AND name = ANY (%s) ORDER BY name",
-                ([*SETTINGS, *ADDED],),
-            ).fetchall()
-        return dict(rows)
+        query = (
+            "SELECT name, setting FROM pg_settings WHERE source = 'command line'"
+            " AND name = ANY (%s) ORDER BY name"
+        )
+        names = [*dict.fromkeys([*SETTINGS, *self._added])]
+        return dict(self.execute((query, (names,)))[0])
 
-    def program(self, name: str) -> Path:
-        """A program that comes with this PostgreSQL."""
-        return bin_directory() / name
+    def program(self, name: str) -> str:
+        """A client program that comes with PostgreSQL, on the client's host."""
+        client = self._client
+        command = [client.python, "-c", _BIN_DIRECTORY]
+        return f"{client.run(command, {'PYTHONPATH': str(client.root)}).strip()}/{name}"
 
     def stop(self) -> None:
         """Stops the cluster; its files stay until the next run."""
-        if self._cluster is not None:
-            stop(self._state)
-            self._cluster = None
+        if self._place is not None:
+            self._cluster("stop")
+            self._place = None

@@ -22,6 +22,7 @@ from bench.hosts import Usage
 from bench.progress import Progress
 from bench.site import Site
 from bench.systems import SYSTEMS, System
+from bench.topology import Topology
 from bench.workload import Cell
 from data.flights import blocks
 from python_baseline.stores.memory_store import MemoryStore
@@ -66,6 +67,7 @@ class Harness:
         began = _now()
         with ExitStack() as stack:
             stack.callback(self._site.stop)
+            round_trips = self._round_trips()
             versions, loading = self._prepare()
             configuration = {}
             for trees in dict.fromkeys(cell.trees for cell in self._cells):
@@ -80,7 +82,7 @@ class Harness:
             finished=_now(),
             commit=_commit(),
             machine=machine.facts(),
-            topology=_one_host(machine.facts()),
+            topology=self._site.topology.facts(round_trips),
             versions=versions,
             workload=asdict(self._site.workload),
             configuration=configuration,
@@ -89,6 +91,14 @@ class Harness:
             checked=self._checked,
             cells=[self._cell_result(cell) for cell in self._cells],
         )
+
+    def _round_trips(self) -> list[results.RoundTrip]:
+        self._progress.say("the round trips between the hosts")
+        delays = dict.fromkeys([None, *(cell.delay_ms for cell in self._cells)])
+        round_trips = self._site.topology.round_trips([*delays])
+        # What is loaded and compared takes no part in what is measured.
+        self._site.topology.links.set_delay(None)
+        return round_trips
 
     def _prepare(self) -> tuple[dict[str, str], list[results.Loading]]:
         versions: dict[str, str] = {}
@@ -127,6 +137,7 @@ class Harness:
             for cell in workload.in_turn(able, repetition):
                 system = self._systems[cell.system]
                 seed = workload.seed + repetition
+                self._site.topology.links.set_delay(cell.delay_ms)
                 if workload.warm_up_seconds:
                     system.run(cell, Load(cell.clients, workload.warm_up_seconds, seed))
                 self._run(system, cell, Load(cell.clients, workload.seconds, seed), repetition)
@@ -163,16 +174,12 @@ def measured(figures: Figures, usage: Usage, log: str) -> results.Run:
         latency_requests=figures.latency_requests,
         open_loop=figures.open_loop,
         seconds=usage.seconds,
-        server=results.Used(usage.server_cpu_seconds, usage.server_pss_bytes),
-        server_parts={},
-        generator=results.Used(usage.generator_cpu_seconds, usage.generator_pss_bytes),
+        server=usage.server,
+        server_parts=usage.server_parts,
+        generator=usage.generator,
+        network=usage.network,
         log=log,
     )
-
-
-def _one_host(facts: dict[str, str]) -> results.Topology:
-    roles = dict.fromkeys(("server", "store", "client"), "local")
-    return results.Topology("local", roles, {"local": facts}, {}, [])
 
 
 def _spread(values: list[float]) -> results.Spread | None:
@@ -188,11 +195,12 @@ def _latencies(runs: Sequence[results.Run]) -> dict[str, results.Spread]:
     }
 
 
-def result_directory(parent: Path, workload: str) -> Path:
-    """A new directory for a result: what is there is never written over."""
+def result_directory(parent: Path, workload: str, topology: Topology) -> Path:
+    """A new directory for a result, named for the server's machine: what is there is never written over."""
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
-    suffix = "" if workload == "full" else f"-{workload}"
-    base = f"{today}-{machine.short_name(machine.facts())}{suffix}"
+    names = [name for name in (workload, topology.name) if name not in ("full", "local")]
+    parts = (today, machine.short_name(topology.server.facts()), *dict.fromkeys(names))
+    base = "-".join(parts)
     number = 1
     while True:
         path = parent / (base if number == 1 else f"{base}-{number}")

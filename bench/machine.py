@@ -1,5 +1,9 @@
-"""Facts of the machine that a result was measured on, and nothing that names its owner."""
+"""Facts of the machine that a result was measured on, and nothing that names its owner.
 
+`python -m bench.machine` prints them, for a machine elsewhere.
+"""
+
+import json
 import os
 import platform
 import re
@@ -41,3 +45,7 @@ def short_name(known: dict[str, str]) -> str:
     words = re.sub(r"\(.*?\)|\bprocessor\b|@.*", " ", known["processor"], flags=re.IGNORECASE)
     text = f"{words} {known['cores']} cores"
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+if __name__ == "__main__":
+    print(json.dumps(facts()))

@@ -8,9 +8,13 @@ a tree counts shared memory once.
 """
 
 import os
+import threading
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+
+from bench.results import Used
 
 PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -18,6 +22,12 @@ TICKS = os.sysconf("SC_CLK_TCK")
 # Places in /proc/<pid>/stat, counted from the field after the program's name.
 _PARENT = 1
 _TIMES = slice(11, 15)
+_STATE, _BEGAN = 0, 19
+
+SAMPLE_SECONDS = 0.5
+
+# The roots of each part of a system.
+Trees = Mapping[str, Sequence[int]]
 
 
 def _stat(pid: int) -> list[str]:
@@ -55,6 +65,15 @@ def tree(roots: Iterable[int]) -> list[int]:
     return _tree(roots, _living())
 
 
+def began(pid: int) -> int:
+    """When a process began, in ticks since the machine did; 0 where there is none that runs."""
+    try:
+        fields = _stat(pid)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return 0 if fields[_STATE] in "ZX" else int(fields[_BEGAN])
+
+
 def cpu_seconds(roots: Iterable[int]) -> float:
     """Processor time of the trees since they began, ended descendants included."""
     living = _living()
@@ -73,3 +92,43 @@ def _pss_kilobytes(pid: int) -> int:
 def pss_bytes(roots: Iterable[int]) -> int:
     """Memory of the trees, shared pages counted once."""
     return sum(map(_pss_kilobytes, tree(roots))) * 1024
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What some trees used while they were watched: all of them, and each part."""
+
+    total: Used
+    parts: dict[str, Used]
+
+
+class Watch(threading.Thread):
+    """Takes the processor time from now on, and the largest memory, until it is told to finish."""
+
+    def __init__(self, trees: Trees) -> None:
+        super().__init__(daemon=True)
+        self._trees = trees
+        self._done = threading.Event()
+        self._largest = dict.fromkeys(trees, 0)
+        self._largest_total = 0
+        self._before = {part: cpu_seconds(roots) for part, roots in trees.items()}
+        self.start()
+
+    def run(self) -> None:
+        """Samples at once, and then again and again."""
+        while True:
+            now = {part: pss_bytes(roots) for part, roots in self._trees.items()}
+            self._largest = {part: max(self._largest[part], now[part]) for part in now}
+            self._largest_total = max(self._largest_total, sum(now.values()))
+            if self._done.wait(SAMPLE_SECONDS):
+                return
+
+    def finish(self) -> Seen:
+        """What was used since it began."""
+        spent = {
+            part: cpu_seconds(roots) - self._before[part] for part, roots in self._trees.items()
+        }
+        self._done.set()
+        self.join()
+        parts = {part: Used(spent[part], self._largest[part]) for part in self._trees}
+        return Seen(Used(sum(spent.values()), self._largest_total), parts)

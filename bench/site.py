@@ -1,13 +1,16 @@
-"""What the systems of a run share: the host, the models, the keys, the two sources of features."""
+"""What the systems of a run share: the topology, the models, the keys, the two sources of features."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 from bench.database import Database
 from bench.feature_cache import FeatureCache
-from bench.hosts import LocalHost
+from bench.hosts import Host, Parts, Usage, run_measured
 from bench.key_set import key_set
+from bench.topology import Topology
 from bench.workload import Workload
 from data.flights import Request
 from demo.training import Recipe, trained
@@ -19,18 +22,28 @@ class Site:
     """One run's common ground. `directory` is the harness's own, and may be deleted after."""
 
     workload: Workload
-    host: LocalHost
+    topology: Topology
     directory: Path
+
+    @property
+    def server(self) -> Host:
+        """Where PostgreSQL, PgBouncer and Gunicorn run."""
+        return self.topology.server
+
+    @property
+    def client(self) -> Host:
+        """Where the load generators run."""
+        return self.topology.client
 
     @cached_property
     def database(self) -> Database:
         """PostgreSQL."""
-        return Database(self.directory, self.host.address)
+        return Database(self.server, self.client, self.topology.network)
 
     @cached_property
     def feature_cache(self) -> FeatureCache:
         """Redis."""
-        return FeatureCache(self.host, self.directory / "redis")
+        return FeatureCache(self.topology.store, self.server)
 
     @cached_property
     def keys(self) -> list[Key]:
@@ -47,6 +60,20 @@ class Site:
         self.directory.mkdir(parents=True, exist_ok=True)
         recipe = Recipe(self.workload.rows, trees, seed=self.workload.seed)
         return trained(recipe, self.directory, f"flights_{self.workload.rows}_{trees}")[0].path
+
+    def ask(self, kind: str, **question: Any) -> list[Any]:
+        """A system's answers, asked for from the client's host; see bench.asking."""
+        return self.client.module("bench.asking", question={"kind": kind, **question})
+
+    def run_measured(
+        self,
+        command: Sequence[str | Path],
+        servers: Parts,
+        environment: dict[str, str] | None = None,
+    ) -> tuple[str, Usage]:
+        """What a load generator prints, and what it, the servers and the network used meanwhile."""
+        carriers = self.topology.links.processes()
+        return run_measured(self.client, command, servers, environment, carriers)
 
     def stop(self) -> None:
         """Stops what was started."""

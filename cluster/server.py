@@ -1,9 +1,9 @@
 """Starts and stops a throw-away cluster; never touches any other.
 
 The superuser is postgres. Over the socket everyone who can reach it is trusted, which are
-the cluster's user and root alone; over TCP it listens on 127.0.0.1 and asks for
-a password that nobody has been given, until ALTER ROLE sets one. Nothing
-in it is worth a crash-safe disk write, so fsync is off.
+the cluster's user and root alone; over TCP it listens on 127.0.0.1, unless told
+another address and whom to let in there, and asks for a password that nobody has been
+given, until ALTER ROLE sets one. Nothing in it is worth a crash-safe disk write, so fsync is off.
 """
 
 import os
@@ -111,6 +111,15 @@ def _initialise(place: Place) -> None:
     place.run("mkdir", "-p", "-m", "700", place.sockets)
 
 
+def _allow(place: Place, network: str) -> None:
+    """Lets everyone in the network (pg_hba.conf's word for it) log in with a password."""
+    rules = place.data / "pg_hba.conf"
+    line = f"host all all {network} scram-sha-256\n"
+    if line not in rules.read_text():
+        with rules.open("a") as file:
+            file.write(line)
+
+
 def _options(place: Place, added: Mapping[str, str]) -> str:
     places = {"port": str(place.port), "unix_socket_directories": str(place.sockets)}
     settings = SETTINGS | places | dict(added)
@@ -162,12 +171,15 @@ def _wait_until_ready(cluster: Cluster) -> None:
 
 
 def start(
-    state: Path, preferred_port: int, added: Mapping[str, str] | None = None
+    state: Path,
+    preferred_port: int,
+    added: Mapping[str, str] | None = None,
+    network: str | None = None,
 ) -> tuple[Cluster, bool]:
     """The cluster that belongs to the directory `state`, and whether it had to be started.
 
-    Settings may be added to, or differ from, those of every throw-away cluster; one that
-    is running already keeps what it was started with.
+    Settings may be added to, or differ from, those of every throw-away cluster, and another
+    network may be let in; one that is running already keeps what it was started with.
     """
     place = choose(state.resolve(), preferred_port)
     cluster = Cluster(place)
@@ -176,6 +188,8 @@ def start(
         return cluster, False
     if not (place.data / "PG_VERSION").exists():
         _initialise(place)
+    if network:
+        _allow(place, network)
     cluster = Cluster(_launch_on_free_port(state.resolve(), place, added or {}))
     _wait_until_ready(cluster)
     return cluster, True

@@ -18,9 +18,9 @@ from pathlib import Path
 from tqdm import tqdm
 
 from bench.generators import Load
-from bench.hosts import LocalHost
 from bench.site import Site
 from bench.systems.python import Entry, Microservice
+from bench.topology import local
 from bench.workload import QUICK, Cell
 from demo.tell import say, table
 from python_baseline.modes import ROOT
@@ -96,7 +96,7 @@ def main() -> None:
     arguments = parser.parse_args()
     pairs = [*itertools.product(arguments.workers, arguments.threads)]
     sweep = Sweep(pairs, arguments.clients, arguments.seconds, arguments.rounds)
-    site = Site(replace(QUICK, rows=arguments.rows), LocalHost(), arguments.state)
+    site = Site(replace(QUICK, rows=arguments.rows), local(arguments.state), arguments.state)
     workers, threads = run(site, sweep)
     say(f"the best: {workers} workers of {threads} threads")
 

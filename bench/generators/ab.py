@@ -15,9 +15,9 @@ MOST_REQUESTS = 2_000_000
 PATIENCE_SECONDS = 60
 
 
-def command(url: str, body: Path | None, load: Load) -> list[str]:
+def command(url: str, body: Path | None, load: Load) -> list[str | Path]:
     """What to run: POST of the body, or GET without one."""
-    post = ["-T", "application/json", "-p", str(body)] if body else []
+    post = ["-T", "application/json", "-p", body] if body else []
     # -t sets -n, so -n comes after it.
     return [
         "ab", "-q", "-k", "-t", str(load.seconds), "-n", str(MOST_REQUESTS), "-c", str(load.clients),

@@ -10,15 +10,15 @@ from bench.generators import Figures, Load, Unsound, checked, number
 MOST_SCRIPTS = 128
 
 
-def command(program: Path, scripts: Sequence[Path], protocol: str, load: Load) -> list[str]:
+def command(program: str, scripts: Sequence[Path], protocol: str, load: Load) -> list[str | Path]:
     """What to run; the connection is in the environment."""
     if len(scripts) > MOST_SCRIPTS:
         raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
     threads = min(load.clients, os.cpu_count() or 1)
     return [
-        str(program), "--no-vacuum", f"--protocol={protocol}", f"--client={load.clients}",
+        program, "--no-vacuum", f"--protocol={protocol}", f"--client={load.clients}",
         f"--jobs={threads}", f"--time={load.seconds}", f"--random-seed={load.seed}",
-        *(f"--file={script}" for script in scripts),
+        *(word for script in scripts for word in ("--file", script)),
     ]  # fmt: skip
 
 

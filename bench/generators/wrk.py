@@ -14,12 +14,12 @@ PATIENCE_SECONDS = 60
 REPORT = re.compile(r"^report (\{.*\})$", re.MULTILINE)
 
 
-def command(url: str, bodies: Path, load: Load) -> list[str]:
+def command(url: str, bodies: Path, load: Load) -> list[str | Path]:
     """What to run: POST of bodies drawn evenly from the lines of a file."""
     return [
         "wrk", "--threads", "1", "--connections", str(load.clients), "--duration", f"{load.seconds}s",
-        "--timeout", f"{PATIENCE_SECONDS}s", "--script", str(DRAW), url,
-        "--", str(bodies), str(load.seed),
+        "--timeout", f"{PATIENCE_SECONDS}s", "--script", DRAW, url,
+        "--", bodies, str(load.seed),
     ]  # fmt: skip
 
 

@@ -6,18 +6,17 @@ libxgboost in the server, behind a SQL function, for what this extension is wort
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import psycopg
 
 from bench import queries
 from bench.answers import Answers
 from bench.generators import Figures, Load, pgbench
-from bench.hosts import Usage
+from bench.hosts import Parts, Usage
 from bench.key_set import split
 from bench.results import Loading
 from bench.servers import Listening, Pooled, start_pgbouncer
@@ -42,11 +41,9 @@ class Direct:
     def install(self) -> dict[str, str]:
         """PostgreSQL's, pgbench's and the extension's versions."""
         database = self._site.database
-        pgbench_version = self._site.host.run([database.program("pgbench"), "--version"])
-        with database.start().connect(database.name) as connection:
-            query = "SELECT extversion FROM pg_extension WHERE extname = 'pgboost'"
-            pgboost = connection.execute(query).fetchone()[0]
-            server = connection.execute("SHOW server_version").fetchone()[0]
+        pgbench_version = self._site.client.run([database.program("pgbench"), "--version"])
+        pgboost = database.one("SELECT extversion FROM pg_extension WHERE extname = 'pgboost'")
+        server = database.one("SHOW server_version")
         return {"postgresql": server, "pgbench": pgbench_version.strip(), "pgboost": pgboost}
 
     def start(self, trees: int) -> None:
@@ -56,6 +53,7 @@ class Direct:
         site.database.load_model(trees, site.model(trees))
         directory = site.directory / "scripts" / type(self).__name__.lower()
         self._scripts = queries.write_scripts(directory, trees, site.keys, self.call)
+        site.client.put(directory)
 
     def load(self) -> list[Loading]:
         """Fills the table."""
@@ -65,62 +63,43 @@ class Direct:
     def _port(self) -> int:
         return self._site.database.port
 
-    def _roots(self) -> list[int]:
-        return self._site.database.roots()
+    def _parts(self) -> Parts:
+        return {"postgres": self._site.database.roots()}
 
     def lacks(self, _: Cell) -> str | None:
         """Nothing."""
         return None
 
     def check(self) -> dict[str, Answers]:
-        """The answers by simple statements, by prepared ones, and in batches.
-
-        As text a real has the fewest digits that no other real shares, so rounding them gives it.
-        """
-        conninfo = self._site.database.conninfo(self._port)
-        given = {}
-        # psycopg's own cursor never uses the simple protocol with parameters; this one does.
-        with psycopg.connect(
-            conninfo, autocommit=True, cursor_factory=psycopg.ClientCursor
-        ) as connection:
-            given["simple"] = self._one_at_a_time(connection)
-            given["batch"] = self._in_batches(connection)
+        """The answers by simple statements, by prepared ones, and in batches."""
+        given = {"simple": self._one_at_a_time(prepare=False), "batch": self._in_batches()}
         if self._can_prepare():
-            with psycopg.connect(conninfo, autocommit=True) as connection:
-                given["prepared"] = self._one_at_a_time(connection, prepare=True)
+            given["prepared"] = self._one_at_a_time(prepare=True)
         return given
 
     def _can_prepare(self) -> bool:
         return True
 
-    def _one_at_a_time(self, connection: psycopg.Connection, **how: bool) -> Answers:
+    def _answers(self, kind: str, **question: Any) -> Answers:
+        conninfo = self._site.database.conninfo(self._port)
+        return np.array(self._site.ask(kind, conninfo=conninfo, **question), dtype=np.float32)
+
+    def _one_at_a_time(self, prepare: bool) -> Answers:
         statement = queries.one(self._trees, ["%s"] * 4, self.call)
+        return self._answers("sql", statement=statement, keys=self._site.keys, prepare=prepare)
 
-        def answers() -> Iterator[float]:
-            for key in self._site.keys:
-                # pgbench sends numbers without a type, and PostgreSQL makes them reals.
-                parameters = [*map(str, key)] if how else key
-                (answer,) = connection.execute(statement, parameters, **how).fetchone()
-                yield answer
-
-        return np.array([*answers()], dtype=np.float32)
-
-    def _in_batches(self, connection: psycopg.Connection) -> Answers:
-        answers: list[float] = []
-        for keys in split(self._site.keys):
-            rows = connection.execute(queries.batch(self._trees, keys, self.call)).fetchall()
-            if sorted(place for place, _ in rows) != [*range(len(keys))]:
-                raise ValueError(f"a batch of {len(keys)} keys has {len(rows)} answers")
-            answers += (answer for _, answer in sorted(rows))
-        return np.array(answers, dtype=np.float32)
+    def _in_batches(self) -> Answers:
+        batches = split(self._site.keys)
+        statements = [(len(keys), queries.batch(self._trees, keys, self.call)) for keys in batches]
+        return self._answers("sql_batches", statements=statements)
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
         """pgbench with the request's scripts."""
         database = self._site.database
         scripts: Sequence[Path] = self._scripts[cell.request]
         command = pgbench.command(database.program("pgbench"), scripts, cell.variant, load)
-        output, usage = self._site.host.run_measured(
-            command, self._roots(), database.environment(self._port)
+        output, usage = self._site.run_measured(
+            command, self._parts(), database.environment(self._port)
         )
         return output, pgbench.parse(output), usage
 
@@ -142,10 +121,11 @@ class ThroughPgbouncer(Direct):
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._listening: Listening | None = None
+        self._ini = ""
 
     @cached_property
     def _version(self) -> str:
-        report = self._site.host.run(["pgbouncer", "--version"])
+        report = self._site.server.run(["pgbouncer", "--version"])
         return re.search(r"PgBouncer ([0-9.]+)", report)[1]
 
     def _can_prepare(self) -> bool:
@@ -155,24 +135,23 @@ class ThroughPgbouncer(Direct):
         """PgBouncer's version beside the others."""
         return {**super().install(), "pgbouncer": self._version}
 
-    @property
-    def _directory(self) -> Path:
-        return self._site.database.home / "pgbouncer"
-
     def start(self, trees: int) -> None:
         """Starts PgBouncer, in the cluster's directory, as the cluster's owner."""
         super().start(trees)
         database = self._site.database
-        pooled = Pooled(self._site.host.address, database.port, database.name, database.role,
+        pooled = Pooled(database.address, database.port, database.name, database.role,
                         database.password, POOL, self._can_prepare())  # fmt: skip
-        self._listening = start_pgbouncer(self._site.host, self._directory, pooled, database.owner)
+        directory = database.home / "pgbouncer"
+        self._listening, self._ini = start_pgbouncer(
+            self._site.server, directory, pooled, database.owner
+        )
 
     @property
     def _port(self) -> int:
         return self._listening.port
 
-    def _roots(self) -> list[int]:
-        return [*super()._roots(), self._listening.service.pid]
+    def _parts(self) -> Parts:
+        return {**super()._parts(), "pgbouncer": [self._listening.service.process]}
 
     def lacks(self, cell: Cell) -> str | None:
         """Prepared statements, where PgBouncer is older than 1.21."""
@@ -187,13 +166,12 @@ class ThroughPgbouncer(Direct):
     def stop(self) -> None:
         """Stops PgBouncer."""
         if self._listening:
-            self._site.host.stop(self._listening.service)
+            self._site.server.stop(self._listening.service)
             self._listening = None
 
     def configuration(self) -> dict[str, Any]:
         """PgBouncer's file too, but for where its users are."""
-        lines = (self._directory / "pgbouncer.ini").read_text().splitlines()
-        kept = [line for line in lines if not line.startswith("auth_file")]
+        kept = [line for line in self._ini.splitlines() if not line.startswith("auth_file")]
         return {**super().configuration(), "pgbouncer.ini": kept}
 
 
@@ -205,10 +183,9 @@ class Libxgboost(Direct):
     def install(self) -> dict[str, str]:
         """pgboost_train's version beside the others."""
         database = self._site.database
-        with database.start().connect(database.name) as connection:
-            connection.execute("CREATE EXTENSION IF NOT EXISTS pgboost_train")
-            query = "SELECT extversion FROM pg_extension WHERE extname = 'pgboost_train'"
-            version = connection.execute(query).fetchone()[0]
+        database.execute(("CREATE EXTENSION IF NOT EXISTS pgboost_train", ()))
+        query = "SELECT extversion FROM pg_extension WHERE extname = 'pgboost_train'"
+        version = database.one(query)
         return {**super().install(), "pgboost_train": version}
 
 

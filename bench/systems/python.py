@@ -5,18 +5,16 @@ PostgreSQL where that holds the features, counts to the servers whose CPU and me
 are measured.
 """
 
-import http.client
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from bench.answers import Answers, Unequal, single_precision
+from bench.answers import Answers, single_precision
 from bench.generators import Figures, Load, ab, wrk
-from bench.hosts import CommandFailed, Usage
+from bench.hosts import CommandFailed, Parts, Usage
 from bench.key_set import split, timed_batches
 from bench.results import Loading
 from bench.servers import Listening, start_gunicorn
@@ -27,7 +25,10 @@ from python_baseline.keys import Key
 from python_baseline.settings import Settings
 
 PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "msgpack", "psycopg", "redis", "xgboost-cpu")
-ANSWER_SECONDS = 60
+_VERSIONS = (
+    "import importlib.metadata, json, sys;"
+    " print(json.dumps({name: importlib.metadata.version(name) for name in sys.argv[1:]}))"
+)
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,8 @@ class Microservice:
 
     def install(self) -> dict[str, str]:
         """The versions of the packages and of both load generators."""
-        host = self._site.host
-        versions = {name: version(name) for name in PACKAGES}
+        host, server = self._site.client, self._site.server
+        versions = json.loads(server.run([server.python, "-c", _VERSIONS, *PACKAGES]))
         versions["ab"] = host.run(["ab", "-V"]).splitlines()[0]
         # wrk answers --version with its usage and the status 1.
         try:
@@ -80,8 +81,10 @@ class Microservice:
 
     def _settings(self, trees: int) -> Settings:
         site, entry = self._site, self._entry
+        model = site.model(trees)
+        site.server.put(model)
         settings = Settings(
-            str(site.model(trees)), entry.store, entry.serializer,
+            str(site.server.there(model)), entry.store, entry.serializer,
             rows=site.workload.rows, seed=site.workload.seed,
         )  # fmt: skip
         if entry.store == "redis":
@@ -95,11 +98,12 @@ class Microservice:
     def start(self, trees: int) -> None:
         """Starts Gunicorn, and writes the bodies that are sent."""
         site = self._site
-        directory = site.directory / "services"
+        directory = site.server.directory / "services"
         settings = self._settings(trees)
         self._started = modes.command(self._entry.mode, "ADDRESS", settings)
-        self._listening = start_gunicorn(site.host, directory, self._entry.mode, settings)
+        self._listening = start_gunicorn(site.server, directory, self._entry.mode, settings)
         self._bodies = write_bodies(site.directory / "bodies", site.keys)
+        site.client.put(site.directory / "bodies")
 
     def load(self) -> list[Loading]:
         """Fills what it has its features from; its own memory it fills when it starts."""
@@ -123,46 +127,36 @@ class Microservice:
         }
 
     def _answers(self, path: str, questions: Sequence[object]) -> list[Any]:
-        listening = self._listening
-        connection = http.client.HTTPConnection(
-            listening.address, listening.port, timeout=ANSWER_SECONDS
-        )
-        answers = []
-        for question in questions:
-            headers = {"Content-Type": "application/json"}
-            connection.request("POST", path, json.dumps(question), headers)
-            response = connection.getresponse()
-            body = response.read()
-            if response.status != 200:
-                raise Unequal(f"{path} answers {response.status} to {question}: {body[:200]!r}")
-            answers.append(json.loads(body))
-        connection.close()
-        return answers
+        where = {"address": self._listening.address, "port": self._listening.port, "path": path}
+        return self._site.ask("http", bodies=questions, **where)
 
-    def _roots(self) -> list[int]:
-        roots = [self._listening.service.pid]
+    def _parts(self) -> Parts:
+        parts = {"gunicorn": [self._listening.service.process]}
         if self._entry.store == "redis":
-            return roots + self._site.feature_cache.roots()
-        return roots + (self._site.database.roots() if self._entry.store == "postgresql" else [])
+            parts["redis"] = self._site.feature_cache.roots()
+        elif self._entry.store == "postgresql":
+            parts["postgres"] = self._site.database.roots()
+        return parts
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
         """ab for what is the same each time, wrk for what is drawn."""
         url = f"http://{self._listening.address}:{self._listening.port}"
-        commands: dict[str, Callable[[], list[str]]] = {
-            "control": lambda: ab.command(f"{url}/ping", None, load),
+        commands: dict[str, Callable[[], list[str | Path]]] = {
+            "ping": lambda: ab.command(f"{url}/ping", None, load),
+            "fetch": lambda: ab.command(f"{url}/features", self._bodies["hot"], load),
             "hot": lambda: ab.command(f"{url}/", self._bodies["hot"], load),
             "random": lambda: wrk.command(f"{url}/", self._bodies["random"], load),
             "batch": lambda: wrk.command(f"{url}/batch", self._bodies["batch"], load),
         }
         command = commands[cell.request]()
-        output, usage = self._site.host.run_measured(command, self._roots())
+        output, usage = self._site.run_measured(command, self._parts())
         parse = ab.parse if command[0] == "ab" else wrk.parse
         return output, parse(output), usage
 
     def stop(self) -> None:
         """Stops Gunicorn."""
         if self._listening:
-            self._site.host.stop(self._listening.service)
+            self._site.server.stop(self._listening.service)
             self._listening = None
 
     def configuration(self) -> dict[str, Any]:

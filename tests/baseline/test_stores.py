@@ -1,5 +1,6 @@
 """Features from elsewhere lead to the same predictions, and a source that goes is said so."""
 
+import os
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,13 +129,13 @@ def test_a_redis_that_hangs_is_said_so_in_time(
         load(connection, Request(ROWS))
     client = start_service(mode, redis_url=url)
     assert client.ask("/", HOT).status == 200
-    server.service.process.send_signal(signal.SIGSTOP)
+    os.kill(server.service.pid, signal.SIGSTOP)
     try:
         # The published worker would be killed after two seconds, and the client hear nothing.
         for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
             assert (answer.status, answer.error) == (503, "redis cannot be reached")
     finally:
-        server.service.process.send_signal(signal.SIGCONT)
+        os.kill(server.service.pid, signal.SIGCONT)
     assert client.ask("/", HOT).status == 200
     host.stop(server.service)
 

@@ -11,14 +11,16 @@ from bench import harness
 from bench.answers import Answers, Unequal, compare, expected, single_precision
 from bench.generators import Figures, Load
 from bench.harness import Harness
-from bench.hosts import LocalHost, Usage
-from bench.results import Loading, Run
+from bench.hosts import Usage
+from bench.results import Loading, Run, Used
 from bench.site import Site
+from bench.topology import local
 from bench.workload import QUICK, Cell
 from data.flights import blocks
 from python_baseline.stores.memory_store import MemoryStore
 
 KEYS = [(1, 2019, 8, day) for day in range(1, 5)]
+USAGE = Usage(1.0, Used(1.0, 1), {"recorded": Used(1.0, 1)}, Used(1.0, 1))
 WANTED = np.array([1.5, -0.0, 0.1, 1e-40], dtype=np.float32)
 
 
@@ -88,7 +90,7 @@ class Recorded:
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
         self.verbs.append("run")
-        return f"{harness.ROOT}/report", Figures(7, 7.0, {"mean": 1.0}), Usage(1.0, 1.0, 1, 1.0, 1)
+        return f"{harness.ROOT}/report", Figures(7, 7.0, {"mean": 1.0}), USAGE
 
     def stop(self) -> None:
         self.verbs.append("stop")
@@ -106,7 +108,7 @@ CELLS = WORKLOAD.cells({"recorded": ("http",)})
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    return Site(WORKLOAD, LocalHost(), tmp_path)
+    return Site(WORKLOAD, local(tmp_path), tmp_path)
 
 
 @pytest.fixture

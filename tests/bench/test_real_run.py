@@ -13,10 +13,10 @@ import pytest
 
 from bench import processes, results, table
 from bench.harness import Harness
-from bench.hosts import LocalHost
 from bench.site import Site
 from bench.systems import SYSTEMS
 from bench.systems.python import ENTRIES
+from bench.topology import local
 from bench.workload import QUICK, REQUESTS
 from cluster import stop
 
@@ -43,7 +43,7 @@ def state() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def result(state: Path, tmp_path_factory: pytest.TempPathFactory) -> results.Result:
-    site = Site(WORKLOAD, LocalHost(), state)
+    site = Site(WORKLOAD, local(state), state)
     variants = {name: make(site).variants for name, make in SYSTEMS.items()}
     cells = dict.fromkeys([*WORKLOAD.cells(variants), *FURTHER.cells(variants)])
     output = tmp_path_factory.mktemp("output")

@@ -1,0 +1,72 @@
+"""A topology's file is read whole or refused, and every host of a result is named."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.topology import BadTopology, local, opened, read
+
+HOST = {"kind": "ssh", "reach": "admin@192.0.2.1", "address": "198.51.100.1"}
+GOOD = {"name": "cloud", "hosts": dict.fromkeys(("server", "store", "client"), HOST)}
+
+
+def written(directory: Path, value: Any) -> Path:
+    path = directory / "topology.json"
+    path.write_text(value if isinstance(value, str) else json.dumps(value))
+    return path
+
+
+def test_each_role_has_the_host_of_its_name(tmp_path: Path) -> None:
+    topology = read(written(tmp_path, GOOD), tmp_path)
+    assert [host.name for host in topology.hosts] == ["server", "store", "client"]
+    assert topology.server.address == HOST["address"]
+
+
+def test_one_host_may_have_several_roles(tmp_path: Path) -> None:
+    roles = {"server": "large", "store": "small", "client": "small"}
+    value = {"name": "two", "roles": roles, "hosts": {"large": HOST, "small": HOST}}
+    topology = read(written(tmp_path, value), tmp_path)
+    assert {role: host.name for role, host in topology.roles.items()} == roles
+    assert len(topology.hosts) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ("{", "topology.json"),
+        ([], "it is no topology"),
+        ({"name": "x"}, "it is no topology: KeyError.'hosts'"),
+        ({**GOOD, "hosts": {"server": HOST}}, "store"),
+        ({**GOOD, "hosts": {"server": {**HOST, "kind": "carrier pigeon"}}}, '"kind" must be "ssh"'),
+        ({**GOOD, "hosts": {"server": {**HOST, "colour": "red"}}}, "host server: .*colour"),
+        ({**GOOD, "hosts": {"server": {"kind": "ssh", "reach": "a"}}}, "host server: .*address"),
+    ],
+)
+def test_what_is_no_topology_is_refused(tmp_path: Path, value: Any, message: str) -> None:
+    with pytest.raises(BadTopology, match=message):
+        read(written(tmp_path, value), tmp_path)
+
+
+def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
+    with (
+        pytest.raises(BadTopology, match="there are local, split, or a file"),
+        opened("nowhere", tmp_path),
+    ):
+        pytest.fail("it was opened")
+
+
+def test_one_machine_has_all_roles_and_a_round_trip_to_itself(tmp_path: Path) -> None:
+    topology = local(tmp_path)
+    (trip,) = topology.round_trips()
+    facts = topology.facts([trip])
+    assert facts.roles == dict.fromkeys(("server", "store", "client"), "local")
+    assert facts.hosts["local"]["cores"]
+    assert (trip.source, trip.target, trip.via, trip.delay_ms) == ("local", "local", "tcp", None)
+    assert 0 < trip.p50_us <= trip.p99_us
+
+
+def test_one_machine_has_no_links_to_delay(tmp_path: Path) -> None:
+    with pytest.raises(BadTopology, match="split only"):
+        local(tmp_path).round_trips([0.25])
