@@ -1,0 +1,157 @@
+"""The delay between the hosts: the kernel's netem, or where it has none the delay line.
+
+Both are a second device `wire` in each host. toxiproxy was looked at and left: its latency
+is a whole number of milliseconds, and it ends the connections that it delays, so that a
+handshake takes no time (docs/decisions.md).
+"""
+
+import contextlib
+import json
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from bench.hosts import CommandFailed, LocalHost, Process
+from bench.hosts.namespace import NAMESPACES
+from bench.split.namespaces import PREFIX, SWITCH, Namespaces, command
+from bench.topology import BadTopology
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = ROOT / "toolchain" / "delay_line.sh"
+PROGRAM = ROOT / ".build" / "delay_line"
+
+WIRE = "wire"
+UNDELAYED = "eth0"
+QUEUE_PACKETS = "10000"
+NANOSECONDS = 1_000_000
+SHARED = "all hosts and what carries their packets share all cores; nothing is pinned"
+
+
+def kernel_has_netem(_: Namespaces) -> bool:
+    """Finds out by trying, on a device that carries nothing."""
+    try:
+        command("tc", "-n", SWITCH, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1us")
+    except CommandFailed:
+        return False
+    command("tc", "-n", SWITCH, "qdisc", "delete", "dev", "lo", "root")
+    return True
+
+
+class _Links:
+    """What both have in common: the way without a delay, and the way with one."""
+
+    means: str
+
+    def __init__(self, namespaces: Namespaces) -> None:
+        self._namespaces = namespaces
+        self._device = UNDELAYED
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing: devices go with their namespaces."""
+
+    def set_delay(self, milliseconds: float | None) -> None:
+        """One way, between any two hosts; None: by the bridge, without what delays."""
+        if milliseconds is not None:
+            self._delay(milliseconds)
+        device = UNDELAYED if milliseconds is None else WIRE
+        if device != self._device:
+            self._namespaces.route(device)
+            self._device = device
+
+    def _delay(self, milliseconds: float) -> None:
+        raise NotImplementedError
+
+    def processes(self) -> Sequence[Process]:
+        """None."""
+        return ()
+
+    def settings(self) -> dict[str, Any]:
+        """What carries the packets."""
+        return {"delay": self.means, "processors": SHARED}
+
+
+class Netem(_Links):
+    """A second bridge, at whose devices the kernel holds each packet for the time."""
+
+    means = "tc netem at each host's device, outgoing"
+
+    def __enter__(self) -> Self:
+        """Makes the bridge."""
+        self._namespaces.connect("wires", WIRE)
+        return self
+
+    def _delay(self, milliseconds: float) -> None:
+        for host in self._namespaces.addresses:
+            command("tc", "-n", PREFIX + host, "qdisc", "replace", "dev", WIRE, "root", "netem",
+                    "delay", f"{milliseconds * 1000:.0f}us", "limit", QUEUE_PACKETS)  # fmt: skip
+
+
+class DelayLine(_Links):
+    """A process that carries the packets of all hosts; see delay_line.c."""
+
+    means = "a delay line in user space (bench/split/delay_line.c), at real-time priority"
+
+    def __enter__(self) -> Self:
+        """Starts it. It ends with its input, so at the latest with this process."""
+        done = subprocess.run([BUILD], capture_output=True, text=True, check=False)
+        if done.returncode != 0:
+            raise BadTopology(f"the delay line cannot be built:\n{done.stdout}{done.stderr}")
+        ends = [
+            f"{NAMESPACES / (PREFIX + host)}={address}"
+            for host, address in self._namespaces.addresses.items()
+        ]
+        self._line = subprocess.Popen(
+            [PROGRAM, *ends], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, process_group=0,
+        )  # fmt: skip
+        try:
+            self._expect("ready")
+            for host in self._namespaces.addresses:
+                command("ip", "-n", PREFIX + host, "link", "set", WIRE,
+                        "txqueuelen", QUEUE_PACKETS, "up")  # fmt: skip
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Ends it."""
+        with contextlib.suppress(BrokenPipeError):
+            self._line.stdin.close()
+        self._line.wait()
+
+    def _answer(self) -> str:
+        answer = self._line.stdout.readline().strip()
+        if not answer:
+            raise CommandFailed(f"the delay line has ended: {self._line.stderr.read().strip()}")
+        return answer
+
+    def _expect(self, wanted: str) -> None:
+        if (answer := self._answer()) != wanted:
+            raise CommandFailed(f"the delay line says {answer}, not {wanted}")
+
+    def _say(self, words: str) -> None:
+        with contextlib.suppress(BrokenPipeError):
+            self._line.stdin.write(f"{words}\n")
+            self._line.stdin.flush()
+
+    def _delay(self, milliseconds: float) -> None:
+        self._say(f"delay {milliseconds * NANOSECONDS:.0f}")
+        self._expect("ok")
+
+    def processes(self) -> Sequence[Process]:
+        """The line, whose processor time holds what the receivers' kernel does with a packet."""
+        return (Process(LocalHost(), self._line.pid),)
+
+    def report(self) -> dict[str, Any]:
+        """How many packets it has carried since the last report, and how late they left."""
+        self._say("report")
+        return json.loads(self._answer())
+
+    def settings(self) -> dict[str, Any]:
+        """The same, and how well it held the delays so far."""
+        return {**super().settings(), "carried": self.report()}

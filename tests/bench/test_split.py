@@ -1,0 +1,182 @@
+"""Three namespaces reach each other, as late as they are told, and nothing of them stays.
+
+Nothing here says how fast anything is: what is waited for is the delay that was asked for.
+"""
+
+import hashlib
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from bench import processes
+from bench.hosts import Host, Service
+from bench.split import split
+from bench.split.links import PROGRAM, DelayLine
+from bench.split.namespaces import PREFIX, existing
+from bench.topology import BadTopology, Topology
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _lacking() -> str | None:
+    if os.geteuid() != 0:
+        return "network namespaces need root"
+    if not shutil.which("ip"):
+        return "there is no ip (iproute2)"
+    made = subprocess.run(["unshare", "--net", "true"], capture_output=True, check=False)
+    return "no network namespace can be made here" if made.returncode else None
+
+
+pytestmark = pytest.mark.skipif(bool(_lacking()), reason=str(_lacking()))
+
+
+@pytest.fixture(scope="module")
+def topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
+    with split(tmp_path_factory.mktemp("split")) as made:
+        yield made
+    assert existing() == []
+
+
+def _listening(host: Host, program: str) -> tuple[Service, int]:
+    """A server of one connection: `c` is its socket."""
+    port = host.free_port()
+    listen = f"import socket; s = socket.create_server(({host.address!r}, {port}))"
+    accept = "c, _ = s.accept()"
+    command = [host.python, "-c", f"{listen}\n{accept}\n{program}"]
+    service = host.start("listens", command, host.directory / "listens.log")
+    # It takes one connection, so nobody may try it.
+    deadline = time.monotonic() + 20
+    while f":{port} " not in host.run(["ss", "-ltn"]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return service, port
+
+
+def _ask(host: Host, other: Host, port: int, program: str) -> str:
+    """What a program says that has connected as `c`, in so many seconds as `took`."""
+    connect = (
+        "import hashlib, socket, time; began = time.perf_counter();"
+        f" c = socket.create_connection(({other.address!r}, {port}), 20);"
+        " took = time.perf_counter() - began"
+    )
+    return host.run([host.python, "-c", f"{connect}\n{program}"]).strip()
+
+
+def test_every_host_reaches_every_other_by_its_address(topology: Topology) -> None:
+    for delay in (None, 0.0, 0.25):
+        topology.links.set_delay(delay)
+        for source, target in permutations(topology.hosts, 2):
+            service, port = _listening(target, "c.send(c.getpeername()[0].encode())")
+            assert _ask(source, target, port, "print(c.recv(99).decode())") == source.address
+            target.stop(service)
+
+
+@pytest.mark.parametrize("milliseconds", [0.1, 0.5, 5.0])
+def test_a_handshake_takes_a_round_trip(topology: Topology, milliseconds: float) -> None:
+    topology.links.set_delay(milliseconds)
+    service, port = _listening(topology.server, "c.recv(1)")
+    took = float(_ask(topology.client, topology.server, port, "print(took)"))
+    topology.server.stop(service)
+    assert took >= 2 * milliseconds / 1e3
+
+
+def test_the_measured_round_trip_is_of_the_delay(topology: Topology) -> None:
+    trips = topology.round_trips([None, 1.0])
+    assert {(trip.source, trip.target) for trip in trips} == {
+        ("client", "store"),
+        ("client", "server"),
+        ("store", "server"),
+    }
+    assert all(trip.p50_us >= 2_000 for trip in trips if trip.delay_ms == 1.0)
+    assert [trip.delay_ms for trip in trips] == [None] * 3 + [1.0] * 3
+
+
+@pytest.mark.parametrize("milliseconds", [0.0, 0.5])
+def test_bytes_arrive_whole_and_in_order(topology: Topology, milliseconds: float) -> None:
+    size = 64 << 20
+    topology.links.set_delay(milliseconds)
+    send = f"import random; data = random.Random(1).randbytes({size}); c.sendall(data)"
+    service, port = _listening(topology.server, send)
+    digest = "h = hashlib.sha256()\nwhile d := c.recv(1 << 20): h.update(d)\nprint(h.hexdigest())"
+    found = _ask(topology.client, topology.server, port, digest)
+    topology.server.stop(service)
+    assert found == hashlib.sha256(random.Random(1).randbytes(size)).hexdigest()
+
+
+def test_the_way_can_change_under_an_open_connection(topology: Topology) -> None:
+    topology.links.set_delay(None)
+    service, port = _listening(topology.server, "while d := c.recv(1): c.send(d)")
+    say = "import sys\nfor line in sys.stdin: c.send(b'x'); print(c.recv(1).decode(), flush=True)"
+    client = topology.client
+    connect = f"import socket; c = socket.create_connection(({topology.server.address!r}, {port}))"
+    command = ["ip", "netns", "exec", PREFIX + "client", client.python, "-c", f"{connect}\n{say}"]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        for delay in (None, 0.0, 2.0, None, 0.0):
+            topology.links.set_delay(delay)
+            process.stdin.write("\n")
+            process.stdin.flush()
+            assert process.stdout.readline() == "x\n"
+        process.stdin.close()
+    topology.server.stop(service)
+
+
+def test_what_carries_the_packets_is_in_the_result(topology: Topology) -> None:
+    topology.links.set_delay(0.1)
+    topology.round_trips([0.1])
+    settings = topology.facts([]).settings
+    assert {"delay", "processors"} <= settings.keys()
+    if isinstance(topology.links, DelayLine):
+        carried = settings["carried"]
+        assert carried["packets"] >= 3 * 2 * 2_000
+        assert sum(carried["late_by_less_than_us"].values()) == carried["packets"]
+        (process,) = topology.links.processes()
+        assert processes.began(process.pid)
+
+
+def test_a_packet_to_nobody_is_dropped(topology: Topology) -> None:
+    if not isinstance(topology.links, DelayLine):
+        pytest.skip("this kernel delays by netem")
+    topology.links.set_delay(0.0)
+    topology.links.report()
+    client = PREFIX + "client"
+    subprocess.run(["ip", "-n", client, "route", "add", "10.83.0.99/32", "dev", "wire"], check=True)
+    program = "import socket; socket.socket(2, 2).sendto(b'x', ('10.83.0.99', 9))"
+    topology.client.run([sys.executable, "-c", program])
+    deadline = time.monotonic() + 20
+    while not (dropped := topology.links.report()["dropped"]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert dropped == 1
+
+
+def test_another_run_is_refused_meanwhile(topology: Topology, tmp_path: Path) -> None:
+    with pytest.raises(BadTopology, match="another run"), split(tmp_path):
+        pytest.fail("there were two")
+    assert topology.server.run(["true"]) == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "at least two hosts are needed"),
+        (("/proc/self/ns/net",), "not one of at most 16 NAMESPACE=ADDRESS"),
+        (("/proc/self/ns/net=here",), "not an IPv4 address: here"),
+        (("/nowhere=10.0.0.1",), "/nowhere cannot be entered"),
+    ],
+)
+def test_the_delay_line_says_what_it_cannot_do(
+    topology: Topology, arguments: tuple[str, ...], message: str
+) -> None:
+    if not isinstance(topology.links, DelayLine):
+        pytest.skip("this kernel delays by netem")
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"delay_line: {message}")
