@@ -20,9 +20,9 @@ from bench.generators import Unsound
 from bench.harness import ROOT, Harness, elapsed, result_directory
 from bench.hosts import CommandFailed
 from bench.site import Site
-from bench.systems import SYSTEMS
+from bench.systems import SYSTEMS, Systems
 from bench.table import show
-from bench.topology import NAMED, BadTopology, Topology, local, opened
+from bench.topology import NAMED, BadTopology, local, opened
 from bench.workload import WORKLOADS, Cell, Workload
 
 STATE = ROOT / ".bench"
@@ -80,12 +80,12 @@ def _raw_logs(directory: Path) -> str:
     return f"; raw logs so far are in {directory}"
 
 
-def _measure(workload: Workload, cells: list[Cell], topology: Topology, output: Path) -> None:
+def measure(site: Site, cells: list[Cell], output: Path, systems: Systems = SYSTEMS) -> None:
     """Runs the harness and prints the table."""
     began = time.monotonic()
-    directory = result_directory(output, workload.name, topology)
+    directory = result_directory(output, site.workload.name, site.topology)
     try:
-        result = Harness(Site(workload, topology, STATE), cells, directory).run()
+        result = Harness(site, cells, directory, systems).run()
     except _EXPECTED as error:
         sys.exit(f"error: {error}\n       no results{_raw_logs(directory)}")
     except KeyboardInterrupt:
@@ -112,7 +112,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with opened(arguments.topology or _topology_of(workload), STATE) as topology:
-            _measure(workload, cells, topology, arguments.output)
+            measure(Site(workload, topology, STATE), cells, arguments.output)
     except (BadTopology, CommandFailed) as error:
         sys.exit(f"error: {error}")
     except KeyboardInterrupt:

@@ -21,7 +21,7 @@ from bench.generators import Figures, Load
 from bench.hosts import Usage
 from bench.progress import Progress
 from bench.site import Site
-from bench.systems import SYSTEMS, System
+from bench.systems import SYSTEMS, System, Systems
 from bench.topology import Topology
 from bench.workload import Cell
 from data.flights import blocks
@@ -37,21 +37,32 @@ def _now() -> str:
 def _commit() -> str:
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(ROOT), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return machine.UNKNOWN
         return done.stdout.strip() if done.returncode == 0 else machine.UNKNOWN
 
-    return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "-uno") else "")
+    commit = git("rev-parse", "HEAD")
+    changed = commit != machine.UNKNOWN and git("status", "--porcelain", "-uno")
+    return commit + ("+" if changed else "")
 
 
 class Harness:
     """One run, whose raw logs go to `output` as they come."""
 
-    def __init__(self, site: Site, cells: Sequence[Cell], output: Path) -> None:
+    def __init__(
+        self,
+        site: Site,
+        cells: Sequence[Cell],
+        output: Path,
+        systems: Systems = SYSTEMS,
+    ) -> None:
         self._site = site
         self._cells = cells
         self._output = output
         wanted = dict.fromkeys(cell.system for cell in cells)
-        self._systems: dict[str, System] = {name: SYSTEMS[name](site) for name in wanted}
+        self._systems: dict[str, System] = {name: systems[name](site) for name in wanted}
         self._skipped = {cell: why for cell in cells if (why := self._lacks(cell))}
         self._runs: dict[Cell, list[results.Run]] = {cell: [] for cell in cells}
         self._checked: list[results.Checked] = []

@@ -19,7 +19,8 @@ class Usage:
     """What was used during a run."""
 
     seconds: float
-    server: Used
+    # None where the servers' processes cannot be seen.
+    server: Used | None
     # The same apart: postgres, pgbouncer, gunicorn, redis.
     server_parts: dict[str, Used]
     generator: Used

@@ -14,7 +14,6 @@ from bench.answers import Answers
 from bench.generators import Figures, Load
 from bench.hosts import Usage
 from bench.results import Loading
-from bench.site import Site
 from bench.systems import postgres, python
 from bench.workload import Cell
 
@@ -49,7 +48,8 @@ class System(Protocol):
         """How it is set up, in full."""
 
 
-_KINDS: tuple[Mapping[str, Callable[[Site], System]], ...] = (postgres.SYSTEMS, python.SYSTEMS)
-SYSTEMS: dict[str, Callable[[Site], System]] = {
-    name: make for kind in _KINDS for name, make in kind.items()
-}
+# How each is made for a site, by its name.
+Systems = Mapping[str, Callable[[Any], System]]
+
+_KINDS: tuple[Systems, ...] = (postgres.SYSTEMS, python.SYSTEMS)
+SYSTEMS: Systems = {name: make for kind in _KINDS for name, make in kind.items()}
