@@ -64,6 +64,10 @@ test-python: install venv bench-packages ## run the SQL regression and end-to-en
 	@echo "==> SQL regression and end-to-end tests"
 	@$(VENV)/pytest
 
+.PHONY: test-compose
+test-compose: venv ## build the images and test docker compose, with a Docker engine of its own where none runs
+	@PGBOOST_COMPOSE=1 tests/compose/with-engine.sh $(VENV)/pytest tests/compose
+
 .PHONY: test-sql-accept
 test-sql-accept: install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected

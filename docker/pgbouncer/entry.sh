@@ -21,6 +21,8 @@ auth_file = $place/users.txt
 pool_mode = transaction
 default_pool_size = ${PGBOUNCER_POOL:-10}
 max_client_conn = 200
+# The comparison asks PgBouncer for its version and settings.
+stats_users = flights
 log_connections = 0
 log_disconnections = 0
 SETTINGS

@@ -55,7 +55,7 @@ start_engine() {
         >"$files/dockerd.log" 2>&1 &
     engine=$!
     trap stop_engine EXIT
-    export DOCKER_HOST=unix://$sockets/docker.sock BUILD_NETWORK=host
+    export DOCKER_HOST=unix://$sockets/docker.sock BUILD_NETWORK=host COMPOSE_BAKE=false
     for ((second = 0; second < start_seconds; second++)); do
         ! docker info >/dev/null 2>&1 || return 0
         kill -0 "$engine" 2>/dev/null || break
