@@ -29,6 +29,8 @@ lacking() {
     command -v pkg-config >/dev/null || echo pkg-config
     pkg-config --exists openssl 2>/dev/null || echo libssl-dev
     "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+    # It fetches the wheel that libxgboost comes out of.
+    "${PYTHON:-python3}" -c 'import pip' 2>/dev/null || echo python3-pip
 }
 
 lacking_for_bench() {
