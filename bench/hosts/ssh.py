@@ -25,6 +25,8 @@ from bench.processes import Seen, Trees
 from bench.results import Used
 
 PATIENCE_SECONDS = 15
+# After so long a connection ends that a killed run has left; the next command opens another.
+IDLE_SECONDS = 600
 
 # The store needs no package of Python's, so it may have no .venv.
 _FIND = 'cd {} && pwd -P && {{ command -v "$PWD/.venv/bin/python" || command -v python3; }}'
@@ -98,7 +100,7 @@ class SshHost(Host):
         socket = Path(self._sockets.name, "control")
         return [
             "ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={PATIENCE_SECONDS}",
-            "-o", "ControlMaster=auto", "-o", "ControlPersist=yes", "-o", f"ControlPath={socket}",
+            "-o", "ControlMaster=auto", "-o", f"ControlPersist={IDLE_SECONDS}", "-o", f"ControlPath={socket}",
             "-o", f"ServerAliveInterval={PATIENCE_SECONDS}",
             *(["-F", self._login.config] if self._login.config else []),
         ]  # fmt: skip
