@@ -15,7 +15,7 @@ from bench.report.measured import (
     RunFigure,
     latency,
     requests_per_second,
-)  # fmt: skip
+)
 from bench.results import Spread
 
 # With fewer clients the control is mostly the wake-up of an idle core.
@@ -123,7 +123,7 @@ def _highest_p99(measured: Measured, below: Entry) -> tuple[str, Spread | None]:
         both
         for both in measured.asked(SIMPLE)
         if both.rate and both.delay_ms == SPLIT_DELAY_MS and both.request == "hot"
-        if all(_held(measured, entry, both) for entry in (SIMPLE, below))
+        if all(measured.held(entry, both) for entry in (SIMPLE, below))
     ]
     if not rates:
         return f"{CLIENTS} clients", None
@@ -131,11 +131,6 @@ def _highest_p99(measured: Measured, below: Entry) -> tuple[str, Spread | None]:
     return f"{chosen.rate:,} requests a second", faster(
         measured, SIMPLE, below, chosen, latency("p99")
     )
-
-
-def _held(measured: Measured, entry: Entry, asked: Asked) -> bool:
-    cell = measured.cell(entry, asked)
-    return bool(cell) and all(run.open_loop and run.open_loop.kept_up for run in cell.runs)
 
 
 def of_split(measured: Measured) -> list[Goal]:

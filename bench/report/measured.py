@@ -103,6 +103,13 @@ class Measured:
         found = self._cells.get((of.system, of.variant, asked))
         return found if found and found.runs else None
 
+    def held(self, of: Entry, asked: Asked) -> bool | None:
+        """Whether each run answered nearly all that was due, as a closed loop always does; None: no run."""
+        cell = self.cell(of, asked)
+        if cell is None:
+            return None
+        return all(run.open_loop is None or run.open_loop.kept_up for run in cell.runs)
+
     def asked(self, of: Entry) -> list[Asked]:
         """All that an entry was asked and that was measured, in the order of the file."""
         key = (of.system, of.variant)

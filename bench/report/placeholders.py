@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from bench.report import goals
 from bench.report.entries import entry
-from bench.report.figures import ranged, tenths, three_digits, times, whole
+from bench.report.figures import Written, ranged, tenths, three_digits, times, whole
 from bench.report.files import Sources, pick
 from bench.report.markdown import sentence_list
 from bench.report.measured import (
@@ -23,12 +23,11 @@ from bench.report.measured import (
     requests_per_second,
     server_megabytes,
     server_us,
-)  # fmt: skip
+)
 from bench.report.tables import TABLES
 from bench.report.wins import wins
 from bench.results import CellResult, Spread
 
-Written = Callable[[float], str]
 # Figures that two cells may be compared by, and whether less is better.
 COMPARED: Mapping[str, tuple[RunFigure, bool]] = {
     "rate": (requests_per_second, False),

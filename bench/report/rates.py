@@ -27,17 +27,11 @@ class FixedRates:
 
     def held(self, entry: Entry) -> list[int]:
         """The rates that an entry held."""
-        return [rate for rate in self.rates if self._all_kept_up(entry, rate)]
+        return [rate for rate in self.rates if self.measured.held(entry, self.asked(rate))]
 
     def missed(self, entry: Entry) -> list[int]:
         """The rates that an entry was asked for and did not hold."""
-        return [rate for rate in self.rates if self._all_kept_up(entry, rate) is False]
-
-    def _all_kept_up(self, entry: Entry, rate: int) -> bool | None:
-        cell = self.measured.cell(entry, self.asked(rate))
-        if not cell:
-            return None
-        return all(run.open_loop is not None and run.open_loop.kept_up for run in cell.runs)
+        return [rate for rate in self.rates if self.measured.held(entry, self.asked(rate)) is False]
 
 
 def fixed_rates(measured: Measured) -> FixedRates | None:

@@ -17,7 +17,7 @@ from bench.report.measured import (
     latency,
     requests_per_second,
     server_megabytes,
-)  # fmt: skip
+)
 from bench.results import Spread
 
 # The function of pgboost_train, by which its way to train is told from Python's.
@@ -66,13 +66,6 @@ class Win:
         return theirs.largest < ours.smallest
 
 
-def _held(measured: Measured, entry: Entry, asked: Asked) -> bool:
-    cell = measured.cell(entry, asked)
-    if not cell:
-        return False
-    return all(run.open_loop is None or run.open_loop.kept_up for run in cell.runs)
-
-
 def _contests(asked: Asked) -> Iterator[Contest]:
     for contest in CONTESTS:
         if contest.at_a_rate is None or contest.at_a_rate == (asked.rate is not None):
@@ -83,7 +76,7 @@ def _best(measured: Measured, asked: Asked, contest: Contest) -> tuple[Entry, Sp
     found = [
         (entry, spread)
         for entry in measured.entries
-        if entry.side == PYTHON and _held(measured, entry, asked)
+        if entry.side == PYTHON and measured.held(entry, asked)
         if (spread := measured.spread(entry, asked, contest.figure))
     ]
     sign = -1 if contest.more_is_better else 1
@@ -105,7 +98,7 @@ def _rates_held(measured: Measured, ours: list[Entry]) -> Iterator[Win]:
         best = _best(measured, asked, HOLDS) if asked.rate is not None else None
         for database in ours:
             own = measured.spread(database, asked, requests_per_second)
-            if best and own and not _held(measured, database, asked):
+            if best and own and not measured.held(database, asked):
                 yield Win(HOLDS, asked, best[0], database, best[1], own)
 
 
@@ -118,7 +111,7 @@ def wins(measured: Measured) -> tuple[list[Win], int]:
             best = _best(measured, asked, contest)
             for database in ours:
                 own = measured.spread(database, asked, contest.figure)
-                if not (best and own and _held(measured, database, asked)):
+                if not (best and own and measured.held(database, asked)):
                     continue
                 compared += 1
                 service, theirs = best

@@ -22,7 +22,7 @@ from bench.results import (
     Topology,
     Training,
     Used,
-)  # fmt: skip
+)
 from bench.workload import Cell
 
 REPETITIONS = 5

@@ -17,7 +17,7 @@ from bench.report.measured import (
     predictions_per_second,
     requests_per_second,
     server_megabytes,
-)  # fmt: skip
+)
 from bench.report.pictures.drawing import INK, MEDIANS, from_zero, new, ranges
 from bench.results import Spread
 
