@@ -92,11 +92,11 @@ static size_t first, next;
 /* Where the last record before the queue's end ends, while `next` has gone round. */
 static size_t round_at;
 
+/* Ends the program with a message, and the system's where there is an error number. */
 static void
-die(const char *format, ...)
+die(int error, const char *format, ...)
 {
 	va_list arguments;
-	int error = errno;
 
 	va_start(arguments, format);
 	fputs("delay_line: ", stderr);
@@ -125,12 +125,12 @@ make_wire(void)
 	int wire = open("/dev/net/tun", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 
 	if (wire < 0)
-		die("/dev/net/tun cannot be opened");
+		die(errno, "/dev/net/tun cannot be opened");
 	strcpy(device.ifr_name, "wire");
 	if (ioctl(wire, TUNSETIFF, &device) < 0)
-		die("no device can be made");
+		die(errno, "no device can be made");
 	if (ioctl(wire, TUNSETOFFLOAD, TUN_F_CSUM | TUN_F_TSO4) < 0)
-		die("the device's offloads cannot be set");
+		die(errno, "the device's offloads cannot be set");
 	return wire;
 }
 
@@ -142,17 +142,17 @@ add_host(const char *argument, int home)
 	int namespace;
 
 	if (host_count == MOST_HOSTS || !equals || equals - argument >= (ptrdiff_t) sizeof(path))
-		die("not one of at most %d NAMESPACE=ADDRESS: %s", MOST_HOSTS, argument);
+		die(0, "not one of at most %d NAMESPACE=ADDRESS: %s", MOST_HOSTS, argument);
 	memcpy(path, argument, (size_t) (equals - argument));
 	path[equals - argument] = '\0';
 	if (inet_pton(AF_INET, equals + 1, &hosts[host_count].address) != 1)
-		die("not an IPv4 address: %s", equals + 1);
+		die(0, "not an IPv4 address: %s", equals + 1);
 	namespace = open(path, O_RDONLY | O_CLOEXEC);
 	if (namespace < 0 || setns(namespace, CLONE_NEWNET) < 0)
-		die("%s cannot be entered", path);
+		die(errno, "%s cannot be entered", path);
 	hosts[host_count++].wire = make_wire();
 	if (setns(home, CLONE_NEWNET) < 0)
-		die("there is no way back from %s", path);
+		die(errno, "there is no way back from %s", path);
 	close(namespace);
 }
 
@@ -225,7 +225,7 @@ receive(const struct host *host, uint64_t came)
 		if (size < 0 && (errno == EAGAIN || errno == EINTR))
 			return;
 		if (size < 0)
-			die("a packet cannot be read");
+			die(errno, "a packet cannot be read");
 		target = find_target(packet, (size_t) size);
 		if (target < 0)
 		{
@@ -303,7 +303,7 @@ obey(void)
 	else if (strcmp(line, "report\n") == 0)
 		print_report();
 	else
-		die("no such command: %s", line);
+		die(0, "no such command: %s", line);
 	fflush(stdout);
 	return true;
 }
@@ -323,7 +323,7 @@ carry(void)
 		uint64_t came;
 
 		if (ppoll(polled, host_count + 1, wait == UINT64_MAX ? NULL : &timeout, NULL) < 0 && errno != EINTR)
-			die("waiting for packets failed");
+			die(errno, "waiting for packets failed");
 		came = now();
 		for (unsigned i = 0; i < host_count; i++)
 			if (polled[i].revents)
@@ -340,20 +340,19 @@ main(int count, char **arguments)
 	int home = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 
 	if (home < 0)
-		die("this process has no network namespace");
+		die(errno, "this process has no network namespace");
 	for (int i = 1; i < count; i++)
 		add_host(arguments[i], home);
-	errno = 0;
 	if (host_count < 2)
-		die("at least two hosts are needed");
+		die(0, "at least two hosts are needed");
 	queue = malloc(QUEUE_BYTES);
 	if (!queue)
-		die("no memory for the queue");
+		die(errno, "no memory for the queue");
 	/* A command is a line, of which stdio must not take the next as well. */
 	setvbuf(stdin, NULL, _IONBF, 0);
 	prctl(PR_SET_TIMERSLACK, 1UL);
 	if (sched_setscheduler(0, SCHED_FIFO, &priority) < 0 || mlockall(MCL_CURRENT) < 0)
-		die("no real-time priority");
+		die(errno, "no real-time priority");
 	puts("ready");
 	fflush(stdout);
 	carry();
