@@ -7,6 +7,7 @@ table and owns the models, and nothing else. What is set up is set up on that ho
 import json
 import secrets
 from collections.abc import Sequence
+from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -167,11 +168,15 @@ class Database:
         names = [*dict.fromkeys([*SETTINGS, *self._added])]
         return dict(self.execute((query, (names,)))[0])
 
-    def program(self, name: str) -> str:
-        """A client program that comes with PostgreSQL, on the client's host."""
+    @cached_property
+    def _programs(self) -> str:
         client = self._client
         command = [client.python, "-c", _BIN_DIRECTORY]
-        return f"{client.run(command, {'PYTHONPATH': str(client.root)}).strip()}/{name}"
+        return client.run(command, {"PYTHONPATH": str(client.root)}).strip()
+
+    def program(self, name: str) -> str:
+        """A client program that comes with PostgreSQL, on the client's host."""
+        return f"{self._programs}/{name}"
 
     def stop(self) -> None:
         """Stops the cluster; its files stay until the next run."""

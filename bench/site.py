@@ -36,6 +36,11 @@ class Site:
         return self.topology.client
 
     @cached_property
+    def client_cores(self) -> int:
+        """How many a load generator may use."""
+        return int(self.client.facts()["cores"])
+
+    @cached_property
     def database(self) -> Database:
         """PostgreSQL."""
         return Database(self.server, self.client, self.topology.network)

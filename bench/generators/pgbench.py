@@ -1,6 +1,5 @@
 """pgbench: a closed loop of so many clients, one statement a transaction."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,11 +9,13 @@ from bench.generators import Figures, Load, Unsound, checked, number
 MOST_SCRIPTS = 128
 
 
-def command(program: str, scripts: Sequence[Path], protocol: str, load: Load) -> list[str | Path]:
-    """What to run; the connection is in the environment."""
+def command(
+    program: str, scripts: Sequence[Path], protocol: str, load: Load, cores: int
+) -> list[str | Path]:
+    """What to run on a host of so many cores; the connection is in the environment."""
     if len(scripts) > MOST_SCRIPTS:
         raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
-    threads = min(load.clients, os.cpu_count() or 1)
+    threads = min(load.clients, cores)
     return [
         program, "--no-vacuum", f"--protocol={protocol}", f"--client={load.clients}",
         f"--jobs={threads}", f"--time={load.seconds}", f"--random-seed={load.seed}",

@@ -97,7 +97,9 @@ class Direct:
         """pgbench with the request's scripts."""
         database = self._site.database
         scripts: Sequence[Path] = self._scripts[cell.request]
-        command = pgbench.command(database.program("pgbench"), scripts, cell.variant, load)
+        command = pgbench.command(
+            database.program("pgbench"), scripts, cell.variant, load, self._site.client_cores
+        )
         output, usage = self._site.run_measured(
             command, self._parts(), database.environment(self._port)
         )
