@@ -15,7 +15,8 @@ from bench.report.template import prose
 # What a number may count or name in a text of ours: facts that somebody chose and nobody measured.
 CHOSEN = re.compile(
     r"""
-    \b(?:PostgreSQL|PgBouncer|XGBoost|Python|Redis|Debian|Ubuntu|HTTP|TLS|IPv|schema|OMP_NUM_THREADS=)\s?
+    ^\d+\.\s                                              # an item of a list
+    | \b(?:PostgreSQL|PgBouncer|XGBoost|Python|Redis|Debian|Ubuntu|HTTP|TLS|IPv|schema|OMP_NUM_THREADS=)\s?
         \d[\d.]*(?:\s(?:to|and|or)\s\d[\d.]*)?             # a version: XGBoost 3.1 to 3.3
     | \b\d+(?:st|nd|rd|th)\b
     | \bwith\s[1-5]\d\d(?=[,.;])                          # a status: answered with 404
@@ -31,7 +32,7 @@ CHOSEN = re.compile(
     | \b(?:depth|model|pool|seed|port|table)\sof\s\d[\d,]*\b | \bdepth\s\d+\b
     | \b0\.\d+\sms\sone\sway\b                             # a delay that is set
     """,
-    re.VERBOSE,
+    re.VERBOSE | re.MULTILINE,
 )
 NUMBER = re.compile(r"\d[\d,.]*(?:\s?(?:%|[a-zA-Zµ/]+))?")
 ONES = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|hundred"

@@ -6,12 +6,21 @@ from pathlib import Path
 import pytest
 
 from bench import results
+from bench.report import pages
 from bench.report.files import Sources, sources
-from bench.report.pages import PARTS, begin
 from tests.report import made_up
 
 LOCAL, SPLIT = "2026-01-01-made-up", "2026-01-01-made-up-split"
 PAGE = "# Page\n\n## Comparison\n\nBy hand.\n\n{begin}<!-- end: generated -->\n\n## More\n\nText.\n"
+
+
+def repository(directory: Path) -> Path:
+    """Makes one of the pages that have a marked part, and of nothing else."""
+    for name, template in pages.PARTS.items():
+        path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(PAGE.format(begin=pages.begin(template, None)))
+    return directory
 
 
 @pytest.fixture(scope="session")
@@ -36,11 +45,31 @@ def made(original: Path) -> Sources:
     return sources(original)
 
 
+@pytest.fixture(scope="session")
+def files(made: Sources, tmp_path_factory: pytest.TempPathFactory) -> dict[Path, str]:
+    """All that the report makes of them. Not to be changed."""
+    return pages.made(made, repository(tmp_path_factory.mktemp("repository")))
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Path:
+    """The templates without the pages beside the first, which may ask for cells of their own."""
+    templates = Path(shutil.copytree(pages.TEMPLATES, tmp_path / "templates"))
+    for path in templates.glob("*.md"):
+        if path.name not in ("README.md", *pages.PARTS.values()):
+            path.unlink()
+    return templates
+
+
+@pytest.fixture
+def small(index: Path) -> Path:
+    """Templates of which one shows one picture, for it takes a while to draw them all."""
+    text = "# Page\n\n{{ rate postgres_direct/simple/hot/25t/20c }}\n\n{{ picture answer }}\n"
+    (index / "README.md").write_text(text)
+    return index
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A repository with the pages that have marked parts."""
-    for name, template in PARTS.items():
-        path = tmp_path / "repository" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(PAGE.format(begin=begin(template, None)))
-    return tmp_path / "repository"
+    return repository(tmp_path / "repository")

@@ -26,23 +26,22 @@ def test_no_figure_is_written_by_hand() -> None:
 @pytest.mark.parametrize(
     "name", ["docs/benchmarks/README.md", "README.md", "python_baseline/README.md"]
 )
-def test_a_changed_figure_is_found(made: Sources, root: Path, name: str) -> None:
-    files = files_of(made, root)
-    write(files, root)
-    assert stale(files_of(made, root), root) == []
+def test_a_changed_figure_is_found(made: Sources, root: Path, small: Path, name: str) -> None:
+    write(files_of(made, root, small), root)
+    assert stale(files_of(made, root, small), root) == []
     page = root / name
     text = page.read_text()
     begin = text.index("make report")
     number = re.compile(r"\b[1-9](?=\d*,\d{3}\b)")
     page.write_text(text[:begin] + number.sub("8", text[begin:].replace("8,", "7,"), count=1))
-    assert stale(files_of(made, root), root) == [f"{name} differs"]
+    assert stale(files_of(made, root, small), root) == [f"{name} differs"]
 
 
-def test_a_changed_picture_is_found(made: Sources, root: Path) -> None:
-    write(files_of(made, root), root)
+def test_a_changed_picture_is_found(made: Sources, root: Path, small: Path) -> None:
+    write(files_of(made, root, small), root)
     picture = root / pages.PAGES / "answer.svg"
     picture.write_text(picture.read_text().replace("M ", "M 1", 1))
-    assert stale(files_of(made, root), root) == ["docs/benchmarks/answer.svg differs"]
+    assert stale(files_of(made, root, small), root) == ["docs/benchmarks/answer.svg differs"]
 
 
 def test_a_figure_written_beside_a_generated_part_is_found(root: Path) -> None:
@@ -93,7 +92,7 @@ def test_a_measured_figure_is_refused(text: str) -> None:
         "[here](../results/2026-11-20-x/results.json)", "<!-- 17 times -->",
         "`postgres_direct/simple/hot/25t/20c`", "    curl http://127.0.0.1:8000/", "a pool of 10",
         "5 Gunicorn workers", "a hundred predictions a request",
-        "two c5.large hosts", "held to one OpenMP thread",
+        "two c5.large hosts", "1. Take this.", "held to one OpenMP thread",
     ],
 )  # fmt: skip
 def test_a_fact_of_the_set_up_is_not(text: str) -> None:

@@ -38,14 +38,14 @@ def test_making_them_twice_changes_nothing(made: Sources, root: Path) -> None:
     assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
 
 
-def test_the_first_figures_are_those_of_the_file(original: Path, made: Sources, root: Path) -> None:
+def test_the_first_figures_are_those_of_the_file(original: Path, files: dict[Path, str]) -> None:
     document = json.loads((original / LOCAL / "results.json").read_text())
 
     def rates(name: str) -> list[float]:
         (cell,) = [cell for cell in document["cells"] if cell["name"] == name]
         return [run["requests_per_second"] for run in cell["runs"]]
 
-    page = files_of(made, root)[INDEX]
+    page = files[INDEX]
     service = rates("python_tuned/http/hot/25t/20c")
     opening = page[: page.index("## What was measured")]
     for name in ("postgres_direct/simple/hot/25t/20c", "postgres_direct/prepared/hot/25t/20c"):
@@ -56,8 +56,7 @@ def test_the_first_figures_are_those_of_the_file(original: Path, made: Sources, 
     assert f"against {statistics.median(service):,.0f})" in opening
 
 
-def test_every_picture_that_is_shown_is_made(made: Sources, root: Path) -> None:
-    files = files_of(made, root)
+def test_every_picture_that_is_shown_is_made(files: dict[Path, str]) -> None:
     shown = {
         pages.PAGES / name for name in re.findall(r"!\[[^]]+\]\(([a-z-]+\.svg)\)", files[INDEX])
     }
@@ -65,8 +64,8 @@ def test_every_picture_that_is_shown_is_made(made: Sources, root: Path) -> None:
     assert len(shown) == 11
 
 
-def test_links_lead_to_files_of_the_repository(made: Sources, root: Path) -> None:
-    page = files_of(made, root)[INDEX]
+def test_links_lead_to_files_of_the_repository(files: dict[Path, str]) -> None:
+    page = files[INDEX]
     links = re.findall(r"\]\((\.\./[^)]+)\)", page)
     own = [link for link in links if "/results/" not in link]
     assert own
@@ -120,7 +119,7 @@ def test_a_run_that_lacks_what_the_page_opens_with_is_an_error(directory: Path) 
         sources(directory)
 
 
-def test_what_was_not_measured_is_left_out(directory: Path, root: Path) -> None:
+def test_what_was_not_measured_is_left_out(directory: Path, root: Path, index: Path) -> None:
     main = ("postgres_direct", "python_tuned", "python_published_one_thread")
 
     def keep(cell: dict[str, Any]) -> bool:
@@ -129,7 +128,7 @@ def test_what_was_not_measured_is_left_out(directory: Path, root: Path) -> None:
 
     changed(directory, LOCAL, keep)
     (directory / SPLIT / "results.json").unlink()
-    files = files_of(sources(directory), root)
+    files = files_of(sources(directory), root, index)
     page = files[INDEX]
     for heading in ("The tail", "Larger models", "A hundred predictions", "Three hosts"):
         assert f"## {heading}" not in page
@@ -147,21 +146,20 @@ def test_without_any_run_there_are_no_pages(root: Path, tmp_path: Path) -> None:
     assert stale(files, root) == []
 
 
-def test_what_an_earlier_report_made_is_deleted(made: Sources, root: Path, tmp_path: Path) -> None:
-    write(files_of(made, root), root)
-    (root / pages.PAGES / "by-hand.md").write_text("# By hand\n")
-    (tmp_path / "nothing").mkdir()
-    files = files_of(None, root)
-    assert f"{INDEX} is left over" in stale(files, root)
+def test_what_an_earlier_report_made_is_deleted(files: dict[Path, str], root: Path) -> None:
     write(files, root)
+    (root / pages.PAGES / "by-hand.md").write_text("# By hand\n")
+    empty = files_of(None, root)
+    assert f"{INDEX} is left over" in stale(empty, root)
+    write(empty, root)
     assert [path.name for path in (root / pages.PAGES).iterdir()] == ["by-hand.md"]
     assert "requests a second" not in (root / "README.md").read_text()
 
 
-def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path) -> None:
+def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path, small: Path) -> None:
     (root / "README.md").write_text("# Page\n")
     with pytest.raises(BadTemplate, match="has no line"):
-        files_of(made, root)
+        files_of(made, root, small)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from bench.report.measured import (
     requests_per_second,
     server_megabytes,
 )
-from bench.report.pictures.drawing import INK, MEDIANS, from_zero, new, ranges
+from bench.report.pictures.drawing import INK, MEDIANS, from_zero, new, ranges, value_at_end
 from bench.results import Spread
 
 # An inch for each bar, and for what is around them.
@@ -39,18 +39,6 @@ def _name_bars(axes: Axes, labels: Sequence[str]) -> None:
     axes.invert_yaxis()
 
 
-def _value_at_end(axes: Axes, place: int, end: float, text: str) -> None:
-    axes.annotate(
-        text,
-        (end, place),
-        xytext=(5, 0),
-        textcoords="offset points",
-        va="center",
-        size=8.5,
-        color=INK,
-    )
-
-
 def bars(
     axes: Axes,
     shown: Sequence[tuple[Entry, Spread | None]],
@@ -59,13 +47,13 @@ def bars(
     """A bar for each entry, with its range, and its median in figures behind it."""
     for place, (entry, spread) in enumerate(shown):
         if spread is None:
-            _value_at_end(axes, place, 0, "not measured")
+            value_at_end(axes, place, 0, "not measured")
             continue
         axes.barh(
             place, spread.median, height=0.66, color=entry.colour,
             xerr=ranges([spread]), error_kw={"elinewidth": 1, "capsize": 2.5, "ecolor": INK},
         )  # fmt: skip
-        _value_at_end(axes, place, spread.largest, written(spread.median))
+        value_at_end(axes, place, spread.largest, written(spread.median))
     from_zero(axes)
     axes.set_xlim(0, axes.get_xlim()[1] * 1.16)
     _name_bars(axes, [entry.label for entry, _ in shown])
@@ -147,7 +135,7 @@ def memory(measured: Measured) -> Figure:
             drawn[label] = None
             begin += spread.median
         whole_server = measured.needed(entry, Asked(), server_megabytes)
-        _value_at_end(axes, place, begin, whole(whole_server.median))
+        value_at_end(axes, place, begin, whole(whole_server.median))
     from_zero(axes)
     axes.set_xlim(0, axes.get_xlim()[1] * 1.12)
     axes.set_xlabel("MB")

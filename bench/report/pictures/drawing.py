@@ -137,6 +137,14 @@ def ranges(spreads: Sequence[Spread]) -> list[list[float]]:
     ]
 
 
+def value_at_end(axes: Axes, place: int, end: float, text: str) -> None:
+    """Figures behind a bar, on a ground that lines do not cross."""
+    axes.annotate(
+        text, (end, place), xytext=(5, 0), textcoords="offset points", va="center", size=8.5, color=INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
+    )  # fmt: skip
+
+
 def name_ends(axes: Axes, ends: Sequence[tuple[Entry, float, float]], size: float = 8.5) -> None:
     """Each line's name at its right end, pushed apart where two would touch.
 

@@ -14,7 +14,7 @@ from bench.report.figures import added, tenths
 from bench.report.ladder import PARTS, parts
 from bench.report.measured import CLIENTS, Measured
 from bench.report.pictures.bars import AROUND, BAR
-from bench.report.pictures.drawing import INK, from_zero, new
+from bench.report.pictures.drawing import INK, from_zero, new, value_at_end
 
 COLOURS = ("#BBBBBB", "#56B4E9", "#D55E00")
 
@@ -32,15 +32,7 @@ def _stacked(axes: Axes, measured: Measured, shown: Sequence[Entry]) -> None:
             )  # fmt: skip
             begin += long
         text = added([spread.median for spread in found.values()], tenths)
-        axes.annotate(
-            text,
-            (begin, place),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            size=8.5,
-            color=INK,
-        )
+        value_at_end(axes, place, begin, text)
     from_zero(axes)
     axes.set_xlim(0, axes.get_xlim()[1] * 1.28)
     axes.set_yticks(range(len(shown)), [entry.label for entry in shown])
