@@ -117,9 +117,12 @@ def _bridge() -> Iterator[None]:
 def _namespace(name: str, number: int) -> Iterator[tuple[Path, str]]:
     """A host's end of a cable to the bridge, and its address."""
     namespace, address, cable = f"pgboost-bench-{name}", f"{NETWORK}.{number}", f"pgbb-{name}"
-    run("ip", "netns", "add", namespace)
-    try:
+    with ExitStack() as undone:
+        run("ip", "netns", "add", namespace)
+        undone.callback(run, "ip", "netns", "delete", namespace)
         run("ip", "link", "add", cable, "type", "veth", "peer", "name", "eth0", "netns", namespace)
+        # With its namespace it would go only when the last process there has ended.
+        undone.callback(run, "ip", "link", "delete", cable)
         run("ip", "link", "set", cable, "master", BRIDGE, "up")
         for change in (
             ("address", "add", f"{address}/24", "dev", "eth0"), ("link", "set", "eth0", "up"),
@@ -127,8 +130,6 @@ def _namespace(name: str, number: int) -> Iterator[tuple[Path, str]]:
         ):  # fmt: skip
             run("ip", "-n", namespace, *change)
         yield Path("/run/netns", namespace), address
-    finally:
-        run("ip", "netns", "delete", namespace)
 
 
 @contextmanager
@@ -147,6 +148,9 @@ def _root(directory: Path, key: Path) -> Iterator[Path]:
         run("chroot", root, "chown", "-R", "admin:", "/home/admin/.ssh")
         run("chroot", root, "ssh-keygen", "-A")
         shutil.copy("/etc/resolv.conf", root / "etc/resolv.conf")
+        # sudo looks up its host's name, which AWS has in its DNS.
+        (root / "etc/hostname").write_text(f"{directory.name}\n")
+        (root / "etc/hosts").write_text(f"127.0.0.1 localhost {directory.name}\n")
         yield root
     finally:
         run("umount", parts["root"])
