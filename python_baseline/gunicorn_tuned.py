@@ -4,8 +4,10 @@ Threads and keep-alive, which the default worker has not. The code is imported b
 fork, so that workers share its pages; the model is loaded after it.
 """
 
+import gc
 import importlib
 
+from python_baseline import releases
 from python_baseline.settings import Settings
 
 _settings = Settings.read()
@@ -17,10 +19,14 @@ keepalive = 75
 preload_app = True
 
 # Imported with the code, not at the worker's first use of them.
-for _name in ("xgboost", f"python_baseline.stores.{_settings.store}_store"):
-    importlib.import_module(_name)
+releases.load(_settings.xgboost)
+importlib.import_module(f"python_baseline.stores.{_settings.store}_store")
 
 
 def post_fork(server, worker) -> None:
     """Loads the model and connects to the features, in each worker."""
     server.app.wsgi().extensions["service"].open()
+    # What is there by now stays, so the garbage collector need not walk it time and again:
+    # each call of XGBoost's Python package makes a class, which only the collector can free.
+    gc.collect()
+    gc.freeze()

@@ -34,7 +34,7 @@ _TUNED = (
     "--config=python:python_baseline.gunicorn_tuned",
     "python_baseline.service:prepared_app()",
 )
-_TUNED_SETTINGS = {"predictor": "inplace", "http_json": "orjson"}
+_TUNED_SETTINGS = {"predictor": "inplace", "http_json": "orjson", "redis_connections": "own"}
 
 MODES = {
     "published": Mode(_PUBLISHED, {}, openmp_threads=2),

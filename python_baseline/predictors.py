@@ -6,21 +6,24 @@ an array of the list and sets up its thread team anew at each call. `inplace` ha
 """
 
 from collections.abc import Callable, Sequence
+from types import ModuleType
 
 import numpy as np
-import xgboost
+
+from python_baseline import releases
+from python_baseline.settings import Settings
 
 Rows = Sequence[Sequence[float]]
 Predictor = Callable[[Rows], list[float]]
 
 
-def _sklearn(path: str) -> Predictor:
+def _sklearn(xgboost: ModuleType, path: str) -> Predictor:
     model = xgboost.XGBRegressor()
     model.load_model(path)
     return lambda rows: model.predict(rows).tolist()
 
 
-def _inplace(path: str) -> Predictor:
+def _inplace(xgboost: ModuleType, path: str) -> Predictor:
     booster = xgboost.Booster({"nthread": 1}, model_file=path)
 
     def predict(rows: Rows) -> list[float]:
@@ -34,6 +37,6 @@ def _inplace(path: str) -> Predictor:
 PREDICTORS = {"sklearn": _sklearn, "inplace": _inplace}
 
 
-def load(name: str, path: str) -> Predictor:
-    """The model in the file, behind the interface of that name."""
-    return PREDICTORS[name](path)
+def load(settings: Settings) -> Predictor:
+    """The settings' model, behind the interface and in the XGBoost that they name."""
+    return PREDICTORS[settings.predictor](releases.load(settings.xgboost), settings.model)

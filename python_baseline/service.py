@@ -57,7 +57,7 @@ class Service:
 
     def open(self) -> None:
         """Loads the model and connects to the features."""
-        self._predict = predictors.load(self._settings.predictor, self._settings.model)
+        self._predict = predictors.load(self._settings)
         self._store = stores.open_store(self._settings)
 
     def predict(self, wanted: list[keys.Key]) -> list[float]:

@@ -24,8 +24,12 @@ class Settings:
     serializer: str = "json"
     # XGBoost's interface: sklearn (as published) or inplace.
     predictor: str = "sklearn"
+    # XGBoost itself: installed (in this Python's environment) or pinned (see releases.py).
+    xgboost: str = "installed"
     # What reads requests and writes answers: json (Flask's own) or orjson.
     http_json: str = "json"
+    # How a worker's threads reach Redis: shared (one pool, as published) or own (a connection each).
+    redis_connections: str = "shared"
     redis_url: str = "redis://127.0.0.1:6379/0"
     # libpq's connection string, for the store postgresql.
     conninfo: str = ""

@@ -38,12 +38,14 @@ class Entry:
     mode: str
     store: str = "redis"
     serializer: str = "json"
+    xgboost: str = "pinned"
 
 
 ENTRIES = {
     "python_published": Entry("published"),
     "python_published_one_thread": Entry("published_one_thread"),
     "python_tuned": Entry("tuned"),
+    "python_tuned_3_2": Entry("tuned", xgboost="installed"),
     "python_memory": Entry("tuned", store="memory"),
     "python_postgresql": Entry("tuned", store="postgresql"),
     "python_orjson": Entry("tuned", serializer="orjson"),
@@ -66,6 +68,10 @@ class Microservice:
         """The versions of the packages and of both load generators."""
         host, server = self._site.client, self._site.server
         versions = json.loads(server.run([server.python, "-c", _VERSIONS, *PACKAGES]))
+        versions[f"xgboost of the service, {self._entry.xgboost}"] = server.run(
+            [server.python, "-m", "python_baseline.releases", self._entry.xgboost],
+            {"PYTHONPATH": str(server.root)},
+        ).strip()
         versions["ab"] = host.run(["ab", "-V"]).splitlines()[0]
         # wrk answers --version with its usage and the status 1.
         try:
@@ -84,7 +90,7 @@ class Microservice:
         model = site.model(trees)
         site.server.put(model)
         settings = Settings(
-            str(site.server.there(model)), entry.store, entry.serializer,
+            str(site.server.there(model)), entry.store, entry.serializer, xgboost=entry.xgboost,
             rows=site.workload.rows, seed=site.workload.seed,
         )  # fmt: skip
         if entry.store == "redis":
