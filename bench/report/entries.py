@@ -54,6 +54,7 @@ FURTHER = (
     Entry("postgres_libxgboost", "prepared", "libxgboost in PostgreSQL (prepared)", "#E3B3CE", ">"),
     Entry("postgres_plpython", "simple", "PL/Python in PostgreSQL (simple)", "#882255", "h"),
     Entry("postgres_plpython", "prepared", "PL/Python in PostgreSQL (prepared)", "#AA6688", "H"),
+    Entry("python_tuned_3_2", "http", "service (tuned, XGBoost 3.2)", "#A63D00", "H", "--"),
     Entry("python_memory", "http", "service (features in memory)", "#B8A200", "*", "--"),
     Entry("python_postgresql", "http", "service (features in PostgreSQL)", "#8C510A", "p", "--"),
     Entry("python_orjson", "http", "service (orjson in Redis)", "#D98880", "d", "--"),

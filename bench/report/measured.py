@@ -1,8 +1,9 @@
 """A result as the report asks of it: cells by what they are, ratios of two of them, and what is lacking.
 
 The ratio of two cells is taken within each repetition, in which both were measured minutes
-apart, and the median of those is given with the smallest and the largest. It may
-therefore differ in its last digit from the quotient of the two medians.
+apart, and the median of those is given with the smallest and the largest. It may therefore
+differ in its last digit from the quotient of the two medians. Where one cell was measured
+less often than the other there are no such pairs: that quotient is taken, with the widest range.
 """
 
 from collections.abc import Callable, Iterable
@@ -148,10 +149,11 @@ class Measured:
 
     def ratio(self, above: CellResult, below: CellResult, figure: RunFigure) -> Spread:
         """How many times the first cell's figure is the second's."""
-        if len(above.runs) != len(below.runs):
-            raise Lacking(f"{self.name}: {above.name} and {below.name} have not as many runs")
-        pairs = zip(above.runs, below.runs, strict=True)
-        return Spread.of([figure(a) / figure(b) for a, b in pairs])
+        over, under = ([figure(run) for run in cell.runs] for cell in (above, below))
+        if len(over) == len(under):
+            return Spread.of([a / b for a, b in zip(over, under, strict=True)])
+        a, b = Spread.of(over), Spread.of(under)
+        return Spread(a.median / b.median, a.smallest / b.largest, a.largest / b.smallest)
 
     def times(
         self,

@@ -83,10 +83,13 @@ def _best(measured: Measured, asked: Asked, contest: Contest) -> tuple[Entry, Sp
     return min(found, key=lambda one: sign * one[1].median, default=None)
 
 
+CONTROLS = ("ping", "fetch", "columns")
+
+
 def _predictions(measured: Measured, ours: list[Entry]) -> list[Asked]:
     """All that asks for predictions; the controls are no contest."""
     asked = measured.asked_for(ours, delay_ms=None)
-    return [one for one in asked if one.request not in ("ping", "fetch")]
+    return [one for one in asked if one.request not in CONTROLS]
 
 
 HOLDS = Contest("holds the rate", requests_per_second, True, whole)

@@ -70,6 +70,8 @@ def _cost(cell: Cell) -> float:
         return ping
     if cell.request == "fetch":
         return ping + fetch
+    if cell.request == "columns":
+        return ping + fetch + 0.6
     if cell.request == "batch":
         return ping + 100 * (fetch * 0.1 + a_tree * cell.trees) + call
     return ping + fetch + call + a_tree * cell.trees
@@ -138,6 +140,9 @@ def _closed() -> Iterator[CellResult]:
         ):  # fmt: skip
             for number in clients:
                 yield cell_result(Cell(system, variant, request, TREES[0], number))
+        if system in ("postgres_direct", "postgres_pgbouncer"):
+            for number in CLIENTS:
+                yield cell_result(Cell(system, variant, "columns", TREES[0], number))
         for trees in TREES[1:]:
             yield cell_result(Cell(system, variant, "hot", trees, 5))
     for number in CLIENTS:

@@ -1,11 +1,12 @@
 """What the report computes from the runs: ratios, steps, rates held, lines, verdicts, wins."""
 
+from collections.abc import Container
 from dataclasses import replace
 
 import pytest
 
 from bench.report import distance, ladder
-from bench.report.entries import ALL, ONE_THREAD, PREPARED, SIMPLE, TUNED
+from bench.report.entries import ALL, ONE_THREAD, PREPARED, SIMPLE, TUNED, Entry
 from bench.report.figures import added, ranged, tenths, three_digits, times
 from bench.report.files import Sources
 from bench.report.goals import Goal, inverse, of_local, of_split
@@ -36,10 +37,13 @@ def test_a_ratio_is_taken_within_each_repetition(made: Sources) -> None:
     assert found == Spread.of(ratios)
 
 
-def test_cells_of_unequal_repetitions_have_no_ratio(made: Sources) -> None:
-    one = made.local.cell(SIMPLE, Asked())
-    with pytest.raises(Lacking, match="not as many runs"):
-        made.local.ratio(one, replace(one, runs=one.runs[:2]), requests_per_second)
+def test_the_ratio_of_cells_of_unequal_repetitions_has_the_widest_range(made: Sources) -> None:
+    above, below = made.local.cell(SIMPLE, Asked()), made.local.cell(TUNED, Asked())
+    once = replace(below, runs=below.runs[:1])
+    under = once.runs[0].requests_per_second
+    found = made.local.ratio(above, once, requests_per_second)
+    over = Spread.of([run.requests_per_second for run in above.runs])
+    assert found == Spread(over.median / under, over.smallest / under, over.largest / under)
 
 
 def test_a_figure_that_no_run_has_is_none(made: Sources) -> None:
@@ -48,8 +52,15 @@ def test_a_figure_that_no_run_has_is_none(made: Sources) -> None:
         made.local.needed(SIMPLE, Asked(), latency("p99"))
 
 
-def test_the_steps_of_a_request_add_up_to_it(made: Sources) -> None:
-    for number, run in enumerate(made.local.cell(TUNED, Asked()).runs):
+@pytest.mark.parametrize(
+    ("entry", "steps"),
+    [(TUNED, ladder.NEEDED), (SIMPLE, ladder.PARTS)],
+    ids=("service", "database"),
+)
+def test_the_steps_of_a_request_add_up_to_it(
+    made: Sources, entry: Entry, steps: Container[str]
+) -> None:
+    for number, run in enumerate(made.local.cell(entry, Asked()).runs):
         alone = replace(
             made.local.result,
             cells=[
@@ -57,7 +68,8 @@ def test_the_steps_of_a_request_add_up_to_it(made: Sources) -> None:
                 for cell in made.local.result.cells
             ],
         )
-        parts = ladder.parts(Measured(alone, "one"), TUNED)
+        parts = ladder.parts(Measured(alone, "one"), entry)
+        assert [*parts] == [step for step in ladder.PARTS if step in steps]
         assert sum(part.median for part in parts.values()) == pytest.approx(server_us(run))
 
 

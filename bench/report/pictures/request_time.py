@@ -1,4 +1,4 @@
-"""Where the servers' time for a request goes: there and back, the features, the prediction.
+"""Where the servers' time for a request goes: there and back, the row, its columns, the prediction.
 
 Each part is the difference of two requests, of which the second does what the first does
 and one thing more. Both sides are drawn to one scale, and below that PostgreSQL's alone.
@@ -16,18 +16,18 @@ from bench.report.measured import CLIENTS, Measured
 from bench.report.pictures.bars import AROUND, BAR
 from bench.report.pictures.drawing import INK, from_zero, new, value_at_end
 
-COLOURS = ("#BBBBBB", "#56B4E9", "#D55E00")
+COLOURS = {"ping": "#BBBBBB", "fetch": "#56B4E9", "columns": "#F0E442", "hot": "#D55E00"}
 
 
 def _stacked(axes: Axes, measured: Measured, shown: Sequence[Entry]) -> None:
     for place, entry in enumerate(shown):
         found = parts(measured, entry)
         begin = 0.0
-        for (name, spread), colour in zip(found.items(), COLOURS, strict=True):
+        for name, spread in found.items():
             # A part within the noise may come out below nothing; it is drawn as nothing.
             long = max(spread.median, 0.0)
             axes.barh(
-                place, long, left=begin, height=0.66, color=colour, edgecolor="white", linewidth=0.8,
+                place, long, left=begin, height=0.66, color=COLOURS[name], edgecolor="white", linewidth=0.8,
                 label=PARTS[name],
             )  # fmt: skip
             begin += long
@@ -56,12 +56,13 @@ def draw(measured: Measured, shown: Sequence[Entry]) -> Figure | None:
         _stacked(panels[1], measured, own)
         panels[1].set_title("PostgreSQL's alone, drawn larger", size=9, loc="left", color=INK)
     panels[-1].set_xlabel("µs of processor time a request")
-    named = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
+    found = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
+    named = {name: found[name] for name in PARTS.values() if name in found}
     figure.legend(
         named.values(),
         named.keys(),
         loc="outside lower center",
-        ncols=3,
+        ncols=4,
         frameon=False,
         fontsize=8.5,
     )

@@ -2,7 +2,7 @@
 
 from bench.report.entries import AS_PUBLISHED, MAIN
 from bench.report.figures import NOTHING, ranged, three_digits, whole
-from bench.report.goals import against_control
+from bench.report.goals import CONTROLS, against_control
 from bench.report.markdown import table
 from bench.report.measured import (
     Asked,
@@ -47,21 +47,21 @@ def random_keys(measured: Measured) -> str:
     return by(measured, measured.entries, columns, cell)
 
 
+# What a prediction's throughput is held against, in words.
+AGAINST = {"columns": "its ten columns read", "fetch": "one other column read"}
+
+
 def control(measured: Measured) -> str:
-    """What predicting leaves of the throughput of the same query without it."""
-    found = against_control(measured)
-    clients = sorted({number for _, number in found})
-    rows = [
-        (
-            entry.label,
-            *(
-                ranged(found.get((entry, number)), lambda value: f"{value:.3f}")
-                for number in clients
-            ),
-        )
-        for entry in dict.fromkeys(entry for entry, _ in found)
-    ]
-    return table(("", *(f"{number} clients" for number in clients)), rows)
+    """What predicting leaves of the throughput of the same query without it, by both controls."""
+    found = {name: against_control(measured, name) for name in CONTROLS}
+    clients = sorted({number for ratios in found.values() for _, number in ratios})
+    rows = []
+    for name, ratios in found.items():
+        for entry in dict.fromkeys(entry for entry, _ in ratios):
+            figures = (ranged(ratios.get((entry, number)), "{:.3f}".format) for number in clients)
+            rows.append((entry.label, AGAINST[name], *figures))
+    header = ("", "against the same row,", *(f"{number} clients" for number in clients))
+    return table(header, rows, text_columns=2)
 
 
 def fixed(measured: Measured) -> str:

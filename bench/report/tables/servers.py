@@ -69,7 +69,7 @@ def request_time(measured: Measured) -> str:
         if ladder.asked(measured, entry):
             found = ladder.parts(measured, entry)
             total = measured.needed(entry, Asked(), server_us)
-            steps = [ranged(spread, tenths) for spread in found.values()]
+            steps = [ranged(found.get(step), tenths) for step in ladder.PARTS]
             rows.append((entry.label, *steps, ranged(total, tenths)))
     return table(("", *ladder.PARTS.values(), "all"), rows)
 
