@@ -184,6 +184,7 @@ FILLED: Mapping[str, Callable[..., str]] = {
     "answers_compared": lambda filling: whole(
         sum(sum(one.compared.values()) for one in filling.measured.result.checked)
     ),
+    "sweep_taken": lambda filling: filling.sources.sweep.taken,
     "json": _json,
 }
 

@@ -9,30 +9,47 @@ from bench.results import Spread
 
 
 @dataclass(frozen=True)
+class Tried:
+    """One pair: how often it was measured, and its requests a second, a spread for each number of clients."""
+
+    workers: int
+    threads: int
+    runs: int
+    requests_per_second: list[Spread]
+
+
+@dataclass(frozen=True)
 class Sweep:
-    """One sweep; the spreads are in the order of `clients`."""
+    """One sweep; spreads are in the order of `clients`."""
 
     clients: list[int]
-    tried: dict[tuple[int, int], list[Spread]]
+    tried: list[Tried]
     best: tuple[int, int]
 
     @classmethod
     def of(cls, value: Any) -> "Sweep":
         """What sweep.json says."""
-        tried = {
-            (one["workers"], one["threads"]): [
-                Spread(**spread) for spread in one["requests_per_second"]
-            ]
+        tried = [
+            Tried(
+                one["workers"], one["threads"], len(one["runs"]),
+                [Spread(**spread) for spread in one["requests_per_second"]],
+            )
             for one in value["tried"]
-        }
+        ]  # fmt: skip
         return cls(value["clients"], tried, (value["best"]["workers"], value["best"]["threads"]))
 
+    @property
+    def taken(self) -> str:
+        """The pair, in words."""
+        return f"{self.best[0]} workers of {self.best[1]} threads"
+
     def table(self) -> str:
-        """Each pair's requests a second; the one taken is bold."""
+        """Each pair's requests a second, those measured most often first; the one taken is bold."""
         rows = []
-        for pair, spreads in sorted(self.tried.items()):
-            mark = "**" if pair == self.best else ""
-            figures = [f"{mark}{ranged(spread, whole)}{mark}" for spread in spreads]
-            rows.append((*(f"{mark}{number}{mark}" for number in pair), *figures))
-        header = ("workers", "threads", *(f"{clients} clients" for clients in self.clients))
+        for one in sorted(self.tried, key=lambda one: (-one.runs, one.workers, one.threads)):
+            mark = "**" if (one.workers, one.threads) == self.best else ""
+            figures = [ranged(spread, whole) for spread in one.requests_per_second]
+            numbers = map(str, (one.workers, one.threads, one.runs))
+            rows.append([f"{mark}{text}{mark}" for text in (*numbers, *figures)])
+        header = ("workers", "threads", "runs", *(f"{clients} clients" for clients in self.clients))
         return table(header, rows, text_columns=0)

@@ -144,14 +144,15 @@ def test_slower_preparations_are_told(made: Sources) -> None:
 def test_a_sweep_marks_what_was_taken() -> None:
     spread = {"median": 10.0, "smallest": 9.0, "largest": 11.0}
     tried = [
-        {"workers": 2, "threads": 10, "requests_per_second": [spread]},
-        {"workers": 1, "threads": 10, "requests_per_second": [spread]},
-    ]
-    table = Sweep.of(
-        {"clients": [5], "tried": tried, "best": {"workers": 2, "threads": 10}}
-    ).table()
-    assert "| 1 | 10 | 10 (9 to 11) |" in table
-    assert "| **2** | **10** | **10 (9 to 11)** |" in table
+        {"workers": 1, "threads": 5, "requests_per_second": [spread], "runs": [[10.0]]},
+        {"workers": 2, "threads": 10, "requests_per_second": [spread], "runs": [[9.0], [10.0], [11.0]]},
+    ]  # fmt: skip
+    value = {"clients": [5], "tried": tried, "best": {"workers": 2, "threads": 10}}
+    sweep = Sweep.of(value)
+    first, second = sweep.table().splitlines()[2:]
+    assert first == "| **2** | **10** | **3** | **10 (9 to 11)** |"
+    assert second == "| 1 | 5 | 1 | 10 (9 to 11) |"
+    assert sweep.taken == "2 workers of 10 threads"
 
 
 def test_entries_are_told_apart() -> None:

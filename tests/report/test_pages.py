@@ -205,3 +205,24 @@ def test_placeholders_are_filled(
         (tmp_path / name).write_text("")
     page = files_of(made, root, tmp_path)[pages.PAGES / "page.md"]
     assert re.search(expected, page.splitlines()[-1])
+
+
+def test_other_kinds_of_files_are_read(directory: Path, root: Path, small: Path) -> None:
+    text = "<!-- if sweep -->\n{{ sweep_taken }}\n<!-- end if -->\n"
+    text += "<!-- if table-size -->\n{{ json table-size rows.1.us tenths }}\n<!-- end if -->\n"
+    (small / "README.md").write_text(text)
+    found = sources(directory)
+    assert len(files_of(found, root, small)[INDEX].splitlines()) == 1
+    spread = {"median": 1.0, "smallest": 1.0, "largest": 1.0}
+    tried = {"workers": 3, "threads": 4, "requests_per_second": [spread], "runs": [[1.0]]}
+    values = {
+        "sweep": {"clients": [5], "tried": [tried], "best": {"workers": 3, "threads": 4}},
+        "table-size": {"rows": [{"us": 1.0}, {"us": 23.44}]},
+    }
+    for kind, value in values.items():
+        path = directory / f"2026-01-02-{kind}" / f"{kind}.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps(value))
+    assert files_of(sources(directory), root, small)[INDEX].splitlines()[1:] == [
+        "3 workers of 4 threads", "23.4",
+    ]  # fmt: skip
