@@ -23,7 +23,7 @@ MIRROR = "http://deb.debian.org/debian"
 PACKAGES = "ca-certificates,systemd-sysv,dbus,openssh-server,sudo,procps,iproute2"
 OWN_AUTHORITIES = Path("/usr/local/share/ca-certificates")
 NETWORK = "10.22.9"
-BRIDGE = "pgboost-bench0"
+BRIDGE = "pgb-hosts0"
 BOOT_SECONDS = 60
 
 
@@ -116,7 +116,7 @@ def _bridge() -> Iterator[None]:
 @contextmanager
 def _namespace(name: str, number: int) -> Iterator[tuple[Path, str]]:
     """A host's end of a cable to the bridge, and its address."""
-    namespace, address, cable = f"pgboost-bench-{name}", f"{NETWORK}.{number}", f"pgbb-{name}"
+    namespace, address, cable = f"debian-host-{name}", f"{NETWORK}.{number}", f"pgbh-{name}"
     with ExitStack() as undone:
         run("ip", "netns", "add", namespace)
         undone.callback(run, "ip", "netns", "delete", namespace)
