@@ -18,7 +18,7 @@ GZIP = b"\x1f\x8b"
 
 @pytest.mark.parametrize("service", STAYING)
 def test_every_process_runs_without_root(stack: Stack, service: str) -> None:
-    script = "cat /proc/[0-9]*/status"
+    script = "cat /proc/[0-9]*/status 2>/dev/null; true"
     lines = stack.compose("exec", "-T", service, "sh", "-c", script).splitlines()
     users = [line.split()[1:] for line in lines if line.startswith("Uid:")]
     assert users
