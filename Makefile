@@ -54,7 +54,7 @@ test-engine: packages ## run the engine's unit and property tests
 .PHONY: test-errors
 test-errors: pgrx ## walk the tables of errors, and test what of training needs no server
 	@echo "==> the table of errors"
-	@cd extension && cargo test --quiet --locked -p pgboost --test error_table \
+	@cd extension && cargo test --quiet --locked -p pgboost --test error_table --test without_server \
 		--no-default-features --features $(PG_FEATURE)
 	@cd extension && cargo test --quiet --locked -p pgboost_train --test error_table --test without_server \
 		--no-default-features --features $(PG_FEATURE)

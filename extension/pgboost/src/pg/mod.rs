@@ -14,6 +14,7 @@ pub mod identity;
 pub mod invalidation;
 pub mod jsonb;
 pub mod map;
+mod numeric;
 pub mod report;
 pub mod rows;
 pub mod scan;

@@ -11,7 +11,7 @@ use std::ffi::CStr;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::arrays::{self, Elements};
-use super::varlena;
+use super::{numeric, varlena};
 
 /// A text, varchar, char(n) or bytea value as text.
 pub fn text<'a>(datum: Datum) -> Cow<'a, str> {
@@ -32,8 +32,11 @@ pub fn enum_label(datum: Datum) -> String {
 
 /// A numeric as f32, rounded once, as PostgreSQL's cast to real rounds it; beyond the range of
 /// real it is infinite, as XGBoost would take it.
+#[inline]
 pub fn numeric(datum: Datum) -> f32 {
-    numeric_text(datum).parse().unwrap_or(f32::NAN)
+    // SAFETY: the datum is of that type, see above; a numeric is a varlena.
+    let stored = unsafe { varlena::bytes(datum) };
+    numeric::single(stored).unwrap_or_else(|| numeric_text(datum).parse().unwrap_or(f32::NAN))
 }
 
 /// A numeric as PostgreSQL writes it.
