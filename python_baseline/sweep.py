@@ -5,8 +5,9 @@
 Every pair is started, warmed up and asked by ab with the hot key, in rounds, each in an order drawn
 anew, so that a machine that slows down does so for all. The pairs that are best after these are
 measured in further rounds. The best of those has the largest product of its median requests a second
-over the numbers of clients: it is good at all of them. With --minutes it stops in time, and goes on
-from its file when called again.
+over the numbers of clients: it is good at all of them. A run during which other processes took
+more than a little of the processors is repeated, and put on record. With --minutes it stops in
+time, and goes on from its file when called again.
 """
 
 import argparse
@@ -21,7 +22,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench import machine
+from bench import machine, processes
 from bench.generators import Load
 from bench.results import Spread
 from bench.site import Site
@@ -35,6 +36,9 @@ ENTRY = "python_tuned"
 FILE = "sweep.json"
 STATE = ROOT / ".bench"
 TREES = 25
+# Cores that other processes may take during a run; it is repeated where they took more.
+MOST_FOREIGN = 0.15
+ATTEMPTS = 10
 
 Pair = tuple[int, int]
 
@@ -65,6 +69,8 @@ class Sweep:
     plan: Plan
     about: dict[str, Any]
     runs: dict[Pair, list[list[float]]] = field(default_factory=dict)
+    # The runs that were repeated: the cores that others took, and requests a second.
+    disturbed: list[list[float]] = field(default_factory=list)
 
     def spreads(self, pair: Pair) -> list[Spread]:
         """Requests a second of a pair, for each number of clients."""
@@ -109,6 +115,7 @@ class Sweep:
         ]  # fmt: skip
         return {
             **self.about, "plan": asdict(self.plan), "clients": self.plan.clients,
+            "disturbed": self.disturbed,
             "tried": tried, "best": {"workers": best[0], "threads": best[1]},
         }  # fmt: skip
 
@@ -133,20 +140,40 @@ def _read(path: Path, plan: Plan, about: dict[str, Any]) -> Sweep:
         raise SystemExit(f"{path} is of another sweep")
     runs = {(one["workers"], one["threads"]): one["runs"] for one in known["tried"]}
     kept = {name: known[name] for name in about}
-    return Sweep(plan, kept, runs)
+    return Sweep(plan, kept, runs, known["disturbed"])
 
 
-def _measure(site: Site, pair: Pair, plan: Plan) -> list[float]:
+def _busy_seconds() -> float:
+    """Processor time of everything on this machine, and what its hypervisor gave to others."""
+    fields = Path("/proc/stat").read_text().split("\n", 1)[0].split()[1:]
+    user, nice, system, _idle, _wait, interrupts, soft, steal = map(int, fields[:8])
+    return (user + nice + system + interrupts + soft + steal) / processes.TICKS
+
+
+def _quiet_run(service: Microservice, cell: Cell, seconds: int, sweep: Sweep) -> float:
+    """Requests a second in a run that nothing else disturbed; others are put on record."""
+    load = Load(cell.clients, seconds, seed=0)
+    for _ in range(ATTEMPTS):
+        before = _busy_seconds()
+        _, figures, usage = service.run(cell, load)
+        own = usage.server.cpu_seconds + usage.generator.cpu_seconds
+        foreign = (_busy_seconds() - before - own) / usage.seconds
+        if foreign <= MOST_FOREIGN:
+            return figures.requests_per_second
+        sweep.disturbed.append([round(foreign, 2), figures.requests_per_second])
+    raise SystemExit(f"something else takes {foreign:.2f} cores: no quiet run of {ATTEMPTS}")
+
+
+def _measure(site: Site, pair: Pair, sweep: Sweep) -> list[float]:
     """Requests a second with one pair, for each number of clients."""
     service = Microservice(ENTRIES[ENTRY], site, pair)
     service.start(TREES)
     try:
         rates = []
-        for clients in plan.clients:
+        for clients in sweep.plan.clients:
             cell = Cell(ENTRY, "http", "hot", TREES, clients)
             service.run(cell, Load(clients, 1, seed=0))
-            _, figures, _ = service.run(cell, Load(clients, plan.seconds, seed=0))
-            rates.append(figures.requests_per_second)
+            rates.append(_quiet_run(service, cell, sweep.plan.seconds, sweep))
         return rates
     finally:
         service.stop()
@@ -158,7 +185,7 @@ def _go_on(site: Site, sweep: Sweep, path: Path, deadline: float) -> bool:
     for pair in sweep.remaining():
         if time.monotonic() > deadline:
             return False
-        rates = _measure(site, pair, sweep.plan)
+        rates = _measure(site, pair, sweep)
         sweep.runs.setdefault(pair, []).append(rates)
         path.write_text(json.dumps(sweep.to_json(), indent=1) + "\n")
         say(f"{pair[0]} workers, {pair[1]} threads: {', '.join(f'{rate:,.0f}' for rate in rates)}")
