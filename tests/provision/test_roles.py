@@ -66,7 +66,7 @@ def test_tuning_raises_what_is_lower(store: DebianHost) -> None:
     values = store.output(f"sudo sysctl --values {names}").split()
     assert all(int(value) >= 4096 for value in values)
     # In force for the next login, which each ssh is.
-    assert store.output("ulimit -n").strip() == "65536"
+    assert store.output("ulimit -n").strip() == "16384"
 
 
 def test_without_tune_nothing_of_the_kernel_changes(client: DebianHost) -> None:
