@@ -19,7 +19,8 @@
  * Most of its work is to wake up. So it does as network adapters do that moderate their interrupts:
  * while packets come close together it looks for them once in a QUANTUM and takes them to have
  * come in the middle of it, and lets go of what is due by half a quantum more. That makes the
- * single packet's delay uncertain by a quantum, and leaves its mean as it is.
+ * single packet's delay uncertain by a quantum, and leaves its mean as it is. And since a
+ * sleeping core takes its time to wake, it asks to be woken as much earlier as it lately was late.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -62,6 +63,7 @@ enum
 
 static const uint64_t SECOND = 1000000000;
 static const uint64_t QUANTUM = 30000;
+static const uint64_t LONGEST_WAKE = 60000;
 
 struct host
 {
@@ -324,6 +326,29 @@ sleep_until(uint64_t time)
 		;
 }
 
+/* Waits for a packet, a command, or so long; returns the time then. */
+static uint64_t
+await(struct pollfd *polled, uint64_t wait)
+{
+	/* By how much it was woken too late of late. */
+	static uint64_t wake;
+	uint64_t asked = wait > wake ? wait - wake : 0;
+	struct timespec timeout = {.tv_sec = (time_t) (asked / SECOND), .tv_nsec = (long) (asked % SECOND)};
+	uint64_t began = now(), ended;
+	int ready = ppoll(polled, host_count + 1, wait == UINT64_MAX ? NULL : &timeout, NULL);
+
+	if (ready < 0 && errno != EINTR)
+		die(errno, "waiting for packets failed");
+	ended = now();
+	if (ready == 0 && asked > 0)
+	{
+		uint64_t late = ended - began > asked ? ended - began - asked : 0;
+
+		wake += ((late < LONGEST_WAKE ? late : LONGEST_WAKE) >> 4) - (wake >> 4);
+	}
+	return ended;
+}
+
 static void
 carry(void)
 {
@@ -338,18 +363,16 @@ carry(void)
 	polled[host_count] = (struct pollfd) {.fd = STDIN_FILENO, .events = POLLIN};
 	for (;;)
 	{
-		uint64_t wait = send_due(dense ? QUANTUM / 2 : 0);
-		struct timespec timeout = {0};
-		uint64_t time, came;
+		uint64_t wait = send_due(QUANTUM / 2);
 		bool any = false;
+		uint64_t time, came;
 
 		if (dense)
+		{
 			sleep_until(looked + QUANTUM);
-		else
-			timeout = (struct timespec) {.tv_sec = (time_t) (wait / SECOND), .tv_nsec = (long) (wait % SECOND)};
-		if (ppoll(polled, host_count + 1, wait == UINT64_MAX && !dense ? NULL : &timeout, NULL) < 0 && errno != EINTR)
-			die(errno, "waiting for packets failed");
-		time = now();
+			wait = 0;
+		}
+		time = await(polled, wait);
 		came = dense ? looked + (time - looked) / 2 : time;
 		for (unsigned i = 0; i < host_count; i++)
 			if (polled[i].revents && receive(&hosts[i], came))
