@@ -102,9 +102,10 @@ class Hosts:
                 ".",
                 ":(exclude)bench/results",
             ]
-            # The files get the time of now, so that the build sees what is newer than it.
+            # The files get the time of now, so that the build sees what is newer than it. A
+            # provisioning that was interrupted left files that are root's.
             unpack = (
-                f"sudo mkdir -p {REPOSITORY} && sudo chown $(id -u) {REPOSITORY} && "
+                f"sudo mkdir -p {REPOSITORY} && sudo chown -R $(id -u) {REPOSITORY} && "
                 f"tar -x -m -C {REPOSITORY} && echo {commit} > {mark}"
             )
             self.commands.pipe(archive, self._ssh(role, unpack))

@@ -66,7 +66,7 @@ def operator(
 def done(operator: Operator, *arguments: str) -> str:
     """What a verb printed, which must have worked."""
     result = operator.run(*arguments, STAND_IN_TOPOLOGY=str(operator.home / "made.json"))
-    assert result.returncode == 0, result.stdout + result.stderr
+    assert result.returncode == 0, (result.stdout + result.stderr)[-3000:]
     return result.stdout
 
 
