@@ -1,11 +1,14 @@
 """The load generators, a file each: its command, and what its output says.
 
 Each reads the whole output or raises `Unsound`: a run in which a request failed, or
-whose report cannot be understood, is no result.
+whose report cannot be understood, is no result. Where a generator logs single requests,
+request_log.py reads them, beside the generator, and `RequestLog` is what it says.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bench.results import OpenLoop
 
@@ -21,6 +24,10 @@ class Load:
     clients: int
     seconds: int
     seed: int
+    # Requests a second; None: a closed loop.
+    rate: int | None = None
+    # Seconds before the others that are asked alike and not counted; at a rate only.
+    warm_up: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,3 +56,11 @@ def checked(figures: Figures) -> Figures:
     if figures.requests < 1:
         raise Unsound("not one request was completed")
     return figures
+
+
+def logged(summary: Mapping[str, Any]) -> Figures:
+    """What request_log.py answered."""
+    if "error" in summary:
+        raise Unsound(summary["error"])
+    schedule = summary["open_loop"]
+    return checked(Figures(**{**summary, "open_loop": schedule and OpenLoop(**schedule)}))
