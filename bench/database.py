@@ -85,6 +85,11 @@ class Database:
         sockets = f"{place['home']}/sockets"
         return make_conninfo(host=sockets, port=place["port"], dbname=dbname, user=SUPERUSER)
 
+    @property
+    def socket(self) -> str:
+        """What leads the superuser to the database, on its own host."""
+        return self._socket(DATABASE)
+
     def _create(self) -> None:
         name, role = sql.Identifier(DATABASE), sql.Identifier(ROLE)
         drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name)
