@@ -2,7 +2,7 @@
 # Installs the Debian packages that the build lacks; does nothing where it lacks none.
 #
 # With the word "bench" also what the comparison with the microservice runs: Redis,
-# PgBouncer, ab and wrk. The services that come with them are never started.
+# PgBouncer, ab, wrk and PL/Python. The services that come with them are never started.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
 # the thing by other means is left alone. Without root or apt-get, and for a
@@ -38,6 +38,9 @@ lacking_for_bench() {
     command -v pgbouncer >/dev/null || echo pgbouncer
     command -v ab >/dev/null || echo apache2-utils
     command -v wrk >/dev/null || echo wrk
+    # For another PostgreSQL its own package would be needed; the comparison does without.
+    [ "$pg_config" != "$debian_pg_config" ] || [ -f "$(dirname "$pg_config")/../lib/plpython3.so" ] ||
+        echo postgresql-plpython3-15
 }
 
 # Debian's package makes and starts a cluster "main" when it is first installed. This
