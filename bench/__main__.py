@@ -40,36 +40,42 @@ def _arguments() -> argparse.Namespace:
         "--topology", metavar="NAME|FILE",
         help=f"{', '.join(NAMED)}, or a file that bench/topology.md describes; default: the workload's",
     )  # fmt: skip
-    parser.add_argument("--list", action="store_true", help="name the cells and stop")
+    parser.add_argument(
+        "--list", action="store_true", help="name the cells and how long they take, and stop"
+    )
     parser.add_argument("--seconds", type=int, help="of a run, in place of the workload's")
     parser.add_argument("--repetitions", type=int, help="in place of the workload's")
     parser.add_argument("--rows", type=int, help="flights, in place of the workload's")
+    parser.add_argument("--workers", type=int, help="of the tuned service")
     parser.add_argument("--output", type=Path, default=RESULTS, help="default: bench/results")
     return parser.parse_args()
 
 
 def _workload(arguments: argparse.Namespace) -> Workload:
-    known = ("seconds", "repetitions", "rows")
+    known = ("seconds", "repetitions", "rows", "workers")
     given = {name: value for name in known if (value := getattr(arguments, name)) is not None}
     if any(value < 1 for value in given.values()):
-        raise SystemExit("--seconds, --repetitions and --rows must be at least 1")
+        raise SystemExit("--seconds, --repetitions, --rows and --workers must be at least 1")
+    if arguments.only:
+        # Some cells are asked for, and no training.
+        given["training_rounds"] = 0
     return replace(WORKLOADS[arguments.workload], **given)
 
 
-def _topology_of(workload: Workload) -> str:
-    """A workload that is called as a topology is made for it."""
-    return workload.name if workload.name in NAMED else "local"
-
-
 def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
-    """The cells whose name, or the beginning of it, matches a pattern; all without one."""
+    """The cells whose name, or the beginning of it, matches a pattern; all without one.
+
+    The whole name of a cell is no beginning: it means no cell with a rate or a delay beside.
+    """
+    names = {cell.name for cell in cells}
+
+    def matches(name: str, pattern: str) -> bool:
+        whole = fnmatch.fnmatch(name, pattern)
+        return whole or (pattern not in names and name.startswith(pattern))
+
     if not patterns:
         return cells
-    return [
-        cell
-        for cell in cells
-        if any(fnmatch.fnmatch(cell.name, p) or cell.name.startswith(p) for p in patterns)
-    ]
+    return [cell for cell in cells if any(matches(cell.name, pattern) for pattern in patterns)]
 
 
 def _raw_logs(directory: Path) -> str:
@@ -107,11 +113,12 @@ def main() -> None:
         sys.exit("error: no cell has such a name: see --list")
     if arguments.list:
         print("\n".join(cell.name for cell in cells))
+        print(f"# {len(cells)} cells, at most {workload.planned_minutes(cells):.0f} minutes")
         return
     # Whoever ends this run, by the terminal or by a signal, ends its servers with it.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        with opened(arguments.topology or _topology_of(workload), STATE) as topology:
+        with opened(arguments.topology or workload.topology, STATE) as topology:
             measure(Site(workload, topology, STATE), cells, arguments.output)
     except (BadTopology, CommandFailed) as error:
         sys.exit(f"error: {error}")

@@ -8,7 +8,7 @@ and takes no time worth measuring. With another model all are started again.
 import datetime
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
@@ -16,18 +16,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bench import answers, machine, results
-from bench.generators import Figures, Load
-from bench.hosts import Usage
-from bench.progress import Progress
+from bench import answers, machine, results, training
+from bench.measuring import ROOT, Measuring
 from bench.site import Site
 from bench.systems import SYSTEMS, System, Systems
 from bench.topology import Topology
 from bench.workload import Cell
 from data.flights import blocks
 from python_baseline.stores.memory_store import MemoryStore
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def _now() -> str:
@@ -60,18 +56,11 @@ class Harness:
     ) -> None:
         self._site = site
         self._cells = cells
-        self._output = output
         wanted = dict.fromkeys(cell.system for cell in cells)
         self._systems: dict[str, System] = {name: systems[name](site) for name in wanted}
-        self._skipped = {cell: why for cell in cells if (why := self._lacks(cell))}
-        self._runs: dict[Cell, list[results.Run]] = {cell: [] for cell in cells}
+        self._measuring = Measuring(site, self._systems, cells, output)
+        self._progress = self._measuring.progress
         self._checked: list[results.Checked] = []
-        workload = site.workload
-        runs = (len(cells) - len(self._skipped)) * workload.repetitions
-        self._progress = Progress(runs)
-
-    def _lacks(self, cell: Cell) -> str | None:
-        return self._systems[cell.system].lacks(cell)
 
     def run(self) -> results.Result:
         """Everything; the servers are stopped whatever happens."""
@@ -80,13 +69,19 @@ class Harness:
             stack.callback(self._site.stop)
             round_trips = self._round_trips()
             versions, loading = self._prepare()
+            trained = self._train()
             configuration = {}
             for trees in dict.fromkeys(cell.trees for cell in self._cells):
+                asked = {cell.system for cell in self._cells if cell.trees == trees}
+                systems = {name: self._systems[name] for name in self._systems if name in asked}
                 with ExitStack() as started:
-                    self._start(trees, started)
-                    self._check(trees)
-                    self._measure([cell for cell in self._cells if cell.trees == trees])
-                    configuration = {n: s.configuration() for n, s in self._systems.items()}
+                    self._start(systems, trees, started)
+                    self._check(systems, trees)
+                    self._measuring.measure(trees)
+                    # The first model's stands, which every system has.
+                    configuration = {
+                        n: s.configuration() for n, s in systems.items()
+                    } | configuration
         return results.Result(
             schema=results.SCHEMA,
             started=began,
@@ -98,9 +93,9 @@ class Harness:
             workload=asdict(self._site.workload),
             configuration=configuration,
             loading=loading,
-            training=[],
+            training=trained,
             checked=self._checked,
-            cells=[self._cell_result(cell) for cell in self._cells],
+            cells=self._measuring.found(),
         )
 
     def _round_trips(self) -> list[results.RoundTrip]:
@@ -120,8 +115,27 @@ class Harness:
             loading += system.load()
         return versions, loading
 
-    def _start(self, trees: int, started: ExitStack) -> None:
-        for name, system in self._systems.items():
+    def _train(self) -> list[results.Training]:
+        workload, database = self._site.workload, self._site.database
+        if not workload.training_rounds:
+            return []
+        database.execute(("CREATE EXTENSION IF NOT EXISTS pgboost_train", ()))
+        question = {
+            "conninfo": database.socket, "rounds": workload.training_rounds,
+            "threads": int(self._site.server.facts()["cores"]),
+        }  # fmt: skip
+        found = []
+        for _ in range(workload.trainings):
+            for what in training.WAYS:
+                self._progress.say(f"{what}: {workload.training_rounds} rounds")
+                answer = self._site.server.module(
+                    "bench.training", question={**question, "what": what}
+                )
+                found.append(results.Training(**answer))
+        return found
+
+    def _start(self, systems: Mapping[str, System], trees: int, started: ExitStack) -> None:
+        for name, system in systems.items():
             self._progress.say(f"{name}: start with {trees} trees")
             started.callback(system.stop)
             system.start(trees)
@@ -130,80 +144,16 @@ class Harness:
         flights = np.concatenate([*blocks(self._site.request)])
         return MemoryStore(flights).fetch(self._site.keys)
 
-    def _check(self, trees: int) -> None:
+    def _check(self, systems: Mapping[str, System], trees: int) -> None:
         site = self._site
         wanted = answers.expected(site.model(trees), self._rows())
         given = {}
-        for name, system in self._systems.items():
+        for name, system in systems.items():
             self._progress.say(f"{name}: compare its answers to {len(site.keys):,} keys")
             given |= {f"{name}, {way}": found for way, found in system.check().items()}
         self._checked.append(answers.compare(trees, site.keys, wanted, given))
         total = sum(self._checked[-1].compared.values())
         self._progress.say(f"all {total:,} answers equal XGBoost's to the bit")
-
-    def _measure(self, cells: Sequence[Cell]) -> None:
-        workload = self._site.workload
-        able = [cell for cell in cells if cell not in self._skipped]
-        for repetition in range(workload.repetitions):
-            for cell in workload.in_turn(able, repetition):
-                system = self._systems[cell.system]
-                seed = workload.seed + repetition
-                self._site.topology.links.set_delay(cell.delay_ms)
-                if workload.warm_up_seconds:
-                    system.run(cell, Load(cell.clients, workload.warm_up_seconds, seed))
-                self._run(system, cell, Load(cell.clients, workload.seconds, seed), repetition)
-
-    def _run(self, system: System, cell: Cell, load: Load, repetition: int) -> None:
-        output, figures, usage = system.run(cell, load)
-        log = Path("raw", f"{cell.name.replace('/', '-')}-{repetition + 1}.txt")
-        path = self._output / log
-        path.parent.mkdir(parents=True, exist_ok=True)
-        # A result may be published: it does not say where the repository lay.
-        path.write_text(output.replace(f"{ROOT}/", ""))
-        self._runs[cell].append(measured(figures, usage, str(log)))
-        self._progress.done(f"{cell.name}: {figures.requests_per_second:,.0f} requests/s")
-
-    def _cell_result(self, cell: Cell) -> results.CellResult:
-        runs = self._runs[cell]
-        return results.CellResult(
-            name=cell.name,
-            **asdict(cell),
-            predictions_per_request=cell.predictions,
-            skipped=self._skipped.get(cell),
-            runs=runs,
-            requests_per_second=_spread([run.requests_per_second for run in runs]),
-            latency_ms=_latencies(runs),
-        )
-
-
-def measured(figures: Figures, usage: Usage, log: str) -> results.Run:
-    """A run's figures beside what was used meanwhile."""
-    return results.Run(
-        requests=figures.requests,
-        requests_per_second=figures.requests_per_second,
-        latency_ms=figures.latency_ms,
-        latency_requests=figures.latency_requests,
-        open_loop=figures.open_loop,
-        seconds=usage.seconds,
-        server=usage.server,
-        server_parts=usage.server_parts,
-        generator=usage.generator,
-        network=usage.network,
-        log=log,
-    )
-
-
-def _spread(values: list[float]) -> results.Spread | None:
-    return results.Spread.of(values) if values else None
-
-
-def _latencies(runs: Sequence[results.Run]) -> dict[str, results.Spread]:
-    """The spread of each latency that every run has."""
-    return {
-        name: results.Spread.of([run.latency_ms[name] for run in runs])
-        for name in results.LATENCIES
-        if runs and all(name in run.latency_ms for run in runs)
-    }
 
 
 def result_directory(parent: Path, workload: str, topology: Topology) -> Path:

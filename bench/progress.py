@@ -7,28 +7,44 @@ import time
 
 
 class Progress:
-    """Counts measured runs; the estimate is the mean of those that are done."""
+    """Counts measured runs and their planned seconds, of which the estimate is made."""
 
-    def __init__(self, runs: int) -> None:
-        self._runs = runs
+    def __init__(self) -> None:
+        self._runs = 0
         self._done = 0
-        self._began: float | None = None
+        self._seconds_left = 0.0
+        self._seconds_done = 0.0
+        self._taken = 0.0
+        self._before = time.monotonic()
+
+    def expect(self, seconds: float) -> None:
+        """A run is to come, and how long it should take."""
+        self._runs += 1
+        self._seconds_left += seconds
+
+    def dismiss(self, seconds: float) -> None:
+        """A run that was expected does not come."""
+        self._runs -= 1
+        self._seconds_left -= seconds
 
     def say(self, text: str) -> None:
         """Something that is not a measured run."""
         print(f"    {text}", flush=True)
-        # The first run begins when the last preparation before it ends.
-        self._began = time.monotonic() if self._done == 0 else self._began
+        self._before = time.monotonic()
 
-    def done(self, text: str) -> None:
-        """A measured run."""
+    def done(self, text: str, seconds: float) -> None:
+        """A measured run, and how long it should have taken."""
+        now = time.monotonic()
+        self._taken += now - self._before
+        self._before = now
         self._done += 1
+        self._seconds_done += seconds
+        self._seconds_left -= seconds
         print(f"[{self._done}/{self._runs}, {self.left()} left] {text}", flush=True)
 
     def left(self) -> str:
-        """How much longer, from the runs so far."""
-        if self._began is None or self._done == 0:
+        """How much longer, from what the runs so far took beside what was planned."""
+        if not self._seconds_done:
             return "unknown"
-        each = (time.monotonic() - self._began) / self._done
-        minutes = each * (self._runs - self._done) / 60
+        minutes = self._seconds_left * self._taken / self._seconds_done / 60
         return "under a minute" if minutes < 1 else f"{minutes:.0f} min"

@@ -19,8 +19,9 @@ PLACES = (100_000_000, 10_000, 100, 1)
 SIZES = (100_000, 10_000, 100, 100)
 
 
-# What makes the prediction: this extension's function, or libxgboost's in the server.
+# What makes the prediction: this extension's function, or XGBoost in the server, by its library or by Python.
 PREDICT = "predict('{model}', {columns})"
+PLPYTHON_PREDICT = "plpython_predict('{model}', ARRAY[{columns}])"
 XGBOOST_PREDICT = "xgboost_predict('{model}', ARRAY[{columns}])"
 
 
@@ -49,6 +50,11 @@ PING = "SELECT 1"
 def fetch(values: Sequence[object]) -> str:
     """The same row, without a prediction."""
     return f"SELECT depdelayminutes FROM flights WHERE {_where(values)} LIMIT 1"
+
+
+def columns(values: Sequence[object]) -> str:
+    """The same row, its features handed to a function that costs nothing."""
+    return f"SELECT array_length(ARRAY[{COLUMNS}], 1) FROM flights WHERE {_where(values)} LIMIT 1"
 
 
 def batch(trees: int, keys: Sequence[Key], call: str = PREDICT) -> str:
@@ -92,6 +98,7 @@ def write_scripts(
         "hot": [one(trees, keys[0], call)],
         "ping": [PING],
         "fetch": [fetch(keys[0])],
+        "columns": [columns(keys[0])],
         "random": [f"{_draw(keys)}\n{one(trees, variables, call)}"],
         "batch": [batch(trees, together, call) for together in timed_batches(keys)],
     }

@@ -5,16 +5,17 @@ from bench.workload import REQUESTS
 from demo.tell import say, table
 
 HEADER = (
-    "system", "variant", "trees", "clients", "requests/s", "smallest", "largest",
-    "mean ms", "server CPU ms/request", "generator busy", "server MB",
+    "system", "variant", "trees", "clients", "asked/s", "requests/s", "smallest", "largest",
+    "mean ms", "p99 ms", "server CPU ms/request", "generator busy", "server MB",
 )  # fmt: skip
 
 
 def _line(cell: CellResult) -> tuple[object, ...]:
-    name = (cell.system, cell.variant, cell.trees, cell.clients)
-    if cell.requests_per_second is None or not cell.latency_ms:
+    name = (cell.system, cell.variant, cell.trees, cell.clients, cell.rate)
+    if cell.requests_per_second is None:
         return (*name, *[None] * (len(HEADER) - len(name)))
-    rate, latency = cell.requests_per_second, cell.latency_ms["mean"].median
+    rate = cell.requests_per_second
+    latencies = [cell.latency_ms.get(latency) for latency in ("mean", "p99")]
     requests = sum(run.requests for run in cell.runs)
     servers = [run.server for run in cell.runs if run.server]
     cpu = f"{sum(used.cpu_seconds for used in servers) * 1e3 / requests:.3f}" if servers else None
@@ -23,7 +24,8 @@ def _line(cell: CellResult) -> tuple[object, ...]:
     memory = f"{max(used.pss_bytes for used in servers) / 1e6:.0f}" if servers else None
     return (
         *name, f"{rate.median:,.0f}", f"{rate.smallest:,.0f}", f"{rate.largest:,.0f}",
-        f"{latency:.3f}", cpu, f"{busy:.2f}", memory,
+        *(latency and f"{latency.median:.3f}" for latency in latencies),
+        cpu, f"{busy:.2f}", memory,
     )  # fmt: skip
 
 
@@ -40,3 +42,6 @@ def show(result: Result) -> None:
     print()
     for load in result.loading:
         say(f"{load.what}: {load.rows:,} rows in {load.seconds:.1f} s, {load.bytes / 1e6:.0f} MB")
+    for way in result.training:
+        peak = f"{way.peak_bytes_above_idle / 1e6:.0f} MB above idle"
+        say(f"{way.what}: {way.rows:,} rows, {way.rounds} rounds in {way.seconds:.1f} s, {peak}")

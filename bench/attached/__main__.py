@@ -34,7 +34,7 @@ def _workload(arguments: argparse.Namespace, places: Places) -> Workload:
     # Few flights share a key, so half as many keys as flights can always be had.
     keys = min(QUICK.keys, places.rows // 2)
     return replace(
-        QUICK, systems=(*SYSTEMS,), trees=(places.trees,), rows=places.rows, keys=keys,
+        QUICK.among([*SYSTEMS], [places.trees]), rows=places.rows, keys=keys, training_rounds=0,
         seconds=arguments.seconds, repetitions=arguments.repetitions,
     )  # fmt: skip
 

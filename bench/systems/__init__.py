@@ -14,7 +14,7 @@ from bench.answers import Answers
 from bench.generators import Figures, Load
 from bench.hosts import Usage
 from bench.results import Loading
-from bench.systems import postgres, python
+from bench.systems import plpython, postgres, python
 from bench.workload import Cell
 
 
@@ -51,5 +51,5 @@ class System(Protocol):
 # How each is made for a site, by its name.
 Systems = Mapping[str, Callable[[Any], System]]
 
-_KINDS: tuple[Systems, ...] = (postgres.SYSTEMS, python.SYSTEMS)
+_KINDS: tuple[Systems, ...] = (postgres.SYSTEMS, plpython.SYSTEMS, python.SYSTEMS)
 SYSTEMS: Systems = {name: make for kind in _KINDS for name, make in kind.items()}

@@ -18,6 +18,7 @@ from bench.answers import Answers
 from bench.generators import Figures, Load, pgbench
 from bench.hosts import Parts, Usage
 from bench.key_set import split
+from bench.request_logs import RequestLogs
 from bench.results import Loading
 from bench.servers import Listening, Pooled, start_pgbouncer
 from bench.site import Site
@@ -37,6 +38,7 @@ class Direct:
         self._site = site
         self._trees = 0
         self._scripts: dict[str, list[Path]] = {}
+        self._logs = RequestLogs(site.client)
 
     def install(self) -> dict[str, str]:
         """PostgreSQL's, pgbench's and the extension's versions."""
@@ -86,7 +88,8 @@ class Direct:
 
     def _one_at_a_time(self, prepare: bool) -> Answers:
         statement = queries.one(self._trees, ["%s"] * 4, self.call)
-        return self._answers("sql", statement=statement, keys=self._site.keys, prepare=prepare)
+        keys = self._site.keys[: self._site.workload.keys_alone(self._trees)]
+        return self._answers("sql", statement=statement, keys=keys, prepare=prepare)
 
     def _in_batches(self) -> Answers:
         batches = split(self._site.keys)
@@ -97,13 +100,14 @@ class Direct:
         """pgbench with the request's scripts."""
         database = self._site.database
         scripts: Sequence[Path] = self._scripts[cell.request]
-        command = pgbench.command(
-            database.program("pgbench"), scripts, cell.variant, load, self._site.client_cores
-        )
+        log = self._logs.fresh()
+        path, cores = database.program("pgbench"), self._site.client_cores
+        program = pgbench.Program(path, cell.variant, cores)
+        command = pgbench.command(program, scripts, load, log)
         output, usage = self._site.run_measured(
             command, self._parts(), database.environment(self._port)
         )
-        return output, pgbench.parse(output), usage
+        return output, pgbench.parse(output, self._logs.figures("pgbench", log, load)), usage
 
     def stop(self) -> None:
         """Nothing: the cluster is the site's."""
@@ -119,6 +123,9 @@ class Direct:
 
 class ThroughPgbouncer(Direct):
     """pgbench's connections lead to PgBouncer, which has ten to PostgreSQL."""
+
+    # Where its files are, beside the cluster's.
+    place = "pgbouncer"
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
@@ -143,7 +150,7 @@ class ThroughPgbouncer(Direct):
         database = self._site.database
         pooled = Pooled(database.address, database.port, database.name, database.role,
                         database.password, POOL, self._can_prepare())  # fmt: skip
-        directory = database.home / "pgbouncer"
+        directory = database.home / self.place
         self._listening, self._ini = start_pgbouncer(
             self._site.server, directory, pooled, database.owner
         )

@@ -1,4 +1,4 @@
-"""The microservice, asked by ab for the hot key and by wrk for keys that are drawn.
+"""The microservice, asked by ab for the hot key, by wrk for keys that are drawn, by oha at a rate.
 
 An entry is a way of running it and where its features come from; the code is one. Redis, or
 PostgreSQL where that holds the features, counts to the servers whose CPU and memory
@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.answers import Answers, single_precision
-from bench.generators import Figures, Load, ab, wrk
+from bench.generators import Figures, Load, ab, oha, wrk
 from bench.hosts import CommandFailed, Parts, Usage
 from bench.key_set import split, timed_batches
+from bench.request_logs import RequestLogs
 from bench.results import Loading
 from bench.servers import Listening, start_gunicorn
 from bench.site import Site
@@ -29,6 +30,7 @@ _VERSIONS = (
     "import importlib.metadata, json, sys;"
     " print(json.dumps({name: importlib.metadata.version(name) for name in sys.argv[1:]}))"
 )
+PATHS = {"ping": "/ping", "fetch": "/features", "hot": "/", "random": "/", "batch": "/batch"}
 
 
 @dataclass(frozen=True)
@@ -63,9 +65,11 @@ class Microservice:
         self._site = site
         self._threads = threads
         self._listening: Listening | None = None
+        self._trees = 0
+        self._logs = RequestLogs(site.client)
 
     def install(self) -> dict[str, str]:
-        """The versions of the packages and of both load generators."""
+        """The versions of the packages and of the load generators."""
         host, server = self._site.client, self._site.server
         versions = json.loads(server.run([server.python, "-c", _VERSIONS, *PACKAGES]))
         versions[f"xgboost of the service, {self._entry.xgboost}"] = server.run(
@@ -83,6 +87,7 @@ class Microservice:
         versions["wrk"] = next(line for line in report.splitlines() if line.startswith("wrk "))
         if self._entry.store == "redis":
             versions["redis-server"] = self._site.feature_cache.version()
+        versions["oha"] = host.run([host.root / oha.PROGRAM, "--version"]).strip()
         return versions
 
     def _settings(self, trees: int) -> Settings:
@@ -97,13 +102,15 @@ class Microservice:
             settings = replace(settings, redis_url=site.feature_cache.url(entry.serializer))
         elif entry.store == "postgresql":
             settings = replace(settings, conninfo=site.database.conninfo())
+        if site.workload.workers:
+            settings = replace(settings, workers=site.workload.workers)
         if self._threads:
             settings = replace(settings, workers=self._threads[0], threads=self._threads[1])
         return settings
 
     def start(self, trees: int) -> None:
         """Starts Gunicorn, and writes the bodies that are sent."""
-        site = self._site
+        site, self._trees = self._site, trees
         directory = site.server.directory / "services"
         settings = self._settings(trees)
         self._started = modes.command(self._entry.mode, "ADDRESS", settings)
@@ -118,14 +125,16 @@ class Microservice:
             return site.feature_cache.load(site.request, self._entry.serializer)
         return site.database.load(site.request) if self._entry.store == "postgresql" else []
 
-    def lacks(self, _: Cell) -> str | None:
-        """Nothing."""
+    def lacks(self, cell: Cell) -> str | None:
+        """What SQL alone can be asked for."""
+        if cell.request not in PATHS:
+            return f"{cell.request} can be asked for in SQL alone"
         return None
 
     def check(self) -> dict[str, Answers]:
         """The answers of POST / and of POST /batch."""
         keys = self._site.keys
-        one = keys[: self._site.workload.keys_one_at_a_time]
+        one = keys[: self._site.workload.keys_alone(self._trees)]
         answers = self._answers("/batch", split(keys))
         return {
             "one": single_precision(self._answers("/", one)),
@@ -145,19 +154,31 @@ class Microservice:
         return parts
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
-        """ab for what is the same each time, wrk for what is drawn."""
-        url = f"http://{self._listening.address}:{self._listening.port}"
-        commands: dict[str, Callable[[], list[str | Path]]] = {
-            "ping": lambda: ab.command(f"{url}/ping", None, load),
-            "fetch": lambda: ab.command(f"{url}/features", self._bodies["hot"], load),
-            "hot": lambda: ab.command(f"{url}/", self._bodies["hot"], load),
-            "random": lambda: wrk.command(f"{url}/", self._bodies["random"], load),
-            "batch": lambda: wrk.command(f"{url}/batch", self._bodies["batch"], load),
-        }
-        command = commands[cell.request]()
+        """oha at a rate, else ab for what is the same each time and wrk for what is drawn."""
+        url = f"http://{self._listening.address}:{self._listening.port}{PATHS[cell.request]}"
+        if load.rate:
+            return self._run_oha(url, self._bodies[cell.request], load)
+        if cell.request in ("random", "batch"):
+            return self._run_wrk(url, self._bodies[cell.request], load)
+        return self._run_ab(url, self._bodies.get(cell.request), load)
+
+    def _run_oha(self, url: str, body: Path, load: Load) -> tuple[str, Figures, Usage]:
+        log = self._logs.fresh()
+        program = self._site.client.root / oha.PROGRAM
+        command = oha.command(program, url, body, load, log)
         output, usage = self._site.run_measured(command, self._parts())
-        parse = ab.parse if command[0] == "ab" else wrk.parse
-        return output, parse(output), usage
+        return output, oha.parse(output, self._logs.figures("oha", log, load)), usage
+
+    def _run_wrk(self, url: str, bodies: Path, load: Load) -> tuple[str, Figures, Usage]:
+        command = wrk.command(url, bodies, load)
+        output, usage = self._site.run_measured(command, self._parts())
+        return output, wrk.parse(output), usage
+
+    def _run_ab(self, url: str, body: Path | None, load: Load) -> tuple[str, Figures, Usage]:
+        shares = self._logs.fresh()
+        command = ab.command(url, body, load, shares)
+        output, usage = self._site.run_measured(command, self._parts())
+        return output, ab.parse(output, self._logs.text(shares)), usage
 
     def stop(self) -> None:
         """Stops Gunicorn."""
@@ -178,6 +199,7 @@ def write_bodies(directory: Path, keys: Sequence[Key]) -> dict[str, Path]:
     directory.mkdir(parents=True, exist_ok=True)
     # ab sends the whole file, so no line end follows the one body.
     contents = {
+        "fetch": json.dumps(keys[0]),
         "hot": json.dumps(keys[0]),
         "random": "\n".join(map(json.dumps, keys)) + "\n",
         "batch": "\n".join(map(json.dumps, timed_batches(keys))) + "\n",

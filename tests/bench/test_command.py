@@ -23,14 +23,17 @@ def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
 def test_cells_are_listed() -> None:
     listed = run("--workload", "quick", "--list").stdout.splitlines()
     assert "postgres_pgbouncer/prepared/hot/25t/20c" in listed
-    assert len(listed) == 105
+    assert "python_tuned/http/hot/25t/20c/2000r" in listed
+    last = listed.pop()
+    assert last.startswith(f"# {len(listed)} cells, at most ")
+    assert int(last.split()[-2]) < 6
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (("--only", "nothing"), "error: no cell has such a name: see --list"),
-        (("--seconds", "0"), "--seconds, --repetitions and --rows must be at least 1"),
+        (("--seconds", "0"), "--seconds, --repetitions, --rows and --workers must be at least 1"),
     ],
 )
 def test_what_cannot_be_run_is_said(arguments: tuple[str, ...], message: str) -> None:

@@ -11,24 +11,27 @@ from pathlib import Path
 
 import pytest
 
-from bench import processes, results, table
+from bench import processes, results, table, training
 from bench.harness import Harness
 from bench.site import Site
 from bench.systems import SYSTEMS
 from bench.systems.python import ENTRIES
 from bench.topology import local
-from bench.workload import QUICK, REQUESTS
+from bench.workload import QUICK, REQUESTS, Group
 from cluster import stop
 
 KEYS = 200
+ONE_OF_EACH_KIND = ("postgres_direct", "python_tuned")
+RATE = 100
 WORKLOAD = replace(
-    QUICK, name="test", systems=(*SYSTEMS,), trees=(5,), clients={"hot": (2,)}, seconds=1,
-    warm_up_seconds=0, keys=KEYS, keys_one_at_a_time=KEYS, rows=5_000,
+    QUICK, name="test", seconds=1, seconds_at_a_rate=1, warm_up_seconds=1, keys=KEYS,
+    keys_one_at_a_time=KEYS, rows=5_000, training_rounds=3,
+    groups=(
+        Group((*SYSTEMS,), ("hot",), (2,), (5,)),
+        Group(ONE_OF_EACH_KIND, REQUESTS, (2,), (5,)),
+        Group(ONE_OF_EACH_KIND, ("hot",), (2,), (5,), rates=(RATE,)),
+    ),
 )  # fmt: skip
-# Every request, of one system of each kind.
-FURTHER = replace(
-    WORKLOAD, systems=("postgres_direct", "python_tuned"), clients=dict.fromkeys(REQUESTS, (2,))
-)
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +48,10 @@ def state() -> Iterator[Path]:
 def result(state: Path, tmp_path_factory: pytest.TempPathFactory) -> results.Result:
     site = Site(WORKLOAD, local(state), state)
     variants = {name: make(site).variants for name, make in SYSTEMS.items()}
-    cells = dict.fromkeys([*WORKLOAD.cells(variants), *FURTHER.cells(variants)])
+    cells = WORKLOAD.cells(variants)
     output = tmp_path_factory.mktemp("output")
     before = {*processes.tree([1])}
-    measured = Harness(site, [*cells], output).run()
+    measured = Harness(site, cells, output).run()
     results.write(output / "results.json", measured)
     for cell in measured.cells:
         for run in cell.runs:
@@ -68,6 +71,7 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
         "postgres_direct": ("simple", "batch", "prepared"),
         "postgres_pgbouncer": ("simple", "batch"),
         "postgres_libxgboost": ("simple", "batch", "prepared"),
+        "postgres_plpython": ("simple", "batch"),
         **dict.fromkeys(ENTRIES, ("one", "batch")),
     }
     (checked,) = result.checked
@@ -83,6 +87,41 @@ def test_every_cell_is_measured_or_says_why_not(result: results.Result) -> None:
         assert len(cell.runs) == (0 if cell.skipped else 1)
     skipped = [cell.name for cell in result.cells if cell.skipped]
     assert skipped in ([], ["postgres_pgbouncer/prepared/hot/5t/2c"])
+
+
+def test_latencies_rest_on_requests(result: results.Result) -> None:
+    for cell in result.cells:
+        for run in cell.runs:
+            assert {"mean", "p50", "p90", "p99"} <= run.latency_ms.keys()
+            known = [run.latency_ms[name] for name in ("p50", "p90", "p99", "p99_9", "max")
+                     if name in run.latency_ms]  # fmt: skip
+            assert known == sorted(known)
+            assert 0 < run.latency_requests <= run.requests
+
+
+def test_a_rate_is_held_and_counted_from_when_requests_were_due(result: results.Result) -> None:
+    found = {cell.system: cell for cell in result.cells if cell.rate}
+    assert {*found} == {*ONE_OF_EACH_KIND}
+    for cell in found.values():
+        (run,) = cell.runs
+        assert cell.name.endswith(f"/hot/5t/2c/{RATE}r")
+        assert run.open_loop.kept_up
+        # pgbench draws the times between requests.
+        assert RATE / 2 < run.open_loop.scheduled < RATE * 2
+        assert run.latency_requests == run.open_loop.scheduled - run.open_loop.skipped
+        assert "p99_9" in run.latency_ms
+        assert "max" in run.latency_ms
+
+
+def test_training_is_measured_each_way(result: results.Result) -> None:
+    assert [way.what for way in result.training] == [*training.WAYS]
+    rows = {way.rows for way in result.training}
+    assert len(rows) == 1
+    assert 4_000 < rows.pop() <= WORKLOAD.rows
+    for way in result.training:
+        assert (way.features, way.rounds) == (10, WORKLOAD.training_rounds)
+        assert way.seconds > 0
+        assert way.peak_bytes_above_idle > 0
 
 
 def test_every_run_used_processor_and_memory(result: results.Result) -> None:
@@ -106,6 +145,8 @@ def test_the_result_says_what_was_measured(result: results.Result) -> None:
         "redis-server",
         "ab",
         "wrk",
+        "oha",
+        "plpython3u",
     } <= (result.versions.keys())
     assert all(result.versions.values())
     assert {"processor", "cores", "memory", "kernel"} <= result.machine.keys()

@@ -4,51 +4,108 @@ The reports are real ones: those with failures come from a server that gave ever
 answer the status 500, or another length.
 """
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.generators import Figures, Unsound, ab, pgbench, wrk
+from bench.generators import Figures, Unsound, ab, oha, pgbench, wrk
+from bench.results import OpenLoop
 
 REPORTS = Path(__file__).resolve().parent / "reports"
+SHARES = (REPORTS / "ab_shares.csv").read_text()
 
 
 def report(name: str) -> str:
     return (REPORTS / f"{name}.txt").read_text()
 
 
+# What a log of pgbench or oha said.
+SAMPLE = Figures(2100, 2100.0, {"mean": 0.12, "p50": 0.1, "p99": 0.4, "max": 2.0}, 2100)
+AT_A_RATE = replace(SAMPLE, open_loop=OpenLoop(2000, 1, 0, True))
+
+
+def read_pgbench(output: str) -> Figures:
+    return pgbench.parse(output, SAMPLE)
+
+
+def read_ab(output: str) -> Figures:
+    return ab.parse(output, SHARES)
+
+
+def read_oha(output: str) -> Figures:
+    return oha.parse(output, AT_A_RATE)
+
+
 def test_pgbench_is_read() -> None:
-    assert pgbench.parse(report("pgbench")) == Figures(42218, 42569.796801, {"mean": 0.117})
+    latency = {"mean": 0.117, "p50": 0.1, "p99": 0.4}
+    assert read_pgbench(report("pgbench")) == Figures(42218, 42569.796801, latency, 2100)
 
 
 def test_pgbench_with_many_scripts_is_read_for_all_together() -> None:
-    figures = pgbench.parse(report("pgbench_many_scripts"))
-    assert figures == Figures(2557, 2575.030363, {"mean": 0.388})
+    figures = read_pgbench(report("pgbench_many_scripts"))
+    assert (figures.requests, figures.requests_per_second) == (2557, 2575.030363)
+    assert figures.latency_ms["mean"] == 0.388
+
+
+def test_pgbench_at_a_rate_is_what_its_log_says() -> None:
+    figures = pgbench.parse(report("pgbench"), AT_A_RATE)
+    assert figures == replace(AT_A_RATE, requests=42218)
 
 
 def test_a_failed_transaction_is_no_result() -> None:
     failed = report("pgbench").replace("failed transactions: 0 (", "failed transactions: 3 (")
     with pytest.raises(Unsound, match="3 transactions failed"):
-        pgbench.parse(failed)
+        read_pgbench(failed)
 
 
 def test_ab_is_read_with_and_without_keepalive() -> None:
-    kept = ab.parse(report("ab_keepalive"))
-    assert (kept.requests, kept.latency_ms) == (2049, {"mean": 2.441})
+    kept = read_ab(report("ab_keepalive"))
+    assert kept.requests == kept.latency_requests == 2049
+    assert kept.latency_ms == {
+        "mean": 2.441,
+        "p50": 0.167,
+        "p90": 0.203,
+        "p99": 0.328,
+        "max": 5.753,
+    }
     assert kept.requests_per_second == 2048.43
-    closed = ab.parse(report("ab_without_keepalive"))
-    assert (closed.requests, closed.latency_ms) == (2131, {"mean": 2.349})
+    closed = read_ab(report("ab_without_keepalive"))
+    assert (closed.requests, closed.latency_ms["mean"]) == (2131, 2.349)
+
+
+def test_ab_without_its_file_is_no_result() -> None:
+    with pytest.raises(Unsound, match="99"):
+        ab.parse(report("ab_keepalive"), SHARES.replace("\n99,", "\n"))
 
 
 def test_ab_with_other_statuses_is_no_result() -> None:
     assert "Failed requests:        0" in report("ab_non_2xx")
     with pytest.raises(Unsound, match="20 answers had a status other than 2xx"):
-        ab.parse(report("ab_non_2xx"))
+        read_ab(report("ab_non_2xx"))
 
 
 def test_ab_with_other_answers_is_no_result() -> None:
     with pytest.raises(Unsound, match="20 requests failed"):
-        ab.parse(report("ab_other_length"))
+        read_ab(report("ab_other_length"))
+
+
+def test_oha_is_what_its_log_says() -> None:
+    assert read_oha(report("oha")) == AT_A_RATE
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "message"),
+    [
+        ('"errorDistribution": {}', '"errorDistribution": {"connection closed": 2}', "closed"),
+        ('"200": 1500', '"200": 1499, "503": 1', "503"),
+        ("{", "", "no report"),
+    ],
+)
+def test_oha_with_a_failed_request_is_no_result(was: str, now: str, message: str) -> None:
+    assert was in report("oha")
+    with pytest.raises(Unsound, match=message):
+        read_oha(report("oha").replace(was, now))
 
 
 def test_wrk_is_read() -> None:
@@ -73,7 +130,7 @@ def test_wrk_with_a_broken_connection_is_no_result(kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("parse", "name"), [(pgbench.parse, "pgbench"), (ab.parse, "ab_keepalive"), (wrk.parse, "wrk")]
+    ("parse", "name"), [(read_pgbench, "pgbench"), (read_ab, "ab_keepalive"), (wrk.parse, "wrk")]
 )
 def test_a_report_without_a_line_is_no_result(parse, name: str) -> None:
     lines = report(name).splitlines(keepends=True)
@@ -89,8 +146,8 @@ def test_a_report_without_a_line_is_no_result(parse, name: str) -> None:
 @pytest.mark.parametrize(
     ("parse", "name", "count"),
     [
-        (pgbench.parse, "pgbench", "processed: 42218"),
-        (ab.parse, "ab_keepalive", "Complete requests:      2049"),
+        (read_pgbench, "pgbench", "processed: 42218"),
+        (read_ab, "ab_keepalive", "Complete requests:      2049"),
         (wrk.parse, "wrk", '"requests": 2198'),
     ],
 )

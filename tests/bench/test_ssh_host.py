@@ -24,13 +24,13 @@ from bench.hosts import CommandFailed, LocalHost, Login, SshHost, run_measured
 from bench.site import Site
 from bench.systems import SYSTEMS
 from bench.topology import Topology, opened
-from bench.workload import QUICK
+from bench.workload import QUICK, Group
 from cluster import stop
 
 ROOT = Path(__file__).resolve().parents[2]
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 # What is run there, of this repository.
-ROOMS = ("bench", "cluster", "data", "demo", "python_baseline", "sql", ".venv")
+ROOMS = ("bench", "cluster", "data", "demo", "python_baseline", "sql", ".build", ".venv")
 
 pytestmark = pytest.mark.skipif(not SSHD, reason="there is no sshd (openssh-server)")
 
@@ -225,9 +225,11 @@ def test_cells_are_measured_through_it(
     topology: Topology, here: Path, tmp_path: Path, machine: Path
 ) -> None:
     workload = replace(
-        QUICK, name="test", systems=("postgres_direct", "postgres_pgbouncer", "python_tuned"),
-        trees=(5,), clients={"hot": (2,), "random": (2,)}, seconds=1, warm_up_seconds=0, keys=200,
-        keys_one_at_a_time=200, rows=5_000,
+        QUICK, name="test", seconds=1, warm_up_seconds=0, keys=200, keys_one_at_a_time=200,
+        rows=5_000, groups=(
+            Group(("postgres_direct", "postgres_pgbouncer", "python_tuned"), ("hot", "random"), (2,), (5,)),
+            Group(("postgres_direct", "python_tuned"), ("hot",), (2,), (5,), rates=(100,)),
+        ),
     )  # fmt: skip
     site = Site(workload, topology, here)
     variants = {name: make(site).variants for name, make in SYSTEMS.items()}

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,10 +11,10 @@ import pytest
 
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, key_set, split, timed_batches
-from bench.queries import PLACES, SIZES, fetch, one, write_scripts
+from bench.queries import PLACES, SIZES, columns, fetch, one, write_scripts
 from bench.systems import SYSTEMS
 from bench.systems.python import write_bodies
-from bench.workload import FULL, QUICK, Workload
+from bench.workload import FULL, IN_THE_SERVER, MAIN, QUICK, RATES, Cell, Workload
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES
 
@@ -33,6 +35,48 @@ def test_the_quick_workload_is_what_it_is_called() -> None:
     assert {cell.trees for cell in cells} == {25}
     assert {cell.clients for cell in cells} == {1, 5, 20}
     assert QUICK.repetitions == 1
+    assert QUICK.planned_minutes(cells) < 6
+
+
+def test_the_full_workload_takes_less_than_an_hour() -> None:
+    cells = FULL.cells(VARIANTS)
+    assert FULL.planned_minutes(cells) < 60
+    assert FULL.repetitions >= 5
+    # A cell of PostgreSQL that a bar is set for has its control.
+    names = {cell.name for cell in cells}
+    for cell in cells:
+        if cell.system.startswith("postgres") and cell.request == "hot" and cell.trees == 25:
+            control = replace(cell, request="columns")
+            assert cell.rate or cell.system in IN_THE_SERVER or control.name in names
+
+
+def test_rates_of_one_kind_rise_within_each_repetition() -> None:
+    cells = FULL.cells(VARIANTS)
+    for repetition in range(2):
+        seen: dict[Cell, list[int]] = defaultdict(list)
+        for cell in FULL.in_turn(cells, repetition):
+            if cell.rate:
+                seen[replace(cell, rate=None)].append(cell.rate)
+        assert len(seen) == len(MAIN)
+        assert {tuple(rates) for rates in seen.values()} == {RATES}
+
+
+def test_some_systems_and_other_models_can_be_asked_for() -> None:
+    few = QUICK.among(["postgres_direct", "elsewhere"], [7])
+    cells = few.cells(VARIANTS)
+    assert {cell.system for cell in cells} == {"postgres_direct"}
+    assert {cell.trees for cell in cells} == {7}
+    every = [cell for cell in QUICK.cells(VARIANTS) if cell.system == "postgres_direct"]
+    assert len(cells) == len(every)
+
+
+def test_a_cell_is_repeated_for_each_delay() -> None:
+    delayed = replace(QUICK, delays_ms=(None, 0.0, 0.25)).cells(VARIANTS)
+    assert len(delayed) == 3 * len(QUICK.cells(VARIANTS))
+    names = {cell.name for cell in delayed}
+    assert len(names) == len(delayed)
+    assert "postgres_direct/simple/hot/25t/20c/2000r/0.25ms" in names
+    assert "postgres_direct/simple/hot/25t/20c/0ms" in names
 
 
 def test_each_repetition_has_every_cell_in_an_order_of_its_own() -> None:
@@ -50,7 +94,7 @@ def test_cells_are_found_by_pattern() -> None:
     assert [cell.name for cell in one_cell] == ["postgres_direct/simple/hot/25t/20c"]
     hot = matching(cells, ["python_*/hot/*"])
     assert {cell.request for cell in hot} == {"hot"}
-    assert len(hot) == 9
+    assert len(hot) == 9 + 9
     assert matching(cells, ["nothing"]) == []
 
 
@@ -77,6 +121,7 @@ def test_the_statements_are_those_of_the_sql_directory() -> None:
 
     assert one(25, HOT).replace("flights_25", "flights") == statement("predict.sql")
     assert fetch(HOT) == statement("nopredict.sql")
+    assert columns(HOT) == statement("control.sql")
 
 
 def test_a_script_draws_every_key_and_no_other(tmp_path: Path) -> None:

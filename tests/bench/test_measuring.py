@@ -1,0 +1,107 @@
+"""Rates that a system cannot hold are measured once and said; what is left of the time is planned."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.generators import Figures, Load
+from bench.hosts import Usage
+from bench.measuring import Measuring
+from bench.progress import Progress
+from bench.results import CellResult, OpenLoop, Used
+from bench.site import Site
+from bench.topology import local
+from bench.workload import QUICK, Cell, Group
+
+RATES = (100, 200, 300, 400)
+WORKLOAD = replace(
+    QUICK,
+    groups=(Group(("one",), ("hot",), (5,), (3,), rates=(None, *RATES)),),
+    repetitions=3,
+)
+
+
+class Limited:
+    """A system that answers no more than so many requests a second."""
+
+    variants = ("http",)
+
+    def __init__(self, most: float, from_then: int = 0) -> None:
+        self._most = most
+        self._from_then = from_then
+        self.asked: list[Load] = []
+
+    def lacks(self, _: Cell) -> str | None:
+        return None
+
+    def run(self, _: Cell, load: Load) -> tuple[str, Figures, Usage]:
+        self.asked.append(load)
+        used = Usage(1.0, Used(1.0, 1), {}, Used(1.0, 1))
+        if load.rate is None:
+            return "", Figures(10, self._most, {"mean": 1.0}), used
+        held = load.rate <= self._most or load.seed - WORKLOAD.seed < self._from_then
+        schedule = OpenLoop(10, 0, 0 if held else 5, held)
+        rate = min(load.rate, self._most)
+        return "", Figures(10, rate, {"mean": 1.0, "p50": 1.0}, 10, schedule), used
+
+
+def measure(system: Limited, directory: Path) -> dict[int | None, CellResult]:
+    site = Site(WORKLOAD, local(directory), directory)
+    cells = WORKLOAD.cells({"one": ("http",)})
+    measuring = Measuring(site, {"one": system}, cells, directory)
+    measuring.measure(3)
+    return {cell.rate: cell for cell in measuring.found()}
+
+
+def test_a_rate_that_is_missed_is_measured_once_and_faster_ones_never(tmp_path: Path) -> None:
+    system = Limited(most=250)
+    found = measure(system, tmp_path)
+    assert {rate: len(cell.runs) for rate, cell in found.items()} == {
+        None: 3, 100: 3, 200: 3, 300: 1, 400: 0,
+    }  # fmt: skip
+    assert found[300].skipped is None
+    assert not found[300].runs[0].open_loop.kept_up
+    assert found[300].requests_per_second.median == 250
+    assert found[400].skipped == (
+        "one/http cannot keep up with 300 requests a second (it answered 250), so no faster ones were sent"
+    )
+    assert {load.rate for load in system.asked} == {None, 100, 200, 300}
+
+
+def test_a_rate_that_is_missed_later_is_measured_to_the_end(tmp_path: Path) -> None:
+    found = measure(Limited(most=250, from_then=1), tmp_path)
+    assert [run.open_loop.kept_up for run in found[400].runs] == [True, False, False]
+    assert all(cell.skipped is None for cell in found.values())
+
+
+def test_what_is_given_up_is_not_waited_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    measure(Limited(most=250), tmp_path)
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith("[10/10, under a minute left] one/http/")
+
+
+def test_a_variant_is_warmed_up_once_and_a_rate_settles_each_time(tmp_path: Path) -> None:
+    system = Limited(most=1000)
+    measure(system, tmp_path)
+    closed = [load.seconds for load in system.asked if load.rate is None]
+    assert sorted(closed) == [WORKLOAD.warm_up_seconds, *[WORKLOAD.seconds] * 3]
+    assert {load.warm_up for load in system.asked if load.rate} == {1}
+
+
+def test_time_left_follows_what_runs_took_beside_the_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    progress = Progress()
+    for _ in range(10):
+        progress.expect(60)
+    assert progress.left() == "unknown"
+    now[0] = 1_000
+    progress.say("a preparation, whose time is not a run's")
+    now[0] += 120
+    progress.done("a run", 60)
+    assert progress.left() == "18 min"
+    progress.dismiss(60)
+    assert progress.left() == "16 min"

@@ -1,0 +1,177 @@
+"""Logs of single requests are read whole: what waited for its turn is late, what failed is no result."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from bench.generators import Load, Unsound, logged, oha, pgbench
+from bench.generators.request_log import (
+    OHA_TICK_SECONDS,
+    BadLog,
+    Latencies,
+    Request,
+    Window,
+    oha_requests,
+    pgbench_requests,
+    summary,
+)  # fmt: skip
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def one_server(rate: float, seconds: float, takes: float, stalls: float = 0.0) -> Iterator[Request]:
+    """Requests due at a rate, served one after the other; each second begins with a stall."""
+    free = 0.0
+    for place in range(int(rate * seconds)):
+        due = place / rate
+        sent = max(due, free)
+        if sent % 1 < stalls:
+            sent = int(sent) + stalls
+        free = sent + takes
+        yield due, sent, free
+
+
+def test_percentiles_are_the_smallest_that_so_many_do_not_exceed() -> None:
+    latencies = Latencies()
+    for milliseconds in range(1, 1001):
+        latencies.add(milliseconds / 1e3)
+    known = latencies.milliseconds()
+    assert known == {
+        "mean": 500.5, "p50": 500.0, "p90": 900.0, "p99": 990.0, "p99_9": 999.0, "max": 1000.0,
+    }  # fmt: skip
+
+
+def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
+    window = Window(1.0, 4.0, 500.0)
+    stalled = summary(one_server(500, 5, takes=1e-4, stalls=0.2), window)
+    assert stalled.latency_requests == 2000
+    # A fifth of the requests is due in a stall and waits for 100 ms in the mean.
+    assert stalled.latency_ms["p90"] == pytest.approx(100, abs=12)
+    assert stalled.latency_ms["p99"] == pytest.approx(190, abs=12)
+    assert stalled.latency_ms["p50"] < 1
+    assert stalled.open_loop.kept_up
+    assert stalled.open_loop.late == pytest.approx(400, abs=60)
+    # Counted from when they were sent, nobody would see it.
+    closed = [(sent, sent, done) for _, sent, done in one_server(500, 5, takes=1e-4, stalls=0.2)]
+    assert summary(closed, Window(1.0, 4.0, None)).latency_ms["p99"] < 1
+
+
+def test_what_is_due_in_the_warm_up_or_after_the_end_is_not_counted() -> None:
+    requests = [(0.1, 0.1, 0.9), (1.0, 1.0, 1.001), (2.9, 2.9, 3.1), (3.0, 3.0, 3.001)]
+    found = summary(requests, Window(1.0, 2.0, 1.0))
+    assert (found.requests, found.latency_requests) == (4, 2)
+    assert found.latency_ms["max"] == pytest.approx(200)
+    # One was answered in the two seconds.
+    assert found.requests_per_second == 0.5
+
+
+@pytest.mark.parametrize(("takes", "kept_up"), [(0.9e-3, True), (1.0e-3, True), (1.05e-3, False)])
+def test_a_server_that_falls_behind_does_not_keep_up(takes: float, kept_up: bool) -> None:
+    # A generator stops when its time is over: what was not sent by then is missing.
+    sent = [request for request in one_server(1000, 5, takes) if request[1] < 5]
+    found = summary(sent, Window(1.0, 4.0, 1000.0))
+    assert found.open_loop.kept_up is kept_up
+    assert found.open_loop.scheduled == 4000
+    assert (found.open_loop.skipped > 0) is not kept_up
+    assert found.requests_per_second == pytest.approx(min(1000, 1 / takes), rel=0.01)
+
+
+def test_a_server_that_is_far_too_slow_does_not_keep_up() -> None:
+    sent = [request for request in one_server(1000, 5, 0.01) if request[1] < 5]
+    found = summary(sent, Window(0.0, 5.0, 1000.0))
+    assert not found.open_loop.kept_up
+    assert found.open_loop.skipped == 5000 - len(sent)
+
+
+def test_a_log_without_a_request_in_its_time_is_no_result() -> None:
+    with pytest.raises(BadLog, match="no request"):
+        summary([(0.5, 0.5, 0.6)], Window(1.0, 2.0, 10.0))
+
+
+# Client, number, microseconds, script, second and microsecond of the end, lag.
+PGBENCH = ("0 0 1500 0 1700000000 1500 500", "0 1 700 0 1700000000 10700 100")
+PGBENCH_THREAD = ("1 0 250 0 1700000001 1250 50",)
+
+
+@pytest.fixture
+def pgbench_log(tmp_path: Path) -> Path:
+    for name, lines in (("log.77", PGBENCH), ("log.77.1", PGBENCH_THREAD)):
+        (tmp_path / name).write_text("\n".join(lines) + "\n")
+    return tmp_path / "log"
+
+
+def test_pgbenchs_files_are_read_together(pgbench_log: Path) -> None:
+    flat = [value for request in pgbench_requests(pgbench_log) for value in request]
+    assert flat == pytest.approx(
+        [0, 500e-6, 1500e-6, 0.01, 0.0101, 0.0107, 1.001, 1.00105, 1.00125]
+    )
+
+
+@pytest.mark.parametrize("what", ["failed", "skipped"])
+def test_a_transaction_that_failed_is_no_result(pgbench_log: Path, what: str) -> None:
+    with (pgbench_log.parent / "log.77.1").open("a") as log:
+        log.write(f"1 1 {what} 0 1700000001 1300 50\n")
+    with pytest.raises(BadLog, match=what):
+        [*pgbench_requests(pgbench_log)]
+
+
+def oha_table(path: Path, rows: list[tuple[float, float, float, int]]) -> Path:
+    with sqlite3.connect(path) as connection:
+        connection.execute(
+            'CREATE TABLE oha (start_latency_correction REAL, start REAL, "end" REAL, status INTEGER)'
+        )
+        connection.executemany("INSERT INTO oha VALUES (?, ?, ?, ?)", rows)
+    connection.close()
+    return path
+
+
+def test_ohas_requests_are_due_when_the_schedule_says(tmp_path: Path) -> None:
+    # As answered, not as asked. The second was handed out by a tick too late, the third long after.
+    rows = [(0.25, 0.25, 0.26, 200), (0.0, 0.0, 0.3, 200), (0.101, 0.102, 0.103, 201)]
+    found = [*oha_requests(oha_table(tmp_path / "db", rows), 10)]
+    assert found == [
+        (0.0, 0.0, 0.3), (0.101, 0.102, 0.103), (0.2 + OHA_TICK_SECONDS, 0.25, 0.26),
+    ]  # fmt: skip
+
+
+def test_an_answer_of_another_status_is_no_result(tmp_path: Path) -> None:
+    with pytest.raises(BadLog, match="503"):
+        [*oha_requests(oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 503)]), 10)]
+
+
+def program(*arguments: str) -> dict[str, object]:
+    command = [sys.executable, "-m", "bench.generators.request_log", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def test_the_program_answers_and_deletes_the_log(pgbench_log: Path) -> None:
+    figures = logged(program("pgbench", str(pgbench_log), "--rate=2", "--seconds=2"))
+    assert figures.latency_requests == 3
+    assert figures.open_loop.late == 0
+    assert [*pgbench_log.parent.iterdir()] == []
+
+
+def test_the_program_says_why_a_log_is_no_result(tmp_path: Path) -> None:
+    log = oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 500)])
+    answer = program("oha", str(log), "--rate=10", "--seconds=1")
+    with pytest.raises(Unsound, match="an answer of status 500"):
+        logged(answer)
+    assert not log.exists()
+
+
+def test_a_rate_is_asked_for_with_its_settling_time() -> None:
+    load = Load(clients=20, seconds=4, seed=1, rate=500, warm_up=1)
+    log = Path("log")
+    asked = pgbench.command(pgbench.Program("pgbench", "simple", 2), [Path("hot.sql")], load, log)
+    assert {"--rate=500", "--time=5", "--log-prefix=log"} <= {*asked}
+    assert not any("sampling" in str(word) for word in asked)
+    asked = oha.command(Path("oha"), "http://x/", Path("body"), load, log)
+    assert asked[asked.index("-q") + 1] == "500"
+    assert asked[asked.index("-z") + 1] == "5s"
+    assert {"--latency-correction", "-w"} <= {*asked}
