@@ -6,9 +6,11 @@ writes none, so that writing and checking cannot differ.
 """
 
 import re
+import sys
 from pathlib import Path
 
 from bench.report.files import Sources
+from bench.report.measured import Lacking
 from bench.report.pictures import PICTURES, svg
 from bench.report.placeholders import BadTemplate, filled
 from bench.report.template import fill
@@ -22,6 +24,7 @@ PART = re.compile(
     r"^(<!-- begin: generated[^\n]*-->\n)(.*?)^(<!-- end: generated -->\n)", re.M | re.S
 )
 PICTURE = "picture "
+NOT_MEASURED = "(not measured)"
 
 
 def begin(template: str, name: str | None) -> str:
@@ -45,10 +48,12 @@ class _Page:
         self._sources = sources
         self._from_root = from_root
         self.pictures: list[str] = []
+        # What templates name and the run does not have, beside what it must have.
+        self.lacking: list[str] = []
 
     def _filled(self, inside: str) -> str:
         if not inside.startswith(PICTURE):
-            return filled(self._sources, inside)
+            return self._figure(inside)
         name = inside.removeprefix(PICTURE).strip()
         if name not in PICTURES:
             raise BadTemplate(f"no picture is called {name}")
@@ -56,11 +61,22 @@ class _Page:
         directory = f"{PAGES}/" if self._from_root else ""
         return f"![{PICTURES[name].alternative}]({directory}{name}.svg)"
 
+    def _figure(self, inside: str) -> str:
+        """What it becomes; of a cell that this run did not measure that it was not."""
+        try:
+            return filled(self._sources, inside)
+        except Lacking as error:
+            self.lacking.append(str(error))
+            return NOT_MEASURED
+
     def made_of(self, template: Path) -> str:
         try:
-            return fill(template.read_text(), self._sources, self._filled)
+            text = fill(template.read_text(), self._sources, self._filled)
         except BadTemplate as error:
             raise BadTemplate(f"{template.name}: {error}") from error
+        for line in dict.fromkeys(self.lacking):
+            print(f"warning: {template.name}: {line}", file=sys.stderr)
+        return text
 
 
 def with_part(page: str, text: str, begins: str) -> str:

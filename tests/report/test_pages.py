@@ -163,26 +163,46 @@ def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path, small: 
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "message"),
+    ("text", "message"),
     [
-        ("{{ nothing }}", BadTemplate, "no placeholder is called nothing"),
-        ("{{ picture nothing }}", BadTemplate, "no picture is called nothing"),
-        ("{{ table nothing }}", BadTemplate, "nothing"),
-        ("{{ rate }}", BadTemplate, "rate"),
-        ("{{ rate postgres_direct/simple/hot/25t/7c }}", Lacking, "25t/7c"),
-        ("{{ ms postgres_direct/simple/hot/25t/20c p99 }}", Lacking, "no such figure"),
-        ("{{ json nothing rows.0 }}", Lacking, "nothing.json"),
-        ("{{ rate", BadTemplate, "not closed"),
-        ("<!-- if nothing -->\nx\n<!-- end if -->\n", BadTemplate, "no condition is called nothing"),
-        ("<!-- if split -->\nx\n", BadTemplate, "not closed"),
+        ("{{ nothing }}", "no placeholder is called nothing"),
+        ("{{ picture nothing }}", "no picture is called nothing"),
+        ("{{ table nothing }}", "nothing"),
+        ("{{ rate }}", "rate"),
+        ("{{ rate", "not closed"),
+        ("<!-- if nothing -->\nx\n<!-- end if -->\n", "no condition is called nothing"),
+        ("<!-- if split -->\nx\n", "not closed"),
     ],
 )  # fmt: skip
 def test_a_template_that_cannot_be_filled_is_an_error(
-    made: Sources, tmp_path: Path, text: str, error: type[Exception], message: str
+    made: Sources, tmp_path: Path, text: str, message: str
 ) -> None:
     (tmp_path / "page.md").write_text(text)
-    with pytest.raises(error, match=message):
+    with pytest.raises(BadTemplate, match=message):
         files_of(made, tmp_path, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        ("rate postgres_direct/simple/hot/25t/7c", "25t/7c"),
+        ("ms postgres_direct/simple/hot/25t/20c p99", "no such figure"),
+        ("json nothing rows.0", "nothing.json"),
+    ],
+)
+def test_a_figure_that_was_not_measured_is_said_to_be_so(
+    made: Sources,
+    root: Path,
+    small: Path,
+    capsys: pytest.CaptureFixture[str],
+    told: tuple[str, str],
+) -> None:
+    text, warning = told
+    (small / "README.md").write_text(f"It is {{{{ {text} }}}}.\n")
+    assert files_of(made, root, small)[INDEX].splitlines()[1:] == ["It is (not measured)."]
+    said = capsys.readouterr().err
+    assert said.startswith("warning: README.md: ")
+    assert warning in said
 
 
 @pytest.mark.parametrize(

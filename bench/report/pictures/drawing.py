@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullFormatter, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
 from bench.report.entries import Entry
 from bench.results import Spread
@@ -21,6 +21,8 @@ from bench.results import Spread
 WIDTH = 8.4
 INK, MUTED, RULE = "#222222", "#666666", "#DDDDDD"
 SALT = "pgboost"
+# Below this ratio of its ends a logarithmic axis has too few powers of ten to be read by them alone.
+FEW_DECADES = 200
 # What is said under a title of the figures and the bars on them.
 MEDIANS = "Medians; thin bars from the smallest to the largest repetition."
 # The line from a name to its end of a line.
@@ -114,6 +116,9 @@ def logarithmic(axes: Axes, along: str, ticks: Sequence[float] | None = None) ->
     axis = getattr(axes, f"{along}axis")
     axis.set_major_formatter(FuncFormatter(short))
     axis.set_minor_formatter(NullFormatter())
+    low, high = getattr(axes, f"get_{along}lim")()
+    if high / low < FEW_DECADES:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     if ticks is not None:
         getattr(axes, f"set_{along}ticks")(list(ticks))
         axis.set_minor_locator(NullLocator())

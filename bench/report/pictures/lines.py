@@ -12,7 +12,7 @@ from bench.report.pictures.drawing import MEDIANS, line, logarithmic, name_ends,
 
 SHOWN = (*MAIN, AS_PUBLISHED)
 HEIGHT = 4.1
-CONDITIONS = "One prediction a request, the hot key, closed loop."
+CONDITIONS = "One prediction a request, the hot key, closed loop"
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class _Lines:
 
 def throughput(measured: Measured) -> Figure:
     """Requests a second by clients."""
-    figure = new(HEIGHT, "Throughput by clients", f"{CONDITIONS} 25 trees. {MEDIANS}")
+    figure = new(HEIGHT, "Throughput by clients", f"{CONDITIONS}, 25 trees. {MEDIANS}")
     axes = figure.add_subplot()
     axes.set(xlabel="clients (log scale)", ylabel="requests a second (log scale)")
     places = measured.clients("hot")
@@ -53,7 +53,7 @@ def throughput(measured: Measured) -> Figure:
 
 def latencies(measured: Measured) -> Figure:
     """Mean latency by clients."""
-    figure = new(HEIGHT, "Mean latency by clients", f"{CONDITIONS} 25 trees. {MEDIANS}")
+    figure = new(HEIGHT, "Mean latency by clients", f"{CONDITIONS}, 25 trees. {MEDIANS}")
     axes = figure.add_subplot()
     axes.set(xlabel="clients (log scale)", ylabel="mean latency, ms (log scale)")
     places = measured.clients("hot")
@@ -68,7 +68,7 @@ def trees(measured: Measured) -> Figure | None:
         return None
     clients, sizes = found
     title = f"Larger models: throughput by trees, {clients} clients"
-    figure = new(HEIGHT, title, f"{CONDITIONS} {MEDIANS}")
+    figure = new(HEIGHT, title, f"{CONDITIONS}. {MEDIANS}")
     axes = figure.add_subplot()
     axes.set(xlabel="trees of depth 6 (log scale)", ylabel="requests a second (log scale)")
     shown = [entry for entry in measured.entries if entry in SHOWN or "libxgboost" in entry.system]
