@@ -90,6 +90,7 @@ bench: bench-install ## compare with the Python microservice: the whole table
 .PHONY: bench-packages
 bench-packages:
 	@toolchain/packages.sh bench
+	@toolchain/oha.sh
 
 .PHONY: venv
 venv: .venv/.complete
