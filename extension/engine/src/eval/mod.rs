@@ -5,6 +5,7 @@
 //! base margin on, in the order in which the file has the trees: any other order would round
 //! otherwise than XGBoost does.
 
+mod batch;
 mod categorical;
 mod key;
 #[cfg(test)]
@@ -14,6 +15,7 @@ mod scalar;
 #[cfg(test)]
 mod tests;
 
+pub use batch::BatchScratch;
 pub(crate) use categorical::goes_right;
 pub(crate) use key::{default_slot, leaf_slot, monotone_key};
 pub(crate) use scalar::LANES;
