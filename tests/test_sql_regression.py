@@ -2,12 +2,15 @@
 
 A file's output must equal tests/sql/expected/<name>.out to the letter; the
 difference is shown when it does not. A file setup.sql, where there is one, runs
-first in each database. To accept new output: make test-sql-accept, then read the diff.
+first in each database. Files that do not show plans must give the same without
+predictions in batches, which is tested as well. To accept new output: make
+test-sql-accept, then read the diff.
 """
 
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +22,9 @@ SQL = Path(__file__).resolve().parent / "sql"
 WORK = SQL.parent.parent / ".test" / "regress"
 SETUP = "setup"
 NAMES = sorted(path.stem for path in SQL.glob("*.sql") if path.stem != SETUP)
+# These show plans, in which a batch is a step of its own, or all settings.
+SHOW_BATCHES = ("batch", "planner", "settings")
+BATCHES_OFF = {"PGOPTIONS": "-c pgboost.enable_batch=off"}
 
 
 def pg_regress() -> Path:
@@ -41,10 +47,9 @@ def test_there_are_files() -> None:
     assert NAMES, f"no SQL files in {SQL}"
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_output_is_as_expected(name: str, cluster: Cluster) -> None:
+def run(name: str, cluster: Cluster, variables: Mapping[str, str], output: Path) -> str | None:
+    """Runs a file in a database of that name; gives the difference to the expected output."""
     directory = laid_out_for_pg_regress()
-    output = directory / "out" / name
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     tests = [SETUP, name] if (SQL / f"{SETUP}.sql").exists() else [name]
@@ -52,15 +57,30 @@ def test_output_is_as_expected(name: str, cluster: Cluster) -> None:
         [
             pg_regress(), f"--inputdir={directory}",
             f"--outputdir={output}", f"--bindir={bin_directory()}", f"--host={cluster.host}",
-            f"--port={cluster.port}", "--user=postgres", f"--dbname=sql_{name}",
+            f"--port={cluster.port}", "--user=postgres", f"--dbname=sql_{output.name}",
             "--load-extension=pgboost", *tests,
         ],
-        cwd=directory, env=cluster.environment(), capture_output=True, text=True, check=False,
+        cwd=directory, env=cluster.environment() | dict(variables), capture_output=True, text=True,
+        check=False,
     )  # fmt: skip
     if done.returncode == 0:
-        return
-    if os.environ.get("PGBOOST_ACCEPT") == "1":
-        shutil.copy(output / "results" / f"{name}.out", SQL / "expected" / f"{name}.out")
+        return None
     differences = output / "regression.diffs"
-    shown = differences.read_text() if differences.exists() else done.stdout + done.stderr
-    pytest.fail(f"{name}.sql gives other output:\n{shown}", pytrace=False)
+    return differences.read_text() if differences.exists() else done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_output_is_as_expected(name: str, cluster: Cluster) -> None:
+    output = WORK / "out" / name
+    difference = run(name, cluster, {}, output)
+    if difference and os.environ.get("PGBOOST_ACCEPT") == "1":
+        shutil.copy(output / "results" / f"{name}.out", SQL / "expected" / f"{name}.out")
+    if difference:
+        pytest.fail(f"{name}.sql gives other output:\n{difference}", pytrace=False)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in SHOW_BATCHES])
+def test_output_is_the_same_without_batches(name: str, cluster: Cluster) -> None:
+    difference = run(name, cluster, BATCHES_OFF, WORK / "out" / f"{name}_without_batches")
+    if difference:
+        pytest.fail(f"{name}.sql gives other output without:\n{difference}", pytrace=False)

@@ -19,7 +19,7 @@ pub mod model;
 pub mod transform;
 
 pub use error::{Error, ErrorKind, Place, Result};
-pub use eval::Scratch;
+pub use eval::{BatchScratch, Kernel, Scratch};
 pub use format::parse;
 pub use layout::{Image, lower};
 pub use limits::Limits;

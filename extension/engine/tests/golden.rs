@@ -18,7 +18,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gbdt::model::FeatureType;
-use gbdt::{ErrorKind, Image, Limits, Model, Scratch, eval, transform};
+use gbdt::{BatchScratch, ErrorKind, Image, Kernel, Limits, Model, Scratch, eval, transform};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -206,19 +206,45 @@ fn reference_margins_have_the_same_bits() {
 }
 
 #[test]
-fn image_margins_have_the_same_bits() {
+fn image_margins_have_the_same_bits_with_every_kernel() {
     let mut differences = Differences::default();
     each_model(|case, model| {
         let image = open(model);
-        let mut scratch = Scratch::new(&image);
-        let mut margins = vec![0.0; image.num_outputs()];
-        for (number, (row, expected)) in case.rows().iter().zip(case.margins()).enumerate() {
-            image.margins(&mut scratch, row, &mut margins);
-            let what = || format!("{} row {number}: {margins:?}, not {expected:?}", case.name);
-            differences.compare(what, bits(&margins), bits(&expected));
+        for kernel in Kernel::available() {
+            let mut scratch = Scratch::with_kernel(&image, kernel);
+            let mut margins = vec![0.0; image.num_outputs()];
+            for (number, (row, expected)) in case.rows().iter().zip(case.margins()).enumerate() {
+                image.margins(&mut scratch, row, &mut margins);
+                let what = || {
+                    let (case, kernel) = (&case.name, kernel.name());
+                    format!("{case} row {number}, {kernel}: {margins:?}, not {expected:?}")
+                };
+                differences.compare(what, bits(&margins), bits(&expected));
+            }
         }
     });
     differences.finish(LEAST_CASES * 20);
+}
+
+#[test]
+fn batches_have_the_same_bits_with_every_kernel() {
+    let mut differences = Differences::default();
+    each_model(|case, model| {
+        let image = open(model);
+        // As many as fill a block and begin another.
+        let rows: Vec<f32> = case.rows().into_iter().flatten().collect();
+        let expected: Vec<f32> = case.margins().into_iter().flatten().collect();
+        let times = 600usize.div_ceil(rows.len() / image.num_features());
+        let (rows, expected) = (rows.repeat(times), expected.repeat(times));
+        for kernel in Kernel::available() {
+            let mut margins = vec![0.0; expected.len()];
+            let mut scratch = BatchScratch::with_kernel(&image, kernel);
+            image.margins_batch(&mut scratch, &rows, &mut margins);
+            let what = || format!("{} with {}", case.name, kernel.name());
+            differences.compare(what, bits(&margins), bits(&expected));
+        }
+    });
+    differences.finish(LEAST_CASES);
 }
 
 #[test]

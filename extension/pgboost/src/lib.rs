@@ -27,10 +27,12 @@ compile_error!("errors unwind to the entry point: build with panic = \"unwind\""
 ::pgrx::extension_sql_file!("../sql/registry.sql", name = "registry", bootstrap);
 ::pgrx::extension_sql_file!("../sql/functions.sql", name = "functions", finalize);
 
-/// Defines the settings. Starts nothing, reads nothing, and cannot fail.
+/// Defines the settings and the plan node. Starts nothing, reads nothing, and cannot fail.
 #[allow(non_snake_case, reason = "PostgreSQL looks for this name")]
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     pg::report::without_backtraces();
     settings::define();
+    pg::batch::register();
+    pg::query::watch_planning();
 }

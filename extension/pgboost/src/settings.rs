@@ -28,11 +28,17 @@ pub enum UnknownCategory {
     Missing,
 }
 
+static BATCH: GucSetting<bool> = GucSetting::<bool>::new(true);
 static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(CACHE_SIZE_KB.default);
 static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(MAX_MODEL_SIZE_KB.default);
 static TRAIN_THREADS: GucSetting<i32> = GucSetting::<i32>::new(MAX_TRAIN_THREADS.default);
 static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
     GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
+
+/// Whether a query that scores many rows may score them in batches.
+pub fn batch() -> bool {
+    BATCH.get()
+}
 
 /// Most bytes of models that a backend keeps ready.
 pub fn cache_bytes() -> usize {
@@ -55,6 +61,14 @@ fn kilobytes(value: i32) -> usize {
 
 /// Makes the settings known to PostgreSQL.
 pub fn define() {
+    GucRegistry::define_bool_guc(
+        c"pgboost.enable_batch",
+        c"Enables the planner's use of steps that predict many rows at once.",
+        c"The results are the same, only slower, without.",
+        &BATCH,
+        GucContext::Userset,
+        GucFlags::EXPLAIN,
+    );
     GucRegistry::define_int_guc(
         c"pgboost.cache_size",
         c"Sets the most memory that a connection keeps models in.",

@@ -16,6 +16,12 @@ pub(crate) fn monotone_key(number: f32) -> u32 {
     bits ^ flip
 }
 
+/// The number that has a key, 0.0 for that of both zeros.
+pub(crate) fn number_of_key(key: u32) -> f32 {
+    let flip = if key & 0x8000_0000 == 0 { u32::MAX } else { 0x8000_0000 };
+    f32::from_bits(key ^ flip)
+}
+
 /// The slot that a split on this feature reads.
 pub(crate) fn default_slot(feature: usize, default_left: bool) -> usize {
     2 * feature + usize::from(!default_left)
@@ -24,6 +30,19 @@ pub(crate) fn default_slot(feature: usize, default_left: bool) -> usize {
 /// The slot that always holds `u32::MAX`, which is below no key.
 pub(crate) fn leaf_slot(num_features: usize) -> usize {
     2 * num_features
+}
+
+/// Sets the two slots of each feature. Features that are absent are missing.
+#[inline(always)]
+pub(super) fn set_keys(slots: &mut [u32], features: &[f32]) {
+    let (pairs, _) = slots.as_chunks_mut::<2>();
+    for (pair, feature) in pairs.iter_mut().zip(features) {
+        let key = monotone_key(*feature);
+        // All ones if it is NaN. A choice would become a branch that missing values mispredict.
+        let missing = u32::from(feature.is_nan()).wrapping_neg();
+        *pair = [key & !missing, key | missing];
+    }
+    pairs.iter_mut().skip(features.len()).for_each(|pair| *pair = [0, u32::MAX]);
 }
 
 /// The keys of a row, by slot.
@@ -47,14 +66,7 @@ impl RowKeys {
             *self = RowKeys::new(num_features);
         }
         let Some((slots, _)) = self.keys.split_at_mut_checked(leaf_slot) else { return };
-        let (pairs, _) = slots.as_chunks_mut::<2>();
-        for (pair, feature) in pairs.iter_mut().zip(features) {
-            let key = monotone_key(*feature);
-            // All ones if it is NaN. A choice would become a branch that missing values mispredict.
-            let missing = u32::from(feature.is_nan()).wrapping_neg();
-            *pair = [key & !missing, key | missing];
-        }
-        pairs.iter_mut().skip(features.len()).for_each(|pair| *pair = [0, u32::MAX]);
+        set_keys(slots, features);
     }
 
     /// The keys; as many as `leaf_slot` of the image that they were last set for, and one more.
@@ -94,6 +106,7 @@ mod tests {
                 assert_eq!(a < b, monotone_key(a) < monotone_key(b), "{a} and {b}");
                 assert_eq!(a == b, monotone_key(a) == monotone_key(b), "{a} and {b}");
             }
+            assert_eq!(number_of_key(monotone_key(a)), a);
         }
     }
 

@@ -5,17 +5,27 @@
 //! base margin on, in the order in which the file has the trees: any other order would round
 //! otherwise than XGBoost does.
 
+mod batch;
+#[cfg(target_arch = "x86_64")]
+mod below;
+#[cfg(target_arch = "x86_64")]
+mod block;
 mod categorical;
+mod kernel;
 mod key;
 #[cfg(test)]
 pub(crate) mod random_model;
 pub mod reference;
 mod scalar;
+#[cfg(target_arch = "x86_64")]
+mod simd;
 #[cfg(test)]
 mod tests;
 
+pub use batch::BatchScratch;
 pub(crate) use categorical::goes_right;
-pub(crate) use key::{default_slot, leaf_slot, monotone_key};
+pub use kernel::Kernel;
+pub(crate) use key::{default_slot, leaf_slot, monotone_key, number_of_key};
 pub(crate) use scalar::LANES;
 
 use crate::layout::{GroupKind, Image, StableBytes};
@@ -25,13 +35,20 @@ use crate::transform;
 /// Buffers for the evaluation of one row after another; nothing is allocated per row.
 #[derive(Clone, Debug)]
 pub struct Scratch {
+    #[expect(dead_code, reason = "kernels for one row follow")]
+    kernel: Kernel,
     keys: key::RowKeys,
 }
 
 impl Scratch {
-    /// Buffers for rows of this image.
+    /// Buffers for rows of this image, for the best kernel of this processor.
     pub fn new<B: StableBytes>(image: &Image<B>) -> Self {
-        Scratch { keys: key::RowKeys::new(image.num_features()) }
+        Self::with_kernel(image, Kernel::default())
+    }
+
+    /// Buffers for rows of this image.
+    pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
+        Scratch { kernel, keys: key::RowKeys::new(image.num_features()) }
     }
 }
 

@@ -157,23 +157,15 @@ fn walk_singly(
 
 /// The node that follows a node, which for a leaf is itself.
 #[inline(always)]
-fn step(forest: &Forest<'_>, keys: &[u32], features: &[f32], at: u32) -> u32 {
+pub(super) fn step(forest: &Forest<'_>, keys: &[u32], features: &[f32], at: u32) -> u32 {
     let Some(node) = forest.wide_nodes.get(at as usize) else { return at };
     let key = keys.get(node.slot as usize).copied().unwrap_or(u32::MAX);
     let left = if node.kind == CATEGORICAL {
         let value = features.get(node.slot as usize / 2).copied().unwrap_or(f32::NAN);
         // A missing value's key is 0 where the default is left, else u32::MAX.
-        if value.is_nan() { key == 0 } else { !goes_right(words(forest, node.key), value) }
+        if value.is_nan() { key == 0 } else { !goes_right(forest.words(node.key), value) }
     } else {
         key < node.key
     };
     at + node.skip + u32::from(left)
-}
-
-/// The bits of a category set.
-#[inline(always)]
-fn words<'a>(forest: &Forest<'a>, set: u32) -> &'a [u32] {
-    let Some(span) = forest.sets.get(set as usize) else { return &[] };
-    let start = span.start as usize;
-    forest.set_words.get(start..start + span.count as usize).unwrap_or_default()
 }

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 
 use super::random_model::{Shape, model, rows, with_categories};
-use super::{Scratch, reference};
-use crate::layout::{GroupKind, Image, lower};
+use super::{BatchScratch, Kernel, Scratch, reference};
+use crate::layout::{GroupKind, Image, StableBytes, lower};
 use crate::model::{Model, Node, Task, Transform, Tree};
 
 /// Margins and leaves of the image equal those of the oracle for every row.
@@ -24,6 +24,23 @@ fn agrees(model: &Model, rows: &[Vec<f32>]) {
         reference::leaves(model, row, &mut ids);
         assert_eq!(leaves, ids, "leaves of {row:?}");
     }
+    batch_agrees(model, &image, rows);
+}
+
+/// So do the margins of all rows in one call, with every kernel that can run here.
+fn batch_agrees(model: &Model, image: &Image<impl StableBytes>, rows: &[Vec<f32>]) {
+    let outputs = model.num_outputs();
+    let mut expected = vec![0.0f32; outputs];
+    for kernel in Kernel::available() {
+        let mut scratch = BatchScratch::with_kernel(image, kernel);
+        let mut margins = vec![7.0f32; rows.len() * outputs];
+        image.margins_batch(&mut scratch, &rows.concat(), &mut margins);
+        for (row, margins) in rows.iter().zip(margins.chunks_exact(outputs)) {
+            reference::margins(model, row, &mut expected);
+            let same = margins.iter().map(|x| x.to_bits()).eq(expected.iter().map(|x| x.to_bits()));
+            assert!(same, "{kernel:?}: {margins:?}, not {expected:?} of {row:?}");
+        }
+    }
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
@@ -42,7 +59,7 @@ proptest! {
     #[test]
     fn the_image_agrees_with_the_oracle(seed in any::<u64>(), shape in shapes()) {
         let model = model(seed, shape);
-        agrees(&model, &rows(seed ^ 1, &model, 25));
+        agrees(&model, &rows(seed ^ 1, &model, 70));
     }
 }
 
@@ -97,11 +114,7 @@ fn a_lone_leaf_is_a_tree() {
     agrees(&model, &rows(42, &model, 3));
 }
 
-fn image_of(
-    task: Task,
-    transform: Transform,
-    outputs: usize,
-) -> Image<impl crate::layout::StableBytes> {
+fn image_of(task: Task, transform: Transform, outputs: usize) -> Image<impl StableBytes> {
     let shape = Shape { features: 2, outputs, trees: 4, depth: 2, categorical: 0 };
     let mut model = model(51, shape);
     model.objective.task = task;

@@ -11,6 +11,7 @@ use super::categories::CategoryView;
 use super::check::{self, damaged, ensure};
 use super::records::{CompactNode, Dictionary, Group, Header, Section, SetSpan, Span, WideNode};
 use super::text::TextList;
+use super::tiles::{self, Tiled};
 use crate::Result;
 use crate::eval::LANES;
 use crate::model::{Task, Transform};
@@ -36,6 +37,16 @@ pub(crate) struct Forest<'a> {
     pub(crate) base_margins: &'a [f32],
     pub(crate) sets: &'a [SetSpan],
     pub(crate) set_words: &'a [u32],
+}
+
+impl<'a> Forest<'a> {
+    /// The bits of a category set.
+    #[inline(always)]
+    pub(crate) fn words(&self, set: u32) -> &'a [u32] {
+        let Some(span) = self.sets.get(set as usize) else { return &[] };
+        let start = span.start as usize;
+        self.set_words.get(start..start + span.count as usize).unwrap_or_default()
+    }
 }
 
 impl<B: StableBytes> Image<B> {
@@ -146,6 +157,25 @@ impl<B: StableBytes> Image<B> {
         }
     }
 
+    /// The sections that kernels over tiles read.
+    #[inline]
+    pub(crate) fn tiles(&self) -> Tiled<'_> {
+        Tiled {
+            columns: self.section(Section::Columns),
+            search_trees: self.section(Section::SearchTrees),
+            segments: self.section(Section::Segments),
+            runs: self.section(Section::Runs),
+            ranks: self.section(Section::Ranks),
+            values: self.section(Section::Values),
+            code_tables: self.section(Section::CodeTables),
+            large_sets: self.section(Section::LargeSets),
+            groups: self.section(Section::TileGroups),
+            nodes: self.section(Section::TileNodes),
+            leaves: self.section(Section::TileLeaves),
+            exits: self.section(Section::TileExits),
+        }
+    }
+
     /// The records of a section, of the type that `check_sections` found it to hold.
     #[inline]
     fn section<T: Pod>(&self, section: Section) -> &[T] {
@@ -203,9 +233,37 @@ fn check_sections(bytes: &[u8], header: &Header) -> Result<()> {
     let bounds = check::GroupBounds { compact: compact.len(), wide: wide.len(), lanes: LANES };
     check::groups(read(bytes, span(Section::Groups))?, roots, &bounds)?;
 
+    let tile_bounds = tiles::Bounds {
+        features: num_features,
+        trees: num_trees,
+        sets: sets.len(),
+        compact: compact.len(),
+        wide: wide.len(),
+    };
+    tiles::check(&read_tiles(bytes, header)?, &tile_bounds)?;
+
     let categorical: &[u8] = read(bytes, span(Section::Categorical))?;
     ensure(categorical.len() == num_features, "has not a type a feature")?;
     check_text(bytes, header)
+}
+
+/// The sections of tiles, not yet checked but for their types.
+fn read_tiles<'a>(bytes: &'a [u8], header: &Header) -> Result<Tiled<'a>> {
+    let span = |section: Section| header.sections[section as usize];
+    Ok(Tiled {
+        columns: read(bytes, span(Section::Columns))?,
+        search_trees: read(bytes, span(Section::SearchTrees))?,
+        segments: read(bytes, span(Section::Segments))?,
+        runs: read(bytes, span(Section::Runs))?,
+        ranks: read(bytes, span(Section::Ranks))?,
+        values: read(bytes, span(Section::Values))?,
+        code_tables: read(bytes, span(Section::CodeTables))?,
+        large_sets: read(bytes, span(Section::LargeSets))?,
+        groups: read(bytes, span(Section::TileGroups))?,
+        nodes: read(bytes, span(Section::TileNodes))?,
+        leaves: read(bytes, span(Section::TileLeaves))?,
+        exits: read(bytes, span(Section::TileExits))?,
+    })
 }
 
 /// Checks names, labels and dictionaries.

@@ -16,6 +16,7 @@ mod records;
 #[cfg(test)]
 mod tests;
 mod text;
+pub(crate) mod tiles;
 mod trees;
 mod write;
 
@@ -30,4 +31,4 @@ pub(crate) use records::{CATEGORICAL, Group, GroupKind, LockStepNode};
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 2;
+pub const IMAGE_VERSION: u32 = 3;

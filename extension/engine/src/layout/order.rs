@@ -25,7 +25,7 @@ pub(super) enum Place {
 }
 
 /// The children of a split, the right one first.
-fn children(tree: &Tree, id: u32) -> Option<[u32; 2]> {
+pub(super) fn children(tree: &Tree, id: u32) -> Option<[u32; 2]> {
     match tree.nodes().get(id as usize)? {
         Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } => {
             Some([*right, *left])

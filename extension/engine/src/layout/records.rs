@@ -51,10 +51,34 @@ pub(super) enum Section {
     Words,
     /// u32 a dictionary value: codes in the order of their values.
     Sorted,
+    /// [`super::tiles::Column`].
+    Columns,
+    /// f32: the thresholds of ranked columns, each column's as a search tree.
+    SearchTrees,
+    /// [`super::tiles::Segment`]: successive groups of tiles that share cuts.
+    Segments,
+    /// [`super::tiles::Run`]: the cuts of a segment, by column.
+    Runs,
+    /// u8: what the ranks of ranked columns are compared with.
+    Ranks,
+    /// f32: what the values of plain columns are compared with.
+    Values,
+    /// [`super::tiles::CodeTable`]: what codes are looked up in.
+    CodeTables,
+    /// u32: the sets of codes that have no table, twice their index, plus 1 where missing goes right.
+    LargeSets,
+    /// [`super::tiles::TileGroup`]: the trees in the order of summation.
+    TileGroups,
+    /// u16: the cuts that the nodes of tiles ask.
+    TileNodes,
+    /// f32: the leaves of tiles.
+    TileLeaves,
+    /// u32: where trees go on below tiles that do not hold all of them.
+    TileExits,
 }
 
 /// Number of sections.
-pub(super) const SECTIONS: usize = Section::Sorted as usize + 1;
+pub(super) const SECTIONS: usize = Section::TileExits as usize + 1;
 
 /// Where a section lies.
 #[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]

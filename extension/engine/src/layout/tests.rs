@@ -5,8 +5,8 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::records::CHECKSUMMED_FROM;
 use super::{AlignedBytes, Image, lower};
 use crate::ErrorKind;
-use crate::eval::Scratch;
 use crate::eval::random_model::{Random, Shape, model, rows, with_categories};
+use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::model::{Model, Task, Transform};
 
 const SMALL: Shape = Shape { features: 4, outputs: 2, trees: 5, depth: 3, categorical: 3 };
@@ -136,6 +136,13 @@ fn survives(bytes: &[u8], rows: &[Vec<f32>]) -> bool {
         row.resize(image.num_features(), f32::NAN);
         image.margins(&mut scratch, &row, &mut margins);
         image.leaves(&mut scratch, &row, &mut leaves);
+    }
+    let mut row = rows.concat();
+    row.resize(64 * image.num_features(), 0.5);
+    for kernel in Kernel::available() {
+        let mut margins = vec![0.0; 64 * image.num_outputs()];
+        let mut scratch = BatchScratch::with_kernel(&image, kernel);
+        image.margins_batch(&mut scratch, &row, &mut margins);
     }
     for feature in 0..=image.num_features() {
         image.feature_name(feature);

@@ -25,6 +25,13 @@ pub(super) struct Trees {
 }
 
 impl Trees {
+    /// How a tree is walked.
+    pub(super) fn kind_of(&self, tree: usize) -> GroupKind {
+        let after = self.groups.partition_point(|group| group.first as usize <= tree);
+        let group = after.checked_sub(1).and_then(|index| self.groups.get(index));
+        group.and_then(|group| GroupKind::from_number(group.kind)).unwrap_or(GroupKind::Wide)
+    }
+
     /// Lowers every tree of a model.
     pub(super) fn collect(model: &Model) -> Result<Self> {
         let mut all = Trees::default();
@@ -128,7 +135,7 @@ fn kind_of(nodes: &[(WideNode, u32)]) -> GroupKind {
 }
 
 /// Makes room for more values, or says that there is none.
-fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+pub(super) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     values.try_reserve(more).map_err(|_| {
         Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
     })

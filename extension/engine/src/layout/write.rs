@@ -11,6 +11,7 @@ use super::aligned::{ALIGNMENT, AlignedBytes};
 use super::categories::Dictionaries;
 use super::records::{CHECKSUMMED_FROM, ENDIANNESS, Header, MAGIC, SECTIONS, Span};
 use super::text::{self, to_u32};
+use super::tiles::Tiles;
 use super::trees::Trees;
 use crate::model::{FeatureType, Model, Task};
 use crate::{Error, ErrorKind, Result};
@@ -23,6 +24,7 @@ use crate::{Error, ErrorKind, Result};
 pub fn lower(model: &Model, labels: &[String]) -> Result<AlignedBytes> {
     check_labels(model, labels)?;
     let trees = Trees::collect(model)?;
+    let tiles = Tiles::collect(model, &trees)?;
     let dictionaries = Dictionaries::collect(model.categories())?;
     let categorical: Vec<u8> = model
         .feature_types()
@@ -68,6 +70,18 @@ pub fn lower(model: &Model, labels: &[String]) -> Result<AlignedBytes> {
             cast_slice(&dictionaries.numbers),
             &words,
             cast_slice(&dictionaries.sorted),
+            cast_slice(&tiles.columns),
+            cast_slice(&tiles.search_trees),
+            cast_slice(&tiles.segments),
+            cast_slice(&tiles.runs),
+            &tiles.ranks,
+            cast_slice(&tiles.values),
+            cast_slice(&tiles.code_tables),
+            cast_slice(&tiles.large_sets),
+            cast_slice(&tiles.groups),
+            cast_slice(&tiles.nodes),
+            cast_slice(&tiles.leaves),
+            cast_slice(&tiles.exits),
         ],
     )
 }

@@ -1,5 +1,6 @@
 //! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
 
+pub mod batch;
 pub mod deploy;
 pub mod export;
 pub mod grant;

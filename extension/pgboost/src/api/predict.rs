@@ -6,18 +6,19 @@
 //! lock and calls nothing in PostgreSQL that could raise an error.
 
 use gbdt::model::Task;
-use gbdt::{Scratch, transform};
+use gbdt::{Image, Scratch, transform};
 use pgrx::pg_sys::Datum;
 
 use crate::cache::{self, Resolved};
 use crate::error::{Error, Result, ShapeReason};
 use crate::features::{Form, Target};
 use crate::pg::arguments::Arguments;
+use crate::pg::map::ImageBytes;
 use crate::pg::snapshot::SnapshotMark;
 use crate::pg::{arrays, values};
 
 /// What a statement keeps from call to call.
-struct Statement {
+pub(super) struct Statement {
     model: String,
     resolved: Resolved,
     form: Form,
@@ -28,7 +29,7 @@ struct Statement {
 }
 
 impl Statement {
-    fn begin(arguments: Arguments, model: &str) -> Result<Self> {
+    pub(super) fn begin(arguments: Arguments, model: &str) -> Result<Self> {
         let resolved = cache::resolve(model, arguments.function())?;
         let image = &resolved.loaded.image;
         let form = Form::bind(arguments, Target { model, image })?;
@@ -44,7 +45,7 @@ impl Statement {
     }
 
     #[inline]
-    fn holds(&self, model: &str) -> bool {
+    pub(super) fn holds(&self, model: &str) -> bool {
         self.model == model
             && SnapshotMark::active().is_some_and(|snapshot| self.resolved.holds(snapshot))
     }
@@ -55,18 +56,23 @@ impl Statement {
         self.form.read(arguments, target, &mut self.features)
     }
 
+    /// Reads the features of a row to where the caller wants them.
+    #[inline]
+    pub(super) fn read_into(&mut self, arguments: Arguments, features: &mut [f32]) -> Result<()> {
+        let target = Target { model: &self.model, image: &self.resolved.loaded.image };
+        self.form.read(arguments, target, features)
+    }
+
+    /// The model's image.
+    #[inline]
+    pub(super) fn image(&self) -> &Image<ImageBytes> {
+        &self.resolved.loaded.image
+    }
+
     #[inline]
     fn walk(&mut self) {
         let image = &self.resolved.loaded.image;
         image.margins(&mut self.scratch, &self.features, &mut self.margins);
-    }
-
-    /// The row's values: its margins, transformed.
-    #[inline]
-    fn values(&mut self) -> &[f32] {
-        self.walk();
-        let count = transform::apply(self.resolved.loaded.image.transform(), &mut self.margins);
-        self.margins.get(..count).unwrap_or_default()
     }
 
     fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
@@ -128,53 +134,67 @@ fn row<'a>(arguments: Arguments) -> Result<Option<&'a mut Statement>> {
     Ok(Some(statement))
 }
 
-/// `predict`: the value, of a model that has one a row.
-pub fn predict(arguments: Arguments) -> Result<Datum> {
-    let Some(statement) = row(arguments)? else {
-        return Ok(arguments.null());
-    };
-    match statement.values() {
-        [value] => Ok(real(*value)),
-        several => {
-            let values = several.len();
-            let classes = statement.resolved.loaded.image.task() == Task::Multiclass;
-            let reason = ShapeReason::SeveralValues { values, classes };
-            Err(statement.shape("predict", reason))
+/// What is made of a row's margins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// The value, of a model that has one a row.
+    Value,
+    /// All values.
+    Array,
+    /// The margins as they are.
+    Margin,
+    /// The winning class by its label, or by its number where there are no labels.
+    Class,
+}
+
+impl Output {
+    /// The result of a row with these margins, which are transformed in place.
+    #[inline]
+    pub(super) fn of(self, statement: &Statement, margins: &mut [f32]) -> Result<Datum> {
+        let image = statement.image();
+        match self {
+            Output::Value => match transformed(image, margins) {
+                [value] => Ok(real(*value)),
+                several => {
+                    let values = several.len();
+                    let classes = image.task() == Task::Multiclass;
+                    let reason = ShapeReason::SeveralValues { values, classes };
+                    Err(statement.shape("predict", reason))
+                }
+            },
+            Output::Array => Ok(arrays::real_array(transformed(image, margins))),
+            Output::Margin => Ok(arrays::real_array(margins)),
+            Output::Class => {
+                let Some(class) = image.class(margins) else {
+                    return Err(statement.shape("predict_class", ShapeReason::NoClasses));
+                };
+                Ok(match image.label(class as usize) {
+                    Some(label) => arrays::text(label),
+                    None => arrays::text(&class.to_string()),
+                })
+            }
         }
     }
 }
 
-/// `predict_array`: all values.
-pub fn predict_array(arguments: Arguments) -> Result<Datum> {
-    Ok(match row(arguments)? {
-        Some(statement) => arrays::real_array(statement.values()),
-        None => arguments.null(),
-    })
+/// The values of a row with these margins.
+#[inline]
+fn transformed<'a>(image: &Image<ImageBytes>, margins: &'a mut [f32]) -> &'a [f32] {
+    let count = transform::apply(image.transform(), margins);
+    margins.get(..count).unwrap_or_default()
 }
 
-/// `predict_margin`: the margins, before the transform.
-pub fn predict_margin(arguments: Arguments) -> Result<Datum> {
+/// `predict`, `predict_array`, `predict_margin` and `predict_class`, by what they give.
+#[inline]
+pub fn predict(arguments: Arguments, output: Output) -> Result<Datum> {
     let Some(statement) = row(arguments)? else {
         return Ok(arguments.null());
     };
     statement.walk();
-    Ok(arrays::real_array(&statement.margins))
-}
-
-/// `predict_class`: the winning class by its label, or by its number where there are no labels.
-pub fn predict_class(arguments: Arguments) -> Result<Datum> {
-    let Some(statement) = row(arguments)? else {
-        return Ok(arguments.null());
-    };
-    statement.walk();
-    let image = &statement.resolved.loaded.image;
-    let Some(class) = image.class(&statement.margins) else {
-        return Err(statement.shape("predict_class", ShapeReason::NoClasses));
-    };
-    Ok(match image.label(class as usize) {
-        Some(label) => arrays::text(label),
-        None => arrays::text(&class.to_string()),
-    })
+    let mut margins = std::mem::take(&mut statement.margins);
+    let result = output.of(statement, &mut margins);
+    statement.margins = margins;
+    result
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.

@@ -27,6 +27,8 @@ const MAX_NAMES: usize = 16_384;
 pub struct Resolved {
     /// The image.
     pub loaded: Rc<Loaded>,
+    /// The version that it is of.
+    pub version: i32,
     generation: u64,
     user: Oid,
     mark: SnapshotMark,
@@ -102,10 +104,10 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
 
     let (latest, mark) = wanted_version(&registry, &parsed, Seen::Latest);
     if latest == Some(version) && is_latest(&registry, parsed.name, version, &loaded) {
-        let known = Resolved { loaded: Rc::clone(&loaded), generation, user, mark };
+        let known = Resolved { loaded: Rc::clone(&loaded), version, generation, user, mark };
         keep(reference, known);
     }
-    Ok(Resolved { loaded, generation, user, mark: snapshot.unwrap_or(mark) })
+    Ok(Resolved { loaded, version, generation, user, mark: snapshot.unwrap_or(mark) })
 }
 
 /// The version that was asked for, or else the deployed one; nothing if there is no such model.

@@ -8,8 +8,10 @@ use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum};
 
 use super::arguments::Arguments;
+use super::expressions::Expr;
 use super::invalidation;
 use crate::api;
+use crate::api::predict::{Output, predict};
 use crate::planner;
 
 /// Defines a C function of that symbol, and the record that tells PostgreSQL its convention.
@@ -34,10 +36,18 @@ macro_rules! c_function {
     };
 }
 
-c_function!(pgboost_predict, pg_finfo_pgboost_predict, api::predict::predict);
-c_function!(pgboost_predict_array, pg_finfo_pgboost_predict_array, api::predict::predict_array);
-c_function!(pgboost_predict_class, pg_finfo_pgboost_predict_class, api::predict::predict_class);
-c_function!(pgboost_predict_margin, pg_finfo_pgboost_predict_margin, api::predict::predict_margin);
+c_function!(pgboost_predict, pg_finfo_pgboost_predict, |arguments| {
+    predict(arguments, Output::Value)
+});
+c_function!(pgboost_predict_array, pg_finfo_pgboost_predict_array, |arguments| {
+    predict(arguments, Output::Array)
+});
+c_function!(pgboost_predict_class, pg_finfo_pgboost_predict_class, |arguments| {
+    predict(arguments, Output::Class)
+});
+c_function!(pgboost_predict_margin, pg_finfo_pgboost_predict_margin, |arguments| {
+    predict(arguments, Output::Margin)
+});
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, api::predict::predict_leaf);
 c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, support);
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
@@ -71,25 +81,39 @@ fn support(arguments: Arguments) -> crate::error::Result<Datum> {
 /// # Safety
 /// The node is valid or null.
 unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
-    // SAFETY: the nodes are read by their tags.
-    unsafe {
-        if call.is_null() || (*call).type_ != pg_sys::NodeTag::T_FuncExpr {
-            return None;
-        }
-        let list = (*call.cast::<pg_sys::FuncExpr>()).args;
-        if list.is_null() || (*list).length < 1 {
-            return None;
-        }
-        let node: *mut pg_sys::Node = (*(*list).elements).ptr_value.cast();
-        if (*node).type_ != pg_sys::NodeTag::T_Const {
-            return None;
-        }
-        let constant = node.cast::<pg_sys::Const>();
-        if (*constant).constisnull || (*constant).consttype != pg_sys::TEXTOID {
-            return None;
-        }
-        Some(super::varlena::text((*constant).constvalue).into_owned())
+    if call.is_null() {
+        return None;
     }
+    // SAFETY: the caller says so.
+    let (_, arguments) = unsafe { Expr::new(call) }.as_call()?;
+    arguments.first()?.constant_text()
+}
+
+/// What a function gives, if it is one of this library's whose calls can be computed in batches.
+pub fn batched(function: pg_sys::Oid) -> Option<Output> {
+    // Only functions of this library have its support function, and PostgreSQL has called it: so
+    // looking up the addresses loads nothing.
+    // SAFETY: gives an invalid OID for what has none.
+    let support = unsafe { pg_sys::get_func_support(function) };
+    if support == pg_sys::Oid::INVALID || address(support)? != pgboost_predict_support as *const ()
+    {
+        return None;
+    }
+    let functions: [(*const (), Output); 4] = [
+        (pgboost_predict as *const (), Output::Value),
+        (pgboost_predict_array as *const (), Output::Array),
+        (pgboost_predict_margin as *const (), Output::Margin),
+        (pgboost_predict_class as *const (), Output::Class),
+    ];
+    let address = address(function)?;
+    functions.iter().find(|(known, _)| *known == address).map(|(_, output)| *output)
+}
+
+fn address(function: pg_sys::Oid) -> Option<*const ()> {
+    let mut info = pg_sys::FmgrInfo::default();
+    // SAFETY: the function exists.
+    unsafe { pg_sys::fmgr_info(function, &mut info) };
+    info.fn_addr.map(|function| function as *const ())
 }
 
 /// The trigger on each of the registry's tables.

@@ -7,14 +7,19 @@
 
 pub mod arguments;
 pub mod arrays;
+pub mod batch;
 pub mod catalog;
 pub mod encoding;
 pub mod entry;
+pub mod expressions;
 pub mod identity;
 pub mod invalidation;
 pub mod jsonb;
+mod lists;
 pub mod map;
 mod numeric;
+pub mod paths;
+pub mod query;
 pub mod report;
 pub mod rows;
 pub mod scan;

@@ -1,3 +1,5 @@
-//! What the planner is told about predictions.
+//! What the planner is told about predictions, and where they are computed in batches.
 
 pub mod cost;
+pub mod place;
+mod read_ahead;

@@ -1,0 +1,114 @@
+//! Kernels for blocks of rows, over tiles: bits instead of comparisons.
+//!
+//! A block is 512 rows, and a bit a row makes a [`Mask`]. Each cut is answered once for the whole
+//! block, which gives one mask; then a tile is walked for all rows together: the first bit of every
+//! row's way is the mask of the root, the second is chosen by the first from the masks of the two
+//! nodes below, and so on, each choice one instruction on 512 rows. The bits of a way are the number
+//! of its leaf.
+//!
+//! What an architecture has to bring is [`Vectors`]; the order of things is in `eval::block`.
+#![allow(unsafe_code, reason = "vector instructions")]
+
+pub(super) mod avx2;
+pub(super) mod avx512;
+mod choose;
+
+use crate::layout::tiles::{CodeTable, TILE_LEVELS};
+
+pub(super) use super::batch::BLOCK;
+/// Words of a mask.
+pub(super) const WORDS: usize = BLOCK / 64;
+/// Bits of a rank.
+pub(super) const RANK_BITS: usize = 8;
+
+/// A bit for every row of a block.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Mask(pub(super) [u64; WORDS]);
+
+/// The values of a column, a row each.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Values(pub(super) [f32; BLOCK]);
+
+/// The ranks of a column, a bit each, the highest first.
+pub(super) type Planes = [Mask; RANK_BITS];
+
+/// The codes of a column: the byte of a table that holds a code's bit, and that bit alone.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Codes {
+    pub(super) bytes: [u8; BLOCK],
+    pub(super) bits: [u8; BLOCK],
+}
+
+/// The bits of all rows' ways through a tile, the first first.
+pub(super) type Ways = [Mask; TILE_LEVELS as usize];
+
+/// What a kernel for blocks consists of.
+///
+/// Rows of a block beyond those that are in use may have any values, and any results.
+pub(super) trait Vectors {
+    /// With fewer rows, one after another costs less than a block, of which most is empty.
+    const LEAST_ROWS: usize;
+
+    /// Where the sum of a row lies in [`Values`].
+    fn place_of(row: usize) -> usize;
+
+    /// The ranks of values in the search tree of a column: how many thresholds a value is not below,
+    /// or for NaN, if `missing_right`, more than that. Of the block's rows the first `rows`.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn rank(
+        values: &Values,
+        rows: usize,
+        tree: &[f32],
+        missing_right: bool,
+        ranks: &mut Planes,
+    );
+
+    /// For each operand, whether a row's rank is at least that.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn compare_ranks(ranks: &Planes, operands: &[u8], masks: &mut [Mask]);
+
+    /// For each operand, whether a row's value is not below it; for NaN `missing_right`.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn compare_values(
+        values: &Values,
+        rows: usize,
+        operands: &[f32],
+        missing_right: bool,
+        masks: &mut [Mask],
+    );
+
+    /// For each table, whether the bit of a row's code is set in it.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
+
+    /// The ways of the first `rows` rows through a tile of so many levels, at most [`TILE_LEVELS`].
+    ///
+    /// # Safety
+    /// The processor has the instructions; `nodes` are those of a tile of so many levels, each below
+    /// the number of masks.
+    unsafe fn walk(nodes: &[u16], levels: u32, masks: &[Mask], rows: usize, ways: &mut Ways);
+
+    /// Adds to each row's sum the leaf at the end of its way.
+    ///
+    /// # Safety
+    /// The processor has the instructions; `leaves` are those of a tile of so many levels, at most
+    /// [`TILE_LEVELS`].
+    unsafe fn add(ways: &Ways, rows: usize, levels: u32, leaves: &[f32], sums: &mut Values);
+
+    /// The number of each row's way, in the order of the rows.
+    ///
+    /// # Safety
+    /// The processor has the instructions; there are at most [`TILE_LEVELS`] levels.
+    unsafe fn number(ways: &Ways, rows: usize, levels: u32, numbers: &mut [u8; BLOCK]);
+}

@@ -1,0 +1,153 @@
+//! Predictions of many rows at once, for the plan node that gathers them.
+//!
+//! It is the functions' own work, with the engine's evaluation of many rows in place of that of
+//! one: the same reading of features, the same look-up, the same making of results. What goes wrong
+//! with a row is not reported from here: the row stays without a result, and the node then has it
+//! evaluated by the function itself, which raises the error as it always does.
+
+use gbdt::BatchScratch;
+use pgrx::pg_sys::{Datum, Oid};
+
+use super::predict::{Output, Statement};
+use crate::cache;
+use crate::error::Result;
+use crate::pg::arguments::Arguments;
+use crate::pg::report::check_for_interrupts;
+use crate::pg::{identity, invalidation};
+use crate::settings::{self, UnknownCategory};
+
+/// So many rows go to the engine at once, between two looks at whether the statement was cancelled.
+const ROWS_AT_ONCE: usize = 512;
+
+/// What results depend on that may change while a statement runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Circumstances {
+    generation: u64,
+    user: Oid,
+    unknown_category: UnknownCategory,
+}
+
+impl Circumstances {
+    /// As they are now.
+    #[inline]
+    pub fn now() -> Self {
+        Circumstances {
+            generation: invalidation::generation(),
+            user: identity::current_user(),
+            unknown_category: settings::unknown_category(),
+        }
+    }
+}
+
+/// Scores the rows of one call.
+pub struct Scorer {
+    output: Output,
+    model: String,
+    bound: Option<Bound>,
+}
+
+/// A model, and the buffers for rows of it.
+struct Bound {
+    statement: Statement,
+    scratch: BatchScratch,
+    features: Vec<f32>,
+    margins: Vec<f32>,
+    read: Vec<usize>,
+}
+
+impl Scorer {
+    /// For calls that give this output of that model.
+    pub fn new(output: Output, model: String) -> Scorer {
+        Scorer { output, model, bound: None }
+    }
+
+    /// The model as `name@version`, or as the query names it if the current user may not use it.
+    pub fn described(&self, function: Oid) -> String {
+        match cache::resolve(&self.model, function) {
+            Ok(resolved) if !self.model.contains('@') => {
+                format!("{}@{}", self.model, resolved.version)
+            }
+            _ => self.model.clone(),
+        }
+    }
+
+    /// Bytes that a row takes here; none are known before the first.
+    pub fn row_bytes(&self) -> usize {
+        self.bound.as_ref().map_or(0, |bound| {
+            let image = bound.statement.image();
+            size_of::<f32>() * (image.num_features() + image.num_outputs()) + size_of::<usize>()
+        })
+    }
+
+    /// Scores rows `0..rows`, whose arguments the closure gives. A row's result is left as it is if
+    /// the row cannot be scored.
+    pub fn score(
+        &mut self,
+        rows: usize,
+        mut arguments: impl FnMut(usize) -> Arguments,
+        results: &mut [Option<Datum>],
+    ) {
+        if rows == 0 || self.bind(arguments(0)).is_err() {
+            return;
+        }
+        let Some(bound) = &mut self.bound else { return };
+        bound.read_features(rows, &mut arguments);
+        bound.evaluate();
+        bound.give(self.output, results);
+    }
+
+    /// Sees to it that the model is the one that the name means now.
+    fn bind(&mut self, arguments: Arguments) -> Result<()> {
+        if self.bound.as_ref().is_some_and(|bound| bound.statement.holds(&self.model)) {
+            return Ok(());
+        }
+        self.bound = None;
+        let statement = Statement::begin(arguments, &self.model)?;
+        self.bound = Some(Bound {
+            scratch: BatchScratch::new(statement.image()),
+            statement,
+            features: Vec::new(),
+            margins: Vec::new(),
+            read: Vec::new(),
+        });
+        Ok(())
+    }
+}
+
+impl Bound {
+    /// Reads the features of all rows that have good ones, one after another.
+    fn read_features(&mut self, rows: usize, arguments: &mut impl FnMut(usize) -> Arguments) {
+        let width = self.statement.image().num_features();
+        self.features.resize(rows * width, 0.0);
+        self.read.clear();
+        for row in 0..rows {
+            let first = self.read.len() * width;
+            let Some(features) = self.features.get_mut(first..first + width) else { return };
+            if self.statement.read_into(arguments(row), features).is_ok() {
+                self.read.push(row);
+            }
+        }
+        self.features.truncate(self.read.len() * width);
+    }
+
+    fn evaluate(&mut self) {
+        let image = self.statement.image();
+        let (width, outputs) = (image.num_features(), image.num_outputs());
+        self.margins.resize(self.read.len() * outputs, 0.0);
+        let parts = self.features.chunks(ROWS_AT_ONCE * width.max(1));
+        for (features, margins) in parts.zip(self.margins.chunks_mut(ROWS_AT_ONCE * outputs.max(1)))
+        {
+            check_for_interrupts();
+            image.margins_batch(&mut self.scratch, features, margins);
+        }
+    }
+
+    fn give(&mut self, output: Output, results: &mut [Option<Datum>]) {
+        let outputs = self.statement.image().num_outputs().max(1);
+        for (row, margins) in self.read.iter().zip(self.margins.chunks_mut(outputs)) {
+            if let Some(result) = results.get_mut(*row) {
+                *result = output.of(&self.statement, margins).ok();
+            }
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! Readies a batch to run: from its plan, and the columns that its output and its calls need.
+
+use pgrx::pg_sys::{self, NodeTag};
+
+use super::call::Call;
+use super::node::{Node, Source};
+use super::rows::{Kept, Rows};
+use crate::error::Error;
+use crate::pg::expressions::Expr;
+use crate::pg::{lists, report};
+
+impl Node {
+    /// A node of that state, above that plan.
+    ///
+    /// # Safety
+    /// The plan was made by `plan`; the current memory context is the query's.
+    pub(super) unsafe fn new(
+        scan: *mut pg_sys::CustomScanState,
+        below: *mut pg_sys::PlanState,
+    ) -> Node {
+        // SAFETY: the caller says so.
+        unsafe {
+            let plan = (*scan).ss.ps.plan.cast::<pg_sys::CustomScan>();
+            let tuple = (*plan).custom_scan_tlist;
+            let mut private = lists::pointers::<pg_sys::List>((*plan).custom_private);
+            let limit = private.next().and_then(|limit| lists::integers(limit).next()).unwrap_or(0);
+            let columns: Vec<Vec<i32>> =
+                private.map(|columns| lists::integers(columns).collect()).collect();
+            let inputs = lists::pointers::<pg_sys::Node>(tuple).count() - columns.len();
+            let calls: Option<Vec<Call>> = lists::pointers::<pg_sys::TargetEntry>(tuple)
+                .skip(inputs)
+                .zip(&columns)
+                .map(|(entry, columns)| Call::new(entry, columns, tuple))
+                .collect();
+            // PostgreSQL plans anew when a function is gone.
+            let mut calls = calls.unwrap_or_else(|| report::raise(Error::NoRegistry));
+            let mut wanted = references((*plan).scan.plan.targetlist);
+            wanted.extend(columns.iter().flatten().filter(|column| **column > 0));
+            wanted.retain(|column| *column as usize <= inputs);
+            wanted.sort_unstable();
+            wanted.dedup();
+            let kept = wanted.iter().filter_map(|number| kept(*number, tuple)).collect();
+            let rows = Rows::new(kept, batch_memory());
+            for (call, columns) in calls.iter_mut().zip(&columns) {
+                call.find_columns(columns, &rows);
+            }
+            let limit = usize::try_from(limit).unwrap_or(0);
+            Node {
+                plain: plain_projection(scan, inputs, &calls),
+                direct: direct_sources((*plan).scan.plan.targetlist, inputs, &rows),
+                scan,
+                below,
+                calls,
+                inputs,
+                rows,
+                circumstances: None,
+                position: 0,
+                size: 0,
+                expected: limit,
+                limit,
+                ended: false,
+                end_told: false,
+            }
+        }
+    }
+}
+
+/// The numbers of the scan tuple's columns that an output refers to.
+unsafe fn references(output: *mut pg_sys::List) -> Vec<i32> {
+    fn collect(expression: Expr, numbers: &mut Vec<i32>) {
+        let node = expression.node();
+        // SAFETY: the node is read by its tag.
+        unsafe {
+            if (*node).type_ == NodeTag::T_Var {
+                let variable = node.cast::<pg_sys::Var>();
+                if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) {
+                    numbers.push((*variable).varattno.into());
+                }
+            }
+        }
+        expression.parts().into_iter().for_each(|part| collect(part, numbers));
+    }
+    let mut numbers = Vec::new();
+    // SAFETY: the output is a target list.
+    unsafe { lists::pointers(output) }.for_each(|entry| {
+        // SAFETY: the entries are expressions.
+        collect(unsafe { Expr::new(entry) }, &mut numbers);
+    });
+    numbers
+}
+
+/// A column that is kept, by its type.
+unsafe fn kept(number: i32, tuple: *mut pg_sys::List) -> Option<Kept> {
+    // SAFETY: the tuple is a target list.
+    unsafe {
+        let place = usize::try_from(number).ok()?.checked_sub(1)?;
+        let entry = lists::pointers::<pg_sys::TargetEntry>(tuple).nth(place)?;
+        let (mut length, mut by_value) = (0, false);
+        let type_oid = pg_sys::exprType((*entry).expr.cast());
+        pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value);
+        Some(Kept { number, by_reference: (!by_value).then_some(length) })
+    }
+}
+
+/// Memory for the values of a batch, below the query's.
+unsafe fn batch_memory() -> pg_sys::MemoryContext {
+    // SAFETY: the name lives for ever.
+    unsafe {
+        pg_sys::AllocSetContextCreateInternal(
+            pg_sys::CurrentMemoryContext,
+            c"pgboost batch".as_ptr(),
+            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+        )
+    }
+}
+
+/// The node's output with the calls in it.
+unsafe fn plain_projection(
+    scan: *mut pg_sys::CustomScanState,
+    inputs: usize,
+    calls: &[Call],
+) -> *mut pg_sys::ProjectionInfo {
+    // SAFETY: the state's slots and contexts were made before the node begins.
+    unsafe {
+        let plan = (*scan).ss.ps.plan;
+        let output: *mut pg_sys::Node = (*plan).targetlist.cast();
+        let mut calls = WithCalls { inputs, calls };
+        let plain = with_calls(output, std::ptr::from_mut(&mut calls).cast());
+        pg_sys::ExecBuildProjectionInfo(
+            plain.cast(),
+            (*scan).ss.ps.ps_ExprContext,
+            (*scan).ss.ps.ps_ResultTupleSlot,
+            &raw mut (*scan).ss.ps,
+            (*(*scan).ss.ss_ScanTupleSlot).tts_tupleDescriptor,
+        )
+    }
+}
+
+struct WithCalls<'a> {
+    inputs: usize,
+    calls: &'a [Call],
+}
+
+/// A copy of an expression with the calls in place of the references to their columns.
+unsafe extern "C-unwind" fn with_calls(
+    node: *mut pg_sys::Node,
+    context: *mut std::ffi::c_void,
+) -> *mut pg_sys::Node {
+    if node.is_null() {
+        return node;
+    }
+    // SAFETY: PostgreSQL hands through what `plain_projection` passes; the node is read by its tag.
+    unsafe {
+        let calls = &*context.cast::<WithCalls<'_>>();
+        if (*node).type_ == NodeTag::T_Var {
+            let variable = node.cast::<pg_sys::Var>();
+            let number = (*variable).varattno as usize;
+            if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) && number > calls.inputs {
+                let call = calls.calls.get(number - calls.inputs - 1);
+                return call.map_or(node, |call| call.expression.cast());
+            }
+        }
+        mutated(node, context)
+    }
+}
+
+/// A copy of a node whose parts went through `with_calls`.
+unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
+    type Mutator =
+        unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
+    // SAFETY: up to PostgreSQL 15 the parameter's type does not name its arguments, which are these.
+    unsafe {
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        return pg_sys::expression_tree_mutator(
+            node,
+            Some(
+                std::mem::transmute::<Mutator, unsafe extern "C-unwind" fn() -> *mut pg_sys::Node>(
+                    with_calls,
+                ),
+            ),
+            context,
+        );
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        return pg_sys::expression_tree_mutator_impl(
+            node,
+            Some(std::mem::transmute::<Mutator, _>(with_calls)),
+            context,
+        );
+    }
+}
+
+/// Where the output's columns come from, if all of them are columns of the scan tuple.
+unsafe fn direct_sources(
+    output: *mut pg_sys::List,
+    inputs: usize,
+    rows: &Rows,
+) -> Option<Vec<Source>> {
+    // SAFETY: the output is a target list.
+    let entries = unsafe { lists::pointers::<pg_sys::TargetEntry>(output) };
+    entries
+        .map(|entry| {
+            // SAFETY: the expression is read by its tag.
+            let number = unsafe {
+                let expression = (*entry).expr;
+                if (*expression).type_ != NodeTag::T_Var {
+                    return None;
+                }
+                i32::from((*expression.cast::<pg_sys::Var>()).varattno)
+            };
+            match usize::try_from(number).ok()? {
+                0 => None,
+                call if call > inputs => Some(Source::Call(call - inputs - 1)),
+                _ => {
+                    let place = rows.columns.iter().position(|kept| kept.number == number)?;
+                    Some(Source::Column(place))
+                }
+            }
+        })
+        .collect()
+}

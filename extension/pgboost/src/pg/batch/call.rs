@@ -1,0 +1,144 @@
+//! One call of predict in a batch: where its arguments come from, and its results.
+
+use pgrx::pg_sys::{self, Datum, NodeTag};
+
+use super::rows::Rows;
+use crate::api::batch::Scorer;
+use crate::pg::arguments::Arguments;
+use crate::pg::expressions::Expr;
+use crate::pg::{entry, lists};
+
+/// A call.
+pub struct Call {
+    /// Scores its rows.
+    pub scorer: Scorer,
+    /// The call as an expression over the node's scan tuple.
+    pub expression: *mut pg_sys::FuncExpr,
+    /// The result of each row of the batch, or nothing where the function itself is to be called.
+    pub results: Vec<Option<Datum>>,
+    /// What a function is called with. It is never called; its arguments are read from there.
+    frame: pg_sys::FunctionCallInfo,
+    /// For each argument that is a column, its place in the frame and among the columns kept.
+    columns: Vec<(usize, usize)>,
+}
+
+impl Call {
+    /// The call of an entry of the scan tuple, whose arguments are these columns of it, 0 standing
+    /// for a constant. Nothing if the function is not there any more.
+    ///
+    /// # Safety
+    /// The entry is such a one; the current memory context lives as long as the statement.
+    pub unsafe fn new(
+        entry: *mut pg_sys::TargetEntry,
+        columns: &[i32],
+        tuple: *mut pg_sys::List,
+    ) -> Option<Call> {
+        // SAFETY: the entry is a call of a function; everything is made in the current context.
+        unsafe {
+            let expression: *mut pg_sys::FuncExpr =
+                pg_sys::copyObjectImpl((*entry).expr.cast_const().cast()).cast();
+            for (cell, column) in lists::cells((*expression).args).zip(columns) {
+                if *column > 0 {
+                    (*cell).ptr_value = reference(*column, tuple).cast();
+                }
+            }
+            let output = entry::batched((*expression).funcid)?;
+            let (_, arguments) = Expr::new(expression.cast()).as_call()?;
+            let model = arguments.first()?.constant_text()?;
+            Some(Call {
+                scorer: Scorer::new(output, model),
+                expression,
+                results: Vec::new(),
+                frame: frame(expression, &arguments),
+                columns: Vec::new(),
+            })
+        }
+    }
+
+    /// The model and its version, as far as the current user may know it.
+    pub fn described(&self) -> String {
+        // SAFETY: the expression is a call of a function.
+        self.scorer.described(unsafe { (*self.expression).funcid })
+    }
+
+    /// The columns that are arguments, each with its place.
+    pub fn wanted(columns: &[i32]) -> impl Iterator<Item = (usize, i32)> {
+        columns.iter().copied().enumerate().filter(|(_, column)| *column > 0)
+    }
+
+    /// Notes at which place among the kept columns each argument is.
+    pub fn find_columns(&mut self, columns: &[i32], rows: &Rows) {
+        let place = |number| rows.columns.iter().position(|kept| kept.number == number);
+        self.columns = Call::wanted(columns)
+            .filter_map(|(argument, number)| Some((argument, place(number)?)))
+            .collect();
+    }
+
+    /// Scores all rows.
+    pub fn score(&mut self, rows: &Rows) {
+        self.results.clear();
+        self.results.resize(rows.count, None);
+        let (frame, columns) = (self.frame, &self.columns);
+        let arguments = |row| {
+            let (values, nulls) = rows.row(row);
+            // SAFETY: the frame has a place for every argument.
+            unsafe {
+                for (argument, kept) in columns {
+                    let place = (*frame).args.as_mut_ptr().add(*argument);
+                    (*place).value = values.get(*kept).copied().unwrap_or(Datum::from(0));
+                    (*place).isnull = nulls.get(*kept).copied().unwrap_or(true);
+                }
+                Arguments::new(frame)
+            }
+        };
+        self.scorer.score(rows.count, arguments, &mut self.results);
+    }
+}
+
+/// A reference to a column of the scan tuple.
+///
+/// # Safety
+/// The tuple is a target list.
+unsafe fn reference(column: i32, tuple: *mut pg_sys::List) -> *mut pg_sys::Node {
+    // SAFETY: the caller says so.
+    unsafe {
+        let entry = lists::pointers::<pg_sys::TargetEntry>(tuple).nth(column as usize - 1);
+        let Some(entry) = entry else { return std::ptr::null_mut() };
+        let expression: *mut pg_sys::Node = (*entry).expr.cast();
+        pg_sys::makeVar(
+            pg_sys::INDEX_VAR as _,
+            column as i16,
+            pg_sys::exprType(expression),
+            pg_sys::exprTypmod(expression),
+            pg_sys::exprCollation(expression),
+            0,
+        )
+        .cast()
+    }
+}
+
+/// What the function would be called with, its constant arguments filled in.
+unsafe fn frame(call: *mut pg_sys::FuncExpr, arguments: &[Expr]) -> pg_sys::FunctionCallInfo {
+    let size = std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
+        + arguments.len() * size_of::<pg_sys::NullableDatum>();
+    // SAFETY: the memory is as large as PostgreSQL's own frames for so many arguments.
+    unsafe {
+        let info: *mut pg_sys::FmgrInfo = pg_sys::palloc0(size_of::<pg_sys::FmgrInfo>()).cast();
+        pg_sys::fmgr_info_cxt((*call).funcid, info, pg_sys::CurrentMemoryContext);
+        (*info).fn_expr = call.cast();
+        let frame: pg_sys::FunctionCallInfo = pg_sys::palloc0(size).cast();
+        (*frame).flinfo = info;
+        (*frame).fncollation = (*call).inputcollid;
+        (*frame).nargs = arguments.len() as i16;
+        for (index, argument) in arguments.iter().enumerate() {
+            let node = argument.node();
+            if (*node).type_ == NodeTag::T_Const {
+                let constant = node.cast::<pg_sys::Const>();
+                let place = (*frame).args.as_mut_ptr().add(index);
+                (*place).value = (*constant).constvalue;
+                (*place).isnull = (*constant).constisnull;
+            }
+        }
+        frame
+    }
+}

@@ -1,0 +1,46 @@
+//! What EXPLAIN shows of a batch: the models with their versions, and how large batches become.
+//! EXPLAIN ANALYZE adds how many rows went through batches larger than one, and how long that took.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::pg_guard;
+use pgrx::pg_sys;
+
+use super::call::Call;
+use super::node;
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn explain(
+    state: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    explain: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: PostgreSQL passes a node that has begun, and where to write.
+    unsafe {
+        let models = node::node_of(state).calls.iter().map(Call::described);
+        let models = models.fold(std::ptr::null_mut(), |list, model| {
+            let model = CString::new(model).unwrap_or_default();
+            pg_sys::lappend(list, pg_sys::pstrdup(model.as_ptr()).cast())
+        });
+        pg_sys::ExplainPropertyList(c"Models".as_ptr(), models, explain);
+        integer(c"Batch Size", node::LARGEST as i64, explain);
+        let instrument = (*state).ss.ps.instrument;
+        if (*explain).analyze && !instrument.is_null() {
+            integer(c"Batched Rows", (*instrument).ntuples2 as i64, explain);
+            if (*explain).timing {
+                pg_sys::ExplainPropertyFloat(
+                    c"Prediction Time".as_ptr(),
+                    c"ms".as_ptr(),
+                    (*instrument).nfiltered2 * 1e3,
+                    3,
+                    explain,
+                );
+            }
+        }
+    }
+}
+
+unsafe fn integer(label: &CStr, value: i64, explain: *mut pg_sys::ExplainState) {
+    // SAFETY: the strings end in a NUL; a null pointer stands for no unit.
+    unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value, explain) }
+}

@@ -1,0 +1,122 @@
+//! The path of a batch, and what counts as a prediction.
+
+use pgrx::pg_sys::{self, NodeTag};
+
+use super::plan;
+use crate::api::predict::Output;
+use crate::pg::expressions::{Expr, ExprKind};
+use crate::pg::paths::Path;
+use crate::pg::query::Planning;
+use crate::pg::{entry, lists};
+
+/// A batch to be placed.
+pub struct Batch<'a> {
+    /// The query level.
+    pub planning: &'a Planning,
+    /// What it reads.
+    pub below: Path,
+    /// The calls that it computes.
+    pub calls: &'a [Expr],
+}
+
+/// What the function of a call gives, if it is one that can be computed in batches.
+pub fn prediction(call: Expr) -> Option<Output> {
+    let (function, _) = call.as_call()?;
+    entry::batched(function)
+}
+
+/// Whether a path is a batch's.
+pub fn is_batch(path: *mut pg_sys::Path) -> bool {
+    // SAFETY: the path is valid and is read by its tag.
+    unsafe {
+        (*path).type_ == NodeTag::T_CustomPath
+            && (*path.cast::<pg_sys::CustomPath>()).methods == &raw const plan::PATH.0
+    }
+}
+
+impl Batch<'_> {
+    /// A batch that takes the place of a projection.
+    pub fn instead_of(&self, projection: Path) -> Path {
+        // SAFETY: the paths are valid.
+        unsafe {
+            let projection = projection.as_ptr();
+            self.path(projection, (*projection).pathtarget)
+        }
+    }
+
+    /// A batch that hands on what is needed of what is below it, and the calls' values.
+    pub fn added(&self, is_needed: impl Fn(Expr) -> bool) -> Path {
+        // SAFETY: the path is valid; where there are labels for sorting, each output has one.
+        unsafe {
+            let below = self.below.as_ptr();
+            let labels = (*(*below).pathtarget).sortgrouprefs;
+            let target = pg_sys::create_empty_pathtarget();
+            for (index, output) in self.below.outputs().into_iter().enumerate() {
+                let label = if labels.is_null() { 0 } else { *labels.add(index) };
+                if label > 0 || is_needed(output) {
+                    pg_sys::add_column_to_pathtarget(target, output.node().cast(), label);
+                }
+            }
+            for call in self.calls {
+                pg_sys::add_column_to_pathtarget(target, call.node().cast(), 0);
+            }
+            (*target).width = (*(*below).pathtarget).width;
+            self.path(below, target)
+        }
+    }
+
+    /// A path of the same rows, order and cost as `like`, with that output.
+    ///
+    /// # Safety
+    /// Both are valid.
+    unsafe fn path(&self, like: *mut pg_sys::Path, target: *mut pg_sys::PathTarget) -> Path {
+        // SAFETY: the caller says so; a node of zeros but for its tag is what makeNode gives.
+        unsafe {
+            let below = self.with_features();
+            let path: *mut pg_sys::CustomPath =
+                pg_sys::palloc0(size_of::<pg_sys::CustomPath>()).cast();
+            (*path).path = *like;
+            (*path).path.type_ = NodeTag::T_CustomPath;
+            (*path).path.pathtype = NodeTag::T_CustomScan;
+            (*path).path.pathtarget = target;
+            (*path).path.parallel_aware = false;
+            (*path).path.parallel_safe = (*like).parallel_safe && (*below).parallel_safe;
+            (*path).flags = plan::PROJECTS;
+            (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), below.cast());
+            (*path).custom_private = self
+                .calls
+                .iter()
+                .fold(std::ptr::null_mut(), |list, call| pg_sys::lappend(list, call.node().cast()));
+            (*path).methods = &raw const plan::PATH.0;
+            Path::new(path.cast())
+        }
+    }
+
+    /// What is below, such that it has each feature that is not a constant as a column.
+    unsafe fn with_features(&self) -> *mut pg_sys::Path {
+        // SAFETY: the paths and expressions are valid; the target is a copy.
+        unsafe {
+            let below = self.below.as_ptr();
+            let target = pg_sys::copy_pathtarget((*below).pathtarget);
+            let before = lists::pointers::<pg_sys::Node>((*target).exprs).count();
+            for feature in self.calls.iter().flat_map(|call| features(*call)) {
+                let known = lists::pointers((*target).exprs)
+                    .any(|output| Expr::new(output).is_same_as(feature));
+                if !known {
+                    pg_sys::add_column_to_pathtarget(target, feature.node().cast(), 0);
+                }
+            }
+            if lists::pointers::<pg_sys::Node>((*target).exprs).count() == before {
+                return below;
+            }
+            let relation = (*below).parent;
+            pg_sys::create_projection_path(self.planning.root(), relation, below, target).cast()
+        }
+    }
+}
+
+/// A call's features that differ from row to row.
+pub(super) fn features(call: Expr) -> impl Iterator<Item = Expr> {
+    let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
+    arguments.into_iter().filter(|argument| argument.kind() != ExprKind::Constant)
+}

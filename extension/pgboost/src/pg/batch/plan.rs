@@ -1,0 +1,166 @@
+//! From a batch's path to its plan, and from the plan to what runs it.
+//!
+//! The plan node declares what it can compute, its scan tuple: the columns of the plan below and
+//! then the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
+//! expression that is equal to one of these by a reference to it; that is all the replacing there
+//! is. Which columns are a call's features is kept as numbers, 0 standing for a constant, in a form
+//! that survives being copied into the plan cache and sent to a parallel worker.
+
+use std::ffi::CStr;
+
+use pgrx::pg_guard;
+use pgrx::pg_sys::{self, NodeTag};
+
+use super::node;
+use crate::pg::expressions::{Expr, ExprKind};
+use crate::pg::lists;
+
+/// What EXPLAIN calls the node.
+const NAME: &CStr = c"BatchPredict";
+
+/// A table of functions, which is never written to.
+pub(super) struct Methods<T>(pub T);
+
+// SAFETY: the tables hold pointers to functions and literals only.
+unsafe impl<T> Sync for Methods<T> {}
+
+pub(super) static PATH: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+    CustomName: NAME.as_ptr(),
+    PlanCustomPath: Some(make_plan),
+    ReparameterizeCustomPathByChild: None,
+});
+
+static SCAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
+    CustomName: NAME.as_ptr(),
+    CreateCustomScanState: Some(node::create),
+});
+
+/// That the node can compute further expressions of its columns.
+#[cfg(not(feature = "pg14"))]
+pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
+/// PostgreSQL 14 takes that for granted.
+#[cfg(feature = "pg14")]
+pub(super) const PROJECTS: u32 = 0;
+
+/// Tells PostgreSQL of the node, so that a parallel worker knows it by its name.
+pub fn register() {
+    // SAFETY: the table lives for ever.
+    unsafe { pg_sys::RegisterCustomScanMethods(&raw const SCAN.0) }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn make_plan(
+    root: *mut pg_sys::PlannerInfo,
+    _relation: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    output: *mut pg_sys::List,
+    _conditions: *mut pg_sys::List,
+    below: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: PostgreSQL passes a path of ours, with one plan below it; a node of zeros but for its
+    // tag is what makeNode gives.
+    unsafe {
+        let Some(below_plan) = lists::pointers::<pg_sys::Plan>(below).next() else {
+            return std::ptr::null_mut();
+        };
+        read_whole_rows(root, below_plan);
+        let inputs = (*below_plan).targetlist;
+        let calls: Vec<*mut pg_sys::Node> = lists::pointers((*path).custom_private).collect();
+        let plan: *mut pg_sys::CustomScan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast();
+        (*plan).scan.plan.type_ = NodeTag::T_CustomScan;
+        (*plan).scan.plan.targetlist = output;
+        (*plan).flags = PROJECTS;
+        if pg_sys::ExecSupportsBackwardScan(below_plan) {
+            (*plan).flags |= pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
+        }
+        (*plan).custom_plans = below;
+        (*plan).custom_scan_tlist = scan_tuple(inputs, &calls);
+        (*plan).custom_private = private((*root).limit_tuples, inputs, &calls);
+        (*plan).methods = &raw const SCAN.0;
+        plan.cast()
+    }
+}
+
+/// Lets a scan of a table hand on its rows as they are, if it only picks columns of them: picking
+/// them here costs nothing, and there a copy.
+unsafe fn read_whole_rows(root: *mut pg_sys::PlannerInfo, plan: *mut pg_sys::Plan) {
+    // SAFETY: the plan is valid and read by its tag; a scan's number is that of a relation.
+    unsafe {
+        let scans_table = matches!(
+            (*plan).type_,
+            NodeTag::T_SeqScan
+                | NodeTag::T_IndexScan
+                | NodeTag::T_BitmapHeapScan
+                | NodeTag::T_TidScan
+                | NodeTag::T_TidRangeScan
+        );
+        if !scans_table {
+            return;
+        }
+        let columns = lists::pointers::<pg_sys::TargetEntry>((*plan).targetlist);
+        let picks = columns.map(|column| (*column).expr).all(|expression| {
+            (*expression).type_ == NodeTag::T_Var
+                && (*expression.cast::<pg_sys::Var>()).varattno > 0
+        });
+        let number = (*plan.cast::<pg_sys::Scan>()).scanrelid;
+        let relation = pg_sys::find_base_rel(root, number as _);
+        if picks && (*relation).rtekind == pg_sys::RTEKind::RTE_RELATION {
+            let whole = pg_sys::build_physical_tlist(root, relation);
+            if !whole.is_null() {
+                (*plan).targetlist = whole;
+            }
+        }
+    }
+}
+
+/// The columns of the plan below, and then the calls.
+unsafe fn scan_tuple(inputs: *mut pg_sys::List, calls: &[*mut pg_sys::Node]) -> *mut pg_sys::List {
+    // SAFETY: the inputs are a target list.
+    unsafe {
+        let inputs = lists::pointers::<pg_sys::TargetEntry>(inputs)
+            .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
+        let expressions = inputs.chain(calls.iter().copied()).enumerate();
+        expressions.fold(std::ptr::null_mut(), |list, (index, expression)| {
+            let copy = pg_sys::copyObjectImpl(expression.cast_const().cast());
+            let entry =
+                pg_sys::makeTargetEntry(copy.cast(), index as i16 + 1, std::ptr::null_mut(), false);
+            pg_sys::lappend(list, entry.cast())
+        })
+    }
+}
+
+/// How many rows LIMIT asks for, 0 standing for not known, and for each call its features' columns.
+unsafe fn private(
+    limit: f64,
+    inputs: *mut pg_sys::List,
+    calls: &[*mut pg_sys::Node],
+) -> *mut pg_sys::List {
+    let limit = if limit > 0.0 { limit.min(f64::from(i32::MAX)) as i32 } else { 0 };
+    // SAFETY: makes lists; the inputs are a target list.
+    unsafe {
+        let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
+        let list = pg_sys::lappend(std::ptr::null_mut(), limit.cast());
+        calls.iter().fold(list, |list, call| {
+            let arguments = Expr::new(*call).as_call().map(|(_, arguments)| arguments);
+            let columns = arguments
+                .unwrap_or_default()
+                .into_iter()
+                .fold(std::ptr::null_mut(), |columns, argument| {
+                    pg_sys::lappend_int(columns, column_of(argument, inputs))
+                });
+            pg_sys::lappend(list, columns.cast())
+        })
+    }
+}
+
+/// The number of the column that has the argument's value, or 0 for a constant.
+unsafe fn column_of(argument: Expr, inputs: *mut pg_sys::List) -> i32 {
+    if argument.kind() == ExprKind::Constant {
+        return 0;
+    }
+    // SAFETY: the inputs are a target list; the path saw to it that every feature is in it.
+    unsafe {
+        let entry = pg_sys::tlist_member(argument.node().cast(), inputs);
+        if entry.is_null() { 0 } else { (*entry).resno.into() }
+    }
+}

@@ -1,0 +1,116 @@
+//! A query level whose paths are finished, as the planner hands it to extensions.
+//!
+//! The hook is the one for upper paths, not the planner's own: PostgreSQL reads the planner's hook
+//! before it begins to plan, and so before the planning of a connection's first prediction makes
+//! this library load. That hook is read when the paths of a level are complete, which is after. The
+//! first query is planned as all others are, and what is placed as a path is turned into a plan,
+//! numbered, checked for parameters and cached by PostgreSQL's own code.
+
+use pgrx::pg_guard;
+use pgrx::pg_sys;
+
+use super::lists;
+use super::paths::Path;
+use crate::planner;
+
+/// A query level that is being planned.
+pub struct Planning {
+    root: *mut pg_sys::PlannerInfo,
+    result: *mut pg_sys::RelOptInfo,
+}
+
+impl Planning {
+    /// What PostgreSQL knows of the level.
+    pub(super) fn root(&self) -> *mut pg_sys::PlannerInfo {
+        self.root
+    }
+
+    /// Replaces each path of the level's result.
+    pub fn replace_paths(&self, mut replacement: impl FnMut(Path) -> Path) {
+        // SAFETY: the lists are of paths, which nobody else reads meanwhile.
+        unsafe {
+            for list in [(*self.result).pathlist, (*self.result).partial_pathlist] {
+                for cell in lists::cells(list) {
+                    let path = Path::new((*cell).ptr_value.cast());
+                    (*cell).ptr_value = replacement(path).as_ptr().cast();
+                }
+            }
+        }
+    }
+
+    /// Whether the statement changes or locks rows that it reads. Then PostgreSQL may evaluate parts
+    /// of its plan once more, for another version of a row.
+    pub fn may_reevaluate_rows(&self) -> bool {
+        self.levels().any(|root| {
+            // SAFETY: the levels are valid.
+            unsafe {
+                let query = (*root).parse;
+                let reads = matches!(
+                    (*query).commandType,
+                    pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT
+                );
+                !reads || !(*query).rowMarks.is_null() || !(*root).rowMarks.is_null()
+            }
+        })
+    }
+
+    /// Whether this level or one around it has a LIMIT.
+    pub fn has_limit(&self) -> bool {
+        // SAFETY: the levels are valid.
+        self.levels().any(|root| unsafe { !(*(*root).parse).limitCount.is_null() })
+    }
+
+    /// How many rows LIMIT and OFFSET ask of this level, if both are constants.
+    pub fn row_limit(&self) -> Option<f64> {
+        // SAFETY: the level is valid.
+        let limit = unsafe { (*self.root).limit_tuples };
+        (limit >= 0.0).then_some(limit)
+    }
+
+    /// This level, and those around it.
+    fn levels(&self) -> impl Iterator<Item = *mut pg_sys::PlannerInfo> {
+        std::iter::successors(Some(self.root), |root| {
+            // SAFETY: a level's parent is a level, or null.
+            let parent = unsafe { (**root).parent_root };
+            (!parent.is_null()).then_some(parent)
+        })
+    }
+}
+
+static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
+
+/// Has PostgreSQL show the finished paths of every query level from now on.
+pub fn watch_planning() {
+    // SAFETY: called once, while the library loads; a backend has one thread.
+    unsafe {
+        PREVIOUS = pg_sys::create_upper_paths_hook;
+        pg_sys::create_upper_paths_hook = Some(upper_paths);
+    }
+}
+
+/// Calls the hook that was there before, whose errors pass through here as through C.
+unsafe extern "C-unwind" fn upper_paths(
+    root: *mut pg_sys::PlannerInfo,
+    stage: pg_sys::UpperRelationKind::Type,
+    input: *mut pg_sys::RelOptInfo,
+    output: *mut pg_sys::RelOptInfo,
+    extra: *mut std::ffi::c_void,
+) {
+    // SAFETY: PostgreSQL passes what such a hook takes.
+    unsafe {
+        if let Some(previous) = PREVIOUS {
+            previous(root, stage, input, output, extra);
+        }
+        if stage == pg_sys::UpperRelationKind::UPPERREL_FINAL {
+            level_is_planned(root, output);
+        }
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn level_is_planned(
+    root: *mut pg_sys::PlannerInfo,
+    result: *mut pg_sys::RelOptInfo,
+) {
+    planner::place::place(&Planning { root, result });
+}

@@ -1,0 +1,142 @@
+"""Random queries that predict, for comparing what they give with batches and without.
+
+Every query is made from the seed alone. What a query may hold is what decides
+whether and where a plan has a batch: calls in all forms and places, joins, conditions
+that can fail and that cannot, aggregates, sorts, limits, subqueries, unions.
+"""
+
+from random import Random
+
+COLUMNS = ("id", "area", "rooms", "age", "town", "price", "day")
+NUMBERS = ("id", "area", "rooms", "age", "price")
+CALLS = (
+    "predict('price', {a}, {b}, {c})",
+    "predict('price', ARRAY[{a}, {b}, {c}]::real[])",
+    "predict('price', h)",
+    "predict('price_doubled', {a}, {b}, {c})",
+    "predict('tickets', day, 10, {a})",
+    "predict('tickets', day, zone, hours)",
+    "predict('gaps', {a}, {b})",
+    "predict('large', {a}, {b}, {c})",
+    "predict('nosuch', {a})",
+    "predict('price', {a}, {b})",
+    "predict_class('flower', {a}, {b})",
+    "predict_array('targets', {a}, {b})",
+    "predict_margin('churn', {a}, {b})",
+    "predict_leaf('price', {a}, {b}, {c})",
+)
+# Calls whose value is a number, and that fail for no row.
+SAFE = slice(0, 4)
+CONDITIONS = (
+    "{a} > {n}",
+    "town = 'town {d}'",
+    "town <> 'town {d}' AND {a} < {n}",
+    "day IS NOT NULL",
+    "1000 / ({a} - {n}) > 0",
+    "price * 2 > {n}",
+    "{p} > {n}",
+    "id IN (SELECT id + 1 FROM homes WHERE area > {n})",
+    "id BETWEEN {n} AND {n} + 300",
+)
+SOURCES = (
+    "homes AS h",
+    "homes AS h JOIN towns USING (town)",
+    "homes AS h LEFT JOIN towns USING (town)",
+    "towns LEFT JOIN homes AS h USING (town)",
+    "(SELECT * FROM homes ORDER BY id OFFSET {d}) AS h",
+    "(SELECT * FROM homes ORDER BY town, id LIMIT {n}) AS h",
+    "parted AS h",
+    "(SELECT * FROM homes UNION ALL SELECT * FROM homes) AS h",
+    "towns, LATERAL (SELECT * FROM homes WHERE homes.town = towns.town OFFSET {d}) AS h",
+)
+
+
+class Generator:
+    """Makes one query after another."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+
+    def _filled(self, template: str) -> str:
+        number = self._number
+        return template.format(
+            a=number(), b=number(), c=number(), n=self.random.randrange(120),
+            d=self.random.randrange(5), p="predict('price', area, rooms, age)",
+        )  # fmt: skip
+
+    def _number(self) -> str:
+        return self.random.choice(
+            (*NUMBERS, "NULL", "7", "-1.5", "rooms::real", "hours", "id % 40")
+        )
+
+    def _call(self, calls: tuple[str, ...] = CALLS) -> str:
+        # Calls that fail at the first row are rarer, or most queries would give an error.
+        while True:
+            call = self.random.choice(calls)
+            fails = "nosuch" in call or call == "predict('price', {a}, {b})"
+            if not fails or self.random.random() < 0.1:
+                return self._filled(call)
+
+    def _output(self) -> str:
+        shape = self.random.randrange(9)
+        if shape < 4:
+            return self._call()
+        if shape < 6:
+            return self.random.choice(COLUMNS)
+        safe = self._call(CALLS[SAFE])
+        return self._filled(
+            self.random.choice(
+                (
+                    f"{safe} + id",
+                    f"CASE WHEN {{a}} > {{n}} THEN {self._call()} END",
+                    f"coalesce({safe}, area)",
+                    f"1 / ({safe} - {{n}})",
+                    f"{safe} > {{n}} AND {safe} < {{n}}",
+                    f"round({safe}::numeric, 1)",
+                    "100 / (id - 300 - {n})",
+                    f"row_number() OVER (ORDER BY h.id), {safe}",
+                )
+            )
+        )
+
+    def _aggregate(self) -> str:
+        call = self._call(CALLS[SAFE])
+        return self.random.choice(
+            (
+                f"avg({call})", f"max({call})", "count(*)", f"count({self._call()})",
+                f"sum({call}) FILTER (WHERE id > 5)", f"count(DISTINCT {call})",
+                f"string_agg(({call})::text, ',' ORDER BY id)", f"max({call} + area)",
+            )
+        )  # fmt: skip
+
+    def _tail(self, order: str) -> str:
+        parts = []
+        if self.random.random() < 0.4:
+            parts.append(f"ORDER BY {order}")
+        if self.random.random() < 0.5:
+            parts.append(f"LIMIT {self.random.choice((1, 5, 9, 20, 73, 290, 400, 900))}")
+        if self.random.random() < 0.2:
+            parts.append(f"OFFSET {self.random.randrange(400)}")
+        return " ".join(parts)
+
+    def query(self) -> str:
+        """The next query."""
+        source = self._filled(self.random.choice(SOURCES))
+        where = ""
+        if self.random.random() < 0.5:
+            where = f" WHERE {self._filled(self.random.choice(CONDITIONS))}"
+        if self.random.random() < 0.3:
+            outputs = ", ".join(self._aggregate() for _ in range(self.random.randrange(1, 3)))
+            by = self.random.choice(("", "town", "rooms", self._call(CALLS[SAFE])))
+            group = f" GROUP BY {by}" if by else ""
+            return f"SELECT {outputs}{', ' + by if by else ''} FROM {source}{where}{group}"
+        distinct = "DISTINCT " if self.random.random() < 0.1 else ""
+        outputs = ", ".join(self._output() for _ in range(self.random.randrange(1, 4)))
+        order = "1" if distinct else self.random.choice(("h.id", "1", "h.id DESC", "town, h.id"))
+        select = f"SELECT {distinct}{outputs} FROM {source}{where} {self._tail(order)}"
+        wrapped = self.random.randrange(8)
+        if wrapped == 0:
+            return f"SELECT count(*) FROM ({select}) AS s"
+        if wrapped == 1:
+            return f"WITH s AS MATERIALIZED ({select}) SELECT * FROM s LIMIT 50"
+        return select

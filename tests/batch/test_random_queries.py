@@ -1,0 +1,79 @@
+"""Random queries give the same with batches and without: the same rows in the same order, or
+the same error."""
+
+from collections import Counter
+
+import psycopg
+import pytest
+from psycopg import sql
+
+from tests.batch.queries import Generator
+from tests.batch.tables import create
+
+QUERIES = 600
+SEEDS = (1, 2, 3)
+# A plan with batches is the point; this many queries of all have one.
+AT_LEAST_IN_BATCHES = 0.25
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(cluster, dbname: str) -> None:
+    """Tables and models for the queries."""
+    with cluster.connect(dbname) as connection:
+        create(connection)
+
+
+def answer(connection: psycopg.Connection, query: str, batches: bool) -> list | tuple:
+    """The rows, or the error's SQLSTATE and message."""
+    connection.execute(f"SET pgboost.enable_batch = {'on' if batches else 'off'}")
+    try:
+        return connection.execute(sql.SQL(query)).fetchall()
+    except psycopg.Error as error:
+        assert error.sqlstate is not None and not error.sqlstate.startswith("XX"), query
+        return error.sqlstate, error.diag.message_primary
+
+
+def fetched(connection: psycopg.Connection, query: str, batches: bool) -> list:
+    """What a cursor gives in steps, up to the error if there is one."""
+    connection.execute(f"SET pgboost.enable_batch = {'on' if batches else 'off'}")
+    steps: list = []
+    try:
+        with connection.transaction(), connection.cursor() as cursor:
+            cursor.execute(f"DECLARE c CURSOR FOR {query}")
+            for count in (1, 3, 20, 300, -2, 5, -30, 600):
+                direction = "FORWARD" if count > 0 else "BACKWARD"
+                steps.append(cursor.execute(f"FETCH {direction} {abs(count)} FROM c").fetchall())
+    except psycopg.Error as error:
+        steps.append((error.sqlstate, error.diag.message_primary))
+    return steps
+
+
+def has_batch(connection: psycopg.Connection, query: str) -> bool:
+    """Whether the plan has a batch."""
+    try:
+        lines = connection.execute(sql.SQL(f"EXPLAIN (COSTS OFF) {query}")).fetchall()
+    except psycopg.Error:
+        return False
+    return any("BatchPredict" in line for (line,) in lines)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_rows_are_the_same(connection: psycopg.Connection, seed: int) -> None:
+    generator = Generator(seed)
+    kinds: Counter[str] = Counter()
+    for _ in range(QUERIES // len(SEEDS)):
+        query = generator.query()
+        without, with_batches = (answer(connection, query, on) for on in (False, True))
+        assert with_batches == without, query
+        kinds["error" if isinstance(without, tuple) else "rows"] += 1
+        kinds["batch"] += has_batch(connection, query)
+    assert kinds["batch"] >= AT_LEAST_IN_BATCHES * QUERIES / len(SEEDS), kinds
+    assert kinds["rows"] > kinds["error"] > 0, kinds
+
+
+def test_cursors_stop_at_the_same_row(connection: psycopg.Connection) -> None:
+    generator = Generator(4)
+    for _ in range(100):
+        query = generator.query()
+        without, with_batches = (fetched(connection, query, on) for on in (False, True))
+        assert with_batches == without, query

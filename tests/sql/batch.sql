@@ -1,0 +1,269 @@
+-- Predictions in batches: which plans have them, and that nothing but the time differs.
+CREATE TABLE homes (id int, area real, rooms int, age real, town text, price numeric);
+INSERT INTO homes SELECT i, i % 100, i % 7, i % 9, 'town ' || i % 5, i % 50 FROM generate_series(1, 2000) AS i;
+CREATE INDEX homes_id ON homes (id);
+CREATE TABLE towns (town text, tax real);
+INSERT INTO towns SELECT 'town ' || i, i FROM generate_series(0, 3) AS i;
+ANALYZE homes, towns;
+
+-- A call in the output, by itself, among columns, in an expression, twice, or several.
+EXPLAIN (VERBOSE, COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes;
+SHOW pgboost.enable_batch;
+EXPLAIN (COSTS OFF) SELECT id, predict('price', area, rooms, age) FROM homes WHERE id > 100 AND town = 'town 1' AND price < 40;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT 1 + predict('price', area, rooms, 1) / id, predict('price', area, rooms, 1) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), predict_class('flower', area, age), predict_array('churn', area, rooms), predict_margin('price', homes) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', homes), predict('price', ARRAY[area, rooms, age]), predict('price@1', VARIADIC ARRAY[area, rooms, age]::real[]) FROM homes;
+-- Its parts are read from joins, indexes, subqueries, sorts.
+EXPLAIN (COSTS OFF) SELECT id, predict('price', area, tax, age) FROM homes JOIN towns USING (town);
+EXPLAIN (COSTS OFF) SELECT id, predict('price', area, tax, age) FROM homes LEFT JOIN towns USING (town);
+EXPLAIN (COSTS OFF) SELECT id, predict('price', area, rooms, age) FROM homes WHERE id BETWEEN 100 AND 200 ORDER BY id LIMIT 50;
+EXPLAIN (COSTS OFF) SELECT id FROM homes ORDER BY predict('price', area, rooms, age) DESC, id LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT predict('price', a, r, 1) FROM (SELECT area AS a, rooms AS r FROM homes ORDER BY id OFFSET 10) AS s;
+EXPLAIN (COSTS OFF) INSERT INTO towns SELECT town, predict('price', area, rooms, age) FROM homes;
+EXPLAIN (COSTS OFF) CREATE TABLE prices AS SELECT id, predict('price', area, rooms, age) FROM homes;
+-- In aggregates, and in what rows are grouped by.
+EXPLAIN (VERBOSE, COSTS OFF) SELECT avg(predict('price', area, rooms, age)), count(*) FROM homes;
+EXPLAIN (COSTS OFF) SELECT town, max(predict('price', area, rooms, age)), sum(round(predict('price_doubled', homes))) FROM homes GROUP BY town HAVING min(predict('price', area, rooms, age)) < 5;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), count(*) FROM homes GROUP BY 1;
+EXPLAIN (COSTS OFF) SELECT DISTINCT predict('price', area, rooms, age) FROM homes;
+
+-- Not where a row may not be evaluated, or evaluated again, or where reading ahead could do harm.
+EXPLAIN (COSTS OFF) SELECT CASE WHEN id > 5 THEN predict('price', area, rooms, age) END FROM homes;
+EXPLAIN (COSTS OFF) SELECT coalesce(area, predict('price', area, rooms, age)), id > 5 AND predict('price', area, rooms, age) > 5 FROM homes;
+EXPLAIN (COSTS OFF) SELECT sum(predict('price', area, rooms, age)) FILTER (WHERE id > 5) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes FOR UPDATE;
+EXPLAIN (COSTS OFF) UPDATE homes SET age = predict('price', area, rooms, age);
+EXPLAIN (COSTS OFF) DELETE FROM homes USING towns WHERE homes.town = towns.town RETURNING predict('price', area, rooms, age);
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), random() FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE random() < 0.5;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), generate_series(1, 2) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE 100 / id > 5;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, 100 / rooms, age) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict(town, area, rooms, age) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict(NULL, area, rooms, age) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, (SELECT max(tax) FROM towns WHERE towns.town = homes.town)) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE id = 5;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM (SELECT * FROM homes ORDER BY town OFFSET 0) AS h LIMIT 100;
+EXPLAIN (COSTS OFF) SELECT predict_leaf('price', area, rooms, age) FROM homes;
+SET pgboost.enable_batch = off;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes;
+RESET pgboost.enable_batch;
+-- A model that does not exist, or may not be looked at, has no version.
+CREATE ROLE regress_batch;
+GRANT SELECT ON homes TO regress_batch;
+EXPLAIN (COSTS OFF) SELECT predict('nosuch', area) FROM homes;
+SET ROLE regress_batch;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes;
+SELECT count(predict('price', area, rooms, age)) FROM homes;
+RESET ROLE;
+
+-- The same rows with and without.
+CREATE FUNCTION with_and_without(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    sums text[];
+    rows bigint;
+    state text;
+    plan text;
+    batches boolean := false;
+BEGIN
+    FOREACH state IN ARRAY ARRAY['off', 'on'] LOOP
+        PERFORM set_config('pgboost.enable_batch', state, true);
+        EXECUTE format('SELECT count(*), md5(coalesce(string_agg(q::text, E''\n''), '''')) FROM (%s) AS q', query) INTO rows, plan;
+        sums := sums || plan;
+    END LOOP;
+    FOR plan IN EXECUTE 'EXPLAIN ' || query LOOP
+        batches := batches OR plan LIKE '%BatchPredict%';
+    END LOOP;
+    RETURN format('%s rows, %s, %s', rows, CASE WHEN sums[1] = sums[2] THEN 'the same' ELSE 'DIFFERENT' END,
+                  CASE WHEN batches THEN 'in batches' ELSE 'row by row' END);
+END $$;
+SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes');
+SELECT with_and_without('SELECT id, town, price, predict(''price'', homes), predict_class(''flower'', area, age), predict_array(''targets'', area, age) FROM homes');
+SELECT with_and_without('SELECT id, predict(''price'', area, tax, age), tax FROM homes LEFT JOIN towns USING (town)');
+SELECT with_and_without('SELECT homes, predict(''price'', homes) || town FROM homes WHERE id > 1000');
+SELECT with_and_without('SELECT town, avg(predict(''price'', area, rooms, age)), max(predict_class(''flower'', area, age)) FROM homes GROUP BY town ORDER BY town');
+SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes ORDER BY 2 DESC, 1 LIMIT 700');
+SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes LIMIT ' || n) FROM unnest(ARRAY[0, 1, 7, 8, 9, 10, 72, 73, 74, 584, 585, 586, 1999, 3000]) AS n;
+SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes OFFSET 1990');
+SELECT with_and_without('SELECT l.town, p FROM towns AS l, LATERAL (SELECT predict(''price'', area, tax, age) AS p FROM homes WHERE homes.town = l.town OFFSET 3) AS s');
+
+-- INSERT ... SELECT, CREATE TABLE AS, and a subquery for each row.
+CREATE TABLE prices AS SELECT id, predict('price', area, rooms, age) AS price FROM homes;
+INSERT INTO prices SELECT id, predict('price', area, rooms, age) FROM homes ON CONFLICT DO NOTHING;
+SELECT count(*), sum(price) FROM prices;
+SELECT town, (SELECT avg(predict('price', area, tax, age)) FROM homes WHERE homes.town = towns.town) FROM towns ORDER BY town;
+
+-- An error comes with its row, and not before.
+CREATE TABLE fines (id int, day text, zone int, hours real);
+INSERT INTO fines SELECT i, CASE WHEN i % 300 = 0 THEN 'doomsday' WHEN i % 2 = 0 THEN 'mon' ELSE 'sat' END, 10, i % 9 FROM generate_series(1, 2000) AS i;
+ANALYZE fines;
+EXPLAIN (COSTS OFF) SELECT id, predict('tickets', day, zone, hours) FROM fines;
+SELECT count(*), sum(p) FROM (SELECT id, predict('tickets', day, zone, hours) AS p FROM fines LIMIT 299) AS s;
+SELECT count(*), sum(p) FROM (SELECT id, predict('tickets', day, zone, hours) AS p FROM fines LIMIT 300) AS s;
+SELECT avg(predict('tickets', day, zone, hours)) FROM fines;
+SELECT id, 1 / (id - 5), predict('tickets', day, zone, hours) FROM fines WHERE id < 600 LIMIT 10;
+SELECT id, predict('tickets', day, zone, hours), 1 / (id - 300) FROM fines WHERE id >= 290 LIMIT 20;
+SELECT id, 1 / (id - 300), predict('tickets', day, zone, hours) FROM fines WHERE id >= 290 LIMIT 20;
+SELECT predict('tickets', zone, hours) FROM fines LIMIT 10;
+SELECT predict('flower', id, hours) FROM fines LIMIT 10;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, predict('tickets', day, zone, hours) FROM fines WHERE id > 296;
+FETCH 2 FROM c;
+FETCH 1 FROM c;
+SAVEPOINT s;
+FETCH 1 FROM c;
+ROLLBACK;
+SET pgboost.unknown_category = missing;
+SELECT with_and_without('SELECT id, predict(''tickets'', day, zone, hours) FROM fines');
+-- What is set while a cursor is open counts from the next row.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, predict('tickets', day, zone, hours) FROM fines WHERE id > 286;
+FETCH 12 FROM c;
+SET pgboost.unknown_category = error;
+FETCH 1 FROM c;
+FETCH 1 FROM c;
+ROLLBACK;
+RESET pgboost.unknown_category;
+
+-- Cursors go back as ever, those that say so and those that do not.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, predict('price', area, rooms, age) FROM homes WHERE id > 1000;
+FETCH 3 FROM c;
+FETCH BACKWARD 1 FROM c;
+MOVE 97 IN c;
+FETCH RELATIVE 0 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH NEXT FROM c;
+MOVE ALL IN c;
+FETCH PRIOR FROM c;
+FETCH PRIOR FROM c;
+FETCH NEXT FROM c;
+FETCH NEXT FROM c;
+FETCH NEXT FROM c;
+FETCH PRIOR FROM c;
+FETCH FIRST FROM c;
+FETCH PRIOR FROM c;
+FETCH NEXT FROM c;
+FETCH ABSOLUTE 600 FROM c;
+FETCH LAST FROM c;
+FETCH BACKWARD 3 FROM c;
+COMMIT;
+BEGIN;
+DECLARE c SCROLL CURSOR FOR SELECT id, predict('price', area, tax, age) FROM homes JOIN towns USING (town) WHERE id > 1000 ORDER BY id;
+FETCH 20 FROM c;
+FETCH BACKWARD 2 FROM c;
+FETCH LAST FROM c;
+COMMIT;
+DECLARE c CURSOR WITH HOLD FOR SELECT id, predict('price', area, rooms, age) FROM homes WHERE id > 1000;
+SELECT deploy_model('price', load_model('price', file_of('price_doubled')));
+FETCH 3 FROM c;
+CLOSE c;
+SELECT sum(predict('price', area, rooms, age)) FROM homes;
+SELECT deploy_model('price', 1);
+
+-- A prepared statement predicts with what is deployed when it runs, and for whom it runs.
+PREPARE total AS SELECT sum(predict('price', area, rooms, age)) FROM homes;
+EXECUTE total;
+SELECT deploy_model('price', 2);
+EXECUTE total;
+EXPLAIN (COSTS OFF) EXECUTE total;
+SELECT deploy_model('price', 1);
+EXECUTE total;
+SELECT grant_model('price', 'regress_batch');
+SET ROLE regress_batch;
+EXECUTE total;
+RESET ROLE;
+SELECT revoke_model('price', 'regress_batch');
+SET ROLE regress_batch;
+EXECUTE total;
+RESET ROLE;
+PREPARE dear (int, real) AS SELECT count(predict('price', area, rooms, $2)) FROM homes WHERE id > $1;
+SET plan_cache_mode = force_generic_plan;
+EXPLAIN (COSTS OFF) EXECUTE dear (1500, 2);
+EXECUTE dear (1500, 2);
+EXECUTE dear (1000, NULL);
+RESET plan_cache_mode;
+-- Within a cursor, a right that is taken away is gone at the next row.
+SELECT grant_model('price', 'regress_batch');
+BEGIN;
+SET LOCAL ROLE regress_batch;
+DECLARE c CURSOR FOR SELECT id, predict('price', area, rooms, age) FROM homes;
+FETCH 3 FROM c;
+RESET ROLE;
+SELECT revoke_model('price', 'regress_batch');
+SET LOCAL ROLE regress_batch;
+FETCH 1 FROM c;
+ROLLBACK;
+SELECT revoke_model('price', 'regress_batch');
+-- The right to call the function is asked for as well.
+REVOKE EXECUTE ON FUNCTION predict(text, "any") FROM PUBLIC;
+SELECT grant_model('price', 'regress_batch');
+SET ROLE regress_batch;
+SELECT count(predict('price', area, rooms, age)) FROM homes;
+RESET ROLE;
+GRANT EXECUTE ON FUNCTION predict(text, "any") TO PUBLIC;
+DROP OWNED BY regress_batch;
+SELECT revoke_model('price', 'regress_batch');
+DROP ROLE regress_batch;
+
+-- Little memory makes small batches, of wide rows too.
+SET work_mem = '64kB';
+SELECT with_and_without('SELECT id, repeat(town, 100), t, predict(''price'', area, rooms, age) FROM (SELECT *, town || '' '' || id AS t FROM homes OFFSET 0) AS s');
+CREATE TABLE wide AS SELECT id, area, rooms, age, repeat(town, 2000) AS t FROM homes WHERE id <= 100;
+ALTER TABLE wide ALTER t SET STORAGE PLAIN;
+CREATE TABLE wide_inline (id int, area real, rooms int, age real, t text);
+ALTER TABLE wide_inline ALTER t SET STORAGE PLAIN;
+INSERT INTO wide_inline SELECT id, area, rooms, age, repeat(town, 1000) FROM homes WHERE id <= 300;
+ANALYZE wide, wide_inline;
+SELECT with_and_without('SELECT id, t, predict(''price'', area, rooms, age) FROM wide');
+SELECT with_and_without('SELECT id, t, predict(''price'', area, rooms, age) FROM wide_inline');
+RESET work_mem;
+
+-- Partitions, inherited tables, and empty ones.
+CREATE TABLE parted (LIKE homes) PARTITION BY RANGE (id);
+CREATE TABLE parted_1 PARTITION OF parted FOR VALUES FROM (0) TO (500);
+CREATE TABLE parted_2 (age real, junk int, id int, town text, rooms int, area real, price numeric);
+ALTER TABLE parted_2 DROP junk;
+ALTER TABLE parted ATTACH PARTITION parted_2 FOR VALUES FROM (500) TO (3000);
+INSERT INTO parted SELECT * FROM homes;
+ANALYZE parted;
+EXPLAIN (COSTS OFF) SELECT id, predict('price', area, rooms, age) FROM parted;
+SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM parted');
+SELECT with_and_without('SELECT id, predict(''price'', parted) FROM parted');
+SELECT with_and_without('SELECT avg(predict(''price'', area, rooms, age)) FROM parted');
+CREATE TABLE empty (LIKE homes);
+SELECT count(predict('nosuch', area, rooms, age)) FROM empty;
+
+-- Parallel workers.
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT count(*), sum(predict('price', area, rooms, age)) FROM homes;
+EXPLAIN (COSTS OFF) SELECT id, predict('price', area, rooms, age) FROM homes;
+SELECT count(*), sum(predict('price', area, rooms, age)::float8) FROM homes;
+SELECT count(*), sum(p) FROM (SELECT id, predict('price', area, rooms, age) AS p FROM homes OFFSET 0) AS s;
+SELECT sum(predict('tickets', day, zone, hours)) FROM fines;
+RESET ALL;
+SELECT count(*), sum(predict('price', area, rooms, age)::float8) FROM homes;
+
+-- EXPLAIN ANALYZE counts the rows that were predicted in batches: all but those of the first batch, of one row.
+CREATE FUNCTION analyzed(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE
+    line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) ' || query LOOP
+        RETURN NEXT line;
+    END LOOP;
+END $$;
+SELECT analyzed('SELECT id, predict(''price'', area, rooms, age) FROM homes');
+SELECT analyzed('SELECT id, predict(''price'', area, rooms, age) FROM homes LIMIT 100');
+CREATE FUNCTION timed(query text) RETURNS boolean LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (ANALYZE, FORMAT JSON) ' || query INTO plan;
+    RETURN (plan -> 0 -> 'Plan' ->> 'Prediction Time')::float8 > 0;
+END $$;
+SELECT timed('SELECT id, predict(''price'', area, rooms, age) FROM homes');
