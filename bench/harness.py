@@ -2,15 +2,16 @@
 
 The servers of all systems run beside each other through the whole run, for a repetition takes
 every cell in turn, in an order drawn anew. One that is not asked waits for requests
-and takes no time worth measuring. With another model all are started again.
+and takes no time worth measuring. One whose connections would count as another's memory is
+measured after the others. With another model all are started again.
 """
 
 import datetime
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from numpy.typing import NDArray
 from bench import answers, machine, results, training
 from bench.measuring import ROOT, Measuring
 from bench.site import Site
-from bench.systems import SYSTEMS, System, Systems
+from bench.systems import APART, SYSTEMS, System, Systems
 from bench.topology import Topology
 from bench.workload import Cell
 from data.flights import blocks
@@ -71,13 +72,11 @@ class Harness:
             versions, loading = self._prepare()
             trained = self._train()
             configuration = {}
-            for trees in dict.fromkeys(cell.trees for cell in self._cells):
-                asked = {cell.system for cell in self._cells if cell.trees == trees}
-                systems = {name: self._systems[name] for name in self._systems if name in asked}
+            for trees, systems in self._phases():
                 with ExitStack() as started:
                     self._start(systems, trees, started)
                     self._check(systems, trees)
-                    self._measuring.measure(trees)
+                    self._measuring.measure(trees, systems)
                     # The first model's stands, which every system has.
                     configuration = {
                         n: s.configuration() for n, s in systems.items()
@@ -97,6 +96,19 @@ class Harness:
             checked=self._checked,
             cells=self._measuring.found(),
         )
+
+    def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
+        """Models, and systems that are measured beside each other."""
+        for trees in dict.fromkeys(cell.trees for cell in self._cells):
+            asked = {cell.system for cell in self._cells if cell.trees == trees}
+            for apart in (False, True):
+                systems = {
+                    name: system
+                    for name, system in self._systems.items()
+                    if name in asked and (name in APART) == apart
+                }
+                if systems:
+                    yield trees, systems
 
     def _round_trips(self) -> list[results.RoundTrip]:
         self._progress.say("the round trips between the hosts")
@@ -151,8 +163,12 @@ class Harness:
         for name, system in systems.items():
             self._progress.say(f"{name}: compare its answers to {len(site.keys):,} keys")
             given |= {f"{name}, {way}": found for way, found in system.check().items()}
-        self._checked.append(answers.compare(trees, site.keys, wanted, given))
-        total = sum(self._checked[-1].compared.values())
+        checked = answers.compare(trees, site.keys, wanted, given)
+        total = sum(checked.compared.values())
+        if self._checked and self._checked[-1].trees == trees:
+            before = self._checked.pop()
+            checked = replace(checked, compared=before.compared | checked.compared)
+        self._checked.append(checked)
         self._progress.say(f"all {total:,} answers equal XGBoost's to the bit")
 
 

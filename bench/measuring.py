@@ -4,7 +4,7 @@ A rate that a cell cannot hold in the first repetition is measured that once, as
 ones of the same system are then not asked for, and say so.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,9 +44,9 @@ class Measuring:
     def _to_come(self, cells: Sequence[Cell]) -> list[Cell]:
         return [cell for cell in cells if cell not in self._skipped and cell not in self._given_up]
 
-    def measure(self, trees: int) -> None:
-        """The cells with so many trees."""
-        cells = [cell for cell in self._cells if cell.trees == trees]
+    def measure(self, trees: int, systems: Collection[str]) -> None:
+        """The cells of some systems with so many trees."""
+        cells = [cell for cell in self._cells if cell.trees == trees and cell.system in systems]
         self._warm_up(self._to_come(cells))
         for repetition in range(self._workload.repetitions):
             for cell in self._workload.in_turn(self._to_come(cells), repetition):

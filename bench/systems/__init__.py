@@ -52,4 +52,6 @@ class System(Protocol):
 Systems = Mapping[str, Callable[[Any], System]]
 
 _KINDS: tuple[Systems, ...] = (postgres.SYSTEMS, plpython.SYSTEMS, python.SYSTEMS)
+# Measured when no other system runs: its connections stay, and would count as the others' memory.
+APART = frozenset(plpython.SYSTEMS)
 SYSTEMS: Systems = {name: make for kind in _KINDS for name, make in kind.items()}

@@ -50,7 +50,7 @@ def measure(system: Limited, directory: Path) -> dict[int | None, CellResult]:
     site = Site(WORKLOAD, local(directory), directory)
     cells = WORKLOAD.cells({"one": ("http",)})
     measuring = Measuring(site, {"one": system}, cells, directory)
-    measuring.measure(3)
+    measuring.measure(3, ["one"])
     return {cell.rate: cell for cell in measuring.found()}
 
 
