@@ -1,7 +1,7 @@
 """pgbench: so many clients, one statement a transaction, in a closed loop or at a rate.
 
 Its report has no percentiles, so they come from its log of single transactions: of all at a rate,
-of every twentieth in a closed loop, where writing more of them would take time from what is
+of every fifth in a closed loop, where writing more of them would take time from what is
 measured. At a rate its transactions come at random times, as from clients that know nothing of each other.
 """
 
@@ -13,7 +13,7 @@ from bench.generators import Figures, Load, Unsound, checked, number
 
 # More scripts it does not take.
 MOST_SCRIPTS = 128
-SAMPLED = 0.05
+SAMPLED = 0.2
 
 
 @dataclass(frozen=True)

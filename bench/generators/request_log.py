@@ -20,6 +20,7 @@ from bench.generators import Figures
 from bench.results import OpenLoop
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999}
+ROUNDING = 1e-9
 LATE_SECONDS = 1e-3
 # A run keeps up whose last tenth was sent, in the middle, within this part of the run's length
 # of when it was due: what cannot keep up by a hundredth of the rate is that far behind.
@@ -72,9 +73,13 @@ class Latencies:
         raise BadLog("no request is in the time that counts")
 
     def milliseconds(self) -> dict[str, float]:
-        """All that a result holds."""
+        """All that a result holds; of percentiles those that so many requests can tell from the largest."""
         total = sum(microseconds * count for microseconds, count in self._counts.items())
-        shares = {name: self.percentile(part) for name, part in PERCENTILES.items()}
+        shares = {
+            name: self.percentile(part)
+            for name, part in PERCENTILES.items()
+            if self.number * (1 - part) >= 1 - ROUNDING
+        }
         return {"mean": total / self.number / 1e3, **shares, "max": max(self._counts) / 1e3}
 
 

@@ -46,6 +46,18 @@ def test_percentiles_are_the_smallest_that_so_many_do_not_exceed() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("requests", "names"),
+    [(9, ["p50"]), (10, ["p50", "p90"]), (99, ["p50", "p90"]), (100, ["p50", "p90", "p99"]),
+     (1000, ["p50", "p90", "p99", "p99_9"])],
+)  # fmt: skip
+def test_percentiles_need_enough_requests(requests: int, names: list[str]) -> None:
+    latencies = Latencies()
+    for number in range(requests):
+        latencies.add(number / 1e3)
+    assert [*latencies.milliseconds()] == ["mean", *names, "max"]
+
+
 def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
     window = Window(1.0, 4.0, 500.0)
     stalled = summary(one_server(500, 5, takes=1e-4, stalls=0.2), window)
