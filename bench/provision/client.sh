@@ -7,5 +7,4 @@ set -euo pipefail
 begin client "$@"
 install_toolchains
 make --silent -C "$root" bench-packages venv
-[ ! -x "$root/toolchain/oha.sh" ] || "$root/toolchain/oha.sh"
 end

@@ -66,7 +66,7 @@ install_noted() {
 
 # What toolchain/packages.sh asks of a machine before it installs anything.
 install_toolchains() {
-    need make make cc build-essential curl curl python3 python3 pip3 python3-pip
+    need make make cc build-essential curl curl python3 python3
     [ -e /etc/ssl/certs/ca-certificates.crt ] || noted+=(ca-certificates)
     install_noted
     command -v cargo >/dev/null || install_rust
