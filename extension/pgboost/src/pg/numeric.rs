@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn whole_numbers_and_fractions() {
         assert_eq!(single(&stored(false, 0, &[])), Some(0.0));
-        assert_eq!(single(&stored(false, 1, &[1, 2345, 6789])), Some(12345.6789));
+        assert_eq!(single(&stored(false, 1, &[1, 2345, 6789])), Some(12_345.679));
         assert_eq!(single(&stored(true, -1, &[1000])), Some(-0.1));
         assert_eq!(single(&stored(false, 4, &[7])), Some(7e16));
     }
