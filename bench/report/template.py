@@ -14,8 +14,9 @@ from collections.abc import Callable, Mapping
 from bench.report import distance, goals, ladder
 from bench.report.files import Sources
 from bench.report.placeholders import BadTemplate
+from bench.report.preparing import slower
 from bench.report.rates import fixed_rates
-from bench.report.wins import slower_preparations, wins
+from bench.report.wins import wins
 
 PLACEHOLDER = re.compile(r"\{\{ *(.*?) *\}\}")
 CONDITION = re.compile(r"^<!-- if ([a-z-]+) -->\n(.*?)^<!-- end if -->\n", re.MULTILINE | re.DOTALL)
@@ -37,7 +38,7 @@ CONDITIONS: Mapping[str, Callable[[Sources], object]] = {
     "trees": lambda sources: sources.local.further_models(),
     "training": lambda sources: sources.local.result.training,
     "wins": lambda sources: wins(sources.local)[0],
-    "slower-preparations": lambda sources: slower_preparations(sources.local),
+    "slower-preparations": lambda sources: slower(sources.local),
     "table-size": lambda sources: sources.has("table-size"),
     "missed": lambda sources: any(
         goal.verdict == "missed" for goal in goals.of_local(sources.local)

@@ -20,9 +20,6 @@ from bench.report.measured import (
 )
 from bench.results import Spread
 
-# The function of pgboost_train, by which its way to train is told from Python's.
-SQL_TRAINING = "train_model"
-
 
 @dataclass(frozen=True)
 class Contest:
@@ -123,26 +120,3 @@ def wins(measured: Measured) -> tuple[list[Win], int]:
                 ) == contest.more_is_better and theirs.median != own.median:
                     found.append(Win(contest, asked, service, database, theirs, own))
     return [*found, *_rates_held(measured, ours)], compared
-
-
-def slower_preparations(measured: Measured) -> list[str]:
-    """Where loading or training takes longer in PostgreSQL than another way to do the same."""
-    result = measured.result
-    pairs = [
-        ("Loading", own, other)
-        for own in result.loading
-        for other in result.loading
-        if own.what.startswith(POSTGRES) and not other.what.startswith(POSTGRES)
-    ] + [
-        ("Training on", own, other)
-        for own in result.training
-        for other in result.training
-        if SQL_TRAINING in own.what and SQL_TRAINING not in other.what
-        and (own.rounds, own.threads) == (other.rounds, other.threads)
-    ]  # fmt: skip
-    return [
-        f"{verb} {other.rows:,} rows took {three_digits(other.seconds)} s ({other.what}),"
-        f" and {three_digits(own.seconds)} s by {own.what}."
-        for verb, own, other in pairs
-        if own.rows == other.rows and other.seconds < own.seconds
-    ]

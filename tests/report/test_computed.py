@@ -11,9 +11,10 @@ from bench.report.figures import added, ranged, tenths, three_digits, times
 from bench.report.files import Sources
 from bench.report.goals import Goal, inverse, of_local, of_split
 from bench.report.measured import Asked, Lacking, Measured, latency, requests_per_second, server_us
+from bench.report.preparing import slower, trainings
 from bench.report.rates import fixed_rates
 from bench.report.sweep import Sweep
-from bench.report.wins import slower_preparations, wins
+from bench.report.wins import wins
 from bench.results import Spread
 
 
@@ -135,10 +136,16 @@ def test_a_win_within_the_spread_is_not_clear(made: Sources) -> None:
 
 
 def test_slower_preparations_are_told(made: Sources) -> None:
-    (line,) = slower_preparations(made.local)
+    (line,) = slower(made.local)
     assert line == (
         "Training on 1,000,000 rows took 1.70 s (pandas, XGBRegressor), and 2.10 s by train_model."
     )
+
+
+def test_the_trainings_of_one_way_are_put_together(made: Sources) -> None:
+    sql, python = trainings(made.local)
+    assert (sql.what, sql.seconds) == ("train_model", Spread(2.1, 2.0, 2.2))
+    assert (python.rows, python.rounds, python.threads) == (1_000_000, 25, 2)
 
 
 def test_a_sweep_marks_what_was_taken() -> None:

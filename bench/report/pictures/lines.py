@@ -71,8 +71,9 @@ def trees(measured: Measured) -> Figure | None:
     figure = new(HEIGHT, title, f"{CONDITIONS}. {MEDIANS}")
     axes = figure.add_subplot()
     axes.set(xlabel="trees of depth 6 (log scale)", ylabel="requests a second (log scale)")
-    shown = [entry for entry in measured.entries if entry in SHOWN or "libxgboost" in entry.system]
+    asked = [Asked(clients=clients, trees=size) for size in sizes]
+    shown = [entry for entry in measured.entries if any(measured.cell(entry, one) for one in asked)]
     places = sorted({TREES, *sizes})
-    asked = _Lines(shown, places, lambda n: Asked(clients=clients, trees=n), requests_per_second)
-    asked.draw(axes, measured)
+    drawn = _Lines(shown, places, lambda n: Asked(clients=clients, trees=n), requests_per_second)
+    drawn.draw(axes, measured)
     return figure

@@ -1,8 +1,9 @@
 """What comes before any prediction: loading the features, training the model."""
 
-from bench.report.figures import three_digits, whole
+from bench.report.figures import ranged, three_digits, whole
 from bench.report.markdown import table
 from bench.report.measured import Measured
+from bench.report.preparing import trainings
 
 
 def loading(measured: Measured) -> str:
@@ -15,12 +16,12 @@ def loading(measured: Measured) -> str:
 
 
 def training(measured: Measured) -> str:
-    """What training took."""
+    """What training took, each way."""
     rows = [
         (
-            one.what, whole(one.rows), str(one.rounds), str(one.threads), three_digits(one.seconds),
-            whole(one.peak_bytes_above_idle / 1e6),
+            one.what, whole(one.rows), str(one.rounds), str(one.threads),
+            ranged(one.seconds, three_digits), ranged(one.megabytes, whole),
         )
-        for one in measured.result.training
+        for one in trainings(measured)
     ]  # fmt: skip
     return table(("", "rows", "trees", "threads", "seconds", "MB above idle"), rows)

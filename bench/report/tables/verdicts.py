@@ -6,7 +6,7 @@ from bench.report.figures import ranged
 from bench.report.goals import Goal
 from bench.report.markdown import table
 from bench.report.measured import Asked, Measured
-from bench.report.wins import slower_preparations
+from bench.report.preparing import slower
 from bench.report.wins import wins as won
 
 
@@ -47,7 +47,7 @@ def wins(measured: Measured) -> str:
 
 def preparations(measured: Measured) -> str:
     """What of loading and training takes longer in PostgreSQL."""
-    return "\n".join(f"- {line}" for line in slower_preparations(measured))
+    return "\n".join(f"- {line}" for line in slower(measured))
 
 
 def skipped(measured: Measured) -> str:
