@@ -94,6 +94,29 @@ INSERT INTO prices SELECT id, predict('price', area, rooms, age) FROM homes ON C
 SELECT count(*), sum(price) FROM prices;
 SELECT town, (SELECT avg(predict('price', area, tax, age)) FROM homes WHERE homes.town = towns.town) FROM towns ORDER BY town;
 
+EXPLAIN (COSTS OFF) SELECT town, (SELECT avg(predict('price', area, tax, age)) FROM homes WHERE homes.town = towns.town) FROM towns;
+-- A trigger that takes each row apart and changes it.
+CREATE FUNCTION dearer() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    NEW.price := NEW.price + 1;
+    RETURN NEW;
+END $$;
+CREATE TABLE named_prices (id int, town text, price real, class text);
+CREATE TRIGGER dearer BEFORE INSERT ON named_prices FOR EACH ROW EXECUTE FUNCTION dearer();
+INSERT INTO named_prices SELECT id, town, predict('price', area, rooms, age), predict_class('flower', area, age) FROM homes;
+SELECT count(*), sum(price), count(DISTINCT town), min(class), max(class) FROM named_prices;
+SELECT count(*) FROM named_prices JOIN homes USING (id, town) WHERE named_prices.price <> predict('price', area, rooms, age) + 1 OR class <> predict_class('flower', area, age);
+
+-- Stored features: arrays with and without NULLs, objects, rows, enums, domains, numerics, and values kept out of line.
+CREATE DOMAIN metres AS numeric CHECK (VALUE >= 0);
+CREATE TYPE weekday AS ENUM ('mon', 'sat');
+CREATE TABLE forms AS SELECT id, CASE WHEN id % 10 > 0 THEN ARRAY[nullif(area, 7), rooms, age]::real[] END AS a, to_jsonb(homes) AS j,
+       CASE WHEN id % 11 > 0 THEN homes END AS h, area::metres AS m, ('3.' || repeat('0123456789', id))::numeric AS n,
+       CASE WHEN id % 3 = 0 THEN 'mon' WHEN id % 3 = 1 THEN 'sat' END::weekday AS d FROM homes WHERE id <= 600;
+ANALYZE forms;
+SELECT with_and_without('SELECT id, predict(''price'', a), predict(''price'', j), predict(''price'', h), predict(''price'', m, n, id), predict(''tickets'', d, 10, m) FROM forms');
+SELECT with_and_without('SELECT n, j, h, a, d, predict(''price'', n, m, id) FROM forms');
+
 -- An error comes with its row, and not before.
 CREATE TABLE fines (id int, day text, zone int, hours real);
 INSERT INTO fines SELECT i, CASE WHEN i % 300 = 0 THEN 'doomsday' WHEN i % 2 = 0 THEN 'mon' ELSE 'sat' END, 10, i % 9 FROM generate_series(1, 2000) AS i;

@@ -11,6 +11,7 @@ use pgrx::pg_sys::{Datum, Oid};
 use super::predict::{Output, Statement};
 use crate::cache;
 use crate::error::Result;
+use crate::features::Given;
 use crate::pg::arguments::Arguments;
 use crate::pg::report::check_for_interrupts;
 use crate::pg::{identity, invalidation};
@@ -24,18 +25,34 @@ const ROWS_AT_ONCE: usize = 512;
 pub struct Circumstances {
     generation: u64,
     user: Oid,
-    unknown_category: UnknownCategory,
+    /// Nothing where there are no categories.
+    unknown_category: Option<UnknownCategory>,
 }
 
 impl Circumstances {
     /// As they are now.
-    #[inline]
     pub fn now() -> Self {
+        Circumstances::of(true)
+    }
+
+    /// The same, as far as they matter to models without categories.
+    pub fn without_categories(self) -> Self {
+        Circumstances { unknown_category: None, ..self }
+    }
+
+    #[inline]
+    fn of(categories: bool) -> Self {
         Circumstances {
             generation: invalidation::generation(),
             user: identity::current_user(),
-            unknown_category: settings::unknown_category(),
+            unknown_category: categories.then(settings::unknown_category),
         }
+    }
+
+    /// Whether they are still the same.
+    #[inline]
+    pub fn hold(self) -> bool {
+        self == Circumstances::of(self.unknown_category.is_some())
     }
 }
 
@@ -71,6 +88,14 @@ impl Scorer {
         }
     }
 
+    /// Whether a feature of the model is a category.
+    pub fn has_categories(&self) -> bool {
+        self.bound.as_ref().is_some_and(|bound| {
+            let image = bound.statement.image();
+            (0..image.num_features()).any(|feature| image.is_categorical(feature))
+        })
+    }
+
     /// Bytes that a row takes here; none are known before the first.
     pub fn row_bytes(&self) -> usize {
         self.bound.as_ref().map_or(0, |bound| {
@@ -79,24 +104,27 @@ impl Scorer {
         })
     }
 
-    /// Scores rows `0..rows`, whose arguments the closure gives. A row's result is left as it is if
-    /// the row cannot be scored.
-    pub fn score(
-        &mut self,
-        rows: usize,
-        mut arguments: impl FnMut(usize) -> Arguments,
-        results: &mut [Option<Datum>],
-    ) {
-        if rows == 0 || self.bind(arguments(0)).is_err() {
-            return;
+    /// Reads the features of rows whose arguments the closure gives. None are read if the model
+    /// cannot be used.
+    pub fn read<G: Given>(&mut self, call: Arguments, rows: usize, given: impl FnMut(usize) -> G) {
+        if self.bind(call).is_ok()
+            && let Some(bound) = &mut self.bound
+        {
+            bound.read_features(rows, given);
         }
-        let Some(bound) = &mut self.bound else { return };
-        bound.read_features(rows, &mut arguments);
-        bound.evaluate();
-        bound.give(self.output, results);
     }
 
-    /// Sees to it that the model is the one that the name means now.
+    /// Evaluates the rows read, and gives each its result. That of a row that could not be read, or
+    /// has none, is left as it is.
+    pub fn give(&mut self, results: &mut [Option<Datum>]) {
+        if let Some(bound) = &mut self.bound {
+            bound.evaluate();
+            bound.give(self.output, results);
+        }
+    }
+
+    /// Sees to it that the model is the one that the name means now; nothing is bound if it cannot be
+    /// used.
     fn bind(&mut self, arguments: Arguments) -> Result<()> {
         if self.bound.as_ref().is_some_and(|bound| bound.statement.holds(&self.model)) {
             return Ok(());
@@ -116,14 +144,14 @@ impl Scorer {
 
 impl Bound {
     /// Reads the features of all rows that have good ones, one after another.
-    fn read_features(&mut self, rows: usize, arguments: &mut impl FnMut(usize) -> Arguments) {
+    fn read_features<G: Given>(&mut self, rows: usize, mut given: impl FnMut(usize) -> G) {
         let width = self.statement.image().num_features();
         self.features.resize(rows * width, 0.0);
         self.read.clear();
         for row in 0..rows {
             let first = self.read.len() * width;
             let Some(features) = self.features.get_mut(first..first + width) else { return };
-            if self.statement.read_into(arguments(row), features).is_ok() {
+            if self.statement.read_into(given(row), features).is_ok() {
                 self.read.push(row);
             }
         }

@@ -11,7 +11,7 @@ use pgrx::pg_sys::Datum;
 
 use crate::cache::{self, Resolved};
 use crate::error::{Error, Result, ShapeReason};
-use crate::features::{Form, Target};
+use crate::features::{Form, Given, Target};
 use crate::pg::arguments::Arguments;
 use crate::pg::map::ImageBytes;
 use crate::pg::snapshot::SnapshotMark;
@@ -58,9 +58,9 @@ impl Statement {
 
     /// Reads the features of a row to where the caller wants them.
     #[inline]
-    pub(super) fn read_into(&mut self, arguments: Arguments, features: &mut [f32]) -> Result<()> {
+    pub(super) fn read_into(&mut self, given: impl Given, features: &mut [f32]) -> Result<()> {
         let target = Target { model: &self.model, image: &self.resolved.loaded.image };
-        self.form.read(arguments, target, features)
+        self.form.read(given, target, features)
     }
 
     /// The model's image.

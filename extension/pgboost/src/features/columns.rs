@@ -4,7 +4,7 @@ use pgrx::pg_sys::{self, Oid};
 
 use super::kind::Kind;
 use super::reading::Reading;
-use super::{FIRST, Target};
+use super::{FIRST, Given, Target};
 use crate::error::Result;
 use crate::pg::arguments::Arguments;
 
@@ -14,6 +14,8 @@ const JSON_HINT: &str =
 /// How to read each argument.
 pub struct Columns {
     readings: Vec<Reading>,
+    /// Whether all are of type real, and numbers to the model.
+    all_real: bool,
 }
 
 impl Columns {
@@ -24,22 +26,26 @@ impl Columns {
             let text = given == 1 && is_text(arguments.type_of(FIRST));
             return Err(target.count_with_hint(given, text.then_some(JSON_HINT)));
         }
-        let readings = (0..given)
+        let readings: Vec<Reading> = (0..given)
             .map(|index| Reading::of(target, index, arguments.type_of(FIRST + index)))
             .collect::<Result<_>>()?;
-        Ok(Columns { readings })
+        let all_real = readings.iter().all(|reading| *reading == Reading::Number(Kind::Float4));
+        Ok(Columns { readings, all_real })
     }
 
-    /// Reads the features of one call.
+    /// Reads the features of one row.
     #[inline]
-    pub fn read(
-        &self,
-        arguments: Arguments,
-        target: Target<'_>,
-        features: &mut [f32],
-    ) -> Result<()> {
+    pub fn read(&self, given: impl Given, target: Target<'_>, features: &mut [f32]) -> Result<()> {
+        if self.all_real
+            && let Some((values, nulls)) = given.run()
+        {
+            for ((feature, value), null) in features.iter_mut().zip(values).zip(nulls) {
+                *feature = if *null { f32::NAN } else { Kind::Float4.number(*value) };
+            }
+            return Ok(());
+        }
         for (index, (feature, reading)) in features.iter_mut().zip(&self.readings).enumerate() {
-            *feature = match (arguments.get(FIRST + index), reading) {
+            *feature = match (given.get(FIRST + index), reading) {
                 (None, _) => f32::NAN,
                 // The usual case, before the call that the others need.
                 (Some(datum), Reading::Number(Kind::Float4)) => Kind::Float4.number(datum),

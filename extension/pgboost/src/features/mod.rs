@@ -11,7 +11,7 @@ mod reading;
 mod row;
 
 use gbdt::Image;
-use pgrx::pg_sys::{self, Oid};
+use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::arguments::Arguments;
@@ -57,6 +57,33 @@ impl Target<'_> {
     }
 }
 
+/// Where the values of one row's arguments come from: a call, or a row that was read ahead of one.
+pub trait Given: Copy {
+    /// An argument, or nothing if it is NULL. The model's name is the first.
+    fn get(self, index: usize) -> Option<Datum>;
+
+    /// The call that they are, or would be, arguments of.
+    fn call(self) -> Arguments;
+
+    /// All arguments but the first, and which of them are NULL, if they lie one after another.
+    #[inline]
+    fn run(&self) -> Option<(&[Datum], &[bool])> {
+        None
+    }
+}
+
+impl Given for Arguments {
+    #[inline]
+    fn get(self, index: usize) -> Option<Datum> {
+        Arguments::get(self, index)
+    }
+
+    #[inline]
+    fn call(self) -> Arguments {
+        self
+    }
+}
+
 /// How the features of a statement are passed.
 pub enum Form {
     /// An argument each.
@@ -91,7 +118,7 @@ impl Form {
         Ok(Form::Columns(columns::Columns::bind(arguments, target)?))
     }
 
-    /// Reads the features of one call; `features` has a place for each.
+    /// Reads the features of one row; `features` has a place for each.
     ///
     /// # Errors
     /// [`Error::FeatureCount`], [`Error::UnknownCategory`], [`Error::NoSuchFeature`] and others that
@@ -99,22 +126,22 @@ impl Form {
     #[inline]
     pub fn read(
         &mut self,
-        arguments: Arguments,
+        given: impl Given,
         target: Target<'_>,
         features: &mut [f32],
     ) -> Result<()> {
         if let Form::Columns(form) = self {
-            return form.read(arguments, target, features);
+            return form.read(given, target, features);
         }
         // In an array, a row or an object that is NULL as a whole, everything is missing.
-        let Some(whole) = arguments.get(FIRST) else {
+        let Some(whole) = given.get(FIRST) else {
             features.fill(f32::NAN);
             return Ok(());
         };
         match self {
-            Form::Columns(form) => form.read(arguments, target, features),
+            Form::Columns(form) => form.read(given, target, features),
             Form::Array(form) => form.read(whole, target, features),
-            Form::Row(form) => form.read(whole, arguments, target, features),
+            Form::Row(form) => form.read(whole, given.call(), target, features),
             Form::Object(form) => form.read(whole, target, features),
         }
     }

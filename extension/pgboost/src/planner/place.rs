@@ -72,18 +72,24 @@ impl Placing<'_> {
 
     /// A batch that computes what the projection would.
     fn instead_of(&self, projection: Path) -> Option<Path> {
-        let outputs = projection.outputs();
-        if outputs.iter().any(|output| output.is_volatile()) {
+        let [below] = projection.below()[..] else { return None };
+        if self.has_few_rows(below) {
             return None;
         }
+        let outputs = projection.outputs();
         let mut calls = Vec::new();
         outputs.iter().for_each(|output| unconditional_calls(*output, &mut calls));
-        let [below] = projection.below()[..] else { return None };
+        if calls.is_empty() || outputs.iter().any(|output| output.is_volatile()) {
+            return None;
+        }
         self.batch(below, calls, |batch| batch.instead_of(projection))
     }
 
     /// What is below an aggregation, or a batch on top of it.
     fn below_aggregation(&self, aggregation: Path, below: Path) -> Path {
+        if self.has_few_rows(below) {
+            return below;
+        }
         let mut evaluated = aggregation.outputs();
         evaluated.extend(aggregation.conditions());
         let mut calls = Vec::new();
@@ -112,15 +118,16 @@ impl Placing<'_> {
         let inputs = below.outputs();
         calls.retain(|call| can_batch(*call, &inputs));
         let calls = without_repeats(calls);
-        let rows = self.planning.row_limit().map_or(below.rows(), |limit| limit.min(below.rows()));
-        if calls.is_empty()
-            || rows < MIN_ROWS
-            || self.takes_a_bound_away(below)
-            || !may_read_ahead(below)
-        {
+        if calls.is_empty() || self.takes_a_bound_away(below) || !may_read_ahead(below) {
             return None;
         }
         Some(make(Batch { planning: self.planning, below, calls: &calls }))
+    }
+
+    /// Asked first of all, for the sake of queries for one row.
+    fn has_few_rows(&self, below: Path) -> bool {
+        let limit = self.planning.row_limit().unwrap_or(f64::INFINITY);
+        below.rows().min(limit) < MIN_ROWS
     }
 
     /// A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom

@@ -1,5 +1,7 @@
 //! Readies a batch to run: from its plan, and the columns that its output and its calls need.
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::call::Call;
@@ -40,7 +42,7 @@ impl Node {
             wanted.sort_unstable();
             wanted.dedup();
             let kept = wanted.iter().filter_map(|number| kept(*number, tuple)).collect();
-            let rows = Rows::new(kept, batch_memory());
+            let rows = Rows::new(kept, memory(c"pgboost batch"));
             for (call, columns) in calls.iter_mut().zip(&columns) {
                 call.find_columns(columns, &rows);
             }
@@ -53,6 +55,7 @@ impl Node {
                 calls,
                 inputs,
                 rows,
+                reading: memory(c"pgboost features"),
                 circumstances: None,
                 position: 0,
                 size: 0,
@@ -102,13 +105,13 @@ unsafe fn kept(number: i32, tuple: *mut pg_sys::List) -> Option<Kept> {
     }
 }
 
-/// Memory for the values of a batch, below the query's.
-unsafe fn batch_memory() -> pg_sys::MemoryContext {
+/// Memory of the node's own, below the query's.
+unsafe fn memory(name: &'static CStr) -> pg_sys::MemoryContext {
     // SAFETY: the name lives for ever.
     unsafe {
         pg_sys::AllocSetContextCreateInternal(
             pg_sys::CurrentMemoryContext,
-            c"pgboost batch".as_ptr(),
+            name.as_ptr(),
             pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
             pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
             pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,

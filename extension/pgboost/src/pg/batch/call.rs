@@ -1,12 +1,18 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
+use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
+use super::frames;
 use super::rows::Rows;
 use crate::api::batch::Scorer;
+use crate::features::Given;
 use crate::pg::arguments::Arguments;
 use crate::pg::expressions::Expr;
 use crate::pg::{entry, lists};
+
+/// Memory that reading rows takes is let go each time that so many are read.
+const LET_GO_EVERY: usize = 16;
 
 /// A call.
 pub struct Call {
@@ -16,10 +22,12 @@ pub struct Call {
     pub expression: *mut pg_sys::FuncExpr,
     /// The result of each row of the batch, or nothing where the function itself is to be called.
     pub results: Vec<Option<Datum>>,
-    /// What a function is called with. It is never called; its arguments are read from there.
+    /// What the function would be called with. It holds the arguments that are constants.
     frame: pg_sys::FunctionCallInfo,
-    /// For each argument that is a column, its place in the frame and among the columns kept.
-    columns: Vec<(usize, usize)>,
+    /// For each argument that is a column, its place among the columns kept.
+    columns: Vec<Option<usize>>,
+    /// The place of the first feature, if all of them are columns kept one after another.
+    run: Option<usize>,
 }
 
 impl Call {
@@ -51,6 +59,7 @@ impl Call {
                 results: Vec::new(),
                 frame: frame(expression, &arguments),
                 columns: Vec::new(),
+                run: None,
             })
         }
     }
@@ -61,37 +70,70 @@ impl Call {
         self.scorer.described(unsafe { (*self.expression).funcid })
     }
 
-    /// The columns that are arguments, each with its place.
-    pub fn wanted(columns: &[i32]) -> impl Iterator<Item = (usize, i32)> {
-        columns.iter().copied().enumerate().filter(|(_, column)| *column > 0)
-    }
-
     /// Notes at which place among the kept columns each argument is.
     pub fn find_columns(&mut self, columns: &[i32], rows: &Rows) {
-        let place = |number| rows.columns.iter().position(|kept| kept.number == number);
-        self.columns = Call::wanted(columns)
-            .filter_map(|(argument, number)| Some((argument, place(number)?)))
-            .collect();
+        let place = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
+        self.columns = columns.iter().map(place).collect();
+        let mut features = self.columns.iter().skip(1).copied();
+        let first = features.next().flatten();
+        self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
     }
 
-    /// Scores all rows.
-    pub fn score(&mut self, rows: &Rows) {
+    /// Scores all rows. Results are made in the current memory context; what reading a row takes is
+    /// allocated in `reading`, and soon let go.
+    pub fn score(&mut self, rows: &Rows, reading: pg_sys::MemoryContext) {
         self.results.clear();
         self.results.resize(rows.count, None);
-        let (frame, columns) = (self.frame, &self.columns);
-        let arguments = |row| {
-            let (values, nulls) = rows.row(row);
-            // SAFETY: the frame has a place for every argument.
-            unsafe {
-                for (argument, kept) in columns {
-                    let place = (*frame).args.as_mut_ptr().add(*argument);
-                    (*place).value = values.get(*kept).copied().unwrap_or(Datum::from(0));
-                    (*place).isnull = nulls.get(*kept).copied().unwrap_or(true);
-                }
-                Arguments::new(frame)
+        // SAFETY: the frame is one that the function could be called with.
+        let call = unsafe { Arguments::new(self.frame) };
+        let (columns, run) = (&self.columns[..], self.run);
+        let given = |row| {
+            if row % LET_GO_EVERY == 0 {
+                // SAFETY: nothing of the rows before is used any more: their features are numbers.
+                unsafe { frames::MemoryContextReset(reading) };
             }
+            let (values, nulls) = rows.row(row);
+            Cells { call, columns, run, values, nulls }
         };
-        self.scorer.score(rows.count, arguments, &mut self.results);
+        let scorer = &mut self.scorer;
+        // SAFETY: the context lives as long as the node.
+        unsafe {
+            PgMemoryContexts::For(reading).switch_to(|_| scorer.read(call, rows.count, given));
+        }
+        scorer.give(&mut self.results);
+    }
+}
+
+/// The arguments of one row of a batch.
+#[derive(Clone, Copy)]
+struct Cells<'a> {
+    call: Arguments,
+    columns: &'a [Option<usize>],
+    run: Option<usize>,
+    values: &'a [Datum],
+    nulls: &'a [bool],
+}
+
+impl Given for Cells<'_> {
+    #[inline]
+    fn get(self, index: usize) -> Option<Datum> {
+        match self.columns.get(index) {
+            Some(Some(kept)) => match (self.values.get(*kept), self.nulls.get(*kept)) {
+                (Some(value), Some(false)) => Some(*value),
+                _ => None,
+            },
+            _ => self.call.get(index),
+        }
+    }
+
+    fn call(self) -> Arguments {
+        self.call
+    }
+
+    #[inline]
+    fn run(&self) -> Option<(&[Datum], &[bool])> {
+        let features = self.run?..self.run? + self.columns.len() - 1;
+        Some((self.values.get(features.clone())?, self.nulls.get(features)?))
     }
 }
 

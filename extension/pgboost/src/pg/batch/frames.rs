@@ -22,6 +22,7 @@ unsafe extern "C-unwind" {
     pub fn pg_detoast_datum_copy(datum: *mut varlena) -> *mut varlena;
 }
 
+const OWNS_MEMORY: u16 = pgrx::pg_sys::TTS_FLAG_SHOULDFREE as u16;
 const EMPTY: u16 = pgrx::pg_sys::TTS_FLAG_EMPTY as u16;
 
 /// The next row of a plan, or null if there is none.
@@ -59,12 +60,14 @@ pub unsafe fn take_apart(slot: *mut TupleTableSlot, columns: i32) {
 /// its own.
 ///
 /// # Safety
-/// The slot is valid; see the module's header.
+/// The slot is a virtual one; see the module's header.
 #[inline]
 pub unsafe fn clear(slot: *mut TupleTableSlot) {
     // SAFETY: the caller says so.
     unsafe {
-        if let Some(clear) = (*(*slot).tts_ops).clear {
+        if (*slot).tts_flags & OWNS_MEMORY != 0
+            && let Some(clear) = (*(*slot).tts_ops).clear
+        {
             clear(slot);
         }
     }

@@ -59,6 +59,8 @@ pub(super) struct Node {
     pub(super) plain: *mut pg_sys::ProjectionInfo,
     /// Where the output's columns come from, if it is columns and calls alone.
     pub(super) direct: Option<Vec<Source>>,
+    /// Memory for reading rows' features.
+    pub(super) reading: pg_sys::MemoryContext,
     /// How the results came about.
     pub(super) circumstances: Option<Circumstances>,
     /// How many rows of the batch have been handed out.
@@ -146,14 +148,17 @@ impl Node {
         // SAFETY: the state is running; it is measured only under EXPLAIN ANALYZE.
         let instrument = unsafe { (*self.scan).ss.ps.instrument.as_mut() };
         let began = instrument.as_ref().filter(|it| it.need_timer).map(|_| Instant::now());
-        let memory = self.rows.memory();
-        let (rows, calls) = (&self.rows, &mut self.calls);
+        // What changes from now on may come too late for this batch.
+        let circumstances = Circumstances::now();
+        let (rows, calls, reading) = (&self.rows, &mut self.calls, self.reading);
         // SAFETY: the batch's memory lives until the next batch.
         unsafe {
-            PgMemoryContexts::For(memory)
-                .switch_to(|_| calls.iter_mut().for_each(|call| call.score(rows)));
+            PgMemoryContexts::For(rows.memory())
+                .switch_to(|_| calls.iter_mut().for_each(|call| call.score(rows, reading)));
         }
-        self.circumstances = Some(Circumstances::now());
+        let categories = self.calls.iter().any(|call| call.scorer.has_categories());
+        self.circumstances =
+            Some(if categories { circumstances } else { circumstances.without_categories() });
         if let Some(instrument) = instrument {
             // These two fields mean nothing for such a node, and PostgreSQL adds them up over
             // parallel workers.
@@ -169,17 +174,16 @@ impl Node {
     }
 }
 
-/// Makes room for a batch, and has it read and scored.
+/// Makes room for a batch.
 #[pg_guard]
-unsafe extern "C-unwind" fn make_room(state: *mut pg_sys::CustomScanState, rows: usize) {
-    // SAFETY: called while the node runs.
-    unsafe { node_of(state) }.rows.make_room(rows);
+unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
+    node.rows.make_room(rows);
 }
 
+/// Scores a batch.
 #[pg_guard]
-unsafe extern "C-unwind" fn score(state: *mut pg_sys::CustomScanState) {
-    // SAFETY: called while the node runs.
-    unsafe { node_of(state) }.score();
+unsafe extern "C-unwind" fn score(node: &mut Node) {
+    node.score();
 }
 
 /// Hands out the next row. Runs on frames as `frames` describes them, and so do the functions below.
@@ -222,7 +226,7 @@ unsafe extern "C-unwind" fn next(
 unsafe fn read_ahead(node: &mut Node, size: usize) {
     // SAFETY: as for `next`.
     unsafe {
-        make_room(node.scan, size);
+        make_room(node, size);
         node.position = 0;
         node.rows.clear();
         let memory = node.memory();
@@ -235,7 +239,7 @@ unsafe fn read_ahead(node: &mut Node, size: usize) {
             node.rows.push(slot);
         }
         if node.rows.count > 0 {
-            score(node.scan);
+            score(node);
         }
     }
 }
@@ -264,8 +268,7 @@ unsafe fn evaluate_plainly(
 unsafe fn hand_out(node: &mut Node, row: usize) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: as for `next`.
     unsafe {
-        let fresh = node.circumstances == Some(Circumstances::now());
-        let scored = fresh
+        let scored = node.circumstances.is_some_and(Circumstances::hold)
             && node.calls.iter().all(|call| call.results.get(row).is_some_and(Option::is_some));
         if scored && let Some(sources) = &node.direct {
             return output_directly(node, sources, row);

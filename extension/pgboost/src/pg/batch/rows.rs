@@ -4,6 +4,8 @@
 //! memory, since the plan below may overwrite a row as soon as it is asked for the next one. No
 //! buffer stays pinned.
 
+use std::ptr;
+
 use pgrx::pg_sys::{CurrentMemoryContext, Datum, MemoryContext, TupleTableSlot, varlena};
 use pgrx::varlena::{varatt_is_1b_e, varsize_any};
 
@@ -28,6 +30,8 @@ pub struct Rows {
     pub count: usize,
     /// Bytes of copied values.
     pub copied: usize,
+    /// Place of the first column, if all are neighbours in the table and passed by value.
+    run: Option<usize>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
     memory: MemoryContext,
@@ -36,12 +40,19 @@ pub struct Rows {
 impl Rows {
     /// No rows, of these columns; `memory` is reset for each batch.
     pub fn new(columns: Vec<Kept>, memory: MemoryContext) -> Rows {
+        let neighbours = columns.windows(2).all(|pair| match pair {
+            [left, right] => left.number + 1 == right.number,
+            _ => true,
+        });
+        let by_value = columns.iter().all(|column| column.by_reference.is_none());
+        let first = columns.first().map(|column| column.number as usize - 1);
         let last_column = columns.iter().map(|column| column.number).max().unwrap_or(0);
         Rows {
             columns,
             last_column,
             count: 0,
             copied: 0,
+            run: first.filter(|_| neighbours && by_value),
             values: Vec::new(),
             nulls: Vec::new(),
             memory,
@@ -86,10 +97,18 @@ impl Rows {
     /// The slot is filled with a row of the plan below; called as `frames` says.
     #[inline]
     pub unsafe fn push(&mut self, slot: *mut TupleTableSlot) {
+        let first = self.count * self.columns.len();
+        self.count += 1;
         // SAFETY: the slot has the columns that are kept, and room was made for the row.
         unsafe {
             frames::take_apart(slot, self.last_column);
-            let first = self.count * self.columns.len();
+            if let Some(run) = self.run {
+                let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
+                let width = self.columns.len();
+                ptr::copy_nonoverlapping((*slot).tts_values.add(run), values.add(first), width);
+                ptr::copy_nonoverlapping((*slot).tts_isnull.add(run), nulls.add(first), width);
+                return;
+            }
             for (index, column) in self.columns.iter().enumerate() {
                 let place = column.number as usize - 1;
                 let null = *(*slot).tts_isnull.add(place);
@@ -105,7 +124,6 @@ impl Rows {
                 *self.nulls.get_unchecked_mut(first + index) = null;
             }
         }
-        self.count += 1;
     }
 
     /// The values of a row, and which of them are NULL, in the order of the columns kept.
@@ -147,7 +165,7 @@ unsafe fn copy(value: Datum, length: i16, bytes: usize, memory: MemoryContext) -
             return Datum::from(fetched);
         }
         let copy = frames::MemoryContextAlloc(memory, bytes);
-        std::ptr::copy_nonoverlapping(value.cast_mut_ptr::<u8>(), copy.cast(), bytes);
+        ptr::copy_nonoverlapping(value.cast_mut_ptr::<u8>(), copy.cast(), bytes);
         Datum::from(copy)
     }
 }
