@@ -7,7 +7,7 @@ line's slope is that number, by least squares over the delays that were set.
 
 from dataclasses import dataclass
 
-from bench.report.entries import MAIN, Entry
+from bench.report.entries import Entry
 from bench.report.measured import Asked, Measured, latency
 from bench.results import Spread
 
@@ -68,9 +68,9 @@ def _line(points: list[Point]) -> tuple[float, float]:
 
 
 def growth(measured: Measured, clients: int = 1) -> list[Growth]:
-    """Of each main entry that was measured with three delays or more."""
+    """Of each entry that was measured with three delays or more."""
     found = []
-    for entry in MAIN:
+    for entry in measured.entries:
         points = []
         for delay in delays(measured):
             trip = round_trip_ms(measured, delay)

@@ -54,6 +54,13 @@ def round_trips(measured: Measured) -> str:
     return table(header, rows, text_columns=3)
 
 
+def settings(measured: Measured) -> str:
+    """What was set between the hosts, as far as it is said in words."""
+    known = measured.result.topology.settings
+    rows = [(name, value) for name, value in known.items() if isinstance(value, str)]
+    return table(("set", ""), rows, text_columns=2)
+
+
 def versions(measured: Measured) -> str:
     """Every component's version."""
     rows = [(name, version) for name, version in sorted(measured.result.versions.items())]

@@ -174,6 +174,9 @@ FACTS = {
 }  # fmt: skip
 
 
+SETTINGS = {"delay": "made up", "carried": {"packets": 1}}
+
+
 def _round_trips(hosts: dict[str, str], delays: Sequence[float | None]) -> list[RoundTrip]:
     return [
         RoundTrip(hosts[source], hosts[target], "tcp", delay, micros, micros * 1.5, 1_000)
@@ -189,7 +192,7 @@ def _result(
     return Result(
         schema=SCHEMA, started="2026-01-01T10:00:00+00:00", finished="2026-01-01T10:50:00+00:00",
         commit="0123456789abcdef" * 2 + "01234567", machine=FACTS,
-        topology=Topology(name, hosts, dict.fromkeys(hosts.values(), FACTS), {}, trips),
+        topology=Topology(name, hosts, dict.fromkeys(hosts.values(), FACTS), SETTINGS, trips),
         versions={
             "postgresql": "15.20 (Debian)", "pgboost": "0.1.0", "xgboost-cpu": "3.2.0",
         },

@@ -3,7 +3,6 @@
 from matplotlib.figure import Figure
 
 from bench.report.distance import Growth
-from bench.report.entries import MAIN
 from bench.report.figures import whole
 from bench.report.measured import CLIENTS, Asked, Measured, requests_per_second
 from bench.report.pictures.bars import AROUND, BAR, bars, spreads
@@ -13,7 +12,7 @@ from bench.report.pictures.drawing import INK, MEDIANS, from_zero, name_ends, ne
 def throughput(local: Measured, split: Measured, delay_ms: float) -> Figure:
     """The same entries and clients on one machine and on three hosts."""
     apart = Asked(delay_ms=delay_ms)
-    shown = [entry for entry in MAIN if split.cell(entry, apart)]
+    shown = [entry for entry in split.entries if split.cell(entry, apart)]
     figure = new(
         AROUND + 0.3 + BAR * len(shown), f"One machine and three hosts: throughput, {CLIENTS} clients",
         f"One prediction a request, the hot key, 25 trees, closed loop. {MEDIANS}",

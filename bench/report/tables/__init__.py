@@ -32,6 +32,7 @@ TABLES: Mapping[str, Callable[[Measured], str]] = {
     "growth": distance.growth,
     "machine": records.machine,
     "round-trips": records.round_trips,
+    "settings": records.settings,
     "versions": records.versions,
     "workload": records.workload,
 }
