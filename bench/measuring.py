@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from bench import results
-from bench.generators import Figures, Load
+from bench.generators import Figures, Load, Unsound
 from bench.hosts import Usage
 from bench.progress import Progress
 from bench.site import Site
@@ -72,12 +72,18 @@ class Measuring:
     def _measure(self, cell: Cell, repetition: int) -> None:
         self._site.topology.links.set_delay(cell.delay_ms)
         system = self._systems[cell.system]
-        run = self._run(system, cell, self._load(cell, repetition), repetition)
+        try:
+            run = self._run(system, cell, self._load(cell, repetition), repetition)
+        except Unsound as error:
+            if cell.rate is None or repetition:
+                raise
+            self._give_up(cell, str(error).splitlines()[0])
+            return
         held = run.open_loop is None or run.open_loop.kept_up
         figure = f"{run.requests_per_second:,.0f} requests/s" + ("" if held else ", falls behind")
         self.progress.done(f"{cell.name}: {figure}", self._workload.planned_seconds(cell))
         if not held and repetition == 0:
-            self._give_up(cell, run)
+            self._give_up(cell, f"it answered {run.requests_per_second:,.0f}")
 
     def _run(self, system: System, cell: Cell, load: Load, repetition: int) -> results.Run:
         output, figures, usage = system.run(cell, load)
@@ -89,20 +95,21 @@ class Measuring:
         self._runs[cell].append(measured(figures, usage, str(log)))
         return self._runs[cell][-1]
 
-    def _give_up(self, cell: Cell, run: results.Run) -> None:
-        """What cannot hold a rate is not asked for it again, nor for a faster one."""
+    def _give_up(self, cell: Cell, why: str) -> None:
+        """What cannot hold a rate, or fails at it, is not asked for it again, nor for a faster one."""
+        reason = f"{cell.system}/{cell.variant} cannot keep up with {cell.rate:,} requests a second ({why})"
         for other in self._cells:
             if other.rate is None or replace(other, rate=cell.rate) != cell:
                 continue
             if other.rate > cell.rate:
-                self._skipped[other] = (
-                    f"{cell.system}/{cell.variant} cannot keep up with {cell.rate:,} requests a second"
-                    f" (it answered {run.requests_per_second:,.0f}), so no faster ones were sent"
-                )
+                self._skipped[other] = f"{reason}, so no faster ones were sent"
                 self._dismiss(other, first=0)
-            elif other == cell:
+            elif other == cell and self._runs[cell]:
                 self._given_up.add(cell)
                 self._dismiss(cell, first=1)
+            elif other == cell:
+                self._skipped[cell] = reason
+                self._dismiss(cell, first=0)
 
     def _dismiss(self, cell: Cell, first: int) -> None:
         for _ in range(first, self._workload.repetitions):

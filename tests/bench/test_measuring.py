@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.generators import Figures, Load
+from bench.generators import Figures, Load, Unsound
 from bench.hosts import Usage
 from bench.measuring import Measuring
 from bench.progress import Progress
@@ -67,6 +67,19 @@ def test_a_rate_that_is_missed_is_measured_once_and_faster_ones_never(tmp_path: 
         "one/http cannot keep up with 300 requests a second (it answered 250), so no faster ones were sent"
     )
     assert {load.rate for load in system.asked} == {None, 100, 200, 300}
+
+
+def test_a_rate_at_which_requests_fail_is_not_measured(tmp_path: Path) -> None:
+    class Failing(Limited):
+        def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
+            if load.rate and load.rate > 200:
+                raise Unsound("requests failed: {'connection closed': 3}")
+            return super().run(cell, load)
+
+    found = measure(Failing(most=1000), tmp_path)
+    assert [len(found[rate].runs) for rate in RATES] == [3, 3, 0, 0]
+    assert found[300].skipped.endswith("(requests failed: {'connection closed': 3})")
+    assert found[400].skipped.endswith("3}), so no faster ones were sent")
 
 
 def test_a_rate_that_is_missed_later_is_measured_to_the_end(tmp_path: Path) -> None:
