@@ -87,6 +87,19 @@ bench-quick: bench-install ## compare with the Python microservice: 25 trees, on
 bench: bench-install ## compare with the Python microservice: the whole table
 	@bench/run
 
+.PHONY: bench-split
+bench-split: bench-install ## compare over a network: three hosts on this machine, with a delay between them; as root
+	@toolchain/delay_line.sh
+	@bench/run --workload split
+
+.PHONY: report
+report: venv ## make docs/benchmarks and the marked parts of other pages anew from bench/results
+	@$(VENV)/python -m bench.report
+
+.PHONY: test-aws
+test-aws: venv ## check bench/aws and bench/provision, also on fresh hosts of this machine; as root, fifteen minutes
+	@tests/aws/check.sh
+
 .PHONY: bench-packages
 bench-packages:
 	@toolchain/packages.sh bench
