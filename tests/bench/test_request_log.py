@@ -100,6 +100,15 @@ def test_a_server_that_is_far_too_slow_does_not_keep_up() -> None:
     assert found.open_loop.skipped == 5000 - len(sent)
 
 
+def test_a_server_that_never_leaves_the_warm_up_behind_has_a_rate_and_no_latency() -> None:
+    sent = [request for request in one_server(1000, 3, 0.01) if request[1] < 3]
+    assert max(due for due, _, _ in sent) < 1
+    found = summary(sent, Window(1.0, 2.0, 1000.0))
+    assert found.requests_per_second == pytest.approx(100, rel=0.02)
+    assert (found.latency_ms, found.latency_requests) == ({}, 0)
+    assert (found.open_loop.kept_up, found.open_loop.skipped) == (False, 2000)
+
+
 def test_a_log_without_a_request_in_its_time_is_no_result() -> None:
     with pytest.raises(BadLog, match="no request"):
         summary([(0.5, 0.5, 0.6)], Window(1.0, 2.0, 10.0))
