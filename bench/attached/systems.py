@@ -3,6 +3,7 @@
 import os
 import re
 from functools import cached_property, partial
+from importlib.metadata import version
 from typing import Any
 
 import psycopg
@@ -11,7 +12,7 @@ from bench.attached.site import AttachedSite
 from bench.hosts import CommandFailed, Parts
 from bench.systems import Systems
 from bench.systems.postgres import Direct, ThroughPgbouncer
-from bench.systems.python import Entry, Microservice, write_bodies
+from bench.systems.python import ENTRIES, PACKAGES, Microservice, write_bodies
 from python_baseline import modes
 from python_baseline.settings import PREFIX, Settings
 
@@ -64,11 +65,17 @@ class AttachedPgbouncer(ThroughPgbouncer):
 
 
 class AttachedMicroservice(Microservice):
-    """The tuned service, with the settings that this process finds in its environment too."""
+    """The tuned service, with the packages and the settings that this process has too."""
+
+    def install(self) -> dict[str, str]:
+        """The versions of the packages, of ab and of Redis; nothing is asked for at a rate, so no oha."""
+        versions = {name: version(name) for name in PACKAGES}
+        versions["ab"] = self._site.client.run(["ab", "-V"]).splitlines()[0]
+        return {**versions, "redis-server": self._site.feature_cache.version()}
 
     def start(self, trees: int) -> None:
         """Writes the bodies that are sent."""
-        site = self._site
+        site, self._trees = self._site, trees
         settings = Settings.read({**os.environ, PREFIX + "MODEL": str(site.model(trees))})
         self._started = modes.command(self._entry.mode, "ADDRESS", settings)
         self._listening = site.places.service
@@ -84,5 +91,6 @@ class AttachedMicroservice(Microservice):
 SYSTEMS: Systems = {
     "postgres_direct": Direct,
     "postgres_pgbouncer": AttachedPgbouncer,
-    "python_tuned": partial(AttachedMicroservice, Entry("tuned")),
+    # With the XGBoost that is installed: the images hold no other.
+    "python_tuned_3_2": partial(AttachedMicroservice, ENTRIES["python_tuned_3_2"]),
 }

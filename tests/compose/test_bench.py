@@ -11,8 +11,8 @@ CELLS = [
     "postgres_direct/simple/hot/25t/5c",
     "postgres_direct/prepared/random/25t/5c",
     "postgres_pgbouncer/*/hot/25t/5c",
-    "python_tuned/http/hot/25t/5c",
-    "python_tuned/http/batch/25t/5c",
+    "python_tuned_3_2/http/hot/25t/5c",
+    "python_tuned_3_2/http/batch/25t/5c",
 ]
 MODELS = "SELECT name, version FROM pgboost_models ORDER BY name, version"
 
@@ -27,13 +27,13 @@ def test_the_quick_table(stack: Stack, tmp_path: Path) -> None:
     said = stack.compose("run", "--rm", "-T", *volume, "bench", "--seconds", "1", *only)
     assert "answers equal XGBoost's to the bit" in said
     (path,) = tmp_path.glob("*-quick-attached/results.json")
-    result = results.read(path)
+    result = results.parse(path.read_text())
     assert result.workload["rows"] == FLIGHTS
     assert {cell.system for cell in result.cells} == {*SYSTEMS}
     assert {*result.checked[0].compared} >= {
         "postgres_direct, prepared",
         "postgres_pgbouncer, simple",
-        "python_tuned, one",
+        "python_tuned_3_2, one",
     }
     for cell in result.cells:
         assert (len(cell.runs) == 1) != bool(cell.skipped)
