@@ -70,6 +70,10 @@ class AttachedMicroservice(Microservice):
     def install(self) -> dict[str, str]:
         """The versions of the packages, of ab and of Redis; nothing is asked for at a rate, so no oha."""
         versions = {name: version(name) for name in PACKAGES}
+        versions[f"xgboost of the service, {self._entry.xgboost}"] = self._site.client.run(
+            [self._site.client.python, "-m", "python_baseline.releases", self._entry.xgboost],
+            {"PYTHONPATH": str(self._site.client.root)},
+        ).strip()
         versions["ab"] = self._site.client.run(["ab", "-V"]).splitlines()[0]
         return {**versions, "redis-server": self._site.feature_cache.version()}
 
@@ -91,6 +95,5 @@ class AttachedMicroservice(Microservice):
 SYSTEMS: Systems = {
     "postgres_direct": Direct,
     "postgres_pgbouncer": AttachedPgbouncer,
-    # With the XGBoost that is installed: the images hold no other.
-    "python_tuned_3_2": partial(AttachedMicroservice, ENTRIES["python_tuned_3_2"]),
+    "python_tuned": partial(AttachedMicroservice, ENTRIES["python_tuned"]),
 }

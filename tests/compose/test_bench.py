@@ -9,10 +9,10 @@ from tests.compose.stack import FLIGHTS, Stack
 # Cells of each system and each load generator, a second each; the answers are compared in full.
 CELLS = [
     "postgres_direct/simple/hot/25t/5c",
-    "postgres_direct/prepared/random/25t/5c",
+    "postgres_direct/prepared/random/25t/20c",
     "postgres_pgbouncer/*/hot/25t/5c",
-    "python_tuned_3_2/http/hot/25t/5c",
-    "python_tuned_3_2/http/batch/25t/5c",
+    "python_tuned/http/hot/25t/5c",
+    "python_tuned/http/batch/25t/5c",
 ]
 MODELS = "SELECT name, version FROM pgboost_models ORDER BY name, version"
 
@@ -33,7 +33,7 @@ def test_the_quick_table(stack: Stack, tmp_path: Path) -> None:
     assert {*result.checked[0].compared} >= {
         "postgres_direct, prepared",
         "postgres_pgbouncer, simple",
-        "python_tuned_3_2, one",
+        "python_tuned, one",
     }
     for cell in result.cells:
         assert (len(cell.runs) == 1) != bool(cell.skipped)
