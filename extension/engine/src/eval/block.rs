@@ -9,11 +9,10 @@
 )]
 
 use super::below::{Below, RowsBelow};
-use super::goes_right;
+use super::cuts::{goes_right_large, operands, place_of_code, search_tree};
 use super::simd::{BLOCK, Codes, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
 use crate::layout::tiles::{
-    CodeTable, Column, ColumnKind, MAX_CUTS, Run, Segment, TABLE_CODES, TILE_LEVELS, TileGroup,
-    Tiled, tile_leaves, tile_nodes,
+    ColumnKind, MAX_CUTS, Segment, TILE_LEVELS, TileGroup, Tiled, tile_leaves, tile_nodes,
 };
 use crate::layout::{Forest, GroupKind};
 
@@ -134,7 +133,7 @@ unsafe fn answer_columns<V: Vectors>(tiles: &Tiled<'_>, buffers: &mut Buffers, r
                 let none = Codes { bytes: [0; BLOCK], bits: [0; BLOCK] };
                 set_codes(&column_values, slot(codes, &mut counts[1], slots, none));
             }
-            ColumnKind::PlainLeft | ColumnKind::PlainRight | ColumnKind::LargeCodes => {
+            ColumnKind::LargeCodes => {
                 *slot(values, &mut counts[2], slots, NO_VALUES) = column_values;
             }
         }
@@ -156,35 +155,10 @@ fn slot<'a, T: Clone>(
     &mut places[*count - 1]
 }
 
-/// A ranked column's search tree.
-pub(super) fn search_tree<'a>(tiles: &Tiled<'a>, column: &Column) -> &'a [f32] {
-    let start = column.tree as usize;
-    tiles.search_trees.get(start..start + (1 << column.levels)).unwrap_or_default()
-}
-
-/// Where a value's bit is in a [`CodeTable`].
-#[inline(always)]
-fn place_of_code(value: f32) -> (u8, u8) {
-    if value.is_nan() {
-        (CodeTable::MISSING, 0xff)
-    } else if (0.0..TABLE_CODES as f32).contains(&value) {
-        let code = value as u32;
-        ((code / 8) as u8, 1 << (code % 8))
-    } else {
-        (CodeTable::NOT_IN_SET, 0xff)
-    }
-}
-
 fn set_codes(values: &Values, codes: &mut Codes) {
     for ((value, byte), bit) in values.0.iter().zip(&mut codes.bytes).zip(&mut codes.bits) {
         (*byte, *bit) = place_of_code(*value);
     }
-}
-
-/// Operands of a run, in their section.
-pub(super) fn operands<'a, T>(section: &'a [T], run: &Run) -> &'a [T] {
-    let start = run.operands as usize;
-    section.get(start..start + run.count as usize).unwrap_or_default()
 }
 
 /// Answers all cuts of a segment.
@@ -214,11 +188,6 @@ unsafe fn answer_cuts<V: Vectors>(
                 ColumnKind::RankedLeft | ColumnKind::RankedRight => {
                     V::compare_ranks(&ranks[*slot], operands(tiles.ranks, run), masks);
                 }
-                ColumnKind::PlainLeft | ColumnKind::PlainRight => {
-                    let thresholds = operands(tiles.values, run);
-                    let right = kind == ColumnKind::PlainRight;
-                    V::compare_values(&values[*slot], rows, thresholds, right, masks);
-                }
                 ColumnKind::Codes => {
                     let tables = operands(tiles.code_tables, run);
                     V::look_up(&codes[*slot], rows, tables, masks);
@@ -232,11 +201,6 @@ unsafe fn answer_cuts<V: Vectors>(
             }
         }
     }
-}
-
-/// Whether a value goes right at a split with a set that has no table.
-pub(super) fn goes_right_large(forest: &Forest<'_>, set: u32, value: f32) -> bool {
-    if value.is_nan() { set & 1 == 1 } else { goes_right(forest.words(set / 2), value) }
 }
 
 fn look_up_large(forest: &Forest<'_>, set: u32, values: &Values, rows: usize, mask: &mut Mask) {

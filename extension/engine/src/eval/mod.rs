@@ -1,7 +1,8 @@
 //! Evaluation: from a row's features to its margins, or to the leaves it falls into.
 //!
 //! All ways of evaluation give the same bits. `reference` walks the checked model and is the oracle;
-//! `scalar` walks the lowered image, several trees in lock step. Leaves are added in f32, from the
+//! `scalar` walks the lowered image, several trees in lock step; `block` takes hundreds of rows through
+//! its tiles with the vectors of `simd`, which also has a kernel for one row. Leaves are added in f32, from the
 //! base margin on, in the order in which the file has the trees: any other order would round
 //! otherwise than XGBoost does.
 
@@ -11,6 +12,8 @@ mod below;
 #[cfg(target_arch = "x86_64")]
 mod block;
 mod categorical;
+#[cfg(target_arch = "x86_64")]
+mod cuts;
 mod kernel;
 mod key;
 #[cfg(test)]
@@ -28,14 +31,13 @@ pub use kernel::Kernel;
 pub(crate) use key::{default_slot, leaf_slot, monotone_key, number_of_key};
 pub(crate) use scalar::LANES;
 
-use crate::layout::{GroupKind, Image, StableBytes};
+use crate::layout::{Forest, GroupKind, Image, StableBytes};
 use crate::model::{Task, Transform};
 use crate::transform;
 
 /// Buffers for the evaluation of one row after another; nothing is allocated per row.
 #[derive(Clone, Debug)]
 pub struct Scratch {
-    #[expect(dead_code, reason = "kernels for one row follow")]
     kernel: Kernel,
     keys: key::RowKeys,
 }
@@ -67,6 +69,9 @@ impl<B: StableBytes> Image<B> {
             return;
         }
         out.copy_from_slice(forest.base_margins);
+        if self.margins_by_chunks(&forest, scratch, features, out) {
+            return;
+        }
         scratch.keys.set(self.num_features(), features);
         if let [margin] = out {
             // The usual case: the sum stays in a register.
@@ -81,6 +86,36 @@ impl<B: StableBytes> Image<B> {
                 }
             });
         }
+    }
+
+    /// The same with vectors, if that pays; gives whether it does.
+    #[cfg(target_arch = "x86_64")]
+    #[allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
+    fn margins_by_chunks(
+        &self,
+        forest: &Forest<'_>,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [f32],
+    ) -> bool {
+        let tiles = self.tiles();
+        let instructions = scratch.kernel.instructions();
+        if instructions != kernel::Instructions::Avx512 || tiles.chunks.is_empty() {
+            return false;
+        }
+        if tiles.groups.iter().any(|group| group.below > 0) {
+            scratch.keys.set(self.num_features(), features);
+        }
+        // SAFETY: there is no such Kernel where the processor lacks the instructions; the keys are
+        // those of the row wherever they are used.
+        unsafe { simd::row512::add(forest, &tiles, &scratch.keys, features, out) };
+        true
+    }
+
+    /// There is no way to on this architecture.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn margins_by_chunks(&self, _: &Forest<'_>, _: &mut Scratch, _: &[f32], _: &mut [f32]) -> bool {
+        false
     }
 
     /// For each tree the id, in the model's file, of the leaf that a row falls into.

@@ -154,7 +154,9 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
         let gain = random.below(1000) as f32 / 7.0;
         let cover = random.below(1000) as f32 / 3.0;
         tree.nodes[id] = if categorical && random.one_in(2) {
-            let words = (0..random.below(4)).map(|_| random.next() as u32).collect();
+            // Mostly of a few words, and now and then of more than a table of codes has.
+            let most = if random.one_in(16) { 40 } else { 4 };
+            let words = (0..random.below(most)).map(|_| random.next() as u32).collect();
             tree.category_sets.push(CategorySet { words });
             let set = tree.category_sets.len() as u32 - 1;
             Node::Categorical { feature, set, default_left, left, right, gain, cover }
@@ -181,7 +183,10 @@ pub(crate) fn rows(seed: u64, model: &Model, count: usize) -> Vec<Vec<f32>> {
     let mut value = || match random.below(8) {
         0 => f32::NAN,
         1 => [f32::INFINITY, f32::NEG_INFINITY, -f32::NAN][random.below(3)],
-        2 => random.below(130) as f32 - 2.5,
+        2 => {
+            let end = [130, 130, 1300][random.below(3)];
+            random.below(end) as f32 - 2.5
+        }
         3..7 if !thresholds.is_empty() => {
             let threshold = thresholds[random.below(thresholds.len())];
             [threshold, threshold.next_up(), threshold.next_down()][random.below(3)]

@@ -12,10 +12,13 @@
 
 use super::goes_right;
 use super::key::RowKeys;
-use crate::layout::{CATEGORICAL, Forest, Group, GroupKind, LockStepNode};
+use crate::layout::{CATEGORICAL, Forest, GroupKind, LockStepNode};
 
 /// Most trees that are walked together.
 pub(crate) const LANES: usize = 16;
+
+/// Steps that are taken before it is first seen whether all trees have come to a leaf.
+const STRIDE: u32 = 8;
 
 /// A leaf that a row has fallen into.
 #[derive(Clone, Copy)]
@@ -46,40 +49,54 @@ pub(super) fn walk(
     features: &[f32],
     mut visit: impl FnMut(usize, Leaf),
 ) {
-    let keys = keys.as_slice();
     for group in forest.groups {
-        match GroupKind::from_number(group.kind) {
-            Some(kind @ GroupKind::Compact) => {
-                walk_group(forest.compact_nodes, forest.roots, keys, group, kind, &mut visit);
-            }
-            Some(kind @ GroupKind::Wide) => {
-                walk_group(forest.wide_nodes, forest.roots, keys, group, kind, &mut visit);
-            }
-            Some(GroupKind::Categorical) => walk_singly(forest, keys, features, group, &mut visit),
-            None => {}
-        }
+        let first = group.first as usize;
+        let roots = forest.roots.get(first..first + group.count as usize).unwrap_or_default();
+        let Some(kind) = GroupKind::from_number(group.kind) else { continue };
+        let visit = |lane, leaf| visit(first + lane, leaf);
+        walk_from(forest, kind, roots, group.depth, keys, features, visit);
     }
 }
 
-/// Walks a group in lock step.
+/// Calls `visit` with every lane and its leaf. The lanes, at most [`LANES`], begin at nodes of a kind
+/// from which no leaf is more than `depth` steps away.
 #[inline(always)]
-fn walk_group<N: LockStepNode>(
-    nodes: &[N],
-    roots: &[u32],
-    keys: &[u32],
-    group: &Group,
+pub(super) fn walk_from(
+    forest: &Forest<'_>,
     kind: GroupKind,
-    visit: &mut impl FnMut(usize, Leaf),
+    starts: &[u32],
+    depth: u32,
+    keys: &RowKeys,
+    features: &[f32],
+    visit: impl FnMut(usize, Leaf),
 ) {
-    let first = group.first as usize;
-    let roots = roots.get(first..first + group.count as usize).unwrap_or_default();
+    let keys = keys.as_slice();
+    match kind {
+        GroupKind::Compact => {
+            walk_together(forest.compact_nodes, starts, keys, depth, kind, visit);
+        }
+        GroupKind::Wide => walk_together(forest.wide_nodes, starts, keys, depth, kind, visit),
+        GroupKind::Categorical => walk_singly(forest, keys, features, starts, depth, visit),
+    }
+}
+
+/// Walks in lock step.
+#[inline(always)]
+fn walk_together<N: LockStepNode>(
+    nodes: &[N],
+    starts: &[u32],
+    keys: &[u32],
+    depth: u32,
+    kind: GroupKind,
+    mut visit: impl FnMut(usize, Leaf),
+) {
     let mut visit = |lane: usize, node: usize| {
         // SAFETY: lock_step gives indices of nodes.
         let key = unsafe { nodes.get_unchecked(node) }.key();
-        visit(first + lane, Leaf { kind, node: node as u32, key });
+        visit(lane, Leaf { kind, node: node as u32, key });
     };
-    if let Some(roots) = roots.first_chunk::<LANES>() {
-        let leaves = lock_step(nodes, keys, *roots, group.depth);
+    if let Some(starts) = starts.first_chunk::<LANES>() {
+        let leaves = lock_step(nodes, keys, *starts, depth);
         leaves.into_iter().enumerate().for_each(|(lane, node)| visit(lane, node));
         return;
     }
@@ -88,17 +105,17 @@ fn walk_group<N: LockStepNode>(
     macro_rules! in_lanes {
         ($lanes:literal) => {{
             let padded = std::array::from_fn(|lane| {
-                roots.get(lane).or(roots.last()).map_or(0, |root| *root)
+                starts.get(lane).or(starts.last()).map_or(0, |start| *start)
             });
-            let leaves = lock_step::<N, $lanes>(nodes, keys, padded, group.depth);
+            let leaves = lock_step::<N, $lanes>(nodes, keys, padded, depth);
             leaves
                 .into_iter()
-                .take(roots.len())
+                .take(starts.len())
                 .enumerate()
                 .for_each(|(lane, node)| visit(lane, node));
         }};
     }
-    match roots.len() {
+    match starts.len() {
         0 => {}
         1..=4 => in_lanes!(4),
         5..=8 => in_lanes!(8),
@@ -107,22 +124,53 @@ fn walk_group<N: LockStepNode>(
     }
 }
 
-/// Walks `L` trees from their roots, `depth` steps each; gives the indices of the nodes reached.
+/// Walks `L` trees, `depth` steps each; gives the indices of the nodes reached.
 #[inline(always)]
 fn lock_step<N: LockStepNode, const L: usize>(
     nodes: &[N],
     keys: &[u32],
-    roots: [u32; L],
+    starts: [u32; L],
     depth: u32,
 ) -> [usize; L] {
-    let mut at = roots.map(|root| root as usize);
-    for _ in 0..depth {
-        for place in &mut at {
-            // SAFETY: the check of the image (layout::check) found every root to be a node; every
-            // node's slot to be at most leaf_slot; both children of every split to be nodes; and
-            // the slot of every leaf, whose skip is 0, to be leaf_slot. RowKeys holds leaf_slot + 1
-            // keys, of which the last is always u32::MAX and so below no leaf's key: a walk stays
-            // at a leaf. By induction `place` is always the index of a node.
+    let mut at = starts.map(|start| start as usize);
+    steps(nodes, keys, &mut at, depth.min(STRIDE));
+    if depth > STRIDE {
+        go_on(nodes, keys, &mut at, depth - STRIDE);
+    }
+    at
+}
+
+/// Further steps in deep trees, which may be chains: it is seen now and then whether all walks have
+/// come to a leaf.
+#[inline(never)]
+fn go_on<N: LockStepNode, const L: usize>(
+    nodes: &[N],
+    keys: &[u32],
+    at: &mut [usize; L],
+    mut depth: u32,
+) {
+    // SAFETY: see `steps`.
+    while depth > 0 && at.iter().any(|at| unsafe { nodes.get_unchecked(*at) }.skip() != 0) {
+        steps(nodes, keys, at, depth.min(STRIDE / 2));
+        depth = depth.saturating_sub(STRIDE / 2);
+    }
+}
+
+#[inline(always)]
+fn steps<N: LockStepNode, const L: usize>(
+    nodes: &[N],
+    keys: &[u32],
+    at: &mut [usize; L],
+    count: u32,
+) {
+    for _ in 0..count {
+        for place in at.iter_mut() {
+            // SAFETY: the check of the image (layout::check) found every root and every exit of a
+            // tile to be a node; every node's slot to be at most leaf_slot; both children of every
+            // split to be nodes; and the slot of every leaf, whose skip is 0, to be leaf_slot.
+            // RowKeys holds leaf_slot + 1 keys, of which the last is always u32::MAX and so below
+            // no leaf's key: a walk stays at a leaf. By induction `place` is always the index of a
+            // node.
             let (node, key) = unsafe {
                 let node = nodes.get_unchecked(*place);
                 (node, *keys.get_unchecked(node.slot()))
@@ -130,27 +178,29 @@ fn lock_step<N: LockStepNode, const L: usize>(
             *place += node.skip() as usize + usize::from(key < node.key());
         }
     }
-    at
 }
 
-/// Walks the trees of a group one after another, categorical splits included.
+/// Walks trees one after another, categorical splits included.
 #[inline(never)]
 fn walk_singly(
     forest: &Forest<'_>,
     keys: &[u32],
     features: &[f32],
-    group: &Group,
-    visit: &mut impl FnMut(usize, Leaf),
+    starts: &[u32],
+    depth: u32,
+    mut visit: impl FnMut(usize, Leaf),
 ) {
-    let first = group.first as usize;
-    let roots = forest.roots.get(first..first + group.count as usize).unwrap_or_default();
-    for (lane, root) in roots.iter().enumerate() {
-        let mut at = *root;
-        for _ in 0..group.depth {
-            at = step(forest, keys, features, at);
+    for (lane, start) in starts.iter().enumerate() {
+        let mut at = *start;
+        for _ in 0..depth {
+            let next = step(forest, keys, features, at);
+            if next == at {
+                break;
+            }
+            at = next;
         }
         if let Some(leaf) = forest.wide_nodes.get(at as usize) {
-            visit(first + lane, Leaf { kind: GroupKind::Categorical, node: at, key: leaf.key });
+            visit(lane, Leaf { kind: GroupKind::Categorical, node: at, key: leaf.key });
         }
     }
 }

@@ -2,24 +2,30 @@
 
 use proptest::prelude::*;
 
-use super::random_model::{Shape, model, rows, with_categories};
+use super::random_model::{Random, Shape, model, rows, with_categories};
 use super::{BatchScratch, Kernel, Scratch, reference};
 use crate::layout::{GroupKind, Image, StableBytes, lower};
 use crate::model::{Model, Node, Task, Transform, Tree};
 
-/// Margins and leaves of the image equal those of the oracle for every row.
+/// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
+/// every row.
 fn agrees(model: &Model, rows: &[Vec<f32>]) {
     let image = Image::open(lower(model, &[]).unwrap()).unwrap();
     let mut scratch = Scratch::new(&image);
     let outputs = model.num_outputs();
     let (mut margins, mut expected) = (vec![7.0f32; outputs], vec![0.0f32; outputs]);
     let (mut leaves, mut ids) = (vec![7u32; model.trees().len()], vec![0u32; model.trees().len()]);
+    let kernels: Vec<Kernel> = Kernel::available().collect();
+    let mut scratches: Vec<Scratch> =
+        kernels.iter().map(|kernel| Scratch::with_kernel(&image, *kernel)).collect();
     for row in rows {
-        image.margins(&mut scratch, row, &mut margins);
         reference::margins(model, row, &mut expected);
         let bits =
             |margins: &[f32]| margins.iter().map(|margin| margin.to_bits()).collect::<Vec<_>>();
-        assert_eq!(bits(&margins), bits(&expected), "margins of {row:?}");
+        for (scratch, kernel) in scratches.iter_mut().zip(&kernels) {
+            image.margins(scratch, row, &mut margins);
+            assert_eq!(bits(&margins), bits(&expected), "{kernel:?}: margins of {row:?}");
+        }
         image.leaves(&mut scratch, row, &mut leaves);
         reference::leaves(model, row, &mut ids);
         assert_eq!(leaves, ids, "leaves of {row:?}");
@@ -98,6 +104,42 @@ fn few_features_meet_every_threshold() {
     let shape = Shape { features: 1, outputs: 1, trees: 37, depth: 5, categorical: 0 };
     let model = model(21, shape);
     agrees(&model, &rows(22, &model, 3000));
+}
+
+/// A hundred thousand rows, in batches of all sizes.
+#[test]
+fn kernels_agree_with_the_oracle_on_many_rows() {
+    let shape = |features, outputs, trees, depth, categorical| Shape {
+        features,
+        outputs,
+        trees,
+        depth,
+        categorical,
+    };
+    let shapes = [
+        // All in one chunk; several chunks and levels; more thresholds than a column has ranks.
+        shape(10, 1, 25, 6, 0),
+        shape(7, 1, 150, 5, 0),
+        shape(3, 1, 90, 8, 0),
+        shape(2, 3, 70, 7, 0),
+        // Deep trees, with and without codes; codes alone; more cuts than a segment has.
+        shape(20, 1, 24, 12, 0),
+        shape(9, 2, 20, 13, 3),
+        shape(12, 1, 60, 6, 1),
+        shape(150, 1, 70, 8, 4),
+    ];
+    let mut random = Random(91);
+    let mut count = 0;
+    while count < 100_000 {
+        for shape in shapes {
+            let seed = random.next();
+            let model = model(seed, shape);
+            let most = [20, 130, 600, 1000][random.below(4)];
+            let batch = 1 + random.below(most);
+            agrees(&model, &rows(seed ^ 1, &model, batch));
+            count += batch;
+        }
+    }
 }
 
 #[test]

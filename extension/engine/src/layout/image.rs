@@ -166,13 +166,15 @@ impl<B: StableBytes> Image<B> {
             segments: self.section(Section::Segments),
             runs: self.section(Section::Runs),
             ranks: self.section(Section::Ranks),
-            values: self.section(Section::Values),
             code_tables: self.section(Section::CodeTables),
             large_sets: self.section(Section::LargeSets),
             groups: self.section(Section::TileGroups),
             nodes: self.section(Section::TileNodes),
             leaves: self.section(Section::TileLeaves),
             exits: self.section(Section::TileExits),
+            chunks: self.section(Section::Chunks),
+            top_nodes: self.section(Section::TopNodes),
+            node_blocks: self.section(Section::NodeBlocks),
         }
     }
 
@@ -256,13 +258,15 @@ fn read_tiles<'a>(bytes: &'a [u8], header: &Header) -> Result<Tiled<'a>> {
         segments: read(bytes, span(Section::Segments))?,
         runs: read(bytes, span(Section::Runs))?,
         ranks: read(bytes, span(Section::Ranks))?,
-        values: read(bytes, span(Section::Values))?,
         code_tables: read(bytes, span(Section::CodeTables))?,
         large_sets: read(bytes, span(Section::LargeSets))?,
         groups: read(bytes, span(Section::TileGroups))?,
         nodes: read(bytes, span(Section::TileNodes))?,
         leaves: read(bytes, span(Section::TileLeaves))?,
         exits: read(bytes, span(Section::TileExits))?,
+        chunks: read(bytes, span(Section::Chunks))?,
+        top_nodes: read(bytes, span(Section::TopNodes))?,
+        node_blocks: read(bytes, span(Section::NodeBlocks))?,
     })
 }
 

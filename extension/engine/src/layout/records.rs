@@ -61,8 +61,6 @@ pub(super) enum Section {
     Runs,
     /// u8: what the ranks of ranked columns are compared with.
     Ranks,
-    /// f32: what the values of plain columns are compared with.
-    Values,
     /// [`super::tiles::CodeTable`]: what codes are looked up in.
     CodeTables,
     /// u32: the sets of codes that have no table, twice their index, plus 1 where missing goes right.
@@ -75,10 +73,16 @@ pub(super) enum Section {
     TileLeaves,
     /// u32: where trees go on below tiles that do not hold all of them.
     TileExits,
+    /// [`super::tiles::Chunk`]: successive groups of tiles for the evaluation of one row.
+    Chunks,
+    /// [`super::tiles::TopNode`]: the tops of the tiles of chunks, tree beside tree.
+    TopNodes,
+    /// [`super::tiles::NodeBlock`]: what is below them.
+    NodeBlocks,
 }
 
 /// Number of sections.
-pub(super) const SECTIONS: usize = Section::TileExits as usize + 1;
+pub(super) const SECTIONS: usize = Section::NodeBlocks as usize + 1;
 
 /// Where a section lies.
 #[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]

@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::records::CHECKSUMMED_FROM;
+use super::records::{CHECKSUMMED_FROM, Header, SECTIONS, Span};
 use super::{AlignedBytes, Image, lower};
 use crate::ErrorKind;
 use crate::eval::random_model::{Random, Shape, model, rows, with_categories};
@@ -173,25 +173,50 @@ fn tampered_images_are_refused_or_evaluate_within_bounds() {
     assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
 }
 
+/// Tampers with one to three words of an image, and with no section less often than with another.
+fn tamper(whole: &[u8], random: &mut Random) -> Vec<u8> {
+    let mut tampered = whole.to_vec();
+    let word = |at: usize| u64::from_ne_bytes(whole[at..at + 8].try_into().unwrap()) as usize;
+    for _ in 0..1 + random.below(3) {
+        let span = size_of::<Header>() - size_of::<Span>() * (1 + random.below(SECTIONS));
+        let (start, length) = match random.below(8) {
+            0 => (CHECKSUMMED_FROM, size_of::<Header>() - CHECKSUMMED_FROM),
+            _ => (word(span), word(span + 8)),
+        };
+        if length < 4 {
+            continue;
+        }
+        // Whole words, since links, slots and counts are.
+        let at = start + 4 * random.below(length / 4);
+        let word = match random.below(4) {
+            0 => random.below(40) as u32,
+            1 => u32::MAX - random.below(3) as u32,
+            2 => 1 << random.below(32),
+            _ => random.next() as u32,
+        };
+        tampered[at..at + 4].copy_from_slice(&word.to_ne_bytes());
+    }
+    sum(&mut tampered);
+    tampered
+}
+
 #[test]
 fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
-    let model = small_model();
-    let rows = rows(7, &model, 4);
-    let whole = small_image().to_vec();
-    let mut random = Random(8);
-    for _ in 0..20_000 {
-        let mut tampered = whole.clone();
-        for _ in 0..1 + random.below(3) {
-            // Whole words, since links, slots and counts are.
-            let at = CHECKSUMMED_FROM + 4 * random.below((whole.len() - CHECKSUMMED_FROM) / 4);
-            let word = match random.below(3) {
-                0 => random.below(40) as u32,
-                1 => u32::MAX - random.below(3) as u32,
-                _ => random.next() as u32,
-            };
-            tampered[at..at + 4].copy_from_slice(&word.to_ne_bytes());
-        }
-        sum(&mut tampered);
-        survives(&tampered, &rows);
+    // Shallow trees with sets of all sizes; deep trees, whose tiles have exits; large tiles of
+    // numerical splits alone, which have chunks.
+    let shapes = [
+        SMALL,
+        Shape { features: 2, outputs: 1, trees: 6, depth: 11, categorical: 2 },
+        Shape { features: 3, outputs: 2, trees: 70, depth: 8, categorical: 0 },
+        Shape { features: 3, outputs: 1, trees: 20, depth: 10, categorical: 0 },
+    ];
+    for (seed, shape) in (7..).zip(shapes) {
+        let model = with_categories(model(seed, shape));
+        let rows = rows(seed, &model, 4);
+        let whole = lower(&model, &[]).unwrap().to_vec();
+        let mut random = Random(seed);
+        let times = 4_000_000 / whole.len().max(1000);
+        let opened = (0..times).filter(|_| survives(&tamper(&whole, &mut random), &rows)).count();
+        assert!((times / 20..times).contains(&opened), "{opened} of {times} opened");
     }
 }

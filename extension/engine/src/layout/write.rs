@@ -75,13 +75,15 @@ pub fn lower(model: &Model, labels: &[String]) -> Result<AlignedBytes> {
             cast_slice(&tiles.segments),
             cast_slice(&tiles.runs),
             &tiles.ranks,
-            cast_slice(&tiles.values),
             cast_slice(&tiles.code_tables),
             cast_slice(&tiles.large_sets),
             cast_slice(&tiles.groups),
             cast_slice(&tiles.nodes),
             cast_slice(&tiles.leaves),
             cast_slice(&tiles.exits),
+            cast_slice(&tiles.chunks),
+            cast_slice(&tiles.top_nodes),
+            cast_slice(&tiles.node_blocks),
         ],
     )
 }

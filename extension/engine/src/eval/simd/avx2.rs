@@ -40,8 +40,9 @@ pub(in crate::eval) struct Avx2;
 
 /// Whether a value goes right of a threshold.
 #[inline(always)]
+#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is not below includes NaN")]
 fn not_below<const MISSING_RIGHT: bool>(value: f32, threshold: f32) -> bool {
-    (value >= threshold) | (MISSING_RIGHT & value.is_nan())
+    if MISSING_RIGHT { !(value < threshold) } else { value >= threshold }
 }
 
 impl Vectors for Avx2 {
@@ -71,23 +72,6 @@ impl Vectors for Avx2 {
     unsafe fn compare_ranks(ranks: &Planes, operands: &[u8], masks: &mut [Mask]) {
         // SAFETY: the caller's promise.
         unsafe { compare_ranks(ranks, operands, masks) }
-    }
-
-    unsafe fn compare_values(
-        values: &Values,
-        rows: usize,
-        operands: &[f32],
-        missing_right: bool,
-        masks: &mut [Mask],
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if missing_right {
-                compare_values::<_CMP_NLT_UQ>(values, rows, operands, masks);
-            } else {
-                compare_values::<_CMP_GE_OQ>(values, rows, operands, masks);
-            }
-        }
     }
 
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
@@ -202,28 +186,6 @@ unsafe fn compare_ranks(ranks: &Planes, operands: &[u8], masks: &mut [Mask]) {
             let answer = joined(high[quotient + 1], high[quotient], low[remainder]);
             // SAFETY: as above.
             unsafe { Half(answer).store(mask, part) };
-        }
-    }
-}
-
-#[target_feature(enable = "avx2")]
-unsafe fn compare_values<const COMPARE: i32>(
-    values: &Values,
-    rows: usize,
-    operands: &[f32],
-    masks: &mut [Mask],
-) {
-    let words = rows.div_ceil(64).min(WORDS);
-    for (operand, mask) in operands.iter().zip(masks) {
-        let operand = _mm256_set1_ps(*operand);
-        for (values, bits) in values.0.as_chunks::<64>().0.iter().zip(&mut mask.0).take(words) {
-            *bits = 0;
-            for (part, values) in values.as_chunks::<8>().0.iter().enumerate() {
-                // SAFETY: eight floats are read.
-                let values = unsafe { _mm256_loadu_ps(values.as_ptr()) };
-                let answers = _mm256_movemask_ps(_mm256_cmp_ps::<COMPARE>(values, operand));
-                *bits |= (answers as u64) << (8 * part);
-            }
         }
     }
 }

@@ -75,23 +75,6 @@ impl Vectors for Avx512 {
         unsafe { compare_ranks(ranks, operands, masks) }
     }
 
-    unsafe fn compare_values(
-        values: &Values,
-        rows: usize,
-        operands: &[f32],
-        missing_right: bool,
-        masks: &mut [Mask],
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe {
-            if missing_right {
-                compare_values::<_CMP_NLT_UQ>(values, rows, operands, masks);
-            } else {
-                compare_values::<_CMP_GE_OQ>(values, rows, operands, masks);
-            }
-        }
-    }
-
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
         // SAFETY: the caller's promise.
         unsafe { look_up(codes, rows, tables, masks) }
@@ -226,28 +209,6 @@ unsafe fn compare_ranks(ranks: &Planes, operands: &[u8], masks: &mut [Mask]) {
         let answer = joined(high[quotient + 1], high[quotient], low[remainder]);
         // SAFETY: as above.
         unsafe { _mm512_store_si512(mask.0.as_mut_ptr().cast(), answer) };
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn compare_values<const COMPARE: i32>(
-    values: &Values,
-    rows: usize,
-    operands: &[f32],
-    masks: &mut [Mask],
-) {
-    let words = rows.div_ceil(64).min(WORDS);
-    let compare = |group: usize, operand: __m512| {
-        // SAFETY: values have 32 groups of 16, and groups are below that.
-        let value = unsafe { _mm512_load_ps(values.0.as_ptr().add(16 * group)) };
-        u64::from(_mm512_cmp_ps_mask::<COMPARE>(value, operand))
-    };
-    for (operand, mask) in operands.iter().zip(masks) {
-        let operand = _mm512_set1_ps(*operand);
-        for (word, bits) in mask.0.iter_mut().enumerate().take(words) {
-            let part = |part: usize| compare(4 * word + part, operand) << (16 * part);
-            *bits = part(0) | part(1) | part(2) | part(3);
-        }
     }
 }
 

@@ -12,6 +12,7 @@
 pub(super) mod avx2;
 pub(super) mod avx512;
 mod choose;
+pub(super) mod row512;
 
 use crate::layout::tiles::{CodeTable, TILE_LEVELS};
 
@@ -73,18 +74,6 @@ pub(super) trait Vectors {
     /// # Safety
     /// The processor has the instructions.
     unsafe fn compare_ranks(ranks: &Planes, operands: &[u8], masks: &mut [Mask]);
-
-    /// For each operand, whether a row's value is not below it; for NaN `missing_right`.
-    ///
-    /// # Safety
-    /// The processor has the instructions.
-    unsafe fn compare_values(
-        values: &Values,
-        rows: usize,
-        operands: &[f32],
-        missing_right: bool,
-        masks: &mut [Mask],
-    );
 
     /// For each table, whether the bit of a row's code is set in it.
     ///

@@ -1,8 +1,9 @@
 //! What must hold of tiles before a kernel walks them.
 
 use super::{
-    CodeTable, Column, ColumnKind, LEAST_SEARCH_LEVELS, MAX_COLUMNS, MAX_CUTS, Run, Segment,
-    TILE_LEVELS, TileGroup, tile_leaves, tile_nodes,
+    CHUNK_COLUMNS, CHUNK_TREES, Chunk, CodeTable, Column, ColumnKind, LEAST_SEARCH_LEVELS,
+    MAX_COLUMNS, MAX_CUTS, NodeBlock, Run, Segment, TILE_LEVELS, TileGroup, TopNode, tile_leaves,
+    tile_nodes,
 };
 use crate::Result;
 use crate::eval::LANES;
@@ -17,13 +18,15 @@ pub(crate) struct Sections<'a> {
     pub(crate) segments: &'a [Segment],
     pub(crate) runs: &'a [Run],
     pub(crate) ranks: &'a [u8],
-    pub(crate) values: &'a [f32],
     pub(crate) code_tables: &'a [CodeTable],
     pub(crate) large_sets: &'a [u32],
     pub(crate) groups: &'a [TileGroup],
     pub(crate) nodes: &'a [u16],
     pub(crate) leaves: &'a [f32],
     pub(crate) exits: &'a [u32],
+    pub(crate) chunks: &'a [Chunk],
+    pub(crate) top_nodes: &'a [TopNode],
+    pub(crate) node_blocks: &'a [NodeBlock],
 }
 
 /// Numbers that tiles are checked against.
@@ -62,7 +65,36 @@ pub(in crate::layout) fn check(tiles: &Sections<'_>, bounds: &Bounds) -> Result<
         ensure(group.first as usize == next_tree, "has a tree in no tile or in two")?;
         next_tree += group.count as usize;
     }
-    ensure(next_tree == bounds.trees, "has a tree without a tile")
+    ensure(next_tree == bounds.trees, "has a tree without a tile")?;
+    check_chunks(tiles)
+}
+
+/// Chunks hold every group once and in order, or there are none.
+fn check_chunks(tiles: &Sections<'_>) -> Result<()> {
+    if tiles.chunks.is_empty() {
+        return Ok(());
+    }
+    let ranked = tiles.columns.iter().all(|column| column.kind <= ColumnKind::RankedRight as u32);
+    ensure(ranked && tiles.columns.len() <= CHUNK_COLUMNS, "has chunks of wrong columns")?;
+    let mut next = 0;
+    for chunk in tiles.chunks {
+        ensure(chunk.first_group as usize == next, "has a tile in no chunk or in two")?;
+        let groups = tiles.groups.get(next..next + chunk.groups as usize);
+        let groups = groups.ok_or_else(|| damaged("has a chunk without tiles"))?;
+        next += groups.len();
+        let trees: u32 = groups.iter().map(|group| group.count).sum();
+        let size = trees == chunk.trees && trees as usize <= CHUNK_TREES;
+        ensure(size, "has a chunk of a wrong size")?;
+        let levels =
+            chunk.levels <= TILE_LEVELS && groups.iter().all(|group| group.levels <= chunk.levels);
+        ensure(levels, "has a chunk of a wrong number of levels")?;
+        let top = 1usize << Chunk::top_levels(chunk.levels);
+        let blocks = CHUNK_TREES * Chunk::tree_blocks(chunk.levels);
+        let nodes = within(chunk.top_nodes, top, tiles.top_nodes.len())
+            && within(chunk.blocks, blocks, tiles.node_blocks.len());
+        ensure(nodes, "has a chunk without nodes")?;
+    }
+    ensure(next == tiles.groups.len(), "has a tile in no chunk")
 }
 
 fn check_column(column: &Column, tiles: &Sections<'_>, bounds: &Bounds) -> Result<()> {
@@ -82,7 +114,6 @@ fn check_run(run: &Run, tiles: &Sections<'_>) -> Result<()> {
     let kind = column.and_then(|column| ColumnKind::from_number(column.kind));
     let operands = match kind.ok_or_else(|| damaged("has a run of no column"))? {
         ColumnKind::RankedLeft | ColumnKind::RankedRight => tiles.ranks.len(),
-        ColumnKind::PlainLeft | ColumnKind::PlainRight => tiles.values.len(),
         ColumnKind::Codes => tiles.code_tables.len(),
         ColumnKind::LargeCodes => tiles.large_sets.len(),
     };
@@ -103,26 +134,21 @@ fn check_segment(segment: &Segment, tiles: &Sections<'_>, bounds: &Bounds) -> Re
     let groups = segment.first_group as usize;
     let groups = tiles.groups.get(groups..groups + segment.groups as usize);
     for group in groups.ok_or_else(|| damaged("has a segment without tiles"))? {
-        check_group(group, cuts, tiles, bounds)?;
+        check_group(group, tiles, bounds)?;
     }
     Ok(())
 }
 
-fn check_group(
-    group: &TileGroup,
-    cuts: usize,
-    tiles: &Sections<'_>,
-    bounds: &Bounds,
-) -> Result<()> {
+fn check_group(group: &TileGroup, tiles: &Sections<'_>, bounds: &Bounds) -> Result<()> {
     let count = group.count as usize;
     ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
     ensure(group.levels <= TILE_LEVELS, "has a tile of too many levels")?;
     let start = group.nodes as usize;
     let nodes = tiles.nodes.get(start..start + count * tile_nodes(group.levels));
     let nodes = nodes.ok_or_else(|| damaged("has a tile without nodes"))?;
+    // There are answers for MAX_CUTS cuts, however many the segment has.
     let largest = nodes.iter().copied().fold(0, u16::max);
-    // A tile without levels asks nothing.
-    ensure(usize::from(largest) < cuts || group.levels == 0, "has a node without a cut")?;
+    ensure(usize::from(largest) < MAX_CUTS, "has a node without a cut")?;
     if group.below == 0 {
         let leaves = within(group.leaves, count * tile_leaves(group.levels), tiles.leaves.len());
         return ensure(leaves, "has a tile without leaves");

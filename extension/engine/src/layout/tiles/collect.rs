@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use super::columns::{Columns, Question, Sets, asked, threshold};
+use super::chunks::Chunks;
+use super::columns::{Columns, Question, Sets, asked};
 use super::fill::{Filled, fill, leaves, levels};
 use super::{
-    CodeTable, Column, ColumnKind, MAX_CUTS, Run, Segment, TILE_LEVELS, TileGroup, tile_leaves,
-    tile_nodes,
+    Chunk, CodeTable, Column, ColumnKind, MAX_CUTS, NodeBlock, Run, Segment, TILE_LEVELS,
+    TileGroup, TopNode, tile_leaves, tile_nodes,
 };
 use crate::Result;
 use crate::eval::LANES;
@@ -24,13 +25,15 @@ pub(in crate::layout) struct Tiles {
     pub(in crate::layout) segments: Vec<Segment>,
     pub(in crate::layout) runs: Vec<Run>,
     pub(in crate::layout) ranks: Vec<u8>,
-    pub(in crate::layout) values: Vec<f32>,
     pub(in crate::layout) code_tables: Vec<CodeTable>,
     pub(in crate::layout) large_sets: Vec<u32>,
     pub(in crate::layout) groups: Vec<TileGroup>,
     pub(in crate::layout) nodes: Vec<u16>,
     pub(in crate::layout) leaves: Vec<f32>,
     pub(in crate::layout) exits: Vec<u32>,
+    pub(in crate::layout) chunks: Vec<Chunk>,
+    pub(in crate::layout) top_nodes: Vec<TopNode>,
+    pub(in crate::layout) node_blocks: Vec<NodeBlock>,
 }
 
 impl Tiles {
@@ -40,7 +43,10 @@ impl Tiles {
         let Some(columns) = Columns::of(model, &sets)? else { return Ok(Tiles::default()) };
         let mut writer = Writer { model, trees, sets, columns, tiles: Tiles::default() };
         writer.write()?;
-        let Writer { columns, mut tiles, .. } = writer;
+        let Writer { sets, columns, mut tiles, .. } = writer;
+        let chunks = Chunks::of(model, &tiles.groups, &columns, &sets)?;
+        (tiles.chunks, tiles.top_nodes, tiles.node_blocks) =
+            (chunks.records, chunks.top_nodes, chunks.node_blocks);
         tiles.columns = columns.records;
         tiles.search_trees = columns.search_trees;
         Ok(tiles)
@@ -95,6 +101,7 @@ impl Writer<'_> {
                     kind: kind as u32,
                     nodes: 0,
                     leaves: 0,
+                    reserved: 0,
                 }),
             }
         }
@@ -130,6 +137,7 @@ impl Writer<'_> {
             first_run: to_u32(first_run)?,
             runs: to_u32(self.tiles.runs.len() - first_run)?,
             cuts: to_u32(cuts.len())?,
+            reserved: [0; 3],
         });
         Ok(())
     }
@@ -143,9 +151,6 @@ impl Writer<'_> {
                 continue;
             };
             let operand = match ColumnKind::from_number(kind) {
-                Some(ColumnKind::PlainLeft | ColumnKind::PlainRight) => {
-                    push(&mut self.tiles.values, threshold(*question))
-                }
                 Some(ColumnKind::Codes) => {
                     push(&mut self.tiles.code_tables, self.sets.table(*question))
                 }

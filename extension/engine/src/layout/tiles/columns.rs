@@ -12,9 +12,6 @@ use crate::layout::text::to_u32;
 use crate::layout::trees::reserve;
 use crate::model::{CategorySet, Model, Node, Tree};
 
-/// With fewer thresholds than this, comparing with each costs less than finding a rank.
-const LEAST_RANKS: usize = 9;
-
 /// What a node asks. Questions are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) struct Question {
@@ -193,14 +190,11 @@ impl Columns {
 
     fn add(&mut self, questions: &[Question], start: usize, sets: &Sets<'_>) -> Result<()> {
         let Some(first) = questions.first() else { return Ok(()) };
-        let plain = questions.len() < LEAST_RANKS;
         let kind = match (first.is_about_codes(), first.missing_goes_right()) {
             (true, _) if questions.iter().all(|question| sets.fits_table(*question)) => {
                 ColumnKind::Codes
             }
             (true, _) => ColumnKind::LargeCodes,
-            (false, true) if plain => ColumnKind::PlainRight,
-            (false, false) if plain => ColumnKind::PlainLeft,
             (false, true) => ColumnKind::RankedRight,
             (false, false) => ColumnKind::RankedLeft,
         };
@@ -223,11 +217,6 @@ impl Columns {
         let rank = index - self.starts.get(column)? + 1;
         Some((column, u8::try_from(rank).unwrap_or(u8::MAX)))
     }
-}
-
-/// The threshold of a question that is not about codes.
-pub(super) fn threshold(question: Question) -> f32 {
-    number_of_key(question.operand)
 }
 
 fn sort_dedup(questions: &mut Vec<Question>) {

@@ -7,8 +7,8 @@
 //!
 //! Cuts are answered by *column*: a feature, the direction of its missing values, and up to
 //! [`MAX_RANKS`] of its thresholds. A value's rank is the number of thresholds that it is not below,
-//! so that one small number answers all cuts of a column. Columns of few thresholds are compared as
-//! they are; category codes are looked up in a bit table a cut.
+//! so that one small number answers all cuts of a column; category codes are looked up in a bit table
+//! a cut.
 //!
 //! A tile is a perfect binary tree of up to [`TILE_LEVELS`] levels; nodes that the tree does not
 //! have ask any cut and lead to copies of the leaf that is there. Of deeper trees it holds the top,
@@ -17,6 +17,7 @@
 //! hundreds of rows at hand, successive groups form *segments* of at most [`MAX_CUTS`] cuts.
 
 mod check;
+mod chunks;
 mod collect;
 mod columns;
 mod fill;
@@ -52,14 +53,10 @@ pub(crate) enum ColumnKind {
     RankedLeft = 0,
     /// By the value's rank; a missing value has the highest.
     RankedRight = 1,
-    /// By comparing the value; a missing value is below all thresholds.
-    PlainLeft = 2,
-    /// By comparing the value; a missing value is below no threshold.
-    PlainRight = 3,
     /// By looking up the value's code in a table.
-    Codes = 4,
+    Codes = 2,
     /// By looking up the value's code in a set of any size.
-    LargeCodes = 5,
+    LargeCodes = 3,
 }
 
 impl ColumnKind {
@@ -69,10 +66,8 @@ impl ColumnKind {
         match number {
             0 => Some(ColumnKind::RankedLeft),
             1 => Some(ColumnKind::RankedRight),
-            2 => Some(ColumnKind::PlainLeft),
-            3 => Some(ColumnKind::PlainRight),
-            4 => Some(ColumnKind::Codes),
-            5 => Some(ColumnKind::LargeCodes),
+            2 => Some(ColumnKind::Codes),
+            3 => Some(ColumnKind::LargeCodes),
             _ => None,
         }
     }
@@ -106,6 +101,8 @@ pub(crate) struct Segment {
     pub(crate) runs: u32,
     /// Number of cuts.
     pub(crate) cuts: u32,
+    /// Nothing: a power of two is divided by faster.
+    pub(crate) reserved: [u32; 3],
 }
 
 /// The cuts of a segment that belong to one column, in ascending order.
@@ -152,6 +149,66 @@ pub(crate) struct TileGroup {
     pub(crate) nodes: u32,
     /// Index of the first tile's first leaf, or of its first exit.
     pub(crate) leaves: u32,
+    /// Nothing: a power of two is divided by faster.
+    pub(crate) reserved: u32,
+}
+
+/// Most columns that the nodes of chunks can name: two registers of ranks.
+pub(crate) const CHUNK_COLUMNS: usize = 128;
+/// Most trees of a chunk: a register of bytes.
+pub(crate) const CHUNK_TREES: usize = 64;
+
+/// Successive groups of tiles for the evaluation of one row: their nodes once more, with what they
+/// compare in place of cuts, so that none but those of a way's end need be looked up.
+///
+/// Up to 6 levels lie as top nodes; of more levels the upper 5 do, and the others as blocks.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct Chunk {
+    /// Index of the first group.
+    pub(crate) first_group: u32,
+    /// Number of groups.
+    pub(crate) groups: u32,
+    /// Levels of the largest tile; the others are taken as if they had as many.
+    pub(crate) levels: u32,
+    /// Index of the first top node.
+    pub(crate) top_nodes: u32,
+    /// Index of the first block.
+    pub(crate) blocks: u32,
+    /// Number of trees.
+    pub(crate) trees: u32,
+    /// Nothing: a power of two is divided by faster.
+    pub(crate) reserved: [u32; 2],
+}
+
+impl Chunk {
+    /// The levels that lie as top nodes.
+    #[inline(always)]
+    pub(crate) const fn top_levels(levels: u32) -> u32 {
+        if levels <= TOP_LEVELS + 1 { levels } else { TOP_LEVELS }
+    }
+
+    /// Number of blocks of a tree.
+    #[inline(always)]
+    pub(crate) const fn tree_blocks(levels: u32) -> usize {
+        if levels <= TOP_LEVELS + 1 { 0 } else { 1 << TOP_LEVELS }
+    }
+}
+
+/// The nodes of all trees of a chunk at one place: right if the rank in the column is at least that.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C, align(64))]
+pub(crate) struct TopNode {
+    pub(crate) columns: [u8; CHUNK_TREES],
+    pub(crate) ranks: [u8; CHUNK_TREES],
+}
+
+/// Up to seven nodes of one tree, level by level, the root first.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C, align(16))]
+pub(crate) struct NodeBlock {
+    pub(crate) columns: [u8; 8],
+    pub(crate) ranks: [u8; 8],
 }
 
 /// Number of nodes that a tile takes.
