@@ -1,6 +1,7 @@
 """How much faster two parallel workers predict than one: the same scan, in turn.
 
-The leader only collects, so that what is compared is one worker's work with that of two.
+The leader only collects, so that what is compared is one worker's work with that of two. The
+statement is never prepared: a cached plan would keep its number of workers.
 """
 
 import time
@@ -30,7 +31,7 @@ def scans_by_workers(
         for workers, measured in results.items():
             connection.execute(f"SET max_parallel_workers_per_gather = {workers}")
             began = time.perf_counter()
-            connection.execute(query).fetchone()
+            connection.execute(query, prepare=False).fetchone()
             if round_ > 0:
                 measured.append(time.perf_counter() - began)
     for setting in (*SETTINGS, "max_parallel_workers_per_gather"):
