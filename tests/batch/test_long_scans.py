@@ -71,11 +71,11 @@ def test_ten_million_rows_take_no_more_memory(serial: psycopg.Connection, output
 
 
 def test_many_short_batches_take_no_more_memory(serial: psycopg.Connection) -> None:
-    query = in_batches(serial, f"SELECT id, predict('quick', {COLUMNS}) FROM rows LIMIT 30")
+    query = in_batches(serial, f"SELECT id, predict('quick', {COLUMNS}) FROM rows LIMIT 80")
     for _ in range(200):
         serial.execute(query).fetchall()
     before = private_kb(serial)
-    for _ in range(2000):
+    for _ in range(1000):
         serial.execute(query).fetchall()
     assert private_kb(serial) - before < MOST_GROWTH_KB
 

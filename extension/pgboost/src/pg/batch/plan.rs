@@ -160,7 +160,8 @@ unsafe fn column_of(argument: Expr, inputs: *mut pg_sys::List) -> i32 {
     }
     // SAFETY: the inputs are a target list; the path saw to it that every feature is in it.
     unsafe {
-        let entry = pg_sys::tlist_member(argument.node().cast(), inputs);
-        if entry.is_null() { 0 } else { (*entry).resno.into() }
+        lists::pointers::<pg_sys::TargetEntry>(inputs)
+            .find(|entry| Expr::new((**entry).expr.cast()).is_same_as(argument))
+            .map_or(0, |entry| (*entry).resno.into())
     }
 }
