@@ -36,8 +36,8 @@ class Settings:
     # The generated flights that the store memory holds.
     rows: int = 1_000_000
     seed: int = 2022
-    workers: int = 2
-    threads: int = 10
+    workers: int = 4
+    threads: int = 2
 
     def environment(self) -> dict[str, str]:
         """The variables that say this."""
