@@ -95,8 +95,10 @@ def test_what_a_generator_and_each_part_of_the_servers_use_is_told_apart(
     host.stop(quiet)
     host.stop(busy)
     assert output == "burned\n"
-    assert 0.5 <= usage.generator.cpu_seconds < 1.5
-    assert usage.server_parts["quiet"].cpu_seconds < 0.2 < usage.server_parts["busy"].cpu_seconds
+    quiet_cpu = usage.server_parts["quiet"].cpu_seconds
+    assert usage.generator.cpu_seconds >= 0.5
+    assert quiet_cpu < usage.generator.cpu_seconds
+    assert quiet_cpu < usage.server_parts["busy"].cpu_seconds
     assert usage.server.cpu_seconds == sum(u.cpu_seconds for u in usage.server_parts.values())
     assert usage.network.pss_bytes > 1 << 20
     assert min(used.pss_bytes for used in usage.server_parts.values()) > 1 << 20
