@@ -1,39 +1,38 @@
-"""The Redis that the microservice finds its features in: its own server, loaded once a run.
+"""The Redis that the microservice finds its features in, loaded once a run.
 
-Each serializer has a database of its own in it, as the keys are the same. It is loaded from
-the server's host, where the service that uses it runs.
+Each serializer has a server of its own, so that the memory counted for a service is that of
+one copy of the features. It is loaded from the server's host, where the service runs.
 """
 
 from bench.hosts import Host, Process
 from bench.results import Loading
 from bench.servers import Listening, start_redis
 from data.flights import Request
-from python_baseline.serializers import SERIALIZERS
 
 
 class FeatureCache:
-    """The server, started at the first need of it."""
+    """The servers, each started at the first need of it."""
 
     def __init__(self, host: Host, loader: Host) -> None:
         self._host = host
         self._loader = loader
-        self._listening: Listening | None = None
+        self._listening: dict[str, Listening] = {}
         self._loaded: set[str] = set()
 
-    def start(self) -> Listening:
-        """The running server."""
-        if self._listening is None:
-            self._listening = start_redis(self._host, self._host.directory / "redis")
-        return self._listening
+    def start(self, serializer: str) -> Listening:
+        """The running server of a serializer."""
+        if serializer not in self._listening:
+            directory = self._host.directory / "redis" / serializer
+            self._listening[serializer] = start_redis(self._host, directory)
+        return self._listening[serializer]
 
     def url(self, serializer: str) -> str:
-        """The database of a serializer."""
-        listening = self.start()
-        number = [*SERIALIZERS].index(serializer)
-        return f"redis://{listening.address}:{listening.port}/{number}"
+        """Where a serializer's features are."""
+        listening = self.start(serializer)
+        return f"redis://{listening.address}:{listening.port}/0"
 
     def load(self, request: Request, serializer: str) -> list[Loading]:
-        """Fills the serializer's database, unless done; how long it took."""
+        """Fills the serializer's server, unless done; how long it took."""
         if serializer in self._loaded:
             return []
         question = {
@@ -44,18 +43,18 @@ class FeatureCache:
         self._loaded.add(serializer)
         return [Loading(f"redis: pipelines, {serializer}", request.rows, **took)]
 
-    def roots(self) -> list[Process]:
-        """The server's process."""
-        return [self.start().service.process]
+    def roots(self, serializer: str) -> list[Process]:
+        """The process of a serializer's server."""
+        return [self.start(serializer).service.process]
 
     def version(self) -> str:
-        """The server's."""
+        """The servers'."""
         said = self._host.run(["redis-server", "--version"])
         return next(word[2:] for word in said.split() if word.startswith("v="))
 
     def stop(self) -> None:
-        """Stops the server, and with it what was loaded."""
-        if self._listening is not None:
-            self._host.stop(self._listening.service)
-            self._listening = None
-            self._loaded.clear()
+        """Stops the servers, and with them what was loaded."""
+        while self._listening:
+            _, listening = self._listening.popitem()
+            self._host.stop(listening.service)
+        self._loaded.clear()

@@ -84,7 +84,7 @@ class Microservice:
             if "is not installed" in str(error):
                 raise
             report = str(error)
-        versions["wrk"] = next(line for line in report.splitlines() if line.startswith("wrk "))
+        versions["wrk"] = next(line for line in report.splitlines() if " Copyright " in line)
         if self._entry.store == "redis":
             versions["redis-server"] = self._site.feature_cache.version()
         versions["oha"] = host.run([host.root / oha.PROGRAM, "--version"]).strip()
@@ -148,7 +148,7 @@ class Microservice:
     def _parts(self) -> Parts:
         parts = {"gunicorn": [self._listening.service.process]}
         if self._entry.store == "redis":
-            parts["redis"] = self._site.feature_cache.roots()
+            parts["redis"] = self._site.feature_cache.roots(self._entry.serializer)
         elif self._entry.store == "postgresql":
             parts["postgres"] = self._site.database.roots()
         return parts
