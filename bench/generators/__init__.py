@@ -64,3 +64,12 @@ def logged(summary: Mapping[str, Any]) -> Figures:
         raise Unsound(summary["error"])
     schedule = summary["open_loop"]
     return checked(Figures(**{**summary, "open_loop": schedule and OpenLoop(**schedule)}))
+
+
+# Of a thousandth part of a thousand requests floats make a little less than one.
+ROUNDING = 1e-9
+
+
+def tells(requests: int, part: float) -> bool:
+    """Whether so many requests tell a percentile from the largest of them."""
+    return requests * (1 - part) >= 1 - ROUNDING

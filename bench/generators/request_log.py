@@ -16,11 +16,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bench.generators import Figures
+from bench.generators import Figures, tells
 from bench.results import OpenLoop
 
 PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999}
-ROUNDING = 1e-9
 LATE_SECONDS = 1e-3
 # A run keeps up whose last tenth was sent, in the middle, within this part of the run's length
 # of when it was due: what cannot keep up by a hundredth of the rate is that far behind.
@@ -78,7 +77,7 @@ class Latencies:
         shares = {
             name: self.percentile(part)
             for name, part in PERCENTILES.items()
-            if self.number * (1 - part) >= 1 - ROUNDING
+            if tells(self.number, part)
         }
         return {"mean": total / self.number / 1e3, **shares, "max": max(self._counts) / 1e3}
 

@@ -4,6 +4,7 @@ The reports are real ones: those with failures come from a server that gave ever
 answer the status 500, or another length.
 """
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -72,6 +73,16 @@ def test_ab_is_read_with_and_without_keepalive() -> None:
     assert kept.requests_per_second == 2048.43
     closed = read_ab(report("ab_without_keepalive"))
     assert (closed.requests, closed.latency_ms["mean"]) == (2131, 2.349)
+
+
+def test_a_percentile_that_ab_has_too_few_requests_for_is_left_out() -> None:
+    few = report("ab_keepalive").replace(
+        "\nComplete requests:      ", "\nComplete requests:      24 #"
+    )
+    shares = re.sub(r"\n99,.*", "\n99,0.000", SHARES)
+    latency = ab.parse(few, shares).latency_ms
+    assert (latency["p50"], latency["p90"], latency["max"]) == (0.167, 0.203, 5.753)
+    assert "p99" not in latency
 
 
 def test_ab_without_its_file_is_no_result() -> None:
