@@ -96,10 +96,12 @@ def test_what_a_generator_and_each_part_of_the_servers_use_is_told_apart(
     host.stop(busy)
     assert output == "burned\n"
     quiet_cpu = usage.server_parts["quiet"].cpu_seconds
-    assert usage.generator.cpu_seconds >= 0.5
+    # It burns half a second; the kernel counts in hundredths.
+    assert usage.generator.cpu_seconds > 0.4
     assert quiet_cpu < usage.generator.cpu_seconds
     assert quiet_cpu < usage.server_parts["busy"].cpu_seconds
-    assert usage.server.cpu_seconds == sum(u.cpu_seconds for u in usage.server_parts.values())
+    parts_cpu = sum(used.cpu_seconds for used in usage.server_parts.values())
+    assert usage.server.cpu_seconds == pytest.approx(parts_cpu)
     assert usage.network.pss_bytes > 1 << 20
     assert min(used.pss_bytes for used in usage.server_parts.values()) > 1 << 20
 
