@@ -1,8 +1,10 @@
 """What the servers hold and spend: memory, larger models, a request's steps, batches, every entry."""
 
+from collections.abc import Callable
+
 from bench.key_set import PER_BATCH
 from bench.report import ladder
-from bench.report.entries import TUNED
+from bench.report.entries import TUNED, Entry
 from bench.report.figures import NOTHING, median, ranged, tenths, times, whole
 from bench.report.markdown import table
 from bench.report.measured import (
@@ -38,8 +40,7 @@ def memory_parts(measured: Measured) -> str:
     return table(("", *names), rows)
 
 
-def trees(measured: Measured) -> str:
-    """Throughput by the number of trees."""
+def _by_trees(measured: Measured, cell: Callable[[Entry, Asked], str]) -> str:
     models = measured.further_models()
     if models is None:
         return NOTHING
@@ -47,19 +48,17 @@ def trees(measured: Measured) -> str:
     columns = [
         (f"{size:,} trees", Asked(clients=clients, trees=size)) for size in sorted({TREES, *sizes})
     ]
-    return by(measured, measured.entries, columns, ranges_of(measured, requests_per_second, whole))
+    return by(measured, measured.entries, columns, cell)
+
+
+def trees(measured: Measured) -> str:
+    """Throughput by the number of trees."""
+    return _by_trees(measured, ranges_of(measured, requests_per_second, whole))
 
 
 def trees_time(measured: Measured) -> str:
     """The servers' processor time for a request by the number of trees."""
-    models = measured.further_models()
-    if models is None:
-        return NOTHING
-    clients, sizes = models
-    columns = [
-        (f"{size:,} trees", Asked(clients=clients, trees=size)) for size in sorted({TREES, *sizes})
-    ]
-    return by(measured, measured.entries, columns, ranges_of(measured, server_us, tenths))
+    return _by_trees(measured, ranges_of(measured, server_us, tenths))
 
 
 def request_time(measured: Measured) -> str:
