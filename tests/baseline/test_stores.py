@@ -96,24 +96,30 @@ def test_postgresql_that_is_not_there_is_said_so(start_service: StartService) ->
     assert (answer.status, answer.error) == (503, "postgresql cannot be reached")
 
 
+def loaded_redis(
+    host: LocalHost, directory: Path, port: int | None = None
+) -> tuple[Listening, str]:
+    """A Redis of the test's own with the flights in it, and where it is."""
+    server = start_redis(host, directory, port)
+    url = f"redis://{server.address}:{server.port}/0"
+    with redis.Redis.from_url(url) as connection:
+        load(connection, Request(ROWS))
+    return server, url
+
+
 @pytest.mark.parametrize("mode", ["published", "tuned"])
 def test_a_redis_that_goes_is_said_so_and_comes_back(
     host: LocalHost, tmp_path: Path, start_service: StartService, mode: str
 ) -> None:
-    server = start_redis(host, tmp_path)
-    url = f"redis://{server.address}:{server.port}/0"
-    with redis.Redis.from_url(url) as connection:
-        load(connection, Request(ROWS))
+    server, url = loaded_redis(host, tmp_path)
     client = start_service(mode, redis_url=url)
     assert client.ask("/", HOT).status == 200
     host.stop(server.service)
     for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
         assert (answer.status, answer.error) == (503, "redis cannot be reached")
     assert client.ask("/ping", None, "GET").status == 200
-    again = start_redis(host, tmp_path, server.port)
+    again, _ = loaded_redis(host, tmp_path, server.port)
     try:
-        with redis.Redis.from_url(url) as connection:
-            load(connection, Request(ROWS))
         assert client.ask("/", HOT).status == 200
     finally:
         host.stop(again.service)
@@ -123,10 +129,7 @@ def test_a_redis_that_goes_is_said_so_and_comes_back(
 def test_a_redis_that_hangs_is_said_so_in_time(
     host: LocalHost, tmp_path: Path, start_service: StartService, mode: str
 ) -> None:
-    server = start_redis(host, tmp_path)
-    url = f"redis://{server.address}:{server.port}/0"
-    with redis.Redis.from_url(url) as connection:
-        load(connection, Request(ROWS))
+    server, url = loaded_redis(host, tmp_path)
     client = start_service(mode, redis_url=url)
     assert client.ask("/", HOT).status == 200
     os.kill(server.service.pid, signal.SIGSTOP)
