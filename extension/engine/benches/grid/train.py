@@ -1,0 +1,109 @@
+"""Train the models of the grid, and write rows to score.
+
+Usage: python train.py FOLDER [DEPTH...]
+
+Writes into FOLDER, the same bytes for the same release of xgboost:
+
+    TREESxDEPTHxFEATURES-KIND.ubj   models, binary:logistic
+    rows-FEATURES-KIND.f32          100,000 rows of little-endian f32, none of them trained on
+
+Kinds are dense; missing, where one value in twenty is; and categorical, where every fifth feature is
+a code. Of a depth, a number of features and a kind, the models are the beginnings of one model of
+1,000 trees. The grid is thinned: missing and categorical are trained with 50 features, 100 and 1,000
+trees, and depths 6 and 12 alone. Needs xgboost and numpy.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import xgboost as xgb
+
+TREES = (25, 100, 500, 1000)
+DEPTHS = (3, 6, 8, 12)
+FEATURES = (10, 50, 200)
+TRAINING_ROWS = 20_000
+SCORED_ROWS = 100_000
+CODES = (4, 12, 40, 150)
+
+
+def is_code(kind: str, feature: int) -> bool:
+    """Whether a feature holds codes."""
+    return kind == "categorical" and feature % 5 == 4
+
+
+def table(
+    rng: np.random.Generator, rows: int, features: int, kind: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of features, and their labels."""
+    columns = []
+    logit = np.zeros(rows)
+    for feature in range(features):
+        shape = feature % 4
+        if is_code(kind, feature):
+            codes = CODES[feature // 5 % len(CODES)]
+            column = rng.integers(0, codes, rows).astype(float)
+            signal = np.sin(column * 1.7)
+        elif shape == 0:
+            column = rng.normal(0.0, 1.0, rows)
+            signal = np.sin(2.0 * column)
+        elif shape == 1:
+            column = rng.integers(0, 40, rows).astype(float)
+            signal = np.cos(column * 0.9)
+        elif shape == 2:
+            column = rng.gamma(2.0, 6.0, rows)
+            signal = np.log1p(column) - 2.3
+        else:
+            column = rng.integers(10_000, 10_350, rows).astype(float)
+            signal = np.sin(column * 0.7)
+        columns.append(column.astype(np.float32))
+        logit += signal * 1.5 / (1.0 + feature % 10)
+    values = np.stack(columns, axis=1)
+    label = (rng.random(rows) < 1.0 / (1.0 + np.exp(-logit))).astype(np.float32)
+    if kind == "missing":
+        values[rng.random(values.shape) < 0.05] = np.nan
+    return values, label
+
+
+def train(folder: Path, depth: int, features: int, kind: str, trees: tuple[int, ...]) -> None:
+    """Train one model, and write its beginnings."""
+    rng = np.random.default_rng([depth, features, len(kind)])
+    values, label = table(rng, TRAINING_ROWS, features, kind)
+    types = ["c" if is_code(kind, feature) else "q" for feature in range(features)]
+    matrix = xgb.QuantileDMatrix(
+        values, label=label, feature_types=types, enable_categorical=kind == "categorical"
+    )
+    params = {
+        "objective": "binary:logistic",
+        "max_depth": depth,
+        "eta": 0.1,
+        "tree_method": "hist",
+        "nthread": 2,
+        "seed": 7,
+    }
+    booster = xgb.train(params, matrix, num_boost_round=max(trees))
+    for count in trees:
+        booster[:count].save_model(folder / f"{count}x{depth}x{features}-{kind}.ubj")
+
+
+def main() -> None:
+    """Train all models, or those of the depths that are given."""
+    folder = Path(sys.argv[1])
+    folder.mkdir(parents=True, exist_ok=True)
+    depths = [int(depth) for depth in sys.argv[2:]] or DEPTHS
+    grid = [(depth, features, "dense", TREES) for depth in depths for features in FEATURES]
+    for kind in ("missing", "categorical"):
+        grid += [(depth, 50, kind, (100, 1000)) for depth in depths if depth in (6, 12)]
+    for depth, features, kind, trees in grid:
+        start = time.monotonic()
+        rows = folder / f"rows-{features}-{kind}.f32"
+        if not rows.exists():
+            rng = np.random.default_rng([features, len(kind)])
+            table(rng, SCORED_ROWS, features, kind)[0].astype("<f4").tofile(rows)
+        train(folder, depth, features, kind, trees)
+        print(f"depth {depth}, {features} {kind}: {time.monotonic() - start:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
