@@ -33,11 +33,10 @@ most callers do. Where 100,000 rows would have taken a side longer than its shar
 handed fewer in a call, at least 1,024 (marked \\*).
 
 Models are named trees x depth x features. They are trained on 20,000 rows by
-`extension/engine/benches/grid/train.py`. The grid is thinned: models with one value in twenty missing,
-and models where every fifth feature holds category codes, are measured with 50 features, 100 and 1,000
-trees, depths 6 and 12 alone.
+`extension/engine/benches/grid/train.py`, which says how the grid is thinned. In models called missing
+one value in twenty is, in those called categorical every fifth feature holds category codes.
 
-To repeat it: `extension/engine/benches/grid.rs` says how.
+To repeat it: `extension/engine/benches/grid/run.sh`.
 """
 
 

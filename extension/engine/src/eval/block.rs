@@ -232,6 +232,7 @@ unsafe fn add_group<V: Vectors>(
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
         let output = forest.outputs.get(group.first as usize + tree).copied().unwrap_or(0);
         let Some(sums) = sums.get_mut(output as usize) else { continue };
+        debug_assert!(nodes.iter().all(|cut| usize::from(*cut) < masks.len()), "cuts");
         // SAFETY: the caller's promise; the image's check found each node's cut to be below the
         // number of cuts, which is at most MAX_CUTS, of which there are as many masks.
         unsafe { V::walk(nodes, levels, masks, rows.count, ways) };

@@ -333,6 +333,7 @@ fn add_leaves(
     let stride = tile_leaves(group.levels);
     let start = group.leaves as usize;
     let leaf = |lane: usize, way: u8| {
+        debug_assert!(start + lane * stride + usize::from(way) < tiles.leaves.len(), "leaves");
         // SAFETY: the image's check found the leaves of the group's tiles to be there; a way's number
         // has as many bits as the tile has levels.
         unsafe { *tiles.leaves.get_unchecked(start + lane * stride + usize::from(way)) }

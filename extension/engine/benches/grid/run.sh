@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Trains the models of the grid, measures the engine beside XGBoost and other engines, and writes
+# docs/benchmarks/engine.md.
+#
+#     PYTHON=... LIBXGBOOST="NEWEST.so [OLDER.so...]" run.sh MODELS RESULTS [SECONDS]
+#
+# MODELS is a folder for models and rows, several gigabytes; RESULTS the folder below bench/results
+# that the raw results go to. PYTHON has xgboost and numpy, and for the other engines treelite, tl2cgen,
+# onnxruntime and onnxmltools; without them that part is left out. Training takes five to ten minutes
+# once; measuring takes SECONDS, 600 unless given, and two minutes for the other engines. Nothing else should run.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+root=$(cd "$here/../../../.." && pwd)
+models=$1 results=$2 seconds=${3:-600}
+read -ra libraries <<<"$LIBXGBOOST"
+
+mkdir -p "$results" "$root/docs/benchmarks"
+"$PYTHON" "$here/train.py" "$models"
+cd "$root/extension"
+bench=$(cargo bench --locked -p gbdt --bench grid --no-run --message-format=json |
+	"$PYTHON" -c 'import json, sys
+lines = map(json.loads, sys.stdin)
+print([line["executable"] for line in lines if line.get("target", {}).get("name") == "grid"][-1])')
+"$PYTHON" - "$(git rev-parse --short HEAD)" >"$results/machine.json" <<'PYTHON'
+import datetime, json, os, platform, subprocess, sys
+from pathlib import Path
+
+lines = Path("/proc/cpuinfo").read_text().splitlines()
+models = [line.split(": ", 1)[1] for line in lines if line.startswith("model name")]
+compiler = subprocess.run(["rustc", "--version"], capture_output=True, text=True, check=True)
+machine = {
+    "date": datetime.date.today().isoformat(),
+    "cpu": models[0] if models else platform.machine(),
+    "cores": os.cpu_count(),
+    "system": f"{platform.system()} {platform.release()}",
+    "compiler": compiler.stdout.strip(),
+    "commit": sys.argv[1],
+}
+print(json.dumps(machine, indent=2))
+PYTHON
+"$bench" "$models" "$seconds" "${libraries[@]}" >"$results/grid.jsonl"
+if "$PYTHON" -c 'import treelite, tl2cgen, onnxruntime, onnxmltools' 2>/dev/null; then
+	"$PYTHON" "$here/peers.py" "$models" "$bench" "${libraries[0]}" >"$results/peers.jsonl"
+fi
+"$PYTHON" "$here/report.py" "$results" >"$root/docs/benchmarks/engine.md"
