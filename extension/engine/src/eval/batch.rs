@@ -4,20 +4,18 @@
 //! each row's margins have the bits that [`Image::margins`] gives. Blocks of rows go through the
 //! tiles of the image where the processor has vectors for it; few rows, models without tiles, and
 //! other processors take one row after another.
-#![allow(unsafe_code, reason = "calls kernels for instructions that the processor has")]
 
 use super::Scratch;
-#[cfg(target_arch = "x86_64")]
-use super::block::{self, Buffers, Rows};
-#[cfg(target_arch = "x86_64")]
-use super::kernel::Instructions;
 use super::kernel::Kernel;
 #[cfg(target_arch = "x86_64")]
-use super::simd::{Vectors, avx2::Avx2, avx512::Avx512};
+use super::simd::{Buffers, Rows, margins_of_block};
 use crate::layout::{Image, StableBytes};
 
 /// Rows that are evaluated together.
-pub(super) const BLOCK: usize = 512;
+#[cfg(target_arch = "x86_64")]
+const BLOCK: usize = super::simd::BLOCK;
+#[cfg(not(target_arch = "x86_64"))]
+const BLOCK: usize = 1;
 
 /// Buffers for the evaluation of batches; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]
@@ -76,44 +74,14 @@ impl<B: StableBytes> Image<B> {
         count: usize,
         out: &mut [f32],
     ) -> bool {
-        let rows = &Rows { features: rows, num_features: self.num_features(), count };
-        match scratch.kernel.instructions() {
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: there is no such Kernel where the processor lacks the instructions.
-            Instructions::Avx512 => unsafe {
-                self.margins_block_by::<Avx512>(&mut scratch.block, rows, out)
-            },
-            #[cfg(target_arch = "x86_64")]
-            // SAFETY: there is no such Kernel where the processor lacks the instructions.
-            Instructions::Avx2 => unsafe {
-                self.margins_block_by::<Avx2>(&mut scratch.block, rows, out)
-            },
-            Instructions::Portable => false,
-        }
+        let rows = Rows { features: rows, num_features: self.num_features(), count };
+        let BatchScratch { kernel, block, .. } = scratch;
+        margins_of_block(*kernel, &self.forest(), &self.tiles(), block, &rows, out)
     }
 
     /// There is no way to on this architecture.
     #[cfg(not(target_arch = "x86_64"))]
     fn margins_block(&self, _: &mut BatchScratch, _: &[f32], _: usize, _: &mut [f32]) -> bool {
         false
-    }
-
-    /// # Safety
-    /// The processor has the instructions of `V`.
-    #[cfg(target_arch = "x86_64")]
-    unsafe fn margins_block_by<V: Vectors>(
-        &self,
-        buffers: &mut Option<Buffers>,
-        rows: &Rows<'_>,
-        out: &mut [f32],
-    ) -> bool {
-        let (forest, tiles) = (self.forest(), self.tiles());
-        if tiles.groups.is_empty() || rows.count < V::LEAST_ROWS {
-            return false;
-        }
-        let buffers = buffers.get_or_insert_with(Buffers::new);
-        // SAFETY: the caller's promise.
-        unsafe { block::margins::<V>(&forest, &tiles, buffers, rows, out) };
-        true
     }
 }

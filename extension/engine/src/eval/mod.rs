@@ -1,19 +1,13 @@
 //! Evaluation: from a row's features to its margins, or to the leaves it falls into.
 //!
 //! All ways of evaluation give the same bits. `reference` walks the checked model and is the oracle;
-//! `scalar` walks the lowered image, several trees in lock step; `block` takes hundreds of rows through
-//! its tiles with the vectors of `simd`, which also has a kernel for one row. Leaves are added in f32, from the
+//! `scalar` walks the lowered image, several trees in lock step; `simd` takes hundreds of rows, or one,
+//! through its tiles with vectors. Leaves are added in f32, from the
 //! base margin on, in the order in which the file has the trees: any other order would round
 //! otherwise than XGBoost does.
 
 mod batch;
-#[cfg(target_arch = "x86_64")]
-mod below;
-#[cfg(target_arch = "x86_64")]
-mod block;
 mod categorical;
-#[cfg(target_arch = "x86_64")]
-mod cuts;
 mod kernel;
 mod key;
 #[cfg(test)]
@@ -90,7 +84,6 @@ impl<B: StableBytes> Image<B> {
 
     /// The same with vectors, if that pays; gives whether it does.
     #[cfg(target_arch = "x86_64")]
-    #[allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
     fn margins_by_chunks(
         &self,
         forest: &Forest<'_>,
@@ -98,18 +91,9 @@ impl<B: StableBytes> Image<B> {
         features: &[f32],
         out: &mut [f32],
     ) -> bool {
-        let tiles = self.tiles();
-        let instructions = scratch.kernel.instructions();
-        if instructions != kernel::Instructions::Avx512 || tiles.chunks.is_empty() {
-            return false;
-        }
-        if tiles.groups.iter().any(|group| group.below > 0) {
-            scratch.keys.set(self.num_features(), features);
-        }
-        // SAFETY: there is no such Kernel where the processor lacks the instructions; the keys are
-        // those of the row wherever they are used.
-        unsafe { simd::row512::add(forest, &tiles, &scratch.keys, features, out) };
-        true
+        let (tiles, num_features) = (self.tiles(), self.num_features());
+        let Scratch { kernel, keys } = scratch;
+        simd::add_leaves_of_row(*kernel, forest, &tiles, keys, num_features, features, out)
     }
 
     /// There is no way to on this architecture.

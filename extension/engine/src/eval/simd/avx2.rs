@@ -36,7 +36,7 @@ impl Bits for Half {
 }
 
 /// AVX2.
-pub(in crate::eval) struct Avx2;
+pub(super) struct Avx2;
 
 /// Whether a value goes right of a threshold.
 #[inline(always)]

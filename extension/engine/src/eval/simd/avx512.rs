@@ -35,7 +35,7 @@ impl Bits for Whole {
 }
 
 /// AVX-512 F, BW, DQ, VL and VBMI.
-pub(in crate::eval) struct Avx512;
+pub(super) struct Avx512;
 
 impl Vectors for Avx512 {
     const LEAST_ROWS: usize = 24;

@@ -6,50 +6,63 @@
 //! nodes below, and so on, each choice one instruction on 512 rows. The bits of a way are the number
 //! of its leaf.
 //!
-//! What an architecture has to bring is [`Vectors`]; the order of things is in `eval::block`.
+//! What an architecture has to bring is [`Vectors`]; the order of things is in `block`. `row512` is a
+//! kernel for one row. The other modules of `eval` call what is public here, which is safe, since a
+//! [`Kernel`] of instructions is had where the processor has them and nowhere else.
 #![allow(unsafe_code, reason = "vector instructions")]
 
-pub(super) mod avx2;
-pub(super) mod avx512;
+mod avx2;
+mod avx512;
+mod below;
+mod block;
 mod choose;
-pub(super) mod row512;
+mod cuts;
+mod row512;
 
-use crate::layout::tiles::{CodeTable, TILE_LEVELS};
+use self::avx2::Avx2;
+use self::avx512::Avx512;
+use super::kernel::{Instructions, Kernel};
+use super::key::RowKeys;
+use crate::layout::Forest;
+use crate::layout::tiles::{CodeTable, TILE_LEVELS, Tiled};
 
-pub(super) use super::batch::BLOCK;
+pub(super) use self::block::{Buffers, Rows};
+
+/// Rows of a block.
+pub(super) const BLOCK: usize = 512;
 /// Words of a mask.
-pub(super) const WORDS: usize = BLOCK / 64;
+const WORDS: usize = BLOCK / 64;
 /// Bits of a rank.
-pub(super) const RANK_BITS: usize = 8;
+const RANK_BITS: usize = 8;
 
 /// A bit for every row of a block.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Mask(pub(super) [u64; WORDS]);
+struct Mask([u64; WORDS]);
 
 /// The values of a column, a row each.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Values(pub(super) [f32; BLOCK]);
+struct Values([f32; BLOCK]);
 
 /// The ranks of a column, a bit each, the highest first.
-pub(super) type Planes = [Mask; RANK_BITS];
+type Planes = [Mask; RANK_BITS];
 
 /// The codes of a column: the byte of a table that holds a code's bit, and that bit alone.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-pub(super) struct Codes {
-    pub(super) bytes: [u8; BLOCK],
-    pub(super) bits: [u8; BLOCK],
+struct Codes {
+    bytes: [u8; BLOCK],
+    bits: [u8; BLOCK],
 }
 
 /// The bits of all rows' ways through a tile, the first first.
-pub(super) type Ways = [Mask; TILE_LEVELS as usize];
+type Ways = [Mask; TILE_LEVELS as usize];
 
 /// What a kernel for blocks consists of.
 ///
 /// Rows of a block beyond those that are in use may have any values, and any results.
-pub(super) trait Vectors {
+trait Vectors {
     /// With fewer rows, one after another costs less than a block, of which most is empty.
     const LEAST_ROWS: usize;
 
@@ -100,4 +113,57 @@ pub(super) trait Vectors {
     /// # Safety
     /// The processor has the instructions; there are at most [`TILE_LEVELS`] levels.
     unsafe fn number(ways: &Ways, rows: usize, levels: u32, numbers: &mut [u8; BLOCK]);
+}
+
+/// The margins of up to [`BLOCK`] rows, if a kernel for blocks takes less time than one row after
+/// another; gives whether it does.
+pub(super) fn margins_of_block(
+    kernel: Kernel,
+    forest: &Forest<'_>,
+    tiles: &Tiled<'_>,
+    buffers: &mut Option<Buffers>,
+    rows: &Rows<'_>,
+    out: &mut [f32],
+) -> bool {
+    let least = match kernel.instructions() {
+        Instructions::Avx512 => Avx512::LEAST_ROWS,
+        Instructions::Avx2 => Avx2::LEAST_ROWS,
+        Instructions::Portable => return false,
+    };
+    if tiles.groups.is_empty() || rows.count < least {
+        return false;
+    }
+    let buffers = buffers.get_or_insert_with(Buffers::new);
+    // SAFETY: there is no such Kernel where the processor lacks the instructions.
+    unsafe {
+        match kernel.instructions() {
+            Instructions::Avx512 => block::margins::<Avx512>(forest, tiles, buffers, rows, out),
+            Instructions::Avx2 => block::margins::<Avx2>(forest, tiles, buffers, rows, out),
+            Instructions::Portable => return false,
+        }
+    }
+    true
+}
+
+/// Adds the leaves of all trees to a row's margins, if the kernel has a way that takes less time than
+/// the lock step; gives whether it has.
+pub(super) fn add_leaves_of_row(
+    kernel: Kernel,
+    forest: &Forest<'_>,
+    tiles: &Tiled<'_>,
+    keys: &mut RowKeys,
+    num_features: usize,
+    features: &[f32],
+    margins: &mut [f32],
+) -> bool {
+    if kernel.instructions() != Instructions::Avx512 || tiles.chunks.is_empty() {
+        return false;
+    }
+    if tiles.groups.iter().any(|group| group.below > 0) {
+        keys.set(num_features, features);
+    }
+    // SAFETY: there is no such Kernel where the processor lacks the instructions; there are chunks;
+    // the keys are set if any tree goes on below its tile.
+    unsafe { row512::add(forest, tiles, keys, features, margins) };
+    true
 }

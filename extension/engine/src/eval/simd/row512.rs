@@ -52,7 +52,7 @@ struct Bytes<const COUNT: usize>([u8; COUNT]);
 /// The processor has the instructions; the image has chunks; `keys` are set if it has trees that go
 /// on below their tiles.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-pub(in crate::eval) unsafe fn add(
+pub(super) unsafe fn add(
     forest: &Forest<'_>,
     tiles: &Tiled<'_>,
     keys: &RowKeys,

@@ -7,10 +7,10 @@
     reason = "the kernel indexes nodes and keys that the image's check has vouched for"
 )]
 
+use super::BLOCK;
 use super::block::Rows;
-use super::key::{leaf_slot, set_keys};
-use super::scalar::{LANES, step};
-use super::simd::BLOCK;
+use crate::eval::key::{leaf_slot, set_keys};
+use crate::eval::scalar::{LANES, step};
 use crate::layout::{Forest, GroupKind, LockStepNode};
 
 /// Steps after which it is seen whether all rows have come to a leaf.

@@ -10,7 +10,7 @@
 
 use super::below::{Below, RowsBelow};
 use super::cuts::{goes_right_large, operands, place_of_code, search_tree};
-use super::simd::{BLOCK, Codes, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
+use super::{BLOCK, Codes, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
 use crate::layout::tiles::{
     ColumnKind, MAX_CUTS, Segment, TILE_LEVELS, TileGroup, Tiled, tile_leaves, tile_nodes,
 };
@@ -21,7 +21,7 @@ const NO_VALUES: Values = Values([0.0; BLOCK]);
 
 /// What is kept of a block; nothing is allocated once it has grown.
 #[derive(Clone, Debug)]
-pub(super) struct Buffers {
+pub(in crate::eval) struct Buffers {
     /// Of each column, its index among those of its kind.
     slots: Vec<usize>,
     ranks: Vec<Planes>,
@@ -52,10 +52,10 @@ impl Buffers {
 }
 
 /// Up to [`BLOCK`] rows.
-pub(super) struct Rows<'a> {
-    pub(super) features: &'a [f32],
-    pub(super) num_features: usize,
-    pub(super) count: usize,
+pub(in crate::eval) struct Rows<'a> {
+    pub(in crate::eval) features: &'a [f32],
+    pub(in crate::eval) num_features: usize,
+    pub(in crate::eval) count: usize,
 }
 
 impl Rows<'_> {

@@ -1,6 +1,6 @@
 //! What the cuts of a column are compared with, and how single values are.
 
-use super::goes_right;
+use crate::eval::goes_right;
 use crate::layout::Forest;
 use crate::layout::tiles::{CodeTable, Column, Run, TABLE_CODES, Tiled};
 
