@@ -76,7 +76,8 @@ impl<B: StableBytes> Image<B> {
     ) -> bool {
         let rows = Rows { features: rows, num_features: self.num_features(), count };
         let BatchScratch { kernel, block, .. } = scratch;
-        margins_of_block(*kernel, &self.forest(), &self.tiles(), block, &rows, out)
+        let (forest, tiles) = (self.forest(), self.tiles());
+        margins_of_block(*kernel, &forest, &tiles, self.total_depth(), block, &rows, out)
     }
 
     /// There is no way to on this architecture.

@@ -5,7 +5,7 @@
 //! beyond the set's last word; a fraction is truncated. Missing values are not its business.
 
 /// One above the largest code: from here on f32 no longer has every whole number.
-const CODE_END: f32 = 16_777_216.0;
+pub(super) const CODE_END: f32 = 16_777_216.0;
 
 /// Whether a value goes right at a split with this set, given as words, lowest codes first. The
 /// value is not NaN.

@@ -87,13 +87,11 @@ impl<B: StableBytes> Image<B> {
     fn margins_by_chunks(
         &self,
         forest: &Forest<'_>,
-        scratch: &mut Scratch,
+        scratch: &Scratch,
         features: &[f32],
         out: &mut [f32],
     ) -> bool {
-        let (tiles, num_features) = (self.tiles(), self.num_features());
-        let Scratch { kernel, keys } = scratch;
-        simd::add_leaves_of_row(*kernel, forest, &tiles, keys, num_features, features, out)
+        simd::add_leaves_of_row(scratch.kernel, forest, &self.tiles(), features, out)
     }
 
     /// There is no way to on this architecture.

@@ -3,16 +3,16 @@
 //! A walk down one tree waits at every step for the node and then for the row's key. Walking
 //! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of
 //! one comparison to a link, leaves link to themselves, and a group of trees is walked to the depth
-//! of its deepest. Trees with categorical splits are walked one by one. The leaves are handed over
-//! in the order of the trees, whichever way they were found.
+//! of its deepest. Where there are categorical splits, a step finds both what a threshold and what a
+//! set would say. The leaves are handed over in the order of the trees.
 #![allow(
     unsafe_code,
     reason = "the kernel indexes nodes and keys that the image's check has vouched for"
 )]
 
-use super::goes_right;
+use super::categorical::CODE_END;
 use super::key::RowKeys;
-use crate::layout::{CATEGORICAL, Forest, GroupKind, LockStepNode};
+use crate::layout::{CATEGORICAL, Forest, GroupKind, LockStepNode, WideNode};
 
 /// Most trees that are walked together.
 pub(crate) const LANES: usize = 16;
@@ -70,13 +70,18 @@ pub(super) fn walk_from(
     features: &[f32],
     visit: impl FnMut(usize, Leaf),
 ) {
-    let keys = keys.as_slice();
+    // All lanes walk with the keys of the one row.
+    let keys = Keys { keys: keys.as_slice(), width: 0 };
     match kind {
         GroupKind::Compact => {
-            walk_together(forest.compact_nodes, starts, keys, depth, kind, visit);
+            walk_together(forest.compact_nodes, &keys, starts, depth, kind, visit);
         }
-        GroupKind::Wide => walk_together(forest.wide_nodes, starts, keys, depth, kind, visit),
-        GroupKind::Categorical => walk_singly(forest, keys, features, starts, depth, visit),
+        GroupKind::Wide => walk_together(forest.wide_nodes, &keys, starts, depth, kind, visit),
+        GroupKind::Categorical => {
+            let num_features = keys.keys.len() / 2;
+            let keys = KeysAndSets { keys, features, num_features, forest };
+            walk_together(forest.wide_nodes, &keys, starts, depth, kind, visit);
+        }
     }
 }
 
@@ -84,8 +89,8 @@ pub(super) fn walk_from(
 #[inline(always)]
 fn walk_together<N: LockStepNode>(
     nodes: &[N],
+    keys: &impl Decide<N>,
     starts: &[u32],
-    keys: &[u32],
     depth: u32,
     kind: GroupKind,
     mut visit: impl FnMut(usize, Leaf),
@@ -96,7 +101,8 @@ fn walk_together<N: LockStepNode>(
         visit(lane, Leaf { kind, node: node as u32, key });
     };
     if let Some(starts) = starts.first_chunk::<LANES>() {
-        let leaves = lock_step(nodes, keys, *starts, depth);
+        // SAFETY: the starts are nodes, and the keys are those of the row: see `Decide`.
+        let leaves = unsafe { lock_step(nodes, keys, *starts, depth) };
         leaves.into_iter().enumerate().for_each(|(lane, node)| visit(lane, node));
         return;
     }
@@ -107,7 +113,8 @@ fn walk_together<N: LockStepNode>(
             let padded = std::array::from_fn(|lane| {
                 starts.get(lane).or(starts.last()).map_or(0, |start| *start)
             });
-            let leaves = lock_step::<N, $lanes>(nodes, keys, padded, depth);
+            // SAFETY: as above.
+            let leaves: [usize; $lanes] = unsafe { lock_step(nodes, keys, padded, depth) };
             leaves
                 .into_iter()
                 .take(starts.len())
@@ -125,97 +132,146 @@ fn walk_together<N: LockStepNode>(
 }
 
 /// Walks `L` trees, `depth` steps each; gives the indices of the nodes reached.
+///
+/// # Safety
+/// The starts are nodes; `keys` can decide every node in every lane.
 #[inline(always)]
-fn lock_step<N: LockStepNode, const L: usize>(
+pub(super) unsafe fn lock_step<N: LockStepNode, const L: usize>(
     nodes: &[N],
-    keys: &[u32],
+    keys: &impl Decide<N>,
     starts: [u32; L],
     depth: u32,
 ) -> [usize; L] {
     let mut at = starts.map(|start| start as usize);
-    steps(nodes, keys, &mut at, depth.min(STRIDE));
-    if depth > STRIDE {
-        go_on(nodes, keys, &mut at, depth - STRIDE);
+    // SAFETY: the caller's promise.
+    unsafe {
+        steps(nodes, keys, &mut at, depth.min(STRIDE));
+        if depth > STRIDE {
+            go_on(nodes, keys, &mut at, depth - STRIDE);
+        }
     }
     at
 }
 
 /// Further steps in deep trees, which may be chains: it is seen now and then whether all walks have
 /// come to a leaf.
+///
+/// # Safety
+/// See [`lock_step`].
 #[inline(never)]
-fn go_on<N: LockStepNode, const L: usize>(
+unsafe fn go_on<N: LockStepNode, const L: usize>(
     nodes: &[N],
-    keys: &[u32],
+    keys: &impl Decide<N>,
     at: &mut [usize; L],
     mut depth: u32,
 ) {
-    // SAFETY: see `steps`.
-    while depth > 0 && at.iter().any(|at| unsafe { nodes.get_unchecked(*at) }.skip() != 0) {
-        steps(nodes, keys, at, depth.min(STRIDE / 2));
-        depth = depth.saturating_sub(STRIDE / 2);
+    // SAFETY: the caller's promise.
+    unsafe {
+        while depth > 0 && at.iter().any(|at| nodes.get_unchecked(*at).skip() != 0) {
+            steps(nodes, keys, at, depth.min(STRIDE / 2));
+            depth = depth.saturating_sub(STRIDE / 2);
+        }
     }
 }
 
+/// # Safety
+/// See [`lock_step`].
 #[inline(always)]
-fn steps<N: LockStepNode, const L: usize>(
+unsafe fn steps<N: LockStepNode, const L: usize>(
     nodes: &[N],
-    keys: &[u32],
+    keys: &impl Decide<N>,
     at: &mut [usize; L],
     count: u32,
 ) {
     for _ in 0..count {
-        for place in at.iter_mut() {
+        for (lane, place) in at.iter_mut().enumerate() {
             // SAFETY: the check of the image (layout::check) found every root and every exit of a
             // tile to be a node; every node's slot to be at most leaf_slot; both children of every
-            // split to be nodes; and the slot of every leaf, whose skip is 0, to be leaf_slot.
-            // RowKeys holds leaf_slot + 1 keys, of which the last is always u32::MAX and so below
-            // no leaf's key: a walk stays at a leaf. By induction `place` is always the index of a
-            // node.
-            let (node, key) = unsafe {
+            // split to be nodes; and the slot of every leaf, whose skip is 0, to be leaf_slot, for
+            // which nothing decides left: a walk stays at a leaf. By induction `place` is always the
+            // index of a node.
+            let (node, left) = unsafe {
                 let node = nodes.get_unchecked(*place);
-                (node, *keys.get_unchecked(node.slot()))
+                (node, keys.left(node, lane))
             };
-            *place += node.skip() as usize + usize::from(key < node.key());
+            *place += node.skip() as usize + usize::from(left);
         }
     }
 }
 
-/// Walks trees one after another, categorical splits included.
-#[inline(never)]
-fn walk_singly(
-    forest: &Forest<'_>,
-    keys: &[u32],
-    features: &[f32],
-    starts: &[u32],
-    depth: u32,
-    mut visit: impl FnMut(usize, Leaf),
-) {
-    for (lane, start) in starts.iter().enumerate() {
-        let mut at = *start;
-        for _ in 0..depth {
-            let next = step(forest, keys, features, at);
-            if next == at {
-                break;
-            }
-            at = next;
-        }
-        if let Some(leaf) = forest.wide_nodes.get(at as usize) {
-            visit(lane, Leaf { kind: GroupKind::Categorical, node: at, key: leaf.key });
-        }
+/// What decides at the nodes of a lock step, without branches, which a step would mispredict.
+pub(super) trait Decide<N> {
+    /// Whether a lane's row goes left at a node.
+    ///
+    /// # Safety
+    /// The node is one of the image that the keys were set for, and there are keys for the lane.
+    unsafe fn left(&self, node: &N, lane: usize) -> bool;
+}
+
+/// The keys of rows, of which each has `width`: as many as leaf_slot of the image, and one more, which
+/// is `u32::MAX` and so below no leaf's key. Lanes share a row if the width is 0.
+#[derive(Clone, Copy)]
+pub(super) struct Keys<'a> {
+    pub(super) keys: &'a [u32],
+    pub(super) width: usize,
+}
+
+impl Keys<'_> {
+    /// # Safety
+    /// See [`Decide::left`].
+    #[inline(always)]
+    unsafe fn key(&self, slot: usize, lane: usize) -> u32 {
+        // SAFETY: the caller's promise: slots are at most leaf_slot.
+        unsafe { *self.keys.get_unchecked(lane * self.width + slot) }
     }
 }
 
-/// The node that follows a node, which for a leaf is itself.
-#[inline(always)]
-pub(super) fn step(forest: &Forest<'_>, keys: &[u32], features: &[f32], at: u32) -> u32 {
-    let Some(node) = forest.wide_nodes.get(at as usize) else { return at };
-    let key = keys.get(node.slot as usize).copied().unwrap_or(u32::MAX);
-    let left = if node.kind == CATEGORICAL {
-        let value = features.get(node.slot as usize / 2).copied().unwrap_or(f32::NAN);
-        // A missing value's key is 0 where the default is left, else u32::MAX.
-        if value.is_nan() { key == 0 } else { !goes_right(forest.words(node.key), value) }
-    } else {
-        key < node.key
-    };
-    at + node.skip + u32::from(left)
+impl<N: LockStepNode> Decide<N> for Keys<'_> {
+    #[inline(always)]
+    unsafe fn left(&self, node: &N, lane: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.key(node.slot(), lane) < node.key() }
+    }
+}
+
+/// Keys, and for categorical splits the rows' features, of which each row has `num_features` if the
+/// keys have a width.
+#[derive(Clone, Copy)]
+pub(super) struct KeysAndSets<'a> {
+    pub(super) keys: Keys<'a>,
+    pub(super) features: &'a [f32],
+    pub(super) num_features: usize,
+    pub(super) forest: &'a Forest<'a>,
+}
+
+impl KeysAndSets<'_> {
+    /// The code of a lane's value, and whether it is one: see [`super::goes_right`].
+    #[inline(always)]
+    fn code(&self, slot: usize, lane: usize) -> (u32, bool) {
+        let row = if self.keys.width == 0 { 0 } else { lane * self.num_features };
+        // Leaves read a slot that no feature has, and are not asked.
+        let at = row + (slot / 2).min(self.num_features.saturating_sub(1));
+        let value = self.features.get(at).copied().unwrap_or(f32::NAN);
+        (value as u32, (0.0..CODE_END).contains(&value))
+    }
+}
+
+impl Decide<WideNode> for KeysAndSets<'_> {
+    #[inline(always)]
+    unsafe fn left(&self, node: &WideNode, lane: usize) -> bool {
+        // SAFETY: the caller's promise.
+        let key = unsafe { self.keys.key(node.slot(), lane) };
+        let categorical = node.kind == CATEGORICAL;
+        // Both answers are found, and one is taken. A threshold's set is any.
+        let set = node.key & u32::from(categorical).wrapping_neg();
+        let (code, is_code) = self.code(node.slot(), lane);
+        let Some(span) = self.forest.sets.get(set as usize) else { return key < node.key };
+        let within = is_code & (code / 32 < span.count);
+        let word = span.start + ((code / 32) & u32::from(within).wrapping_neg());
+        let word = self.forest.set_words.get(word as usize).copied().unwrap_or(0);
+        let member = within & (word >> (code % 32) & 1 == 1);
+        // A missing value, which is no code, has the key u32::MAX where the default is right.
+        let left = !member & (key != u32::MAX);
+        (categorical & left) | (!categorical & (key < node.key))
+    }
 }

@@ -26,7 +26,7 @@ pub use image::Image;
 pub use write::lower;
 
 pub(crate) use image::Forest;
-pub(crate) use records::{CATEGORICAL, GroupKind, LockStepNode};
+pub(crate) use records::{CATEGORICAL, GroupKind, LockStepNode, WideNode};
 
 /// The version of the image's format, part of the name of a file that holds one.
 ///

@@ -197,7 +197,7 @@ pub(crate) enum GroupKind {
     Compact = 0,
     /// In lock step, over wide nodes.
     Wide = 1,
-    /// One after another, over wide nodes, some of which are categorical splits.
+    /// In lock step, over wide nodes, some of which are categorical splits.
     Categorical = 2,
 }
 

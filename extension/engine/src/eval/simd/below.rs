@@ -1,7 +1,6 @@
 //! Below the tiles of deep trees: one tree, several rows at a time.
 //!
-//! The way through its tile brings a row to a node of the lock step, from which it goes on. Rows that
-//! have come to a leaf stay there; once every few steps it is seen whether all have.
+//! The way through its tile brings a row to a node of the lock step, from which it goes on.
 #![allow(
     unsafe_code,
     reason = "the kernel indexes nodes and keys that the image's check has vouched for"
@@ -10,11 +9,8 @@
 use super::BLOCK;
 use super::block::Rows;
 use crate::eval::key::{leaf_slot, set_keys};
-use crate::eval::scalar::{LANES, step};
+use crate::eval::scalar::{Decide, Keys, KeysAndSets, LANES, lock_step};
 use crate::layout::{Forest, GroupKind, LockStepNode};
-
-/// Steps after which it is seen whether all rows have come to a leaf.
-const STRIDE: u32 = 4;
 
 /// The keys of a block's rows.
 #[derive(Clone, Debug, Default)]
@@ -63,69 +59,43 @@ impl Below<'_> {
         numbers: &[u8; BLOCK],
         mut visit: impl FnMut(usize, f32),
     ) {
-        match self.kind {
-            GroupKind::Compact => self.lock_step(forest.compact_nodes, rows, keys, numbers, visit),
-            GroupKind::Wide => self.lock_step(forest.wide_nodes, rows, keys, numbers, visit),
-            GroupKind::Categorical => {
-                let features = rows.features.chunks_exact(rows.num_features);
-                let keys = keys.keys.chunks_exact(keys.width);
-                let rows = features.zip(keys).zip(numbers).take(rows.count);
-                for (row, ((features, keys), number)) in rows.enumerate() {
-                    let mut at = self.exits.get(usize::from(*number)).copied().unwrap_or(0);
-                    for _ in 0..self.steps {
-                        let next = step(forest, keys, features, at);
-                        if next == at {
-                            break;
-                        }
-                        at = next;
-                    }
-                    let leaf = forest.wide_nodes.get(at as usize);
-                    visit(row, leaf.map_or(0.0, |leaf| f32::from_bits(leaf.key)));
+        let features = rows.features.chunks(LANES * rows.num_features);
+        let keys = keys.keys.chunks_exact(LANES * keys.width).map(|lanes| (lanes, keys.width));
+        let chunks = keys.zip(features).zip(numbers.as_chunks::<LANES>().0);
+        for (chunk, (((keys, width), features), numbers)) in chunks.enumerate() {
+            let exit = |number| self.exits.get(usize::from(number)).copied().unwrap_or(0);
+            let starts = numbers.map(exit);
+            let keys = Keys { keys, width };
+            let leaves = match self.kind {
+                GroupKind::Compact => self.leaves(forest.compact_nodes, &keys, starts),
+                GroupKind::Wide => self.leaves(forest.wide_nodes, &keys, starts),
+                GroupKind::Categorical => {
+                    let num_features = rows.num_features;
+                    let keys = KeysAndSets { keys, features, num_features, forest };
+                    self.leaves(forest.wide_nodes, &keys, starts)
                 }
-            }
+            };
+            let first = chunk * LANES;
+            let count = rows.count.saturating_sub(first);
+            leaves
+                .into_iter()
+                .take(count)
+                .enumerate()
+                .for_each(|(lane, leaf)| visit(first + lane, leaf));
         }
     }
 
-    fn lock_step<N: LockStepNode>(
+    /// The values of the leaves that lanes come to.
+    fn leaves<N: LockStepNode>(
         &self,
         nodes: &[N],
-        rows: &Rows<'_>,
-        keys: &RowsBelow,
-        numbers: &[u8; BLOCK],
-        mut visit: impl FnMut(usize, f32),
-    ) {
-        let width = keys.width;
-        let chunks = keys.keys.chunks_exact(LANES * width).zip(numbers.as_chunks::<LANES>().0);
-        for (chunk, (keys, numbers)) in chunks.enumerate().take(rows.count.div_ceil(LANES)) {
-            let mut at = numbers
-                .map(|number| self.exits.get(usize::from(number)).map_or(0, |exit| *exit as usize));
-            let mut left = self.steps;
-            while left > 0 {
-                for _ in 0..left.min(STRIDE) {
-                    for (lane, place) in at.iter_mut().enumerate() {
-                        // SAFETY: the image's check found every exit to be a node (and some node to
-                        // be there), both children of every split to be nodes, every slot to be at
-                        // most leaf_slot, which is below width, and that of every leaf, whose skip is
-                        // 0, to be leaf_slot, where keys has u32::MAX: a walk stays at a leaf. keys
-                        // has width keys for every lane.
-                        let (node, key) = unsafe {
-                            let node = nodes.get_unchecked(*place);
-                            (node, *keys.get_unchecked(lane * width + node.slot()))
-                        };
-                        *place += node.skip() as usize + usize::from(key < node.key());
-                    }
-                }
-                left = left.saturating_sub(STRIDE);
-                // SAFETY: as above.
-                if left > 0 && at.iter().all(|at| unsafe { nodes.get_unchecked(*at) }.skip() == 0) {
-                    break;
-                }
-            }
-            for (lane, at) in at.into_iter().enumerate().take(rows.count - chunk * LANES) {
-                // SAFETY: as above.
-                let leaf = unsafe { nodes.get_unchecked(at) };
-                visit(chunk * LANES + lane, f32::from_bits(leaf.key()));
-            }
-        }
+        keys: &impl Decide<N>,
+        starts: [u32; LANES],
+    ) -> [f32; LANES] {
+        // SAFETY: the image's check found every exit to be a node, and some node to be there; each
+        // lane has keys, of which the last is u32::MAX.
+        let at = unsafe { lock_step(nodes, keys, starts, self.steps) };
+        // SAFETY: lock_step gives indices of nodes.
+        at.map(|at| f32::from_bits(unsafe { nodes.get_unchecked(at) }.key()))
     }
 }

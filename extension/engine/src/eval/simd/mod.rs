@@ -22,7 +22,6 @@ mod row512;
 use self::avx2::Avx2;
 use self::avx512::Avx512;
 use super::kernel::{Instructions, Kernel};
-use super::key::RowKeys;
 use crate::layout::Forest;
 use crate::layout::tiles::{CodeTable, TILE_LEVELS, Tiled};
 
@@ -34,6 +33,9 @@ pub(super) const BLOCK: usize = 512;
 const WORDS: usize = BLOCK / 64;
 /// Bits of a rank.
 const RANK_BITS: usize = 8;
+
+/// What a step of the lock step costs more than one in a block, in picoseconds.
+const STEP_COST: u64 = 400;
 
 /// A bit for every row of a block.
 #[derive(Clone, Copy, Debug)]
@@ -65,6 +67,8 @@ type Ways = [Mask; TILE_LEVELS as usize];
 trait Vectors {
     /// With fewer rows, one after another costs less than a block, of which most is empty.
     const LEAST_ROWS: usize;
+    /// What finding a rank costs, in picoseconds.
+    const COLUMN_COST: u64;
 
     /// Where the sum of a row lies in [`Values`].
     fn place_of(row: usize) -> usize;
@@ -116,21 +120,24 @@ trait Vectors {
 }
 
 /// The margins of up to [`BLOCK`] rows, if a kernel for blocks takes less time than one row after
-/// another; gives whether it does.
+/// another, as it does unless features are many and steps, `total_depth` in all, are few; gives
+/// whether it does.
 pub(super) fn margins_of_block(
     kernel: Kernel,
     forest: &Forest<'_>,
     tiles: &Tiled<'_>,
+    total_depth: u64,
     buffers: &mut Option<Buffers>,
     rows: &Rows<'_>,
     out: &mut [f32],
 ) -> bool {
-    let least = match kernel.instructions() {
-        Instructions::Avx512 => Avx512::LEAST_ROWS,
-        Instructions::Avx2 => Avx2::LEAST_ROWS,
+    let (least, column) = match kernel.instructions() {
+        Instructions::Avx512 => (Avx512::LEAST_ROWS, Avx512::COLUMN_COST),
+        Instructions::Avx2 => (Avx2::LEAST_ROWS, Avx2::COLUMN_COST),
         Instructions::Portable => return false,
     };
-    if tiles.groups.is_empty() || rows.count < least {
+    let pays = column * (tiles.columns.len() as u64) < STEP_COST.saturating_mul(total_depth);
+    if tiles.groups.is_empty() || rows.count < least || !pays {
         return false;
     }
     let buffers = buffers.get_or_insert_with(Buffers::new);
@@ -151,19 +158,13 @@ pub(super) fn add_leaves_of_row(
     kernel: Kernel,
     forest: &Forest<'_>,
     tiles: &Tiled<'_>,
-    keys: &mut RowKeys,
-    num_features: usize,
     features: &[f32],
     margins: &mut [f32],
 ) -> bool {
     if kernel.instructions() != Instructions::Avx512 || tiles.chunks.is_empty() {
         return false;
     }
-    if tiles.groups.iter().any(|group| group.below > 0) {
-        keys.set(num_features, features);
-    }
-    // SAFETY: there is no such Kernel where the processor lacks the instructions; there are chunks;
-    // the keys are set if any tree goes on below its tile.
-    unsafe { row512::add(forest, tiles, keys, features, margins) };
+    // SAFETY: there is no such Kernel where the processor lacks the instructions; there are chunks.
+    unsafe { row512::add(forest, tiles, features, margins) };
     true
 }

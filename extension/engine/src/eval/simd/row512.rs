@@ -8,13 +8,11 @@
 
 use std::arch::x86_64::*;
 
-use crate::eval::key::RowKeys;
-use crate::eval::scalar::{LANES, walk_from};
+use crate::layout::Forest;
 use crate::layout::tiles::{
     CHUNK_TREES, Chunk, Column, ColumnKind, LEAST_SEARCH_LEVELS, NodeBlock, TILE_LEVELS,
     TOP_LEVELS, TileGroup, Tiled, TopNode, tile_leaves,
 };
-use crate::layout::{Forest, GroupKind};
 
 /// By the decisions of a block's nodes as bits, the way through it as three bits.
 static WAYS: [u8; 128] = {
@@ -49,13 +47,11 @@ struct Bytes<const COUNT: usize>([u8; COUNT]);
 /// Adds the leaves of all trees to a row's margins.
 ///
 /// # Safety
-/// The processor has the instructions; the image has chunks; `keys` are set if it has trees that go
-/// on below their tiles.
+/// The processor has the instructions; the image has chunks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 pub(super) unsafe fn add(
     forest: &Forest<'_>,
     tiles: &Tiled<'_>,
-    keys: &RowKeys,
     features: &[f32],
     margins: &mut [f32],
 ) {
@@ -75,11 +71,7 @@ pub(super) unsafe fn add(
             let count = group.count as usize;
             let ways = ways.0.get(lane..lane + count).unwrap_or_default();
             let shift = chunk.levels - group.levels;
-            if group.below == 0 {
-                add_leaves(forest, tiles, group, ways, shift, margins);
-            } else {
-                add_below(forest, tiles, group, ways, shift, keys, features, margins);
-            }
+            add_leaves(forest, tiles, group, ways, shift, margins);
             lane += count;
         }
     }
@@ -320,7 +312,7 @@ unsafe fn below(
     }
 }
 
-/// Adds the leaves of a group whose tiles hold all of their trees.
+/// Adds the leaves of a group.
 #[inline(always)]
 fn add_leaves(
     forest: &Forest<'_>,
@@ -344,35 +336,6 @@ fn add_leaves(
     } else {
         sum(forest, group, ways.map(|(lane, way)| leaf(lane, way >> shift)), margins);
     }
-}
-
-/// Adds the leaves of a group whose trees go on below their tiles.
-#[inline(never)]
-#[expect(clippy::too_many_arguments, reason = "all that a walk needs")]
-fn add_below(
-    forest: &Forest<'_>,
-    tiles: &Tiled<'_>,
-    group: &TileGroup,
-    ways: &[u8],
-    shift: u32,
-    keys: &RowKeys,
-    features: &[f32],
-    margins: &mut [f32],
-) {
-    let mut exits = [0u32; LANES];
-    for (lane, (exit, way)) in exits.iter_mut().zip(ways).enumerate() {
-        let place = group.leaves as usize + (lane << group.levels) + usize::from(way >> shift);
-        *exit = tiles.exits.get(place).copied().unwrap_or(0);
-    }
-    let exits = exits.get(..ways.len()).unwrap_or_default();
-    let kind = GroupKind::from_number(group.kind).unwrap_or(GroupKind::Wide);
-    let mut leaves = [0.0; LANES];
-    walk_from(forest, kind, exits, group.below, keys, features, |lane, leaf| {
-        if let Some(place) = leaves.get_mut(lane) {
-            *place = leaf.value();
-        }
-    });
-    sum(forest, group, leaves.into_iter().take(ways.len()), margins);
 }
 
 /// Adds the leaves of a group, in their order.

@@ -23,8 +23,8 @@ pub(super) struct Chunks {
 }
 
 impl Chunks {
-    /// The chunks of a model's groups; none if it has codes, or more columns than bytes can name, or
-    /// the lock step takes less time.
+    /// The chunks of a model's groups; none if it has codes, or deep trees, or more columns than bytes
+    /// can name, or the lock step takes less time.
     pub(super) fn of(
         model: &Model,
         groups: &[TileGroup],
@@ -35,6 +35,7 @@ impl Chunks {
         let ranked = |kind| kind <= ColumnKind::RankedRight as u32;
         if columns.records.len() > CHUNK_COLUMNS
             || !columns.records.iter().all(|column| ranked(column.kind))
+            || groups.iter().any(|group| group.below > 0)
             || !pays(model, columns.records.len())
         {
             return Ok(chunks);
@@ -118,8 +119,7 @@ impl Chunks {
 /// Whether chunks take less time than the lock step, by rough costs in picoseconds.
 fn pays(model: &Model, columns: usize) -> bool {
     let trees = model.trees().len();
-    let steps: u64 =
-        model.trees().iter().map(|tree| u64::from(tree.depth().min(TILE_LEVELS))).sum();
+    let steps: u64 = model.trees().iter().map(|tree| u64::from(tree.depth())).sum();
     let chunks = 2000 * columns + 12_000 * trees.div_ceil(CHUNK_TREES) + 1000 * trees;
     450 * steps > chunks as u64
 }
