@@ -14,6 +14,7 @@ line. Needs xgboost, treelite, tl2cgen, onnxruntime, onnxmltools and a C compile
 """
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -34,6 +35,10 @@ ROWS = (64, 1024, 100_000)
 BLOCKS = 5
 SHARE = 0.1
 FEATURES = 10
+
+# Compilers that the others run write to standard output, too: that goes to standard error.
+RESULTS = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
 
 Margins = Callable[[np.ndarray], np.ndarray]
 
@@ -106,7 +111,7 @@ def measure(name: str, side: str, margins: Margins, rows: np.ndarray, apart: flo
             "calls": calls,
             "margin_apart": apart,
         }
-        print(json.dumps(line), flush=True)
+        print(json.dumps(line), file=RESULTS, flush=True)
 
 
 def run_engine(grid: Path, model: Path, rows: Path, library: str) -> None:
@@ -114,7 +119,7 @@ def run_engine(grid: Path, model: Path, rows: Path, library: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / model.name).symlink_to(model)
         (Path(folder) / rows.name).symlink_to(rows)
-        subprocess.run([grid, folder, "12", library], check=True)
+        subprocess.run([grid, folder, "12", library], check=True, stdout=RESULTS)
 
 
 def main() -> None:

@@ -3,8 +3,8 @@
 //! A walk down one tree waits at every step for the node and then for the row's key. Walking
 //! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of
 //! one comparison to a link, leaves link to themselves, and a group of trees is walked to the depth
-//! of its deepest. Where there are categorical splits, a step finds both what a threshold and what a
-//! set would say. The leaves are handed over in the order of the trees.
+//! of its deepest. Where there are categorical splits, a step asks which kind a split is, the one branch
+//! that is mispredicted. The leaves are handed over in the order of the trees.
 #![allow(
     unsafe_code,
     reason = "the kernel indexes nodes and keys that the image's check has vouched for"
@@ -199,7 +199,7 @@ unsafe fn steps<N: LockStepNode, const L: usize>(
     }
 }
 
-/// What decides at the nodes of a lock step, without branches, which a step would mispredict.
+/// What decides at the nodes of a lock step.
 pub(super) trait Decide<N> {
     /// Whether a lane's row goes left at a node.
     ///
@@ -261,17 +261,17 @@ impl Decide<WideNode> for KeysAndSets<'_> {
     unsafe fn left(&self, node: &WideNode, lane: usize) -> bool {
         // SAFETY: the caller's promise.
         let key = unsafe { self.keys.key(node.slot(), lane) };
-        let categorical = node.kind == CATEGORICAL;
-        // Both answers are found, and one is taken. A threshold's set is any.
-        let set = node.key & u32::from(categorical).wrapping_neg();
+        // Most splits are not categorical, so that this is mostly predicted.
+        if node.kind != CATEGORICAL {
+            return key < node.key;
+        }
         let (code, is_code) = self.code(node.slot(), lane);
-        let Some(span) = self.forest.sets.get(set as usize) else { return key < node.key };
+        let Some(span) = self.forest.sets.get(node.key as usize) else { return false };
         let within = is_code & (code / 32 < span.count);
         let word = span.start + ((code / 32) & u32::from(within).wrapping_neg());
         let word = self.forest.set_words.get(word as usize).copied().unwrap_or(0);
         let member = within & (word >> (code % 32) & 1 == 1);
         // A missing value, which is no code, has the key u32::MAX where the default is right.
-        let left = !member & (key != u32::MAX);
-        (categorical & left) | (!categorical & (key < node.key))
+        !member & (key != u32::MAX)
     }
 }

@@ -47,7 +47,7 @@ fn not_below<const MISSING_RIGHT: bool>(value: f32, threshold: f32) -> bool {
 
 impl Vectors for Avx2 {
     const LEAST_ROWS: usize = 64;
-    const COLUMN_COST: u64 = 1300;
+    const LEVEL_COST: u64 = 350;
 
     fn place_of(row: usize) -> usize {
         row

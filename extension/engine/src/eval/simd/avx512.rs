@@ -39,7 +39,7 @@ pub(super) struct Avx512;
 
 impl Vectors for Avx512 {
     const LEAST_ROWS: usize = 24;
-    const COLUMN_COST: u64 = 350;
+    const LEVEL_COST: u64 = 100;
 
     fn place_of(row: usize) -> usize {
         // Within 64 rows, the 16 of a lane come in fours, one of each of four registers.

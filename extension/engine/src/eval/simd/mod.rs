@@ -23,7 +23,7 @@ use self::avx2::Avx2;
 use self::avx512::Avx512;
 use super::kernel::{Instructions, Kernel};
 use crate::layout::Forest;
-use crate::layout::tiles::{CodeTable, TILE_LEVELS, Tiled};
+use crate::layout::tiles::{CodeTable, TILE_LEVELS, TileGroup, Tiled};
 
 pub(super) use self::block::{Buffers, Rows};
 
@@ -35,7 +35,9 @@ const WORDS: usize = BLOCK / 64;
 const RANK_BITS: usize = 8;
 
 /// What a step of the lock step costs more than one in a block, in picoseconds.
-const STEP_COST: u64 = 400;
+const STEP_COST: u64 = 360;
+/// What the keys of a feature cost, which a block without deep trees does not need.
+const KEYS_COST: u64 = 400;
 
 /// A bit for every row of a block.
 #[derive(Clone, Copy, Debug)]
@@ -67,8 +69,8 @@ type Ways = [Mask; TILE_LEVELS as usize];
 trait Vectors {
     /// With fewer rows, one after another costs less than a block, of which most is empty.
     const LEAST_ROWS: usize;
-    /// What finding a rank costs, in picoseconds.
-    const COLUMN_COST: u64;
+    /// What a level of a search tree costs a row, in picoseconds.
+    const LEVEL_COST: u64;
 
     /// Where the sum of a row lies in [`Values`].
     fn place_of(row: usize) -> usize;
@@ -131,13 +133,12 @@ pub(super) fn margins_of_block(
     rows: &Rows<'_>,
     out: &mut [f32],
 ) -> bool {
-    let (least, column) = match kernel.instructions() {
-        Instructions::Avx512 => (Avx512::LEAST_ROWS, Avx512::COLUMN_COST),
-        Instructions::Avx2 => (Avx2::LEAST_ROWS, Avx2::COLUMN_COST),
+    let (least, level) = match kernel.instructions() {
+        Instructions::Avx512 => (Avx512::LEAST_ROWS, Avx512::LEVEL_COST),
+        Instructions::Avx2 => (Avx2::LEAST_ROWS, Avx2::LEVEL_COST),
         Instructions::Portable => return false,
     };
-    let pays = column * (tiles.columns.len() as u64) < STEP_COST.saturating_mul(total_depth);
-    if tiles.groups.is_empty() || rows.count < least || !pays {
+    if tiles.groups.is_empty() || rows.count < least || !pays(tiles, total_depth, level, rows) {
         return false;
     }
     let buffers = buffers.get_or_insert_with(Buffers::new);
@@ -150,6 +151,16 @@ pub(super) fn margins_of_block(
         }
     }
     true
+}
+
+/// Whether what blocks save in steps, of which there are `total_depth`, is more than what ranks cost.
+fn pays(tiles: &Tiled<'_>, total_depth: u64, level_cost: u64, rows: &Rows<'_>) -> bool {
+    let levels: u64 = tiles.columns.iter().map(|column| u64::from(column.levels)).sum();
+    let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
+    let below: u64 = tiles.groups.iter().map(below).sum();
+    let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };
+    let steps = STEP_COST.saturating_mul(total_depth.saturating_sub(below));
+    level_cost * levels < steps.saturating_add(keys)
 }
 
 /// Adds the leaves of all trees to a row's margins, if the kernel has a way that takes less time than

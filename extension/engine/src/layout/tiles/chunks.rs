@@ -36,7 +36,7 @@ impl Chunks {
         if columns.records.len() > CHUNK_COLUMNS
             || !columns.records.iter().all(|column| ranked(column.kind))
             || groups.iter().any(|group| group.below > 0)
-            || !pays(model, columns.records.len())
+            || !pays(model, columns)
         {
             return Ok(chunks);
         }
@@ -116,10 +116,12 @@ impl Chunks {
     }
 }
 
-/// Whether chunks take less time than the lock step, by rough costs in picoseconds.
-fn pays(model: &Model, columns: usize) -> bool {
+/// Whether chunks take less time than the lock step, by rough costs in picoseconds: of ranks, which
+/// are found by comparing with all of a search tree, and of trees.
+fn pays(model: &Model, columns: &Columns) -> bool {
     let trees = model.trees().len();
     let steps: u64 = model.trees().iter().map(|tree| u64::from(tree.depth())).sum();
-    let chunks = 2000 * columns + 12_000 * trees.div_ceil(CHUNK_TREES) + 1000 * trees;
+    let ranks = 1000 * columns.records.len() + 12 * columns.search_trees.len();
+    let chunks = ranks + 12_000 * trees.div_ceil(CHUNK_TREES) + 1000 * trees;
     450 * steps > chunks as u64
 }
