@@ -121,7 +121,7 @@ impl Chunks {
 fn pays(model: &Model, columns: &Columns) -> bool {
     let trees = model.trees().len();
     let steps: u64 = model.trees().iter().map(|tree| u64::from(tree.depth())).sum();
-    let ranks = 1000 * columns.records.len() + 12 * columns.search_trees.len();
+    let ranks = 1000 * columns.records.len() + 20 * columns.search_trees.len();
     let chunks = ranks + 12_000 * trees.div_ceil(CHUNK_TREES) + 1000 * trees;
     450 * steps > chunks as u64
 }
