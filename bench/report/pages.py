@@ -1,14 +1,16 @@
 """The files that the report makes: pages, pictures, and parts of pages between two marks.
 
 Each template in templates/ named in PARTS fills a marked part of a page that is otherwise written by hand;
-every other one is a page of docs/benchmarks/. `made` gives all files with their whole text, and
-writes none, so that writing and checking cannot differ.
+every other one is a page of docs/benchmarks/. A page that is all tables, of a measurement of its own, is
+made by a module of its own (MODULES) from the newest run that left its file. `made` gives all files
+with their whole text, and writes none, so that writing and checking cannot differ.
 """
 
 import re
 import sys
 from pathlib import Path
 
+from bench.report import engine
 from bench.report.files import Sources
 from bench.report.measured import Lacking
 from bench.report.pictures import PICTURES, svg
@@ -20,6 +22,8 @@ TEMPLATES = Path(__file__).resolve().parent / "templates"
 PAGES = Path("docs/benchmarks")
 # The page, relative to the repository, and the template of its part.
 PARTS = {"README.md": "part-of-readme.md", "python_baseline/README.md": "part-of-service.md"}
+# Pages of docs/benchmarks/ that a module makes from a run's directory.
+MODULES = {"engine.md": engine}
 PART = re.compile(
     r"^(<!-- begin: generated[^\n]*-->\n)(.*?)^(<!-- end: generated -->\n)", re.M | re.S
 )
@@ -39,6 +43,17 @@ def _notice(template: str, sources: Sources) -> str:
         f"<!-- generated from bench/results/ ({', '.join(names)}) by make report: edit"
         f" bench/report/templates/{template} -->\n"
     )
+
+
+def _of_modules(directory: Path) -> dict[Path, str]:
+    """The pages of MODULES for which there is a run; its directory's name begins with its date."""
+    files = {}
+    for name, module in MODULES.items():
+        runs = sorted(path.parent for path in directory.glob(f"*/{module.MEASURED}"))
+        if runs:
+            notice = f"<!-- generated from bench/results/{runs[-1].name} by make report -->\n"
+            files[PAGES / name] = notice + module.page(runs[-1])
+    return files
 
 
 class _Page:
@@ -96,6 +111,8 @@ def made(
             text = page.made_of(template)
             files[PAGES / template.name] = _notice(template.name, sources) + text
             pictures |= dict.fromkeys(page.pictures)
+    if sources:
+        files |= _of_modules(sources.directory)
     for name, template_name in PARTS.items():
         text = (root / name).read_text()
         if not PART.search(text):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Trains the models of the grid, measures the engine beside XGBoost and other engines, and writes
-# docs/benchmarks/engine.md.
+# Trains the models of the grid, and measures the engine beside XGBoost and other engines. `make report`
+# makes docs/benchmarks/engine.md from the results.
 #
 #     PYTHON=... LIBXGBOOST="NEWEST.so [OLDER.so...]" run.sh MODELS RESULTS [SECONDS]
 #
@@ -14,7 +14,7 @@ root=$(cd "$here/../../../.." && pwd)
 models=$1 results=$2 seconds=${3:-600}
 read -ra libraries <<<"$LIBXGBOOST"
 
-mkdir -p "$results" "$root/docs/benchmarks"
+mkdir -p "$results"
 "$PYTHON" "$here/train.py" "$models"
 cd "$root/extension"
 bench=$(cargo bench --locked -p gbdt --bench grid --no-run --message-format=json |
@@ -42,4 +42,3 @@ PYTHON
 if "$PYTHON" -c 'import treelite, tl2cgen, onnxruntime, onnxmltools' 2>/dev/null; then
 	"$PYTHON" "$here/peers.py" "$models" "$bench" "${libraries[0]}" >"$results/peers.jsonl"
 fi
-"$PYTHON" "$here/report.py" "$results" >"$root/docs/benchmarks/engine.md"

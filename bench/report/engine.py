@@ -1,14 +1,12 @@
-"""Turn the measurements of the grid into docs/benchmarks/engine.md.
+"""The page of the engine alone: its kernels beside XGBoost and other engines, over a grid of models.
 
-Usage: python report.py RESULTS > docs/benchmarks/engine.md
-
-RESULTS holds what one run left: machine.json, grid.jsonl (the benchmark `grid`) and peers.jsonl
-(`peers.py`). Every figure in the document is from there; medians of the blocks are shown.
+It is made from what one run of extension/engine/benches/grid/run.sh left: machine.json, grid.jsonl
+(the benchmark `grid`) and peers.jsonl (`peers.py`). Every figure on it is from there; medians of
+the blocks are shown.
 """
 
 import json
 import statistics
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,17 +14,17 @@ KERNELS = ("gbdt avx512", "gbdt avx2", "gbdt portable")
 HEADLINES = ("25x6x10-dense", "500x6x10-dense", "500x8x10-dense")
 ROWS = (1, 64, 1024, 100_000)
 
+MEASURED = "grid.jsonl"
+
 HEAD = """\
 # The engine
 
-<!-- Made by extension/engine/benches/grid/report.py from bench/results/{results}. Do not edit. -->
-
-Nanoseconds a row, one thread, margins. The rows lie in memory, {features}, and no
+Nanoseconds a row, one thread, margins. The rows lie in memory, row after row, as f32, and no
 database is involved. Measured on {date} on {cpu} ({cores} cores, {system}), {compiler}, with XGBoost
 {releases}; raw results in `bench/results/{results}`.
 
 Before a model was measured, the margins of 4,096 rows were found equal **to the bit** between all
-kernels and all releases of XGBoost. Then the sides took turns, {blocks} blocks each, each walking on
+kernels and all releases of XGBoost. Then the sides took turns, five blocks each, each walking on
 through 100,000 rows, so that no branch is learnt by heart. The median block is shown. XGBoost is called
 through its C API, in place (`XGBoosterPredictFromDense`), with `nthread` 1 and no proxy matrix kept, as
 most callers do. Where 100,000 rows would have taken a side longer than its share of the time, it was
@@ -37,6 +35,11 @@ Models are named trees x depth x features. They are trained on 20,000 rows by
 one value in twenty is, in those called categorical every fifth feature holds category codes.
 
 To repeat it: `extension/engine/benches/grid/run.sh`.
+"""
+
+OTHERS = """\
+The same models and rows, one thread. Treelite, TL2cgen and ONNX Runtime are called from Python, with numpy
+rows, as their users do; the engine and XGBoost from compiled code. None of the three gives XGBoost's bits.
 """
 
 
@@ -180,48 +183,31 @@ def sizes(models: dict[str, dict]) -> str:
     return table(head, rows)
 
 
-def main() -> None:
-    """Write the document to standard output."""
-    results = Path(sys.argv[1])
-    cells, models = read(results / "grid.jsonl")
+def page(results: Path) -> str:
+    """The page's text, from a run's directory."""
+    cells, models = read(results / MEASURED)
     machine = json.loads((results / "machine.json").read_text())
     names = sorted(models, key=order)
-    print(
-        HEAD.format(
-            results=results.name,
-            features="row after row, as f32",
-            blocks=5,
-            releases=" and ".join(peer.split()[1] for peer in releases_of(cells)),
-            **machine,
-        )
-    )
     headlines = [name for name in HEADLINES if name in models]
-    print("## In short\n\nOne row a call:\n")
-    print(comparison(cells, headlines, 1, KERNELS))
-    print("100,000 rows a call:\n")
-    print(comparison(cells, headlines, 100_000, KERNELS))
+    releases = " and ".join(peer.split()[1] for peer in releases_of(cells))
+    parts = [
+        HEAD.format(results=results.name, releases=releases, **machine),
+        "## In short\n\nOne row a call:\n",
+        comparison(cells, headlines, 1, KERNELS),
+        "100,000 rows a call:\n",
+        comparison(cells, headlines, 100_000, KERNELS),
+    ]
     for kernel in KERNELS[1:]:
         if any(side == kernel for _, _, side in cells):
-            print(f"100,000 rows a call, with {kernel.split()[1]} alone:\n")
-            print(comparison(cells, headlines, 100_000, (kernel,)))
-    print("## Where XGBoost is faster\n")
+            parts.append(f"100,000 rows a call, with {kernel.split()[1]} alone:\n")
+            parts.append(comparison(cells, headlines, 100_000, (kernel,)))
     found = slower(cells)
-    print("\n".join(found) if found else "In no cell, with any kernel.")
+    parts.append("## Where XGBoost is faster\n")
+    parts.append("\n".join(found) if found else "In no cell, with any kernel.")
     for count in ROWS:
-        print(f"\n## {count:,} row{'' if count == 1 else 's'} a call\n")
-        print(comparison(cells, names, count, KERNELS))
+        parts.append(f"\n## {count:,} row{'' if count == 1 else 's'} a call\n")
+        parts.append(comparison(cells, names, count, KERNELS))
     peers = results / "peers.jsonl"
     if peers.exists():
-        print("## Other engines\n")
-        print(
-            "The same models and rows, one thread. Treelite, TL2cgen and ONNX Runtime are called from "
-            "Python, with numpy rows, as their users do; the engine and XGBoost from compiled code. "
-            "None of the three gives XGBoost's bits.\n"
-        )
-        print(others(read(peers)[0]))
-    print("## Images\n")
-    print(sizes(models), end="")
-
-
-if __name__ == "__main__":
-    main()
+        parts += ["## Other engines\n", OTHERS, others(read(peers)[0])]
+    return "\n".join([*parts, "## Images\n", sizes(models)])
