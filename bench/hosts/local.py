@@ -96,10 +96,11 @@ class LocalHost(Host):
         return Service(self, name, child.pid, processes.began(child.pid), log)
 
     def is_alive(self, service: Service) -> bool:
-        """Whether it is there and is not a child that has ended."""
+        """Whether it is there and has not ended."""
         child = self._children.get(service.pid)
-        if child and child.poll() is not None:
-            return False
+        if child:
+            # Asking takes notice of its end; one that nobody asks after stays in the table of processes.
+            return child.poll() is None
         return processes.began(service.pid) == service.began
 
     def _ends(self, service: Service, seconds: float) -> bool:
