@@ -26,7 +26,10 @@ const MIN_ROWS: f64 = 64.0;
 
 /// Puts batches into the finished paths of a query level.
 pub fn place(planning: &Planning) {
-    if !settings::batch() || planning.may_reevaluate_rows() {
+    // A LIMIT of few rows is the usual case of a query that predicts for one, and is planned as fast
+    // as if nobody looked. The planner knows of no such limit where a level aggregates.
+    let few = planning.row_limit().is_some_and(|limit| limit < MIN_ROWS);
+    if few || !settings::batch() || planning.may_reevaluate_rows() {
         return;
     }
     let mut placing = Placing { planning, done: HashMap::new() };
