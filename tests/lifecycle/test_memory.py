@@ -61,11 +61,31 @@ def test_a_long_scan_takes_no_more_than_a_short_one(connect: Connect, form: str)
     assert private_kb(connection) - before < 2 * MOST_GROWTH_KB
 
 
-def test_many_statements_leave_nothing(connect: Connect) -> None:
+@pytest.mark.parametrize("form", FORMS)
+def test_many_statements_leave_nothing(connect: Connect, form: str) -> None:
     connection = connect()
     load(connection, "m", grown(10, 4))
-    growth = grows_by(connection, lambda: one(connection, f"SELECT predict('m', {ROW})"), 20_000)
-    assert growth < MOST_GROWTH_KB
+    rows = ", ".join(f"x AS f{i + 1}" for i in range(10))
+    query = (
+        f"SELECT predict('m', {FORMS[form]}) FROM (VALUES (0.5::real)) AS v (x),"
+        f" LATERAL (SELECT {rows}) AS r"
+    )
+    assert grows_by(connection, lambda: one(connection, query), 20_000) < MOST_GROWTH_KB
+
+
+def test_rows_of_a_type_that_changes_leave_nothing(connect: Connect) -> None:
+    connection = connect()
+    load(connection, "m", grown(10, 4))
+    columns = ", ".join(f"f{i + 1} real" for i in range(10))
+    connection.execute(f"CREATE TABLE r ({columns})")
+    connection.execute("INSERT INTO r VALUES (0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5)")
+
+    def change() -> None:
+        connection.execute("ALTER TABLE r RENAME f1 TO f0")
+        connection.execute("ALTER TABLE r RENAME f0 TO f1")
+        one(connection, "SELECT predict('m', r) FROM r")
+
+    assert grows_by(connection, change, 2_000) < MOST_GROWTH_KB
 
 
 def test_many_errors_leave_nothing(connect: Connect) -> None:

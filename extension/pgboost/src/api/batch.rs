@@ -8,7 +8,8 @@
 use gbdt::BatchScratch;
 use pgrx::pg_sys::{Datum, Oid};
 
-use super::predict::{Output, Statement};
+use super::predict::Output;
+use super::statement::Statement;
 use crate::cache;
 use crate::error::Result;
 use crate::features::Given;
@@ -129,7 +130,7 @@ impl Scorer {
         if self.bound.as_ref().is_some_and(|bound| bound.statement.holds(&self.model)) {
             return Ok(());
         }
-        self.bound = None;
+        self.end();
         let statement = Statement::begin(arguments, &self.model)?;
         self.bound = Some(Bound {
             scratch: BatchScratch::new(statement.image()),
@@ -139,6 +140,21 @@ impl Scorer {
             read: Vec::new(),
         });
         Ok(())
+    }
+}
+
+impl Scorer {
+    /// Leaves what was worked out for later statements.
+    fn end(&mut self) {
+        if let Some(bound) = self.bound.take() {
+            bound.statement.end();
+        }
+    }
+}
+
+impl Drop for Scorer {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 

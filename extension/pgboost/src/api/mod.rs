@@ -7,6 +7,7 @@ pub mod grant;
 pub mod inspect;
 pub mod load;
 pub mod predict;
+mod statement;
 
 use std::ffi::CStr;
 

@@ -6,112 +6,14 @@
 //! lock and calls nothing in PostgreSQL that could raise an error.
 
 use gbdt::model::Task;
-use gbdt::{Image, Scratch, transform};
+use gbdt::{Image, transform};
 use pgrx::pg_sys::Datum;
 
-use crate::cache::{self, Resolved};
-use crate::error::{Error, Result, ShapeReason};
-use crate::features::{Form, Given, Target};
+use super::statement::{Statement, Statements};
+use crate::error::{Result, ShapeReason};
 use crate::pg::arguments::Arguments;
 use crate::pg::map::ImageBytes;
-use crate::pg::snapshot::SnapshotMark;
 use crate::pg::{arrays, values};
-
-/// What a statement keeps from call to call.
-pub(super) struct Statement {
-    model: String,
-    resolved: Resolved,
-    form: Form,
-    scratch: Scratch,
-    features: Vec<f32>,
-    margins: Vec<f32>,
-    leaves: Vec<u32>,
-}
-
-impl Statement {
-    pub(super) fn begin(arguments: Arguments, model: &str) -> Result<Self> {
-        let resolved = cache::resolve(model, arguments.function())?;
-        let image = &resolved.loaded.image;
-        let form = Form::bind(arguments, Target { model, image })?;
-        Ok(Statement {
-            model: model.to_owned(),
-            form,
-            scratch: Scratch::new(image),
-            features: vec![0.0; image.num_features()],
-            margins: vec![0.0; image.num_outputs()],
-            leaves: Vec::new(),
-            resolved,
-        })
-    }
-
-    #[inline]
-    pub(super) fn holds(&self, model: &str) -> bool {
-        self.model == model
-            && SnapshotMark::active().is_some_and(|snapshot| self.resolved.holds(snapshot))
-    }
-
-    #[inline]
-    fn read_features(&mut self, arguments: Arguments) -> Result<()> {
-        let target = Target { model: &self.model, image: &self.resolved.loaded.image };
-        self.form.read(arguments, target, &mut self.features)
-    }
-
-    /// Reads the features of a row to where the caller wants them.
-    #[inline]
-    pub(super) fn read_into(&mut self, given: impl Given, features: &mut [f32]) -> Result<()> {
-        let target = Target { model: &self.model, image: &self.resolved.loaded.image };
-        self.form.read(given, target, features)
-    }
-
-    /// The model's image.
-    #[inline]
-    pub(super) fn image(&self) -> &Image<ImageBytes> {
-        &self.resolved.loaded.image
-    }
-
-    #[inline]
-    fn walk(&mut self) {
-        let image = &self.resolved.loaded.image;
-        image.margins(&mut self.scratch, &self.features, &mut self.margins);
-    }
-
-    fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
-        Error::Shape { model: self.model.clone(), function, reason }
-    }
-}
-
-/// The models that one expression predicts with: one, unless the model's name is a column too.
-struct Statements {
-    recent: Vec<Statement>,
-    current: usize,
-}
-
-/// A statement that uses more models than this in turn starts some of them anew.
-const MAX_RECENT: usize = 16;
-
-impl Statements {
-    /// Makes the state for that model the current one.
-    #[cold]
-    fn switch(&mut self, arguments: Arguments, model: &str) -> Result<()> {
-        if let Some(ready) = self.recent.iter().position(|statement| statement.holds(model)) {
-            self.current = ready;
-            return Ok(());
-        }
-        let statement = Statement::begin(arguments, model)?;
-        self.recent.retain(|stale| stale.model != model);
-        if self.recent.len() >= MAX_RECENT {
-            self.recent.remove(0);
-        }
-        self.current = self.recent.len();
-        self.recent.push(statement);
-        Ok(())
-    }
-
-    #[inline]
-    fn holds(&self, model: &str) -> bool {
-        self.recent.get(self.current).is_some_and(|statement| statement.holds(model))
-    }
-}
 
 /// The statement's state with the features of this call in it, or nothing for a NULL model.
 #[inline]
@@ -119,17 +21,11 @@ fn row<'a>(arguments: Arguments) -> Result<Option<&'a mut Statement>> {
     let Some(model) = arguments.get(0) else {
         return Ok(None);
     };
-    let model = values::text(model);
     let statements = match arguments.kept::<Statements>() {
         Some(statements) => statements,
-        None => arguments.keep(Statements { recent: Vec::with_capacity(1), current: 0 }),
+        None => arguments.keep(Statements::default()),
     };
-    if !statements.holds(&model) {
-        statements.switch(arguments, &model)?;
-    }
-    let Some(statement) = statements.recent.get_mut(statements.current) else {
-        return Err(Error::NoSuchModel { name: model.into_owned() });
-    };
+    let statement = statements.of(arguments, &values::text(model))?;
     statement.read_features(arguments)?;
     Ok(Some(statement))
 }
@@ -190,10 +86,9 @@ pub fn predict(arguments: Arguments, output: Output) -> Result<Datum> {
     let Some(statement) = row(arguments)? else {
         return Ok(arguments.null());
     };
-    statement.walk();
-    let mut margins = std::mem::take(&mut statement.margins);
+    let mut margins = statement.margins();
     let result = output.of(statement, &mut margins);
-    statement.margins = margins;
+    statement.keep(margins);
     result
 }
 
@@ -202,10 +97,7 @@ pub fn predict_leaf(arguments: Arguments) -> Result<Datum> {
     let Some(statement) = row(arguments)? else {
         return Ok(arguments.null());
     };
-    let image = &statement.resolved.loaded.image;
-    statement.leaves.resize(image.num_trees(), 0);
-    image.leaves(&mut statement.scratch, &statement.features, &mut statement.leaves);
-    Ok(arrays::integer_array(&statement.leaves))
+    Ok(arrays::integer_array(statement.leaves()))
 }
 
 #[inline]

@@ -8,4 +8,5 @@ pub mod file;
 pub mod images;
 pub mod resolve;
 
+pub use images::Loaded;
 pub use resolve::{Resolved, resolve};

@@ -62,9 +62,6 @@ pub trait Given: Copy {
     /// An argument, or nothing if it is NULL. The model's name is the first.
     fn get(self, index: usize) -> Option<Datum>;
 
-    /// The call that they are, or would be, arguments of.
-    fn call(self) -> Arguments;
-
     /// All arguments but the first, and which of them are NULL, if they lie one after another.
     #[inline]
     fn run(&self) -> Option<(&[Datum], &[bool])> {
@@ -77,15 +74,15 @@ impl Given for Arguments {
     fn get(self, index: usize) -> Option<Datum> {
         Arguments::get(self, index)
     }
-
-    #[inline]
-    fn call(self) -> Arguments {
-        self
-    }
 }
 
-/// How the features of a statement are passed.
-pub enum Form {
+/// How the features of a statement are passed, and in which types.
+pub struct Form {
+    kind: FormKind,
+    types: Box<[Oid]>,
+}
+
+enum FormKind {
     /// An argument each.
     Columns(columns::Columns),
     /// One array.
@@ -102,20 +99,14 @@ impl Form {
     /// # Errors
     /// [`Error::FeatureCount`], [`Error::FeatureType`], [`Error::NoFeatureNames`].
     pub fn bind(arguments: Arguments, target: Target<'_>) -> Result<Form> {
-        let given = arguments.len().saturating_sub(FIRST);
-        if given == 1 {
-            let type_oid = types::base_type(arguments.type_of(FIRST));
-            if let Some(element) = types::element_type(type_oid) {
-                return Ok(Form::Array(array::Array::bind(target, type_oid, element)?));
-            }
-            if type_oid == pg_sys::JSONBOID {
-                return Ok(Form::Object(object::ObjectForm::bind(target)?));
-            }
-            if types::is_row_type(type_oid) {
-                return Ok(Form::Row(row::RowForm::bind(target)?));
-            }
-        }
-        Ok(Form::Columns(columns::Columns::bind(arguments, target)?))
+        let types = (FIRST..arguments.len()).map(|index| arguments.type_of(index)).collect();
+        Ok(Form { kind: FormKind::bind(arguments, target)?, types })
+    }
+
+    /// Whether the arguments of another statement are of the same types.
+    pub fn fits(&self, arguments: Arguments) -> bool {
+        arguments.len() == FIRST + self.types.len()
+            && self.types.iter().zip(FIRST..).all(|(known, at)| *known == arguments.type_of(at))
     }
 
     /// Reads the features of one row; `features` has a place for each.
@@ -130,7 +121,7 @@ impl Form {
         target: Target<'_>,
         features: &mut [f32],
     ) -> Result<()> {
-        if let Form::Columns(form) = self {
+        if let FormKind::Columns(form) = &self.kind {
             return form.read(given, target, features);
         }
         // In an array, a row or an object that is NULL as a whole, everything is missing.
@@ -138,11 +129,30 @@ impl Form {
             features.fill(f32::NAN);
             return Ok(());
         };
-        match self {
-            Form::Columns(form) => form.read(given, target, features),
-            Form::Array(form) => form.read(whole, target, features),
-            Form::Row(form) => form.read(whole, given.call(), target, features),
-            Form::Object(form) => form.read(whole, target, features),
+        match &mut self.kind {
+            FormKind::Columns(form) => form.read(given, target, features),
+            FormKind::Array(form) => form.read(whole, target, features),
+            FormKind::Row(form) => form.read(whole, target, features),
+            FormKind::Object(form) => form.read(whole, target, features),
         }
+    }
+}
+
+impl FormKind {
+    fn bind(arguments: Arguments, target: Target<'_>) -> Result<FormKind> {
+        let given = arguments.len().saturating_sub(FIRST);
+        if given == 1 {
+            let type_oid = types::base_type(arguments.type_of(FIRST));
+            if let Some(element) = types::element_type(type_oid) {
+                return Ok(FormKind::Array(array::Array::bind(target, type_oid, element)?));
+            }
+            if type_oid == pg_sys::JSONBOID {
+                return Ok(FormKind::Object(object::ObjectForm::bind(target)?));
+            }
+            if types::is_row_type(type_oid) {
+                return Ok(FormKind::Row(row::RowForm::bind(target)?));
+            }
+        }
+        Ok(FormKind::Columns(columns::Columns::bind(arguments, target)?))
     }
 }

@@ -9,7 +9,6 @@ use pgrx::pg_sys::Datum;
 use super::Target;
 use super::reading::Reading;
 use crate::error::{Error, Result};
-use crate::pg::arguments::Arguments;
 use crate::pg::rows::RowType;
 
 const FORM: &str = "row";
@@ -33,27 +32,21 @@ impl RowForm {
     }
 
     /// Reads the features of one call.
-    pub fn read(
-        &mut self,
-        row: Datum,
-        arguments: Arguments,
-        target: Target<'_>,
-        features: &mut [f32],
-    ) -> Result<()> {
+    pub fn read(&mut self, row: Datum, target: Target<'_>, features: &mut [f32]) -> Result<()> {
         loop {
             if let Some(matched) = &mut self.matched
                 && matched.read(row, target, features)?
             {
                 return Ok(());
             }
-            self.matched = Some(Matched::new(arguments, row, target)?);
+            self.matched = Some(Matched::new(row, target)?);
         }
     }
 }
 
 impl Matched {
-    fn new(arguments: Arguments, row: Datum, target: Target<'_>) -> Result<Self> {
-        let row_type = RowType::of(row, arguments);
+    fn new(row: Datum, target: Target<'_>) -> Result<Self> {
+        let row_type = RowType::of(row);
         let columns = row_type.columns();
         // ROW(a, b) calls its columns f1, f2 and so on.
         let unnamed = columns

@@ -125,7 +125,7 @@ impl Arguments {
     }
 
     /// The memory that lives as long as the statement's use of this function.
-    pub fn statement_context(self) -> pg_sys::MemoryContext {
+    fn statement_context(self) -> pg_sys::MemoryContext {
         // SAFETY: without function state the current context is the only one known.
         unsafe {
             let info = (*self.call).flinfo;

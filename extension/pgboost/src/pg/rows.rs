@@ -5,10 +5,9 @@ use std::ffi::CStr;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
-use super::arguments::Arguments;
 use super::invalidation;
 
-/// A row type, kept for as long as a statement runs.
+/// A row type, kept from row to row.
 pub struct RowType {
     type_oid: Oid,
     type_modifier: i32,
@@ -31,16 +30,15 @@ pub struct RowColumn {
 }
 
 impl RowType {
-    /// The type of a row value; its description is kept as long as the statement's state. As in
-    /// `values`, the datum is a row because the statement says so.
-    pub fn of(datum: Datum, arguments: Arguments) -> RowType {
-        let context = arguments.statement_context();
+    /// The type of a row value. Its description lies where only its end frees it. As in `values`, the
+    /// datum is a row because the statement says so.
+    pub fn of(datum: Datum) -> RowType {
         let looked_up = invalidation::relations();
-        // SAFETY: the datum is a row, and a row names its own type; the context is valid and
-        // outlives what is kept in the statement's state.
+        // SAFETY: the datum is a row, and a row names its own type; the topmost context is as old as
+        // the backend.
         let (type_oid, type_modifier, description) = unsafe {
             let (type_oid, type_modifier) = row_type(header(datum));
-            let copy = PgMemoryContexts::For(context)
+            let copy = PgMemoryContexts::TopMemoryContext
                 .switch_to(|_| pg_sys::lookup_rowtype_tupdesc_copy(type_oid, type_modifier));
             (type_oid, type_modifier, PgTupleDesc::from_pg_is_copy(copy))
         };

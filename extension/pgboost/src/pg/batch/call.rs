@@ -126,10 +126,6 @@ impl Given for Cells<'_> {
         }
     }
 
-    fn call(self) -> Arguments {
-        self.call
-    }
-
     #[inline]
     fn run(&self) -> Option<(&[Datum], &[bool])> {
         let features = self.run?..self.run? + self.columns.len() - 1;
