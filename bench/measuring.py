@@ -14,7 +14,7 @@ from bench.hosts import Usage
 from bench.progress import Progress
 from bench.site import Site
 from bench.systems import System
-from bench.workload import SETTLING_SECONDS, Cell
+from bench.workload import Cell, settling_seconds
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -63,11 +63,9 @@ class Measuring:
 
     def _load(self, cell: Cell, repetition: int) -> Load:
         workload = self._workload
-        load = Load(cell.clients, workload.seconds, workload.seed + repetition)
-        if cell.rate is None:
-            return load
-        seconds = workload.seconds_at_a_rate
-        return replace(load, rate=cell.rate, seconds=seconds, warm_up=SETTLING_SECONDS)
+        seconds = workload.seconds if cell.rate is None else workload.seconds_at_a_rate
+        seed, settling = workload.seed + repetition, settling_seconds(cell)
+        return Load(cell.clients, seconds, seed, cell.rate, warm_up=settling)
 
     def _measure(self, cell: Cell, repetition: int) -> None:
         self._site.topology.links.set_delay(cell.delay_ms)

@@ -22,8 +22,12 @@ from data.flights import DEFAULT_SEED
 REQUESTS = ("ping", "fetch", "columns", "hot", "random", "batch")
 # What a load generator takes to start, connect and report, measured.
 AROUND_A_RUN_SECONDS = 0.4
-# At a rate what is due so early is not counted: connections are being made.
+# What is asked so early is not counted at a rate, nor of SQL: connections are being made, and backends
+# fill their caches. A hundred connections take a second to make on two cores.
 SETTLING_SECONDS = 1
+CONNECTIONS_A_SECOND = 100
+# How the names of the systems begin that pgbench asks.
+SQL = "postgres_"
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,13 @@ class Cell:
     def predictions(self) -> int:
         """How many a request asks for."""
         return {"batch": PER_BATCH, "ping": 0, "fetch": 0, "columns": 0}.get(self.request, 1)
+
+
+def settling_seconds(cell: Cell) -> int:
+    """How long a cell is asked before what counts."""
+    if cell.rate is None and not cell.system.startswith(SQL):
+        return 0
+    return SETTLING_SECONDS + cell.clients // CONNECTIONS_A_SECOND
 
 
 @dataclass(frozen=True)
@@ -154,8 +165,8 @@ class Workload:
 
     def planned_seconds(self, cell: Cell) -> float:
         """How long a run of a cell takes, with all that belongs to it."""
-        lasts = self.seconds if cell.rate is None else SETTLING_SECONDS + self.seconds_at_a_rate
-        return lasts + AROUND_A_RUN_SECONDS
+        lasts = self.seconds if cell.rate is None else self.seconds_at_a_rate
+        return settling_seconds(cell) + lasts + AROUND_A_RUN_SECONDS
 
     def planned_minutes(self, cells: Sequence[Cell]) -> float:
         """How long these take on two cores, the preparation included."""

@@ -26,7 +26,7 @@ class Load:
     seed: int
     # Requests a second; None: a closed loop.
     rate: int | None = None
-    # Seconds before the others that are asked alike and not counted; at a rate only.
+    # Seconds before the others that are asked alike and not counted; at a rate, and of pgbench.
     warm_up: int = 0
 
 

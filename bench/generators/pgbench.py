@@ -3,8 +3,12 @@
 Its report has no percentiles, so they come from its log of single transactions: of all at a rate,
 of every fifth in a closed loop, where writing more of them would take time from what is
 measured. At a rate its transactions come at random times, as from clients that know nothing of each other.
+
+Each run makes its connections anew, and a backend's first statements fill its caches. Connections
+of an application are older than that, so what is done before they have settled is taken off again.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -32,7 +36,8 @@ def command(
     if len(scripts) > MOST_SCRIPTS:
         raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
     threads = min(load.clients, program.cores)
-    logged = [f"--rate={load.rate}"] if load.rate else [f"--sampling-rate={SAMPLED}"]
+    closed = [f"--sampling-rate={SAMPLED}", *(["--progress=1"] if load.warm_up else [])]
+    logged = [f"--rate={load.rate}"] if load.rate else closed
     return [
         program.path, "--no-vacuum", f"--protocol={program.protocol}", f"--client={load.clients}",
         f"--jobs={threads}", f"--time={load.warm_up + load.seconds}", f"--random-seed={load.seed}",
@@ -41,8 +46,42 @@ def command(
     ]  # fmt: skip
 
 
-def parse(output: str, log: Figures) -> Figures:
-    """The report's figures with the log's; none of the transactions may have failed."""
+@dataclass(frozen=True)
+class Share:
+    """A part of a closed loop: its transactions, seconds, and their mean latency in milliseconds."""
+
+    requests: float
+    seconds: float
+    mean: float
+
+    def without(self, early: "Share") -> "Share":
+        """What is left of it."""
+        requests = self.requests - early.requests
+        took = self.requests * self.mean - early.requests * early.mean
+        return Share(requests, self.seconds - early.seconds, took / requests)
+
+
+PROGRESS = re.compile(r"^progress: ([0-9.]+) s, ([0-9.]+) tps, lat ([0-9.]+) ms", re.MULTILINE)
+
+
+def _early(output: str, warm_up: int) -> Share:
+    """What was done in the first so many seconds, each of which has a line."""
+    lines = [tuple(map(float, found)) for found in PROGRESS.findall(output)][:warm_up]
+    if len(lines) < warm_up:
+        raise Unsound(f"the report tells nothing of its first {warm_up} s:\n{output}")
+    done, took, before = 0.0, 0.0, 0.0
+    for until, rate, mean in lines:
+        requests = rate * (until - before)
+        done, took, before = done + requests, took + requests * mean, until
+    return Share(done, before, took / done if done else 0)
+
+
+def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
+    """The report's figures with the log's; none of the transactions may have failed.
+
+    All transactions are counted, those of the warm-up too; in a closed loop their rate and latency
+    are of those after it.
+    """
     failed = number(r"^number of failed transactions: (\d+)", output)
     if failed:
         raise Unsound(f"{failed:.0f} transactions failed")
@@ -50,13 +89,21 @@ def parse(output: str, log: Figures) -> Figures:
     if log.open_loop:
         return checked(replace(log, requests=requests))
     mean = number(r"^latency average = ([0-9.]+) ms", output)
+    # The time to connect is part of the seconds that the progress counts, not of the rate's.
+    connecting = number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3
+    per_second = number(r"^tps = ([0-9.]+)", output)
+    counted = Share(requests, 0, mean)
+    if warm_up and requests:
+        seconds = requests / per_second + connecting
+        counted = Share(requests, seconds, mean).without(_early(output, warm_up))
+        per_second = counted.requests / counted.seconds
     # The largest of a sample is not the largest.
     latency = {name: value for name, value in log.latency_ms.items() if name != "max"}
     return checked(
         Figures(
             requests=requests,
-            requests_per_second=number(r"^tps = ([0-9.]+)", output),
-            latency_ms=latency | {"mean": mean},
+            requests_per_second=per_second,
+            latency_ms=latency | {"mean": counted.mean},
             latency_requests=log.latency_requests,
         )
     )

@@ -107,7 +107,8 @@ class Direct:
         output, usage = self._site.run_measured(
             command, self._parts(), database.environment(self._port)
         )
-        return output, pgbench.parse(output, self._logs.figures("pgbench", log, load)), usage
+        logged = self._logs.figures("pgbench", log, load)
+        return output, pgbench.parse(output, logged, load.warm_up), usage
 
     def stop(self) -> None:
         """Nothing: the cluster is the site's."""

@@ -43,6 +43,26 @@ def test_pgbench_is_read() -> None:
     assert read_pgbench(report("pgbench")) == Figures(42218, 42569.796801, latency, 2100)
 
 
+def test_what_pgbench_does_before_connections_have_settled_is_taken_off() -> None:
+    # 10 seconds, of which connecting took one: 100 transactions in the first two, 1,800 after.
+    output = (
+        "progress: 1.0 s, 0.0 tps, lat 0.000 ms stddev 0.000, 0 failed\n"
+        "progress: 2.0 s, 100.0 tps, lat 20.000 ms stddev 1.000, 0 failed\n"
+        "progress: 3.0 s, 225.0 tps, lat 10.000 ms stddev 1.000, 0 failed\n"
+        "number of transactions actually processed: 1900\n"
+        "number of failed transactions: 0 (0.000%)\n"
+        "latency average = 10.526 ms\n"
+        "initial connection time = 1000.000 ms\n"
+        "tps = 211.111111 (without initial connection time)\n"
+    )
+    figures = pgbench.parse(output, SAMPLE, warm_up=2)
+    assert figures.requests == 1900
+    assert figures.requests_per_second == pytest.approx(225)
+    assert figures.latency_ms["mean"] == pytest.approx(10, abs=1e-3)
+    with pytest.raises(Unsound, match="nothing of its first 4 s"):
+        pgbench.parse(output, SAMPLE, warm_up=4)
+
+
 def test_pgbench_with_many_scripts_is_read_for_all_together() -> None:
     figures = read_pgbench(report("pgbench_many_scripts"))
     assert (figures.requests, figures.requests_per_second) == (2557, 2575.030363)
@@ -151,7 +171,7 @@ def test_a_report_without_a_line_is_no_result(parse, name: str) -> None:
             parse("".join(lines[:number] + lines[number + 1 :]))
         except Unsound:
             refused += 1
-    assert refused == {"pgbench": 4, "ab_keepalive": 4, "wrk": 1}[name]
+    assert refused == {"pgbench": 5, "ab_keepalive": 4, "wrk": 1}[name]
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,6 +185,15 @@ def test_the_program_says_why_a_log_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(Unsound, match="an answer of status 500"):
         logged(answer)
     assert not log.exists()
+
+
+def test_a_closed_loop_is_sampled_and_tells_its_progress_while_it_settles() -> None:
+    load = Load(clients=20, seconds=4, seed=1, warm_up=1)
+    program = pgbench.Program("pgbench", "simple", 2)
+    asked = {*pgbench.command(program, [Path("hot.sql")], load, Path("log"))}
+    assert {"--sampling-rate=0.2", "--progress=1", "--time=5"} <= asked
+    asked = {*pgbench.command(program, [Path("hot.sql")], replace(load, warm_up=0), Path("log"))}
+    assert "--progress=1" not in asked
 
 
 def test_a_rate_is_asked_for_with_its_settling_time() -> None:
