@@ -15,13 +15,17 @@ use crate::pg::jsonb::{Object, Value};
 const FORM: &str = "jsonb object";
 
 /// How to read the object.
-pub struct ObjectForm;
+pub struct ObjectForm {
+    /// The features' names, which the image would check anew at each look.
+    names: Vec<Box<str>>,
+}
 
 impl ObjectForm {
     /// Checks that objects can be matched.
     pub fn bind(target: Target<'_>) -> Result<Self> {
         require_names(target, FORM)?;
-        Ok(ObjectForm)
+        let name = |index| target.image.feature_name(index).unwrap_or_default().into();
+        Ok(ObjectForm { names: (0..target.image.num_features()).map(name).collect() })
     }
 
     /// Reads the features of one call.
@@ -29,11 +33,10 @@ impl ObjectForm {
         let Some(object) = Object::of(jsonb) else {
             return Err(Error::NotAnObject);
         };
-        for (index, feature) in features.iter_mut().enumerate() {
-            let name = target.image.feature_name(index).unwrap_or_default();
+        for (index, (feature, name)) in features.iter_mut().zip(&self.names).enumerate() {
             let value = object.get(name).ok_or_else(|| Error::NoSuchFeature {
                 model: target.model.to_owned(),
-                feature: name.to_owned(),
+                feature: name.to_string(),
                 form: FORM,
                 unnamed: false,
             })?;

@@ -2,6 +2,8 @@
 
 use pgrx::pg_sys::{self, Datum};
 
+use super::unguarded;
+
 /// What a key of an object holds.
 pub enum Value {
     /// JSON's null.
@@ -52,7 +54,7 @@ impl Object {
         // SAFETY: the container is an object's, the key has that many bytes, and the fields read
         // are those of the type that was found.
         unsafe {
-            let value = pg_sys::getKeyJsonValueFromContainer(
+            let value = unguarded::getKeyJsonValueFromContainer(
                 self.root,
                 key.as_ptr().cast(),
                 i32::try_from(key.len()).ok()?,

@@ -1,10 +1,12 @@
 //! PostgreSQL functions and variables that cannot raise an error.
 //!
 //! pgrx guards every call with `sigsetjmp`, which would cost more than the calls themselves on the
-//! path of a cached model. Everything here only reads a variable of the backend; the source of each
-//! was read in every supported release.
+//! path of a cached model. Everything here only reads a variable of the backend, or memory that it is
+//! given; the source of each was read in every supported release.
 
-use pgrx::pg_sys::{Oid, Snapshot};
+use std::ffi::c_char;
+
+use pgrx::pg_sys::{JsonbContainer, JsonbValue, Oid, Snapshot};
 
 unsafe extern "C-unwind" {
     /// The user whose rights apply now (miscinit.c).
@@ -13,6 +15,14 @@ unsafe extern "C-unwind" {
     pub safe fn ActiveSnapshotSet() -> bool;
     /// The active snapshot; there must be one (snapmgr.c).
     pub fn GetActiveSnapshot() -> Snapshot;
+    /// What a key of an object holds, written to a value of the caller's; null if there is no such
+    /// key (jsonb_util.c).
+    pub fn getKeyJsonValueFromContainer(
+        object: *mut JsonbContainer,
+        key: *const c_char,
+        length: i32,
+        value: *mut JsonbValue,
+    ) -> *mut JsonbValue;
     /// Permissions of files in the data directory (file_perm.c).
     pub static pg_file_create_mode: i32;
     /// Permissions of folders in the data directory (file_perm.c).
