@@ -7,9 +7,18 @@ import psycopg
 
 from cluster import Cluster
 
+RECORD = ".checked"
+
 
 def images(folder: Path) -> list[Path]:
-    return sorted(folder.iterdir()) if folder.is_dir() else []
+    """All files but the records of checks, which come a while after their images."""
+    found = sorted(folder.iterdir()) if folder.is_dir() else []
+    return [path for path in found if path.suffix != RECORD]
+
+
+def record(folder: Path) -> Path:
+    """Where the record of the check of the one image is."""
+    return image(folder).with_suffix(RECORD)
 
 
 def image(folder: Path) -> Path:

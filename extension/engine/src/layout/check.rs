@@ -29,7 +29,7 @@ pub(super) fn ensure(right: bool, what: &str) -> Result<()> {
     if right { Ok(()) } else { Err(damaged(what)) }
 }
 
-/// The header of bytes that are an image of this version, whole and undamaged.
+/// The header of bytes that are as long as an image of this version says that it is.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     ensure(bytes.as_ptr().addr().is_multiple_of(ALIGNMENT), "is not aligned to 64 bytes")?;
     let head =
@@ -39,9 +39,13 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
     ensure(header.version == IMAGE_VERSION, "was made by another version of the engine")?;
     ensure(header.endianness == ENDIANNESS, "was made by a machine of another byte order")?;
     ensure(header.length == bytes.len() as u64, "has not the length that it says")?;
-    let summed = bytes.get(CHECKSUMMED_FROM..).unwrap_or_default();
-    ensure(header.checksum == xxh3_64(summed), "has not the checksum that it says")?;
     Ok(header)
+}
+
+/// Fails unless the bytes are those that the checksum was made of.
+pub(super) fn checksum(header: &Header, bytes: &[u8]) -> Result<()> {
+    let summed = bytes.get(CHECKSUMMED_FROM..).unwrap_or_default();
+    ensure(header.checksum == xxh3_64(summed), "has not the checksum that it says")
 }
 
 /// The task with this number.

@@ -2,6 +2,7 @@
 //!
 //! [`Image::open`] checks everything once; what it has checked is then read through unchecked casts,
 //! which is sound because [`StableBytes`] promises that the bytes stay as they were.
+//! [`Image::open_checked`] is for a further reader of bytes that another one has checked.
 #![allow(unsafe_code, reason = "sections that were checked at opening are read without checks")]
 
 use bytemuck::Pod;
@@ -57,9 +58,26 @@ impl<B: StableBytes> Image<B> {
     /// engine; it must then be made anew from the model.
     pub fn open(bytes: B) -> Result<Self> {
         let header = check::header(&bytes)?;
+        check::checksum(&header, &bytes)?;
+        check_sections(&bytes, &header)?;
+        Self::with_header(bytes, header)
+    }
+
+    /// Opens an image that was checked before, which takes no longer for a large one.
+    ///
+    /// # Safety
+    /// [`Image::open`] has opened these very bytes, in this process or another.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Image`] where the header alone shows that they are not.
+    pub unsafe fn open_checked(bytes: B) -> Result<Self> {
+        let header = check::header(&bytes)?;
+        Self::with_header(bytes, header)
+    }
+
+    fn with_header(bytes: B, header: Header) -> Result<Self> {
         let task = check::task(header.task)?;
         let transform = check::transform(header.transform)?;
-        check_sections(&bytes, &header)?;
         Ok(Image { bytes, header, task, transform })
     }
 
@@ -183,9 +201,10 @@ impl<B: StableBytes> Image<B> {
     fn section<T: Pod>(&self, section: Section) -> &[T] {
         let span = self.header.sections[section as usize];
         let count = span.length as usize / size_of::<T>();
-        // SAFETY: `check_sections` has read this section as records of type T from the same bytes,
-        // so the range lies inside them and is aligned for T, any bits are a T since T is Pod, and
-        // `StableBytes` promises that neither the address nor the bytes have changed since.
+        // SAFETY: `check_sections`, here or in the `open` that `open_checked` asks for, has read this
+        // section as records of type T from the same bytes, so the range lies inside them and is
+        // aligned for T, any bits are a T since T is Pod, and `StableBytes` promises that neither
+        // the address nor the bytes have changed since.
         unsafe {
             let start = self.bytes.as_ptr().add(span.offset as usize);
             std::slice::from_raw_parts(start.cast::<T>(), count)

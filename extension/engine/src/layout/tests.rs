@@ -120,6 +120,34 @@ fn misaligned_bytes_are_refused() {
     assert_eq!(error.message(), "image is not aligned to 64 bytes");
 }
 
+#[test]
+#[allow(unsafe_code, reason = "the test opens what was checked just before")]
+fn a_checked_image_opens_again_as_it_was() {
+    let checked = Image::open(small_image()).unwrap();
+    // SAFETY: these are the bytes that have just been opened.
+    let again = unsafe { Image::open_checked(small_image()) }.unwrap();
+    let mut margins = [[0.0; 2]; 2];
+    for row in rows(6, &small_model(), 100) {
+        for (image, margins) in [&checked, &again].into_iter().zip(&mut margins) {
+            image.margins(&mut Scratch::new(image), &row, margins);
+        }
+        assert_eq!(margins[0].map(f32::to_bits), margins[1].map(f32::to_bits));
+    }
+    assert_eq!(again.label(1), checked.label(1));
+}
+
+#[test]
+#[allow(unsafe_code, reason = "the header alone shows that the bytes are no image")]
+fn a_header_that_cannot_be_is_refused_even_if_checked_before() {
+    for place in [0, 8, 16] {
+        let mut image = small_image();
+        image.bytes_mut()[place] ^= 0xff;
+        // SAFETY: nothing is read of what is refused.
+        let opened = unsafe { Image::open_checked(image) };
+        assert!(opened.is_err_and(|error| error.kind() == ErrorKind::Image), "byte {place}");
+    }
+}
+
 /// Opens an image that someone tampered with; if it opens, evaluates all that it offers. Gives
 /// whether it opened.
 fn survives(bytes: &[u8], rows: &[Vec<f32>]) -> bool {

@@ -2,8 +2,10 @@
 //!
 //! A file's name says what it was made from: the digest of the model's bytes, names and labels, and
 //! the engine's version of the layout. So a file never changes, a wrong one is never found, and an
-//! upgrade makes new ones. A file is written under another name and renamed, and carries a checksum
-//! that is verified on opening; one that does not pass is written again. Losing the folder costs
+//! upgrade makes new ones. A file is written under another name and renamed, and carries a checksum.
+//! Who opens it first checks all of it and writes a record of that beside it, which spares others
+//! the check for as long as the server runs and the file stays as it is (`pg/checked.rs`); a file
+//! that does not pass is written again. Losing the folder costs
 //! nothing but the time to make the images again. The folder is below the data directory, which is
 //! the current directory of every backend; each database has its own.
 
@@ -19,10 +21,12 @@ use gbdt::layout::IMAGE_VERSION;
 use sha2::{Digest, Sha256};
 
 use crate::pg;
+use crate::pg::checked::{self, Mark};
 use crate::pg::map::ImageBytes;
 
 const FOLDER: &str = "pgboost";
 const SUFFIX: &str = ".image";
+const RECORD: &str = ".checked";
 const UNFINISHED: &str = ".tmp";
 /// Younger images may belong to a version that another session has not committed yet.
 const YOUNG: Duration = Duration::from_secs(60);
@@ -54,6 +58,11 @@ impl ImageKey {
     pub fn path(&self) -> PathBuf {
         folder().join(format!("{}{SUFFIX}", self.0))
     }
+
+    /// Where the record of its check is.
+    fn record(&self) -> PathBuf {
+        folder().join(format!("{}{RECORD}", self.0))
+    }
 }
 
 fn folder() -> PathBuf {
@@ -67,7 +76,18 @@ fn folder_of(database: u32) -> PathBuf {
 /// Opens an image that some backend has written, if it is there and undamaged.
 pub fn open(key: &ImageKey) -> Option<Image<ImageBytes>> {
     let file = File::open(key.path()).ok()?;
-    Image::open(ImageBytes::map(&file).ok()?).ok()
+    let mark = Mark::of(&file).ok()?;
+    if let Ok(record) = fs::read(key.record())
+        && let Some(image) = checked::open(&file, &mark, &record)
+    {
+        return Some(image);
+    }
+    let image = Image::open(ImageBytes::map(&file).ok()?).ok()?;
+    if let Some(record) = mark.record() {
+        // Without it the next backend checks the image again.
+        let _ = replace(&key.record(), record);
+    }
+    Some(image)
 }
 
 /// Writes an image so that other backends find it whole or not at all.
@@ -76,16 +96,21 @@ pub fn open(key: &ImageKey) -> Option<Image<ImageBytes>> {
 /// What the operating system says; nothing is left behind.
 pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(pg::directory_mode()).create(folder())?;
-    let path = key.path();
-    let unfinished = path.with_extension(format!("{}{UNFINISHED}", std::process::id()));
+    replace(&key.path(), image)
+}
+
+/// Writes a file whole under another name and renames it.
+fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut unfinished = path.to_owned();
+    unfinished.add_extension(format!("{}{UNFINISHED}", std::process::id()));
     let written = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(pg::file_mode())
         .open(&unfinished)
-        .and_then(|mut file| file.write_all(image))
-        .and_then(|()| fs::rename(&unfinished, &path));
+        .and_then(|mut file| file.write_all(content))
+        .and_then(|()| fs::rename(&unfinished, path));
     if written.is_err() {
         let _ = fs::remove_file(&unfinished);
     }
@@ -101,7 +126,8 @@ pub fn sweep(in_use: &HashSet<ImageKey>) {
     for entry in entries(&folder()) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
-        let unused = match name.strip_suffix(SUFFIX) {
+        let key = [SUFFIX, RECORD].iter().find_map(|suffix| name.strip_suffix(suffix));
+        let unused = match key {
             Some(key) => {
                 !in_use.contains(&ImageKey(key.to_owned())) && is_older_than(&entry, YOUNG)
             }

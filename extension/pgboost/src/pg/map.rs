@@ -5,7 +5,7 @@ use std::io;
 use std::ops::Deref;
 
 use gbdt::layout::{AlignedBytes, StableBytes};
-use memmap2::Mmap;
+use memmap2::{Mmap, MmapOptions};
 
 /// Where an image lives.
 pub enum ImageBytes {
@@ -18,11 +18,14 @@ pub enum ImageBytes {
 impl ImageBytes {
     /// Maps a file of this extension's folder.
     pub fn map(file: &File) -> io::Result<Self> {
+        // One row's way through all trees comes by most pages: taken at once they cost no faults.
+        let mut options = MmapOptions::new();
+        options.populate();
         // SAFETY: image files are written whole under another name, renamed, and never written or
         // truncated afterwards; removing one leaves its mappings valid. That nobody else who may
         // write to the data directory changes a file in place is taken for granted, as PostgreSQL
         // takes it for its own files.
-        let map = unsafe { Mmap::map(file)? };
+        let map = unsafe { options.map(file)? };
         Ok(ImageBytes::Mapped(map))
     }
 }

@@ -9,6 +9,7 @@ pub mod arguments;
 pub mod arrays;
 pub mod batch;
 pub mod catalog;
+pub mod checked;
 pub mod encoding;
 pub mod entry;
 pub mod expressions;
