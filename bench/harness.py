@@ -27,11 +27,14 @@ from data.flights import blocks
 from python_baseline.stores.memory_store import MemoryStore
 
 
-def _now() -> str:
+def now() -> str:
+    """The time, as results have it."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
-def _commit() -> str:
+def commit() -> str:
+    """The commit of this repository, with "+" where files differ from it."""
+
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(ROOT), *arguments]
         try:
@@ -40,9 +43,9 @@ def _commit() -> str:
             return machine.UNKNOWN
         return done.stdout.strip() if done.returncode == 0 else machine.UNKNOWN
 
-    commit = git("rev-parse", "HEAD")
-    changed = commit != machine.UNKNOWN and git("status", "--porcelain", "-uno")
-    return commit + ("+" if changed else "")
+    found = git("rev-parse", "HEAD")
+    changed = found != machine.UNKNOWN and git("status", "--porcelain", "-uno")
+    return found + ("+" if changed else "")
 
 
 class Harness:
@@ -65,7 +68,7 @@ class Harness:
 
     def run(self) -> results.Result:
         """Everything; the servers are stopped whatever happens."""
-        began = _now()
+        began = now()
         with ExitStack() as stack:
             stack.callback(self._site.stop)
             round_trips = self._round_trips()
@@ -84,8 +87,8 @@ class Harness:
         return results.Result(
             schema=results.SCHEMA,
             started=began,
-            finished=_now(),
-            commit=_commit(),
+            finished=now(),
+            commit=commit(),
             machine=machine.facts(),
             topology=self._site.topology.facts(round_trips),
             versions=versions,
@@ -173,19 +176,10 @@ class Harness:
 
 
 def result_directory(parent: Path, workload: str, topology: Topology) -> Path:
-    """A new directory for a result, named for the server's machine: what is there is never written over."""
-    today = datetime.datetime.now(datetime.UTC).date().isoformat()
+    """A new directory for a result, named for the server's machine."""
     names = [name for name in (workload, topology.name) if name not in ("full", "local")]
-    parts = (today, machine.short_name(topology.server.facts()), *dict.fromkeys(names))
-    base = "-".join(parts)
-    number = 1
-    while True:
-        path = parent / (base if number == 1 else f"{base}-{number}")
-        try:
-            path.mkdir(parents=True)
-            return path
-        except FileExistsError:
-            number += 1
+    parts = (machine.short_name(topology.server.facts()), *dict.fromkeys(names))
+    return results.new_directory(parent, "-".join(parts))
 
 
 def elapsed(began: float) -> str:

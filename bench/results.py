@@ -4,6 +4,7 @@ Classes are the schema: `read` refuses a file with a field too few, one too many
 another type, so that a page made from it cannot quietly lack a number.
 """
 
+import datetime
 import json
 import statistics
 import types
@@ -197,6 +198,19 @@ class Result:
     cells: list[CellResult]
 
 
+def new_directory(parent: Path, name: str) -> Path:
+    """A new directory of today for a result: what is there is never written over."""
+    base = f"{datetime.datetime.now(datetime.UTC).date().isoformat()}-{name}"
+    number = 1
+    while True:
+        path = parent / (base if number == 1 else f"{base}-{number}")
+        try:
+            path.mkdir(parents=True)
+            return path
+        except FileExistsError:
+            number += 1
+
+
 def write(path: Path, result: Result) -> None:
     """Writes the file whole, after reading it back in memory as anyone else will."""
     text = json.dumps(asdict(result), indent=1) + "\n"
@@ -211,21 +225,21 @@ def parse(text: str) -> Result:
     value = json.loads(text)
     if isinstance(value, dict) and value.get("schema") != SCHEMA:
         raise BadResult(f"schema {value.get('schema')!r}: this reads {SCHEMA}")
-    return _built(Result, value, "result")
+    return built(Result, value, "result")
 
 
-def _built(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
+def built(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
     """The value as what the type says, or an error that names the place."""
     if is_dataclass(kind):
         return _built_class(kind, value, where)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if origin is types.UnionType:
         one, _ = arguments
-        return None if value is None else _built(one, value, where)
+        return None if value is None else built(one, value, where)
     if origin is list and isinstance(value, list):
-        return [_built(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(value)]
+        return [built(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(value)]
     if origin is dict and isinstance(value, Mapping):
-        return {k: _built(arguments[1], item, f"{where}.{k}") for k, item in value.items()}
+        return {k: built(arguments[1], item, f"{where}.{k}") for k, item in value.items()}
     if kind is typing.Any or type(value) is kind or (kind is float and type(value) is int):
         return value
     raise BadResult(f"{where}: {value!r} is no {kind}")
@@ -238,4 +252,4 @@ def _built_class(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
     names = {field.name for field in fields(kind)}
     if different := names ^ value.keys():
         raise BadResult(f"{where}: lacks or should not have {', '.join(sorted(different))}")
-    return kind(**{name: _built(known[name], value[name], f"{where}.{name}") for name in names})
+    return kind(**{name: built(known[name], value[name], f"{where}.{name}") for name in names})

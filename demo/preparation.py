@@ -19,14 +19,16 @@ DATABASE = "demo"
 DONE = "already done"
 
 
-def start_cluster(teller: Teller) -> Cluster:
-    """Starts the demo's own PostgreSQL."""
+def start_cluster(
+    teller: Teller, state: Path = STATE, preferred_port: int = PREFERRED_PORT
+) -> Cluster:
+    """Starts the PostgreSQL of a state directory: the demo's own, or another's."""
     with teller.step("start a PostgreSQL cluster of its own"):
-        cluster, started = start(STATE, PREFERRED_PORT)
+        cluster, started = start(state, preferred_port)
         place = cluster.place
         say(f"{'started' if started else DONE + ': running'} on 127.0.0.1, port {place.port}")
         say(f"files in {place.home}" + (f", run by user {place.user}" if place.user else ""))
-        if not Path(place.home).is_relative_to(STATE):
+        if not Path(place.home).is_relative_to(state):
             say("(outside the repository: that user cannot enter it, or its path is too long)")
     return cluster
 
@@ -39,9 +41,9 @@ def _installed_scripts() -> str:
     return digest.hexdigest()
 
 
-def create_extension(teller: Teller, cluster: Cluster) -> psycopg.Connection:
+def create_extension(teller: Teller, cluster: Cluster, state: Path = STATE) -> psycopg.Connection:
     """Makes the database and the extension in it; anew if another build is installed."""
-    record = STATE / "extension.sha256"
+    record = state / "extension.sha256"
     with teller.step("CREATE DATABASE demo; CREATE EXTENSION pgboost"):
         cluster.create_database(DATABASE)
         connection = cluster.connect(DATABASE)
@@ -81,17 +83,17 @@ def load_flights(teller: Teller, connection: psycopg.Connection, request: Reques
         say(f"{request.rows:,} rows, {size[0]}")
 
 
-def train(teller: Teller, recipe: Recipe, name: str = MODEL) -> Trained:
+def train(teller: Teller, recipe: Recipe, name: str = MODEL, state: Path = STATE) -> Trained:
     """Trains in Python, outside the database."""
     title = f"train {recipe.rounds} trees of depth {recipe.depth} with XGBoost {recipe.xgboost}"
     with teller.step(f"{title} in Python"):
-        model, new = trained(recipe, STATE, name)
+        model, new = trained(recipe, state, name)
         if not new:
             say(DONE)
         gain = 1.0 - (model.rmse / model.rmse_of_mean) ** 2
         say(f"error on flights it has not seen: {model.rmse:.2f} minutes (root mean square);")
         say(f"always predicting the mean: {model.rmse_of_mean:.2f}. It explains {gain:.0%}")
-        say(f"saved as {model.path.relative_to(STATE.parent)}, {model.path.stat().st_size:,} bytes")
+        say(f"saved as {model.path.relative_to(state.parent)}, {model.path.stat().st_size:,} bytes")
     return model
 
 
