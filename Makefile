@@ -73,7 +73,7 @@ test-sql-accept: install venv ## take the SQL regression tests' present output a
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
 
 .PHONY: speed
-speed: install venv ## measure predict against the same queries without it, as ratios
+speed: install venv ## measure what predict adds inside the database, and record it: under ten minutes
 	@$(VENV)/python -m speed
 
 .PHONY: bench-install
@@ -132,5 +132,5 @@ lock: ## write requirements.txt anew from requirements.in
 
 .PHONY: clean
 clean: ## delete what was built and the demo's cluster; what is installed stays
-	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench; fi
-	@rm -rf extension/target .build .pgrx .demo .test .bench .venv .pytest_cache .ruff_cache
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench .speed; fi
+	@rm -rf extension/target .build .pgrx .demo .test .bench .speed .venv .pytest_cache .ruff_cache

@@ -1,1 +1,1 @@
-"""What predict costs, as ratios measured in one run on this machine."""
+"""What predictions cost inside the database: measured in one run on one machine, and recorded."""

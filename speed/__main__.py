@@ -1,141 +1,167 @@
-"""`make speed`: what predict adds to the query around it, each beside its target.
+"""`make speed`: what predictions cost inside the database, measured and recorded.
 
-Uses the demo's cluster, flights and model. Every figure is a ratio or a difference
-of two things measured in turn in this run; nothing here fails for being slow.
+Everything is measured in turn on a cluster of its own, and nothing here fails for being slow. A
+whole run leaves inside.json in a new directory of bench/results, from which `make report` makes
+docs/benchmarks/inside.md; what it found is printed as that page. With `--only` nothing is recorded.
 """
 
 import argparse
-import statistics
 import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
 
 import psycopg
 
-from cluster import Cluster, ClusterError
-from data.columns import FEATURES, LOOKED_UP
-from data.flights import Request
-from demo import preparation
-from demo.preparation import DATABASE
-from demo.queries import CONTROL, predict
-from demo.tell import Teller, say, table
-from demo.timing import OneRow, median_ratio, pgbench_in_turn, scans_in_turn
-from demo.training import Recipe
-from speed.fresh import FLOOR, first_statements
-from speed.workers import scans_by_workers
+from bench import machine
+from bench.harness import commit, now
+from bench.report import inside
+from bench.results import new_directory
+from cluster import ClusterError
+from demo.tell import Teller, say
+from speed import record
+from speed.copies import copies
+from speed.deploys import deploys
+from speed.fresh import first_in_workers, first_statements
+from speed.one_row import one_row
+from speed.record import Inside, Subject
+from speed.scan import check, in_memory, scans
+from speed.site import ROWS, Site, preloaded, prepared
+from speed.statements import statements
+from speed.workers import workers
 
-STEPS = 10
-ROWS = 1_000_000
-LARGE_MODEL = "flights_large"
-LARGE = Recipe(rows=200_000, rounds=500, depth=8)
-# Targets, as printed beside each figure.
-ONE_ROW_TARGET = 0.92
-SCAN_TARGET = 1.1
-WORKERS_TARGET = 1.8
-FIRST_SECONDS_TARGET = 0.003
-FIRST_BYTES_TARGET = 2 * 1024 * 1024
+RESULTS = Path(__file__).resolve().parent.parent / "bench" / "results"
+PREPARATION = 6
+Subjects = dict[str, Subject]
 
 
-def one_row(teller: Teller, cluster: Cluster, seconds: int, rounds: int) -> None:
-    """The one-row query with predict against the same with array_length."""
-    lines = []
-    with teller.step(f"pgbench, the one-row query, {rounds} rounds of {seconds} s in turn"):
-        for protocol in ("simple", "prepared"):
-            for clients in (1, 5):
-                how = OneRow(protocol, clients, seconds)
-                scripts = ("predict.sql", "control.sql")
-                runs = pgbench_in_turn(cluster, DATABASE, scripts, how, rounds)
-                medians = (f"{statistics.median(runs[script]):,.0f}" for script in scripts)
-                ratio = median_ratio(*(runs[script] for script in scripts))
-                target = f"at least {ONE_ROW_TARGET}"
-                lines.append((protocol, clients, *medians, f"{ratio:.3f}", target))
-        header = ("protocol", "clients", "predict TPS", "array_length TPS", "ratio", "target")
-        table(header, lines)
+@dataclass(frozen=True)
+class Workload:
+    """How much is measured."""
+
+    repetitions: int
+    # Fresh connections of each kind, parallel queries of each kind.
+    fresh: int
+    # Connections that hold a model together.
+    together: int
+    # Connections that predict during deploys.
+    asking: int
+    # Seconds of a pgbench run, and of a span of deploys.
+    seconds: int
 
 
-def scan(teller: Teller, connection: psycopg.Connection, rounds: int) -> None:
-    """The full scan with predict against the same with array_length."""
-    with teller.step(f"full scan of {ROWS:,} rows, one process, {rounds} rounds in turn"):
-        runs = scans_in_turn(connection, [CONTROL, predict("columns")], rounds)
-        control, predicted = (statistics.median(run) for run in runs.values())
-        ratio = median_ratio(runs[predict("columns")], runs[CONTROL])
-        table(
-            ("expression", "ns a row", "ratio", "target"),
-            [
-                ("array_length(ARRAY[...], 1)", f"{control / ROWS * 1e9:.0f}", "", ""),
-                (
-                    "predict, columns, 25 trees",
-                    f"{predicted / ROWS * 1e9:.0f}",
-                    f"{ratio:.2f}",
-                    f"at most {SCAN_TARGET}",
-                ),
-            ],
-        )
+class Run:
+    """The steps of a run, and what it is to be known by."""
+
+    def __init__(self, site: Site, workload: Workload) -> None:
+        self._site = site
+        self._workload = workload
+        self.xgboost = machine.UNKNOWN
+
+    def scan(self) -> Subjects:
+        with in_memory(self._site) as xgboost, self._site.connect() as connection:
+            self.xgboost = xgboost.version
+            check(connection, xgboost)
+            return {"scan": scans(self._site, xgboost, self._workload.repetitions)}
+
+    def workers(self) -> Subjects:
+        return {"workers": workers(self._site, self._workload.repetitions)}
+
+    def statements(self) -> Subjects:
+        return {"statements": statements(self._site, self._workload.repetitions)}
+
+    def one_row(self) -> Subjects:
+        workload = self._workload
+        return {"one row": one_row(self._site, workload.seconds, workload.repetitions)}
+
+    def deploys(self) -> Subjects:
+        load = self._workload
+        found = deploys(self._site, load.asking, load.seconds, load.repetitions)
+        return dict(zip(("deploys", "stale"), found, strict=True))
+
+    def copies(self) -> Subjects:
+        load = self._workload
+        return {"copies": copies(self._site, load.together, load.repetitions)}
+
+    def fresh(self) -> Subjects:
+        first = first_statements(self._site, self._workload.fresh)
+        found = dict(zip(("fresh", "fresh memory"), first, strict=True))
+        return found | {"fresh workers": first_in_workers(self._site, self._workload.fresh)}
+
+    def preloaded(self) -> Subjects:
+        with preloaded(self._site) as site:
+            first = first_statements(site, self._workload.fresh)
+            found = dict(zip(("preloaded", "preloaded memory"), first, strict=True))
+            return found | {"preloaded workers": first_in_workers(site, self._workload.fresh)}
+
+    def steps(self) -> dict[str, tuple[str, Callable[[], Subjects]]]:
+        """Each with its title. The last starts the server anew."""
+        return {
+            "scan": (f"full scans of {ROWS:,} rows, in one process", self.scan),
+            "workers": ("full scans by one and by two parallel workers", self.workers),
+            "statements": ("whole statements, with batches and without", self.statements),
+            "one-row": ("pgbench, the one-row query", self.one_row),
+            "deploys": ("deploying while connections predict", self.deploys),
+            "copies": ("memory of connections that predict", self.copies),
+            "fresh": ("first predictions of fresh connections and workers", self.fresh),
+            "preloaded": ("the same with the library preloaded", self.preloaded),
+        }
 
 
-def workers(teller: Teller, connection: psycopg.Connection, rounds: int) -> None:
-    """The full scan by two parallel workers against the same by one."""
-    with teller.step(f"full scan by one and by two parallel workers, {rounds} rounds in turn"):
-        lines = []
-        # The control tells how much of two cores the machine had to give.
-        for name, expression, target in (
-            ("array_length(ARRAY[...], 1)", CONTROL, ""),
-            ("predict, 25 trees", predict("columns"), f"at least {WORKERS_TARGET}"),
-            ("predict, 500 trees", predict("columns", LARGE_MODEL), f"at least {WORKERS_TARGET}"),
-        ):
-            runs = scans_by_workers(connection, expression, rounds)
-            medians = (f"{statistics.median(runs[count]) / ROWS * 1e9:.0f}" for count in (1, 2))
-            ratio = median_ratio(runs[1], runs[2])
-            lines.append((name, *medians, f"{ratio:.2f}", target))
-        table(("expression", "one, ns a row", "two, ns a row", "ratio", "target"), lines)
+STEPS = tuple(Run(None, None).steps())
 
 
-def first_prediction(teller: Teller, cluster: Cluster, connections: int) -> None:
-    """The first prediction of a fresh connection against its first SELECT 1."""
-    features = ", ".join(f"{LOOKED_UP.get(name, 1)}::real" for name in FEATURES)
-    prediction = f"SELECT predict('{LARGE_MODEL}', {features})"
-    title = f"first statement of {connections} fresh connections: {LARGE.rounds} trees"
-    with teller.step(f"{title} of depth {LARGE.depth}"):
-        first = first_statements(cluster, DATABASE, prediction, connections)
-        floor, predicted = first[FLOOR], first[prediction]
-        more_seconds = predicted.seconds - floor.seconds
-        more_bytes = predicted.private - floor.private
-        table(
-            ("median", "SELECT 1", "predict", "more", "target"),
-            [
-                (
-                    "time, ms",
-                    *(f"{s * 1e3:.3f}" for s in (floor.seconds, predicted.seconds, more_seconds)),
-                    f"at most {FIRST_SECONDS_TARGET * 1e3:.0f}",
-                ),
-                (
-                    "private memory, kB",
-                    *(f"{b / 1024:.0f}" for b in (floor.private, predicted.private, more_bytes)),
-                    f"at most {FIRST_BYTES_TARGET // 1024}",
-                ),
-            ],
-        )
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--repetitions", type=int, default=5, help="of everything; %(default)s")
+    parser.add_argument("--fresh", type=int, default=200, help="connections; %(default)s")
+    parser.add_argument("--together", type=int, default=40, help="connections; %(default)s")
+    parser.add_argument("--asking", type=int, default=4, help="during deploys; %(default)s")
+    parser.add_argument("--seconds", type=int, default=2, help="of a pgbench run; %(default)s")
+    parser.add_argument("--only", nargs="+", choices=STEPS, help="measure these, record nothing")
+    return parser.parse_args()
+
+
+def _measured(teller: Teller, run: Run, names: list[str]) -> Iterator[Subjects]:
+    for name, (title, measure) in run.steps().items():
+        if name in names:
+            with teller.step(title):
+                yield measure()
 
 
 def main() -> None:
-    """Prepares as the demo does, then measures."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=int, default=2, help="of a pgbench run; %(default)s")
-    parser.add_argument("--rounds", type=int, default=11, help="of each pair; %(default)s")
-    parser.add_argument("--connections", type=int, default=100, help="fresh ones; %(default)s")
-    arguments = parser.parse_args()
-    teller = Teller(STEPS)
-    cluster = preparation.start_cluster(teller)
-    with preparation.create_extension(teller, cluster) as connection:
-        preparation.load_flights(teller, connection, Request(ROWS))
-        small = preparation.train(teller, Recipe(ROWS, rounds=25))
-        large = preparation.train(teller, LARGE, LARGE_MODEL)
-        with teller.step("load both models"):
-            for name, model in (("flights", small), (LARGE_MODEL, large)):
-                version = preparation.load_unless_loaded(connection, model, name)
-                say(f"{name}: {preparation.DONE if version is None else f'version {version}'}")
-        scan(teller, connection, arguments.rounds)
-        workers(teller, connection, arguments.rounds)
-    one_row(teller, cluster, arguments.seconds, arguments.rounds)
-    first_prediction(teller, cluster, arguments.connections)
+    """Prepares as the demo does, measures, records, and prints the page."""
+    arguments = _arguments()
+    workload = Workload(**{n: getattr(arguments, n) for n in Workload.__dataclass_fields__})
+    names = arguments.only or [*STEPS]
+    teller = Teller(PREPARATION + len(names))
+    began = now()
+    with prepared(teller) as site:
+        run = Run(site, workload)
+        settings, versions, models = site.settings(), site.versions(), site.models()
+        subjects: Subjects = {}
+        for found in _measured(teller, run, names):
+            subjects |= found
+    result = Inside(
+        schema=record.SCHEMA,
+        started=began,
+        finished=now(),
+        commit=commit(),
+        machine=machine.facts(),
+        versions=versions | {"xgboost": run.xgboost},
+        settings=settings,
+        workload=vars(workload) | {"rows": ROWS},
+        models=models,
+        subjects=subjects,
+    )
+    with tempfile.TemporaryDirectory() as nowhere:
+        name = f"{machine.short_name(result.machine)}-inside"
+        directory = Path(nowhere) if arguments.only else new_directory(RESULTS, name)
+        record.write(directory, result)
+        print("\n" + inside.page(directory))
+    if not arguments.only:
+        say(f"recorded in bench/results/{directory.name}; make report makes the pages of it")
 
 
 if __name__ == "__main__":

@@ -1,59 +1,84 @@
-"""What a fresh connection pays for its first prediction: time, and memory of its own.
+"""What a fresh connection, and a fresh parallel worker, pay for their first prediction.
 
-The model is large, and another connection has loaded it and predicted with it: what
-is measured is a backend that finds the shared image there. Time is that of the
-statement; connecting is not counted. Memory is what the kernel counts as private
-to the backend's process, clean and dirty.
+Another connection has predicted before, so the image is there. Time is that of the connection's
+first statement; connecting is not counted. Of workers it is the time of a parallel query over a few
+rows: every such query starts its worker anew, and the worker does all of it. The connection of the
+control never loads the library.
 """
 
-import time
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 
-from tqdm import tqdm
+import psycopg
 
-from cluster import Cluster
+from demo.queries import CONTROL
+from speed.processes import private
+from speed.record import Subject
+from speed.site import LARGE, ONE, SMALL, Site, columns, on_constants
+from speed.turns import Measure, in_turn, seconds, set_
+from speed.workers import forced, require_workers
 
 FLOOR = "SELECT 1"
+FIRST = {
+    FLOOR: FLOOR,
+    "table": f"SELECT {CONTROL} {ONE}",
+    **{f"constants/{label}": f"SELECT {on_constants(label)}" for label in (SMALL, LARGE)},
+    **{f"table/{label}": f"SELECT {columns(label)} {ONE}" for label in (SMALL, LARGE)},
+}
+FEW = "few_flights"
+FEW_ROWS = 8
+# Images that changed in the last two seconds are checked by all who open them.
+SETTLED = "SELECT pg_sleep(2.5)"
 
 
-@dataclass(frozen=True)
-class First:
-    """Medians over fresh connections: seconds of the first statement, private bytes after it."""
-
-    seconds: float
-    private: float
-
-
-def _private_bytes(pid: int) -> int:
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
-    kilobytes = [int(line.split()[1]) for line in lines if line.startswith("Private_")]
-    return sum(kilobytes) * 1024
+@contextmanager
+def _other(site: Site) -> Iterator[None]:
+    """Meanwhile another connection has both models."""
+    with site.connect() as connection:
+        connection.execute(SETTLED)
+        for statement in FIRST.values():
+            connection.execute(statement)
+        yield
 
 
-def _first_statement(cluster: Cluster, dbname: str, statement: str) -> tuple[float, int]:
-    with cluster.connect(dbname) as connection:
-        began = time.perf_counter()
-        connection.execute(statement).fetchall()
-        took = time.perf_counter() - began
-        return took, _private_bytes(connection.info.backend_pid)
+def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
+    """Seconds of the first statement, and private bytes after it, by the names in FIRST."""
+    own: dict[str, list[float]] = {name: [] for name in FIRST}
+
+    def first(name: str, statement: str) -> Measure:
+        def measure() -> float:
+            with site.connect() as connection:
+                took = seconds(connection, statement)
+                own[name].append(private(connection.info.backend_pid))
+                return took
+
+        return measure
+
+    measures = {name: first(name, statement) for name, statement in FIRST.items()}
+    with _other(site):
+        return Subject("s", in_turn(measures, connections)), Subject("bytes", own)
 
 
-def _median(values: list[float]) -> float:
-    return sorted(values)[len(values) // 2]
+def _parallel(connection: psycopg.Connection, query: str) -> Measure:
+    set_(connection, {forced(connection): "on"})
+    require_workers(connection, query, 1)
+    return lambda: seconds(connection, query)
 
 
-def first_statements(
-    cluster: Cluster, dbname: str, prediction: str, connections: int
-) -> dict[str, First]:
-    """The first statement of fresh connections, `SELECT 1` and the prediction in turn."""
-    runs: dict[str, list[tuple[float, int]]] = {FLOOR: [], prediction: []}
-    with cluster.connect(dbname) as other:
-        other.execute(prediction).fetchall()
-        for _ in tqdm(range(connections), unit=" connections", leave=False, disable=None):
-            for statement, measured in runs.items():
-                measured.append(_first_statement(cluster, dbname, statement))
-    return {
-        statement: First(*(_median([run[i] for run in measured]) for i in (0, 1)))
-        for statement, measured in runs.items()
-    }
+def first_in_workers(site: Site, runs: int) -> Subject:
+    """Seconds of a parallel query over a few rows: `control`, and each model."""
+    with ExitStack() as stack:
+        maker = stack.enter_context(site.connect())
+        maker.execute(f"DROP TABLE IF EXISTS {FEW}")
+        maker.execute(f"CREATE TABLE {FEW} AS SELECT * FROM flights LIMIT {FEW_ROWS}")
+        maker.execute(f"ANALYZE {FEW}")
+        expressions = {"control": CONTROL, SMALL: columns(SMALL), LARGE: columns(LARGE)}
+        measures = {
+            name: _parallel(
+                stack.enter_context(site.connect()), f"SELECT sum({expression}) FROM {FEW} f"
+            )
+            for name, expression in expressions.items()
+        }
+        found = in_turn(measures, runs)
+        maker.execute(f"DROP TABLE {FEW}")
+        return Subject("s", found)

@@ -1,0 +1,134 @@
+"""What is measured: a cluster of its own, a million flights, a small model and a large one.
+
+The cluster's files stay in .speed, so that the next run need not load them again; the server is
+stopped at the end. Its settings are PostgreSQL's defaults but for those of every throw-away cluster.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+
+from cluster import Cluster, start, stop
+from data.columns import FEATURES, LOOKED_UP
+from data.flights import Request
+from demo import preparation
+from demo.preparation import DATABASE
+from demo.queries import predict
+from demo.tell import Teller, say
+from demo.training import Recipe, Trained
+from speed.record import Model
+
+STATE = Path(__file__).resolve().parent.parent / ".speed"
+PREFERRED_PORT = 54332
+ROWS = 1_000_000
+SMALL, LARGE = "25x6", "500x8"
+# The models' names in SQL, by their labels. sql/predict.sql names the first.
+NAMES = {SMALL: "flights", LARGE: "flights_large"}
+RECIPES = {
+    SMALL: Recipe(ROWS, rounds=25),
+    LARGE: Recipe(200_000, rounds=500, depth=8),
+}
+# One flight of the table, by the index, as in the benchmark's query.
+ONE = (
+    "FROM flights f WHERE " + " AND ".join(f"{k} = {v}" for k, v in LOOKED_UP.items()) + " LIMIT 1"
+)
+CONSTANTS = ", ".join(f"{LOOKED_UP.get(name, 1)}::real" for name in FEATURES)
+SHOWN = ("jit", "shared_buffers", "work_mem", "max_parallel_workers", "effective_cache_size")
+
+
+@dataclass(frozen=True)
+class Site:
+    """A cluster with flights and models, ready to be asked."""
+
+    cluster: Cluster
+    files: dict[str, Path]
+
+    def connect(self) -> psycopg.Connection:
+        """A new connection, each statement a transaction."""
+        return self.cluster.connect(DATABASE)
+
+    def settings(self) -> dict[str, str]:
+        """What differs from PostgreSQL's defaults, and what matters most."""
+        query = """
+            SELECT name, current_setting(name) FROM pg_settings
+            WHERE name = ANY(%s) OR (source = 'command line'
+                AND category !~ 'Connections|Locale|Reporting|Preset|File')
+            ORDER BY name
+        """
+        with self.connect() as connection:
+            return dict(connection.execute(query, ([*SHOWN],)).fetchall())
+
+    def versions(self) -> dict[str, str]:
+        """PostgreSQL's and pgboost's."""
+        query = """
+            SELECT current_setting('server_version'), extversion FROM pg_extension
+            WHERE extname = 'pgboost'
+        """
+        with self.connect() as connection:
+            server, pgboost = connection.execute(query).fetchone()
+        return {"postgresql": server, "pgboost": pgboost}
+
+    def models(self) -> dict[str, Model]:
+        """What is known of the models."""
+        return {
+            label: Model(
+                RECIPES[label].rounds, RECIPES[label].depth, path.stat().st_size, self._image(label)
+            )
+            for label, path in self.files.items()
+        }
+
+    def _image(self, label: str) -> int:
+        """The size of a model's image, as a backend has mapped it that predicted with no other."""
+        with self.connect() as connection:
+            connection.execute(f"SELECT {on_constants(label)}")
+            maps = Path(f"/proc/{connection.info.backend_pid}/maps").read_text()
+        ((begin, end),) = re.findall(r"^(\w+)-(\w+) .*\.image$", maps, re.MULTILINE)
+        return int(end, 16) - int(begin, 16)
+
+
+def columns(label: str) -> str:
+    """The prediction for a row f of flights, its columns as arguments."""
+    return predict("columns", NAMES[label])
+
+
+def on_constants(label: str) -> str:
+    """The prediction for one flight that stands in the statement."""
+    return f"predict('{NAMES[label]}', {CONSTANTS})"
+
+
+def _load(teller: Teller, connection: psycopg.Connection, models: Mapping[str, Trained]) -> None:
+    with teller.step("load both models"):
+        for label, model in models.items():
+            version = preparation.load_unless_loaded(connection, model, NAMES[label])
+            say(f"{label}: {preparation.DONE if version is None else f'version {version}'}")
+
+
+@contextmanager
+def prepared(teller: Teller) -> Iterator[Site]:
+    """The site, whose server is stopped afterwards."""
+    # What is running was started with other settings, or by a run that was killed.
+    stop(STATE)
+    cluster = preparation.start_cluster(teller, STATE, PREFERRED_PORT)
+    try:
+        with preparation.create_extension(teller, cluster, STATE) as connection:
+            preparation.load_flights(teller, connection, Request(ROWS))
+            models = {
+                label: preparation.train(teller, recipe, NAMES[label], STATE)
+                for label, recipe in RECIPES.items()
+            }
+            _load(teller, connection, models)
+        yield Site(cluster, {label: model.path for label, model in models.items()})
+    finally:
+        stop(STATE)
+
+
+@contextmanager
+def preloaded(site: Site) -> Iterator[Site]:
+    """The same, with the library in shared_preload_libraries."""
+    stop(STATE)
+    cluster, _ = start(STATE, PREFERRED_PORT, {"shared_preload_libraries": "pgboost"})
+    yield Site(cluster, site.files)

@@ -1,0 +1,73 @@
+"""What `make speed` makes of what it saw: turns, stale answers, other versions of a model."""
+
+import numpy as np
+import pytest
+import xgboost
+
+from cluster import ClusterError
+from speed.asking import Asked
+from speed.deploys import stale, variants
+from speed.turns import in_turn
+
+
+def asked(*statements: tuple[float, float, float]) -> Asked:
+    """Statements as when they began, what they took, what they gave."""
+    return Asked(*(np.array(column) for column in zip(*statements, strict=True)))
+
+
+def test_measures_take_turns_and_every_other_round_goes_backwards() -> None:
+    order: list[str] = []
+
+    def measure(name: str) -> float:
+        order.append(name)
+        return float(len(order))
+
+    values = in_turn({name: lambda name=name: measure(name) for name in "abc"}, 2)
+    assert order == [*"abccba"]
+    assert values == {"a": [1.0, 6.0], "b": [2.0, 5.0], "c": [3.0, 4.0]}
+
+
+# Version 1 was committed at 1 and version 2 at 5, by a statement that had begun at 4.
+CHANGES = [(0.0, 1.0, 10.0), (4.0, 5.0, 20.0)]
+
+
+@pytest.mark.parametrize(
+    ("statement", "count"),
+    [
+        ((2.0, 0.1, 10.0), 0),
+        ((2.0, 0.1, 20.0), 1),
+        ((5.1, 0.1, 20.0), 0),
+        ((5.1, 0.1, 10.0), 1),
+        # Between a change's beginning and the return of its commit both are right.
+        ((4.5, 0.1, 10.0), 0),
+        ((4.5, 0.1, 20.0), 0),
+        ((3.95, 0.1, 20.0), 0),
+        # Before the first change nothing is known, and after the end nothing is asked.
+        ((0.5, 0.1, 20.0), 0),
+        ((9.5, 0.1, 10.0), 0),
+    ],
+)
+def test_an_answer_is_stale_that_began_after_a_commit(
+    statement: tuple[float, float, float], count: int
+) -> None:
+    assert stale([asked(statement, (2.0, 0.1, 10.0))], CHANGES, 0.0, 9.0) == count
+
+
+def test_variants_of_a_model_differ_in_what_they_predict() -> None:
+    rows = np.arange(20, dtype=np.float32).reshape(10, 2)
+    labels = rows[:, 0] + 1.5
+    model = xgboost.train({"max_depth": 2}, xgboost.DMatrix(rows, labels), 3)
+    content = bytes(model.save_raw("ubj"))
+    found = [*variants(content)]
+    assert len(found) == 9
+    predictions = {
+        float(xgboost.Booster(model_file=bytearray(one)).inplace_predict(rows)[0])
+        for one in [content, *found]
+    }
+    assert len(predictions) == 10
+    assert {len(one) for one in found} == {len(content)}
+
+
+def test_a_file_without_a_base_score_has_no_variants() -> None:
+    with pytest.raises(ClusterError, match="base score"):
+        next(variants(b"{}"))
