@@ -2,15 +2,17 @@
 
 Each template in templates/ named in PARTS fills a marked part of a page that is otherwise written by hand;
 every other one is a page of docs/benchmarks/. A page that is all tables, of a measurement of its own, is
-made by a module of its own (MODULES) from the newest run that left its file. `made` gives all files
-with their whole text, and writes none, so that writing and checking cannot differ.
+made by a module of its own (MODULES) from the newest run that left its file, and so may a marked part be
+(MODULE_PARTS). `made` gives all files with their whole text, and writes none, so that writing and checking
+cannot differ.
 """
 
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
-from bench.report import engine
+from bench.report import engine, inside
 from bench.report.files import Sources
 from bench.report.measured import Lacking
 from bench.report.pictures import PICTURES, svg
@@ -23,18 +25,32 @@ PAGES = Path("docs/benchmarks")
 # The page, relative to the repository, and the template of its part.
 PARTS = {"README.md": "part-of-readme.md", "python_baseline/README.md": "part-of-service.md"}
 # Pages of docs/benchmarks/ that a module makes from a run's directory.
-MODULES = {"engine.md": engine}
+MODULES = {"engine.md": engine, "inside.md": inside}
+# The page, and the module that also makes a part of it.
+MODULE_PARTS = {"README.md": inside}
+# A part, by what its mark says to edit.
 PART = re.compile(
-    r"^(<!-- begin: generated[^\n]*-->\n)(.*?)^(<!-- end: generated -->\n)", re.M | re.S
+    r"^<!-- begin: generated[^\n]*: edit (?P<maker>[^\n]+) -->\n(.*?)^(?P<end><!-- end: generated -->\n)",
+    re.M | re.S,
 )
 PICTURE = "picture "
 NOT_MEASURED = "(not measured)"
 
 
+def maker_of(template: str) -> str:
+    """What to edit to change a part: its template, or the module that makes it."""
+    return f"bench/report/{'templates/' if template.endswith('.md') else ''}{template}"
+
+
 def begin(template: str, name: str | None) -> str:
     """The mark before a generated part, which says what it is made from."""
     source = f" from bench/results/{name}" if name else ""
-    return f"<!-- begin: generated{source} by make report: edit bench/report/templates/{template} -->\n"
+    return f"<!-- begin: generated{source} by make report: edit {maker_of(template)} -->\n"
+
+
+def module_name(module: ModuleType) -> str:
+    """A module as a mark names it."""
+    return module.__name__.removeprefix("bench.report.")
 
 
 def _notice(template: str, sources: Sources) -> str:
@@ -49,11 +65,25 @@ def _of_modules(directory: Path) -> dict[Path, str]:
     """The pages of MODULES for which there is a run; its directory's name begins with its date."""
     files = {}
     for name, module in MODULES.items():
-        runs = sorted(path.parent for path in directory.glob(f"*/{module.MEASURED}"))
-        if runs:
-            notice = f"<!-- generated from bench/results/{runs[-1].name} by make report -->\n"
-            files[PAGES / name] = notice + module.page(runs[-1])
+        if run := _newest_run(directory, module):
+            notice = f"<!-- generated from bench/results/{run.name} by make report -->\n"
+            files[PAGES / name] = notice + module.page(run)
     return files
+
+
+def _newest_run(directory: Path, module: ModuleType) -> Path | None:
+    runs = sorted(path.parent for path in directory.glob(f"*/{module.MEASURED}"))
+    return runs[-1] if runs else None
+
+
+def _with_module_part(name: str, page: str, directory: Path | None) -> str:
+    """The page with the part that a module makes of it; an empty one where there is no run."""
+    module = MODULE_PARTS.get(name)
+    if module is None:
+        return page
+    run = _newest_run(directory, module) if directory else None
+    template = module_name(module)
+    return with_part(page, module.part(run) if run else "", begin(template, run and run.name))
 
 
 class _Page:
@@ -95,8 +125,21 @@ class _Page:
 
 
 def with_part(page: str, text: str, begins: str) -> str:
-    """A page whose marked part is this text."""
-    return PART.sub(lambda found: begins + text + found[3], page)
+    """A page whose part of the same maker is this text."""
+    maker = PART.match(begins + "<!-- end: generated -->\n")["maker"]
+
+    def part(found: re.Match[str]) -> str:
+        return begins + text + found["end"] if found["maker"] == maker else found[0]
+
+    return PART.sub(part, page)
+
+
+def _lacks_part(name: str, text: str) -> str | None:
+    """The maker of a part for which the page has no place."""
+    module = MODULE_PARTS.get(name)
+    wanted = [maker_of(PARTS[name]), *([maker_of(module_name(module))] if module else [])]
+    there = {found["maker"] for found in PART.finditer(text)}
+    return next((maker for maker in wanted if maker not in there), None)
 
 
 def made(
@@ -115,15 +158,16 @@ def made(
         files |= _of_modules(sources.directory)
     for name, template_name in PARTS.items():
         text = (root / name).read_text()
-        if not PART.search(text):
-            raise BadTemplate(f"{name} has no line <!-- begin: generated ... -->")
+        if lacking := _lacks_part(name, text):
+            raise BadTemplate(f"{name} has no line <!-- begin: generated ... edit {lacking} -->")
         part = ""
         if sources:
             page = _Page(sources, from_root=True)
             part = page.made_of(templates / template_name)
             pictures |= dict.fromkeys(page.pictures)
         begins = begin(template_name, sources.local.name if sources else None)
-        files[Path(name)] = with_part(text, part, begins)
+        text = with_part(text, part, begins)
+        files[Path(name)] = _with_module_part(name, text, sources and sources.directory)
     files |= {PAGES / f"{name}.svg": svg(name, sources) for name in pictures}
     return files
 

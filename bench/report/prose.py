@@ -6,6 +6,7 @@ clients, trees, keys; a version, a date, a name. Everything else is an error,
 also in words such as "ten times" or "a third". Measured figures come in by placeholders.
 """
 
+import itertools
 import re
 from pathlib import Path
 
@@ -88,16 +89,24 @@ def _blank(text: str) -> str:
 
 def by_hand(page: str, whole: bool) -> str:
     """What a page with a generated part says beside it: all, or only in the same section."""
-    found = PART.search(page)
-    if not found:
-        return page if whole else ""
-    headings = [match.start() for match in re.finditer(r"^#+ ", page, re.MULTILINE)]
-    begin, end = 0, len(page)
-    if not whole:
-        begin = max((place for place in headings if place < found.start()), default=begin)
-        end = min((place for place in headings if place > found.end()), default=end)
-    before, after = page[begin : found.start()], page[found.end() : end]
-    return _blank(page[:begin]) + before + _blank(found[0]) + after
+    parts = [*PART.finditer(page)]
+    page_without = PART.sub(lambda found: _blank(found[0]), page)
+    if whole:
+        return page_without
+    # Blanking moves what follows, but not lines.
+    lines = page_without.splitlines(keepends=True)
+    with_parts = {page.count("\n", 0, found.start()) for found in parts}
+    kept = set()
+    for begin, end in _sections(lines):
+        if any(begin <= line < end for line in with_parts):
+            kept |= {*range(begin, end)}
+    return "".join(text if line in kept else "\n" for line, text in enumerate(lines))
+
+
+def _sections(lines: list[str]) -> list[tuple[int, int]]:
+    """The first line of each section and the one after its last, by headings of any level."""
+    starts = [0, *(line for line, text in enumerate(lines) if re.match(r"#+ ", text)), len(lines)]
+    return [*itertools.pairwise(starts)]
 
 
 def unfounded(root: Path, templates: Path = TEMPLATES) -> list[str]:

@@ -11,7 +11,8 @@ from bench.report.files import Sources, sources
 from tests.report import made_up
 
 LOCAL, SPLIT = "2026-01-01-made-up", "2026-01-01-made-up-split"
-PAGE = "# Page\n\n## Comparison\n\nBy hand.\n\n{begin}<!-- end: generated -->\n\n## More\n\nText.\n"
+PART = "{begin}<!-- end: generated -->\n"
+PAGE = "# Page\n\n## Comparison\n\nBy hand.\n\n{part}\n## Speed\n\n{module}\n## More\n\nText.\n"
 
 
 def repository(directory: Path) -> Path:
@@ -19,7 +20,10 @@ def repository(directory: Path) -> Path:
     for name, template in pages.PARTS.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(PAGE.format(begin=pages.begin(template, None)))
+        part = PART.format(begin=pages.begin(template, None))
+        module = pages.MODULE_PARTS.get(name)
+        begin = module and pages.begin(pages.module_name(module), None)
+        path.write_text(PAGE.format(part=part, module=PART.format(begin=begin) if begin else ""))
     return directory
 
 

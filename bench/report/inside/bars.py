@@ -1,0 +1,98 @@
+"""Targets, and whether the medians meet them."""
+
+from dataclasses import dataclass
+
+from bench.report.figures import NOTHING, Written, ranged, three_digits, times
+from bench.report.inside.found import (
+    CLIENTS,
+    LARGE,
+    PROTOCOLS,
+    SMALL,
+    Found,
+    above,
+    added_to_scan,
+    in_images,
+    speedup,
+)
+from bench.results import Spread
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A target and what was found."""
+
+    what: str
+    found: Spread | None
+    bound: float
+    least: bool
+    written: Written
+    unit: str = ""
+
+    def cells(self) -> list[str]:
+        """The line of the table."""
+        bound = f"{'at least' if self.least else 'at most'} {self.bound:g}{self.unit}"
+        if self.found is None:
+            return [self.what, NOTHING, bound, "not measured"]
+        met = self.found.median >= self.bound if self.least else self.found.median <= self.bound
+        figure = ranged(self.found, self.written) + self.unit
+        return [self.what, figure, bound, "met" if met else "missed"]
+
+
+def bars(found: Found) -> list[Bar]:
+    """Every target, with what was found."""
+    milliseconds = {"written": three_digits, "unit": " ms"}
+    return [
+        Bar(
+            "scan, 25x6, columns, against the scan with `array_length`",
+            found.ratio("scan", f"{SMALL}/columns/on", "control"), 1.1, False, times,
+        ),
+        Bar(
+            "what predict adds to the scan, 500x8, against XGBoost's own batch",
+            added_to_scan(found, LARGE, "columns", "on"), 0.25, False, times,
+        ),
+        Bar(
+            "the whole scan, 500x8, against XGBoost's own batch",
+            found.ratio("scan", f"{LARGE}/columns/on", f"xgboost/{LARGE}"), 0.25, False, times,
+        ),
+        *(
+            Bar(f"two workers against one, {label}", speedup(found, label), 1.8, True, times)
+            for label in (SMALL, LARGE)
+        ),
+        Bar(
+            f"memory of {found.run.workload['together']} connections that predict, 500x8, in images",
+            in_images(found), 2, False, times,
+        ),
+        Bar(
+            "the same, above as many that predict with 25x6",
+            in_images(found, SMALL), 2, False, times,
+        ),
+        *(
+            Bar(
+                f"first prediction of a connection above its first `SELECT 1`, {label}",
+                above(found, "fresh", f"constants/{label}", "SELECT 1"), 0.5, False, **milliseconds,
+            )
+            for label in (SMALL, LARGE)
+        ),
+        *(
+            Bar(
+                f"parallel query with a worker's first prediction above the same without, {label}",
+                above(found, "fresh workers", label, "control"), 0.5, False, **milliseconds,
+            )
+            for label in (SMALL, LARGE)
+        ),
+        *(
+            Bar(
+                f"longest statement of any connection during `{name}`",
+                found.spread("deploys", name, 1e3), 50, False, **milliseconds,
+            )
+            for name in ("deploy_model", "load_model")
+        ),
+        *(
+            Bar(
+                f"one-row query against `array_length`, {protocol}, {clients} client{'s' * (clients > 1)}",
+                found.ratio("one row", f"{protocol}/{clients}/predict", f"{protocol}/{clients}/control"),
+                0.97, True, times,
+            )
+            for protocol in PROTOCOLS for clients in CLIENTS
+        ),
+    ]  # fmt: skip

@@ -1,0 +1,87 @@
+"""A made-up run of `make speed`: figures that are easy to reckon with."""
+
+from speed.record import SCHEMA, Inside, Model, Subject
+
+LABELS = ("25x6", "500x8")
+
+
+def _scan() -> Subject:
+    series = {"control": [0.1, 0.11, 0.12], "jsonb control": [1.0, 1.1, 1.2]}
+    for label, batch in zip(LABELS, (0.2, 4.0), strict=True):
+        series[f"xgboost/{label}"] = [batch] * 3
+        for place, form in enumerate(("columns", "array", "row", "jsonb"), start=1):
+            series[f"{label}/{form}/on"] = [0.11 * place, 0.11 * place, 0.12 * place]
+            series[f"{label}/{form}/off"] = [0.22 * place, 0.22 * place, 0.24 * place]
+    return Subject("s", series)
+
+
+def _statements() -> Subject:
+    series = {}
+    for name in ("avg", "where", "insert", "create"):
+        series[f"{name}/control"] = [0.1, 0.1, 0.1]
+        for label in LABELS:
+            series |= {f"{name}/{label}/on": [0.11] * 3, f"{name}/{label}/off": [0.3] * 3}
+    return Subject("s", series)
+
+
+def _fresh(load: float) -> tuple[Subject, Subject]:
+    seconds = {"SELECT 1": [0.0002] * 3, "table": [0.0005] * 3}
+    memory = {"SELECT 1": [1024.0 * 1000] * 3, "table": [1024.0 * 1100] * 3}
+    for label in LABELS:
+        for kind in ("constants", "table"):
+            seconds[f"{kind}/{label}"] = [0.0002 + load, 0.0002 + 2 * load, 0.0002 + 3 * load]
+            memory[f"{kind}/{label}"] = [1024.0 * 1200] * 3
+    return Subject("s", seconds), Subject("bytes", memory)
+
+
+def inside() -> Inside:
+    """The run."""
+    workers = {f"{name}/{n}": [0.2 / n] * 3 for name in ("control", *LABELS) for n in (1, 2)}
+    one_row = {
+        f"{protocol}/{clients}/{name}": [rate] * 3
+        for protocol in ("simple", "prepared")
+        for clients in (1, 5)
+        for name, rate in (("predict", 9_800.0), ("control", 10_000.0))
+    }
+    deploys = {
+        "rest": [0.01] * 3, "deploy_model": [0.02, 0.03, 0.04], "load_model": [0.06, 0.07, 0.08],
+        "deploy_model itself": [0.001] * 3, "load_model itself": [0.5] * 3,
+    }  # fmt: skip
+    stale = {}
+    for name in ("rest", "deploy_model", "load_model"):
+        stale |= {name: [0.0] * 3, f"{name}, statements": [1_000.0] * 3}
+    image = 4_096_000
+    copies = {
+        "sum/control": [10_000_000.0] * 3, "sum/25x6": [14_096_000.0] * 3,
+        "sum/500x8": [10_000_000.0 + 3 * image] * 3, "private/control": [1024.0 * 1000] * 3,
+        "private/25x6": [1024.0 * 1100] * 3, "private/500x8": [1024.0 * 1150] * 3,
+    }  # fmt: skip
+    fresh, memory = _fresh(0.001)
+    preloaded, preloaded_memory = _fresh(0.0002)
+    workers_first = {"control": [0.003] * 3, "25x6": [0.0034] * 3, "500x8": [0.004] * 3}
+    return Inside(
+        schema=SCHEMA,
+        started="2026-01-05T10:00:00+00:00",
+        finished="2026-01-05T10:09:00+00:00",
+        commit="0123456789abcdef",
+        machine={"processor": "Made Up", "cores": "2", "system": "Debian"},
+        versions={"postgresql": "15.99 (Debian)", "pgboost": "0.1.0", "xgboost": "3.4.1"},
+        settings={"jit": "on", "shared_buffers": "512MB"},
+        workload={"repetitions": 3, "fresh": 3, "together": 40, "asking": 4, "rows": 1_000_000},
+        models={"25x6": Model(25, 6, 100_000, 64_000), "500x8": Model(500, 8, 8_000_000, image)},
+        subjects={
+            "scan": _scan(),
+            "workers": Subject("s", workers),
+            "statements": _statements(),
+            "one row": Subject("transactions/s", one_row),
+            "deploys": Subject("s", deploys),
+            "stale": Subject("count", stale),
+            "copies": Subject("bytes", copies),
+            "fresh": fresh,
+            "fresh memory": memory,
+            "fresh workers": Subject("s", workers_first),
+            "preloaded": preloaded,
+            "preloaded memory": preloaded_memory,
+            "preloaded workers": Subject("s", workers_first),
+        },
+    )

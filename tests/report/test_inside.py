@@ -1,0 +1,115 @@
+"""The page of what predictions cost inside the database holds what its run's file gives."""
+
+import json
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pytest
+
+from bench.report import inside, pages
+from bench.report.files import sources
+from bench.report.inside.bars import bars
+from bench.report.inside.found import Found
+from bench.report.prose import by_hand
+from bench.results import BadResult, Spread
+from speed import record
+from tests.report import made_up_inside
+
+NAME = "2026-01-05-made-up-inside"
+
+
+@pytest.fixture
+def run(directory: Path) -> Path:
+    """The directory of a made-up run, beside the other results."""
+    path = directory / NAME
+    path.mkdir()
+    record.write(path, made_up_inside.inside())
+    return path
+
+
+def line(page: str, begins: str) -> list[str]:
+    """The cells of the first line of a table that begins so."""
+    (found, *_) = [text for text in page.splitlines() if text.startswith(f"| {begins}")]
+    return [cell.strip() for cell in found.strip("|").split("|")]
+
+
+def test_targets_are_met_or_missed_by_the_median(run: Path) -> None:
+    page = inside.page(run)
+    scan = line(page, "scan, 25x6")
+    assert scan[1:] == ["1.00 (1.00 to 1.10)", "at most 1.1", "met"]
+    assert line(page, "two workers against one, 500x8")[1:] == [
+        "2.00 (2.00 to 2.00)",
+        "at least 1.8",
+        "met",
+    ]
+    memory = line(page, "memory of 40 connections")
+    assert memory[1:] == ["3.00 (3.00 to 3.00)", "at most 2", "missed"]
+    assert line(page, "the same, above as many")[1:] == ["2.00 (2.00 to 2.00)", "at most 2", "met"]
+    first = line(page, "first prediction of a connection above its first `SELECT 1`, 500x8")
+    assert first[1:] == ["2.00 (1.50 to 2.50) ms", "at most 0.5 ms", "missed"]
+    assert line(page, "longest statement of any connection during `load_model`")[3] == "missed"
+    assert line(page, "longest statement of any connection during `deploy_model`")[3] == "met"
+
+
+def test_what_predict_adds_is_taken_within_each_repetition(run: Path) -> None:
+    (added,) = [
+        bar
+        for bar in bars(Found(record.parse((run / record.FILE).read_text())))
+        if "adds" in bar.what
+    ]
+    assert added.found == Spread.of([(0.11 - 0.1) / 4, (0.11 - 0.11) / 4, (0.12 - 0.12) / 4])
+
+
+def test_stale_answers_are_counted_over_all_repetitions(run: Path) -> None:
+    assert line(inside.page(run), "`deploy_model`, between two versions")[3:] == ["3,000", "0"]
+
+
+def test_a_run_of_some_subjects_gives_a_page_without_the_others(run: Path) -> None:
+    whole = made_up_inside.inside()
+    some = replace(whole, subjects={"copies": whole.subjects["copies"]})
+    record.write(run, some)
+    page = inside.page(run)
+    assert "## One copy" in page and "## A full scan" not in page
+    assert line(page, "scan, 25x6")[1:] == ["-", "at most 1.1", "not measured"]
+
+
+def test_the_page_and_the_readmes_part_are_made_with_the_report(
+    run: Path, root: Path, small: Path
+) -> None:
+    files = pages.made(sources(run.parent), root, small)
+    page = files[pages.PAGES / "inside.md"]
+    assert page.startswith(f"<!-- generated from bench/results/{NAME} by make report -->\n")
+    readme = files[Path("README.md")]
+    assert f"generated from bench/results/{NAME} by make report: edit bench/report/inside" in readme
+    assert "2.00 (1.50 to 2.50) ms more than a first `SELECT 1`" in readme
+    assert readme.count("<!-- begin: generated") == readme.count("<!-- end: generated -->") == 2
+    pages.write(files, root)
+    assert pages.stale(pages.made(sources(run.parent), root, small), root) == []
+
+
+def test_a_changed_figure_in_the_readmes_second_part_is_found(
+    run: Path, root: Path, small: Path
+) -> None:
+    pages.write(pages.made(sources(run.parent), root, small), root)
+    readme = root / "README.md"
+    readme.write_text(readme.read_text().replace("2.00 (1.50 to", "1.00 (1.50 to"))
+    assert pages.stale(pages.made(sources(run.parent), root, small), root) == ["README.md differs"]
+
+
+def test_what_stands_beside_either_part_is_by_hand(root: Path) -> None:
+    page = (root / "README.md").read_text().replace("## More", "## More\n\nElsewhere.")
+    page = page.replace("## Speed\n", "## Speed\n\nFast: 17 times.\n")
+    kept = by_hand(page, whole=False)
+    assert "Fast: 17 times." in kept and "By hand." in kept and "Elsewhere." not in kept
+    assert kept.count("\n") == page.count("\n")
+
+
+def test_a_file_that_lacks_something_is_refused() -> None:
+    value = asdict(made_up_inside.inside())
+    record.parse(json.dumps(value))
+    for change in ({"schema": 0}, {"more": 1}, {"commit": 7}):
+        with pytest.raises(BadResult):
+            record.parse(json.dumps(value | change))
+    value["subjects"]["copies"]["series"]["sum/control"].pop()
+    with pytest.raises(BadResult, match="different lengths"):
+        record.parse(json.dumps(value))
