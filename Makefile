@@ -88,7 +88,8 @@ bench: bench-install ## compare with the Python microservice: the whole table
 	@bench/run
 
 .PHONY: bench-split
-bench-split: bench-install ## compare over a network: three hosts on this machine, with a delay between them; as root
+bench-split: ## compare over a network: three hosts on this machine, with a delay between them; as root
+	@for role in server store client; do bench/provision/$$role.sh; done
 	@toolchain/delay_line.sh
 	@bench/run --workload split
 

@@ -112,8 +112,10 @@ def _local(directory: Path) -> Iterator[Topology]:
 def _split(directory: Path) -> Iterator[Topology]:
     # Needs root and Linux, unlike the other topologies.
     from bench.split import split  # noqa: PLC0415
+    from bench.split.provision import provision  # noqa: PLC0415
 
     with split(directory) as topology:
+        provision(topology.roles)
         yield topology
 
 

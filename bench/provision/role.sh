@@ -39,7 +39,6 @@ begin() {
         shift
     done
     [ "$(id -u)" = 0 ] || die "this needs root" "run: sudo $0"
-    command -v apt-get >/dev/null || die "there is no apt-get here" "the roles are made of Debian's packages"
     PATH=$PATH:${CARGO_HOME:-$HOME/.cargo}/bin
     export DEBIAN_FRONTEND=noninteractive
 }
@@ -55,6 +54,8 @@ need() {
 
 install_noted() {
     [ ${#noted[@]} -gt 0 ] || return 0
+    command -v apt-get >/dev/null ||
+        die "there is no apt-get here to install ${noted[*]}" "the roles are made of Debian's packages"
     say "installing ${noted[*]}"
     local log
     log=$(mktemp)
@@ -111,10 +112,11 @@ tune_if_asked() {
     printf '%s soft nofile 16384\n' '*' root >"$limits"
 }
 
-# What root made in the repository belongs to whom sudo served, who measures.
+# What root made in the repository belongs to whom sudo served, who measures. What others own stays theirs:
+# a cluster that runs there is its user's.
 hand_back() {
     [ -n "${SUDO_USER:-}" ] && [ "$SUDO_USER" != root ] || return 0
-    chown -R "$SUDO_USER:" "$root"
+    find "$root" -user root -exec chown --no-dereference "$SUDO_USER:" {} +
 }
 
 end() {
