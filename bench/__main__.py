@@ -28,6 +28,8 @@ from bench.workload import WORKLOADS, Cell, Workload
 STATE = ROOT / ".bench"
 RESULTS = ROOT / "bench" / "results"
 
+# What ends a run from outside: a Ctrl-C, a kill, a terminal that is closed.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What ends a run with a message, and not with a traceback.
 _EXPECTED = (BadTopology, CommandFailed, Unequal, Unsound)
 
@@ -86,6 +88,20 @@ def _raw_logs(directory: Path) -> str:
     return f"; raw logs so far are in {directory}"
 
 
+def _end(*_: object) -> None:
+    """Ends the run, and its servers with it; whoever is impatient does not interrupt that as well."""
+    for signum in _ENDING:
+        signal.signal(signum, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _heed_signals() -> None:
+    for signum in _ENDING:
+        # Under nohup, or in a script's background, some are not for us.
+        if signal.getsignal(signum) is not signal.SIG_IGN:
+            signal.signal(signum, _end)
+
+
 def measure(site: Site, cells: list[Cell], output: Path, systems: Systems = SYSTEMS) -> None:
     """Runs the harness and prints the table."""
     began = time.monotonic()
@@ -115,8 +131,7 @@ def main() -> None:
         print("\n".join(cell.name for cell in cells))
         print(f"# {len(cells)} cells, at most {workload.planned_minutes(cells):.0f} minutes")
         return
-    # Whoever ends this run, by the terminal or by a signal, ends its servers with it.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    _heed_signals()
     try:
         with opened(arguments.topology or workload.topology, STATE) as topology:
             measure(Site(workload, topology, STATE), cells, arguments.output)

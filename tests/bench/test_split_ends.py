@@ -1,18 +1,21 @@
 """However a run in namespaces ends, nothing of it stays: by itself, by a signal, or by the next run."""
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from bench import processes
 from bench.split import split
-from bench.split.namespaces import existing, processes_in
+from bench.split.namespaces import command, existing, processes_in
 from tests.bench.test_split import pytestmark as needs_namespaces
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -27,6 +30,7 @@ def _until(done: Callable[[], bool]) -> None:
     assert done()
 
 
+SERVERS = ("postgres", "redis-server", "gunicorn")
 HOLD = """
 import sys
 from pathlib import Path
@@ -58,27 +62,67 @@ def test_what_a_killed_run_has_left_is_cleared_by_the_next(tmp_path: Path) -> No
     assert existing() == []
 
 
-@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_ended_takes_everything_along(tmp_path: Path, signum: int) -> None:
+@contextmanager
+def _measuring(output: Path, moment: str) -> Iterator[subprocess.Popen[str]]:
+    """A run over a delayed link that has come to say this, in a process group of its own as in a terminal."""
+    cells = [
+        f"{system}/hot/25t/20c/0.25ms" for system in ("postgres_direct/simple", "python_tuned/http")
+    ]
     command = [
-        sys.executable, "-m", "bench", "--topology", "split", "--workload", "quick",
-        "--rows", "20000", "--only", "python_tuned/http/hot", "--output", str(tmp_path),
+        sys.executable, "-m", "bench", "--workload", "split", "--rows", "20000",
+        "--output", str(output), *(word for cell in cells for word in ("--only", cell)),
     ]  # fmt: skip
     with subprocess.Popen(
-        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as run:
+        command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    ) as run:  # fmt: skip
         for line in run.stdout:
-            if "compare its answers" in line:
+            if moment in line:
                 break
-        started = [pid for pid in processes.tree([run.pid]) if pid != run.pid]
-        assert len(started) >= 3
-        run.send_signal(signum)
+        yield run
+
+
+def _links() -> set[str]:
+    """The network devices of this machine itself."""
+    return {link["ifname"] for link in json.loads(command("ip", "-json", "link"))}
+
+
+def _command_line(pid: int) -> str:
+    # A load generator may have ended by now.
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+        return Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+    return ""
+
+
+@pytest.mark.parametrize(
+    ("moment", "signum"),
+    [
+        ("compare its answers", signal.SIGTERM),
+        ("compare its answers", signal.SIGHUP),
+        # A load generator runs.
+        ("[1/4, ", signal.SIGINT),
+    ],
+)
+def test_a_run_that_is_ended_takes_everything_along(
+    tmp_path: Path, moment: str, signum: int
+) -> None:
+    before = _links()
+    with _measuring(tmp_path, moment) as run:
+        inside = {*processes_in(existing())}
+        started = {*processes.tree([run.pid])} - {run.pid} | inside
+        told = " ".join(_command_line(pid) for pid in started)
+        assert [server for server in SERVERS if server not in told] == []
+        # A terminal tells the whole group, and somebody impatient tells it twice.
+        for _ in range(2):
+            os.killpg(run.pid, signum)
+            time.sleep(0.2)
         _, errors = run.communicate(timeout=60)
     assert run.returncode == 1
-    assert errors.strip().splitlines()[-1] == "interrupted: no results"
-    _until(lambda: processes.tree(started) == [])
+    assert errors.strip().splitlines()[-1].startswith("interrupted: no results")
+    _until(lambda: not any(processes.began(pid) for pid in started))
     assert existing() == []
-    assert [*tmp_path.iterdir()] == []
+    assert _links() == before
+    assert [*tmp_path.rglob("results.json")] == []
 
 
 def test_without_root_it_says_so(tmp_path: Path) -> None:
