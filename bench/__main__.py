@@ -95,7 +95,8 @@ def _end(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _heed_signals() -> None:
+def heed_signals() -> None:
+    """Has whatever ends this run, the terminal or a signal, end its servers with it."""
     for signum in _ENDING:
         # Under nohup, or in a script's background, some are not for us.
         if signal.getsignal(signum) is not signal.SIG_IGN:
@@ -131,7 +132,7 @@ def main() -> None:
         print("\n".join(cell.name for cell in cells))
         print(f"# {len(cells)} cells, at most {workload.planned_minutes(cells):.0f} minutes")
         return
-    _heed_signals()
+    heed_signals()
     try:
         with opened(arguments.topology or workload.topology, STATE) as topology:
             measure(Site(workload, topology, STATE), cells, arguments.output)

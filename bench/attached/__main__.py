@@ -4,13 +4,12 @@ Of the systems those that can be attached to, with the number of flights and tre
 """
 
 import argparse
-import signal
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from bench.__main__ import RESULTS, matching, measure
+from bench.__main__ import RESULTS, heed_signals, matching, measure
 from bench.attached.places import Places
 from bench.attached.site import AttachedSite, AttachedTopology
 from bench.attached.systems import SYSTEMS
@@ -62,7 +61,7 @@ def main() -> None:
         if arguments.list:
             print("\n".join(cell.name for cell in cells))
             return
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        heed_signals()
         measure(site, cells, arguments.output, SYSTEMS)
 
 
