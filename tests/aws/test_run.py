@@ -155,6 +155,21 @@ def test_a_down_that_fails_says_what_it_costs(operator: Operator) -> None:
     assert "NOT everything is down" in done.stdout
 
 
+def test_a_bench_that_fails_is_followed_by_down_where_that_was_asked_for(
+    operator: Operator,
+) -> None:
+    operator.up("--yes")
+    # Nobody listens there: neither its timer nor its logs can be reached.
+    host = {"kind": "ssh", "reach": "ssh://admin@127.0.0.1:1", "address": "10.0.0.1"}
+    topology = {"name": "aws", "hosts": {"server": host}}
+    (operator.state / "topology.json").write_text(json.dumps(topology))
+    assert operator.run("bench").returncode == 1
+    assert "destroy" not in operator.asked()
+    done = operator.run("bench", "--then-down")
+    assert (done.returncode, operator.asked()[-1]) == (1, "destroy")
+    assert "everything is down" in done.stdout
+
+
 @pytest.mark.parametrize("verb", ["bench", "fetch", "status"])
 def test_without_hosts_a_verb_says_so(operator: Operator, verb: str) -> None:
     done = operator.run(verb)
