@@ -26,9 +26,10 @@ LOCK = Path("/run/lock/pgboost-bench-split")
 def _require() -> None:
     if os.geteuid() != 0:
         raise BadTopology("the topology split makes network namespaces, which needs root")
-    for program in ("ip", "tc", "nsenter", "setpriv"):
+    for program in ("ip", "tc", "nsenter", "setpriv", "sysctl"):
         if not shutil.which(program):
-            raise BadTopology(f"the topology split needs {program}: install iproute2, util-linux")
+            packages = "iproute2, util-linux, procps"
+            raise BadTopology(f"the topology split needs {program}: install {packages}")
 
 
 @contextmanager

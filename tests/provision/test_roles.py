@@ -1,7 +1,7 @@
 """The role scripts on fresh Debian 12 hosts.
 
 The server's takes minutes of compiling; tests/aws/test_rehearsal.py runs it. These
-take about two minutes and need root and Debian's archive: `make test-aws`.
+take some minutes, in which the client's compiles oha, and need root and Debian's archive: `make test-aws`.
 """
 
 import os
