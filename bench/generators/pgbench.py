@@ -1,7 +1,7 @@
 """pgbench: so many clients, one statement a transaction, in a closed loop or at a rate.
 
 Its report has no percentiles, so they come from its log of single transactions: of all at a rate,
-of every fifth in a closed loop, where writing more of them would take time from what is
+of every fifth in a closed loop, unless told otherwise: writing more of them takes time from what is
 measured. At a rate its transactions come at random times, as from clients that know nothing of each other.
 
 Each run makes its connections anew, and a backend's first statements fill its caches. Connections
@@ -30,13 +30,17 @@ class Program:
 
 
 def command(
-    program: Program, scripts: Sequence[Path], load: Load, log: PurePath
+    program: Program,
+    scripts: Sequence[Path],
+    load: Load,
+    log: PurePath,
+    sampled: float = SAMPLED,
 ) -> list[str | PurePath]:
     """What to run; the connection is in the environment, and `log` is how the log's files begin."""
     if len(scripts) > MOST_SCRIPTS:
         raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
     threads = min(load.clients, program.cores)
-    closed = [f"--sampling-rate={SAMPLED}", *(["--progress=1"] if load.warm_up else [])]
+    closed = [f"--sampling-rate={sampled}", *(["--progress=1"] if load.warm_up else [])]
     logged = [f"--rate={load.rate}"] if load.rate else closed
     return [
         program.path, "--no-vacuum", f"--protocol={program.protocol}", f"--client={load.clients}",
