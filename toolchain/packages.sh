@@ -2,7 +2,8 @@
 # Installs the Debian packages that the build lacks; does nothing where it lacks none.
 #
 # With the word "bench" also what the comparison with the microservice runs: Redis,
-# PgBouncer, ab, wrk and PL/Python. The services that come with them are never started.
+# PgBouncer, ab, wrk and PL/Python. The services that come with them are never started. With
+# a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
 # the thing by other means is left alone. Without root or apt-get, and for a
@@ -90,7 +91,10 @@ check_toolchains() {
 check_toolchains
 mapfile -t packages < <(
     lacking
-    [ "${1:-}" != bench ] || lacking_for_bench
+    case "${1:-}" in
+    bench) lacking_for_bench ;;
+    llvm-*) echo "$1" ;;
+    esac
 )
 [ ${#packages[@]} -gt 0 ] || exit 0
 
