@@ -93,6 +93,10 @@ bench-split: ## compare over a network: three hosts on this machine, with a dela
 	@toolchain/delay_line.sh
 	@bench/run --workload split
 
+.PHONY: pgo
+pgo: install venv ## build by a profile of the benchmark's workload, and compare with the release build
+	@$(VENV)/python -m pgo
+
 .PHONY: report
 report: venv ## make docs/benchmarks and the marked parts of other pages anew from bench/results
 	@$(VENV)/python -m bench.report
@@ -133,5 +137,5 @@ lock: ## write requirements.txt anew from requirements.in
 
 .PHONY: clean
 clean: ## delete what was built and the demo's cluster; what is installed stays
-	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench .speed; fi
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench .speed .build/pgo/{plain,control,instrumented,optimised}; fi
 	@rm -rf extension/target .build .pgrx .demo .test .bench .speed .venv .pytest_cache .ruff_cache

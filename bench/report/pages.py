@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from bench.report import engine, inside
+from bench.report import engine, inside, pgo
 from bench.report.files import Sources
 from bench.report.measured import Lacking
 from bench.report.pictures import PICTURES, svg
@@ -25,7 +25,7 @@ PAGES = Path("docs/benchmarks")
 # The page, relative to the repository, and the template of its part.
 PARTS = {"README.md": "part-of-readme.md", "python_baseline/README.md": "part-of-service.md"}
 # Pages of docs/benchmarks/ that a module makes from a run's directory.
-MODULES = {"engine.md": engine, "inside.md": inside}
+MODULES = {"engine.md": engine, "inside.md": inside, "pgo.md": pgo}
 # The page, and the module that also makes a part of it.
 MODULE_PARTS = {"README.md": inside}
 # A part, by what its mark says to edit.
