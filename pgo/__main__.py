@@ -77,12 +77,16 @@ def build(teller: Teller, request: Request) -> None:
         server.place.run("mkdir", "-p", profiles)
         with running(server) as (cluster,):
             workload.train(cluster, request)
-        merged = STATE / "merged.profdata"
-        say(script("profiled.sh", "merge", profiles, merged))
+        merged = STATE / "merged"
+        for old in STATE.glob("*.profdata"):
+            old.unlink()
+        for line in script("profiled.sh", "merge", profiles, merged).splitlines():
+            say(line)
         # Cargo sees that flags changed, not that a file did.
         digest = hashlib.sha256(merged.read_bytes()).hexdigest()
         profile = merged.rename(STATE / f"{digest[:12]}.profdata")
         script("profiled.sh", "use", profile, _library(OPTIMISED))
+        server.delete()
         for name in (PLAIN, OPTIMISED):
             say(f"{name}: {_library(name).stat().st_size:,} bytes")
 
@@ -113,6 +117,9 @@ def compare(teller: Teller, plan: Plan) -> Path:
             pairs.same_everywhere({n: pairs.digests(c) for n, c in clusters.items()})
         with teller.step(f"{plan.rounds} rounds, each cell on the three servers in turn"):
             cells = pairs.compare(clusters, plan)
+    # The first stays, for another comparison.
+    for server in servers[1:]:
+        server.delete()
     known = machine.facts()
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     sizes = {name: _library(name).stat().st_size for name in (PLAIN, OPTIMISED)}

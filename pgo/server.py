@@ -81,7 +81,7 @@ class Server:
 
     def install(self) -> None:
         """An installation like the user's and no cluster; what an earlier run left is deleted."""
-        stop(self.state, delete=True)
+        self.delete()
         copy_installation(self._installation)
 
     def put_library(self, library: Path) -> None:
@@ -98,6 +98,10 @@ class Server:
         """Its running cluster."""
         with self._installed():
             return start(self.state, PREFERRED_PORT)[0]
+
+    def delete(self) -> None:
+        """Stops it and deletes its files, its installation included."""
+        stop(self.state, delete=True)
 
     def stop(self) -> None:
         """Stops it, so that every backend has ended; its files stay."""

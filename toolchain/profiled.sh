@@ -34,6 +34,7 @@ merge() {
         "the instrumented library writes one when a backend ends: see the server's log"
     profdata=$("$root/toolchain/llvm_profdata.sh")
     "$profdata" merge -o "$profile" "${raw[@]}"
+    "$profdata" show "$profile" | grep '^Total'
 }
 
 case "${1:-} $#" in
