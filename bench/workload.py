@@ -16,6 +16,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from bench.generators.pgbench import CONNECTING_SECONDS
 from bench.key_set import PER_BATCH
 from data.flights import DEFAULT_SEED
 
@@ -165,7 +166,8 @@ class Workload:
 
     def planned_seconds(self, cell: Cell) -> float:
         """How long a run of a cell takes, with all that belongs to it."""
-        lasts = self.seconds if cell.rate is None else self.seconds_at_a_rate
+        at_a_rate = self.seconds_at_a_rate + CONNECTING_SECONDS
+        lasts = self.seconds if cell.rate is None else at_a_rate
         return settling_seconds(cell) + lasts + AROUND_A_RUN_SECONDS
 
     def planned_minutes(self, cells: Sequence[Cell]) -> float:

@@ -200,7 +200,7 @@ def test_a_rate_is_asked_for_with_its_settling_time() -> None:
     load = Load(clients=20, seconds=4, seed=1, rate=500, warm_up=1)
     log = Path("log")
     asked = pgbench.command(pgbench.Program("pgbench", "simple", 2), [Path("hot.sql")], load, log)
-    assert {"--rate=500", "--time=5", "--log-prefix=log"} <= {*asked}
+    assert {"--rate=500", "--time=6", "--log-prefix=log"} <= {*asked}
     assert not any("sampling" in str(word) for word in asked)
     asked = oha.command(Path("oha"), "http://x/", Path("body"), load, log)
     assert asked[asked.index("-q") + 1] == "500"
