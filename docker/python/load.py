@@ -87,6 +87,8 @@ def fill_redis(teller: Teller, wanted: Wanted) -> None:
         load(client, request)
         # Written last: it says that all are there.
         client.set(RECORD, record)
+        # Or Redis would write its copy a minute from now, perhaps while somebody measures.
+        client.save()
         say(f"{client.dbsize() - 1:,} keys")
 
 

@@ -82,6 +82,11 @@ def test_every_flight_is_loaded(stack: Stack) -> None:
         assert connection.execute("SELECT count(*) FROM flights").fetchone() == (FLIGHTS,)
 
 
+def test_redis_has_nothing_left_to_save(stack: Stack) -> None:
+    said = stack.compose("exec", "-T", "redis", "redis-cli", "info", "persistence")
+    assert "rdb_changes_since_last_save:0" in said.split()
+
+
 @pytest.mark.parametrize(
     "ask",
     [
