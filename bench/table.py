@@ -1,17 +1,20 @@
-"""A result as tables on the terminal, one for each kind of request."""
+"""A result as tables on the terminal, one for each kind of request, without columns that are empty in it."""
+
+from itertools import compress
 
 from bench.results import CellResult, Result
 from bench.workload import REQUESTS
 from demo.tell import say, table
 
 HEADER = (
-    "system", "variant", "trees", "clients", "asked/s", "requests/s", "smallest", "largest",
+    "system", "variant", "trees", "clients", "delay ms", "asked/s", "requests/s", "smallest", "largest",
     "mean ms", "p99 ms", "server CPU ms/request", "generator busy", "server MB",
 )  # fmt: skip
 
 
 def _line(cell: CellResult) -> tuple[object, ...]:
-    name = (cell.system, cell.variant, cell.trees, cell.clients, cell.rate)
+    delay = None if cell.delay_ms is None else f"{cell.delay_ms:g}"
+    name = (cell.system, cell.variant, cell.trees, cell.clients, delay, cell.rate)
     if cell.requests_per_second is None:
         return (*name, *[None] * (len(HEADER) - len(name)))
     rate = cell.requests_per_second
@@ -29,13 +32,19 @@ def _line(cell: CellResult) -> tuple[object, ...]:
     )  # fmt: skip
 
 
+def _show(cells: list[CellResult]) -> None:
+    lines = [_line(cell) for cell in cells]
+    filled = [any(value is not None for value in column) for column in zip(*lines, strict=True)]
+    table([*compress(HEADER, filled)], [[*compress(line, filled)] for line in lines])
+
+
 def show(result: Result) -> None:
     """Prints the tables, and why cells are empty."""
     for request in REQUESTS:
         cells = [cell for cell in result.cells if cell.request == request]
         if cells:
             print(f"\n{request}")
-            table(HEADER, [_line(cell) for cell in cells])
+            _show(cells)
     for why in dict.fromkeys(cell.skipped for cell in result.cells if cell.skipped):
         say("")
         say(f"empty: {why}")
