@@ -6,7 +6,11 @@ LABELS = ("25x6", "500x8")
 
 
 def _scan() -> Subject:
-    series = {"control": [0.1, 0.11, 0.12], "jsonb control": [1.0, 1.1, 1.2]}
+    series = {
+        "plain": [0.05, 0.05, 0.06],
+        "control": [0.1, 0.11, 0.12],
+        "jsonb control": [1.0, 1.1, 1.2],
+    }
     for label, batch in zip(LABELS, (0.2, 4.0), strict=True):
         series[f"xgboost/{label}"] = [batch] * 3
         for place, form in enumerate(("columns", "array", "row", "jsonb"), start=1):

@@ -47,7 +47,7 @@ def bars(found: Found) -> list[Bar]:
             found.ratio("scan", f"{SMALL}/columns/on", "control"), 1.1, False, times,
         ),
         Bar(
-            "what predict adds to the scan, 500x8, against XGBoost's own batch",
+            "what predict adds to the plain scan, 500x8, against XGBoost's own batch",
             added_to_scan(found, LARGE, "columns", "on"), 0.25, False, times,
         ),
         Bar(

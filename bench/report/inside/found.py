@@ -59,8 +59,8 @@ def middle(values: Sequence[float]) -> Spread | None:
 
 
 def added_to_scan(found: Found, label: str, form: str, batch: str) -> Spread | None:
-    """What predict adds to the scan, as a part of XGBoost's own batch."""
-    more = found.more("scan", f"{label}/{form}/{batch}", "control")
+    """What predict adds to the plain scan, as a part of XGBoost's own batch."""
+    more = found.more("scan", f"{label}/{form}/{batch}", "plain")
     pairs = zip(more, found.values("scan", f"xgboost/{label}"), strict=True)
     return spread_of([a / b for a, b in pairs])
 
