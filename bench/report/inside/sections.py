@@ -53,8 +53,8 @@ def _scan(found: Found) -> list[str]:
     return [
         "## A full scan, one process\n",
         "`SELECT sum(predict(...)) FROM flights f` with each form of the arguments, and the cheapest\n"
-        "function of the same ten columns in its place; the plain scan counts the last of the columns. XGBoost\n"
-        f"{found.run.versions['xgboost']} predicts for the same rows, all at once,\n"
+        "function of the same ten columns in its place; the plain scan counts the last column.\n"
+        f"XGBoost {found.run.versions['xgboost']} predicts for the same rows, all at once,\n"
         "as f32 in memory, on one thread; before anything was timed, both gave the same bits.\n",
         _scans(found, SMALL),
         _scans(found, LARGE),
