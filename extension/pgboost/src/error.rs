@@ -55,6 +55,8 @@ pub enum Error {
     NullArgument { argument: &'static str },
     /// Text that the database's encoding and UTF-8 do not share.
     Encoding { what: &'static str },
+    /// A kernel whose instructions the processor lacks, and those that it can run.
+    KernelMissing { name: &'static str, present: Vec<&'static str> },
     /// The functions are there, but the extension's tables are not.
     NoRegistry,
     /// The registry lacks what a model needs: somebody changed it by hand.
@@ -152,7 +154,7 @@ impl Error {
             Error::Dimensions { .. } => ARRAY_SUBSCRIPT_ERROR,
             Error::UnknownCategory { .. } => INVALID_TEXT_REPRESENTATION,
             Error::Shape { .. } => WRONG_OBJECT_TYPE,
-            Error::ImportanceKind { .. } => INVALID_PARAMETER_VALUE,
+            Error::ImportanceKind { .. } | Error::KernelMissing { .. } => INVALID_PARAMETER_VALUE,
             Error::NullArgument { .. } => NULL_VALUE_NOT_ALLOWED,
             Error::Encoding { .. } => FEATURE_NOT_SUPPORTED,
             Error::NoRegistry => UNDEFINED_TABLE,
@@ -220,6 +222,7 @@ impl Error {
             Error::Encoding { what } => {
                 format!("{what} beyond ASCII cannot be used in a database of this encoding")
             }
+            Error::KernelMissing { name, .. } => format!("this CPU cannot run kernel \"{name}\""),
             Error::NoRegistry => "the tables of extension pgboost do not exist".to_owned(),
             Error::Registry { name, what } => {
                 format!("the registry has no valid {what} for model \"{name}\"")
@@ -255,6 +258,9 @@ impl Error {
                     Some("The feature's categories are text.".to_owned())
                 }
             },
+            Error::KernelMissing { present, .. } => {
+                Some(format!("The kernels that it can run are: {}.", present.join(", ")))
+            }
             Error::Registry { .. } => {
                 Some("It was changed by other means than the functions of pgboost.".to_owned())
             }
@@ -316,6 +322,7 @@ impl Error {
             Error::ImportanceKind { .. } => {
                 Some("The kinds are weight, gain, cover, total_gain and total_cover.")
             }
+            Error::KernelMissing { .. } => Some("Set pgboost.kernel to auto for the best of them."),
             Error::Encoding { .. } => Some("Use a database whose encoding is UTF8."),
             Error::NoRegistry => Some("Create the extension again."),
             _ => None,

@@ -4,7 +4,14 @@
 //! that sets it. Sizes are in kilobytes, since that is the unit that PostgreSQL's `SET` understands
 //! with a suffix.
 
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use gbdt::Kernel;
+use pgrx::guc::GucEnum;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum};
+
+use crate::error::{Error, Result};
+use crate::pg::kernel_setting;
 
 /// A setting's default and bounds.
 struct Bounds {
@@ -28,8 +35,40 @@ pub enum UnknownCategory {
     Missing,
 }
 
+/// The kernel to evaluate with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum KernelChoice {
+    /// The best that the processor can run.
+    #[name = c"auto"]
+    Auto,
+    /// AVX-512, with VBMI and GFNI.
+    #[name = c"avx512"]
+    Avx512,
+    /// AVX2.
+    #[name = c"avx2"]
+    Avx2,
+    /// Without any special instructions.
+    #[name = c"portable"]
+    Portable,
+}
+
+impl KernelChoice {
+    /// The name that the engine knows it by.
+    fn name(self) -> &'static str {
+        match self {
+            KernelChoice::Auto => "auto",
+            KernelChoice::Avx512 => "avx512",
+            KernelChoice::Avx2 => "avx2",
+            KernelChoice::Portable => "portable",
+        }
+    }
+}
+
 static BATCH: GucSetting<bool> = GucSetting::<bool>::new(true);
 static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(CACHE_SIZE_KB.default);
+static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(KernelChoice::Auto);
+/// The value of the setting above, which every prediction reads: it costs less than a `GucSetting`.
+static CHOSEN_KERNEL: AtomicI32 = AtomicI32::new(0);
 static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(MAX_MODEL_SIZE_KB.default);
 static TRAIN_THREADS: GucSetting<i32> = GucSetting::<i32>::new(MAX_TRAIN_THREADS.default);
 static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
@@ -43,6 +82,36 @@ pub fn batch() -> bool {
 /// Most bytes of models that a backend keeps ready.
 pub fn cache_bytes() -> usize {
     kilobytes(CACHE_SIZE.get())
+}
+
+/// Which kernel is chosen. What was made for another one is made again.
+#[inline]
+pub fn kernel_choice() -> KernelChoice {
+    KernelChoice::from_ordinal(CHOSEN_KERNEL.load(Relaxed))
+}
+
+/// The kernel to evaluate with.
+pub fn kernel() -> Kernel {
+    Kernel::from_name(kernel_choice().name()).unwrap_or_default()
+}
+
+/// Takes over a new value of the setting.
+pub fn choose_kernel(value: i32) {
+    CHOSEN_KERNEL.store(value, Relaxed);
+}
+
+/// Whether this processor can run it.
+///
+/// # Errors
+/// [`Error::KernelMissing`], if it cannot.
+pub fn check_kernel(choice: KernelChoice) -> Result<()> {
+    match Kernel::from_name(choice.name()) {
+        Some(_) => Ok(()),
+        None => Err(Error::KernelMissing {
+            name: choice.name(),
+            present: Kernel::available().map(Kernel::name).collect(),
+        }),
+    }
 }
 
 /// Most bytes that a model file may have.
@@ -78,6 +147,12 @@ pub fn define() {
         CACHE_SIZE_KB.max,
         GucContext::Suset,
         GucFlags::UNIT_KB,
+    );
+    kernel_setting::define(
+        c"pgboost.kernel",
+        c"Sets the kernel that predictions are computed with.",
+        c"The results are the same with each. \"auto\" is the best that the CPU can run.",
+        &KERNEL,
     );
     GucRegistry::define_int_guc(
         c"pgboost.max_model_size",

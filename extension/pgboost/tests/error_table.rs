@@ -27,7 +27,7 @@ use reference::Reference;
 /// Classes for what a caller, a model or the machine can do wrong; XX, a bug, is not among them.
 const CLASSES: [&str; 7] = ["0A", "22", "42", "53", "54", "55", "58"];
 
-const VARIANTS: usize = 23;
+const VARIANTS: usize = 24;
 
 /// The variant's number. No wildcard: a new variant must be named here and sampled below.
 fn ordinal(error: &Error) -> usize {
@@ -55,6 +55,7 @@ fn ordinal(error: &Error) -> usize {
         Error::Encoding { .. } => 20,
         Error::NotAnObject => 21,
         Error::FileName => 22,
+        Error::KernelMissing { .. } => 23,
     }
 }
 
@@ -145,6 +146,7 @@ fn samples() -> Vec<Error> {
         Error::Encoding { what: "name" },
         Error::NotAnObject,
         Error::FileName,
+        Error::KernelMissing { name: "avx512", present: vec!["avx2", "portable"] },
     ]);
     all
 }

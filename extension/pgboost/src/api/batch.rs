@@ -133,7 +133,7 @@ impl Scorer {
         self.end();
         let statement = Statement::begin(arguments, &self.model)?;
         self.bound = Some(Bound {
-            scratch: BatchScratch::new(statement.image()),
+            scratch: BatchScratch::with_kernel(statement.image(), settings::kernel()),
             statement,
             features: Vec::new(),
             margins: Vec::new(),

@@ -17,6 +17,7 @@ use crate::features::{Form, Given, Target};
 use crate::pg::arguments::Arguments;
 use crate::pg::map::ImageBytes;
 use crate::pg::snapshot::SnapshotMark;
+use crate::settings::{self, KernelChoice};
 
 /// One model, as one expression uses it.
 pub(super) struct Statement {
@@ -28,6 +29,7 @@ pub(super) struct Statement {
 struct Bound {
     model: String,
     form: Form,
+    kernel: KernelChoice,
     scratch: Scratch,
     features: Vec<f32>,
     margins: Vec<f32>,
@@ -39,7 +41,8 @@ impl Bound {
         Ok(Bound {
             model: model.to_owned(),
             form: Form::bind(arguments, Target { model, image })?,
-            scratch: Scratch::new(image),
+            kernel: settings::kernel_choice(),
+            scratch: Scratch::with_kernel(image, settings::kernel()),
             features: vec![0.0; image.num_features()],
             margins: vec![0.0; image.num_outputs()],
             leaves: Vec::new(),
@@ -72,6 +75,7 @@ impl Statement {
     #[inline]
     pub(super) fn holds(&self, model: &str) -> bool {
         self.bound.model == model
+            && self.bound.kernel == settings::kernel_choice()
             && SnapshotMark::active().is_some_and(|snapshot| self.resolved.holds(snapshot))
     }
 
@@ -152,6 +156,7 @@ fn waiting(arguments: Arguments, model: &str, loaded: &Rc<Loaded>) -> Option<Box
         let found = waiting.iter().rposition(|one| {
             std::ptr::eq(one.image.as_ptr(), Rc::as_ptr(loaded))
                 && one.bound.model == model
+                && one.bound.kernel == settings::kernel_choice()
                 && one.bound.form.fits(arguments)
         })?;
         Some(waiting.remove(found).bound)

@@ -16,6 +16,7 @@ pub mod expressions;
 pub mod identity;
 pub mod invalidation;
 pub mod jsonb;
+pub mod kernel_setting;
 mod lists;
 pub mod map;
 mod numeric;

@@ -28,7 +28,7 @@ pub fn raise(error: Error) -> ! {
 }
 
 /// Packs the five characters as PostgreSQL does: six bits each, the first lowest.
-fn code(state: SqlState) -> PgSqlErrorCode {
+pub(super) fn code(state: SqlState) -> PgSqlErrorCode {
     let packed = state.0.bytes().enumerate().fold(0, |packed, (place, byte)| {
         packed | i32::from(byte.wrapping_sub(b'0') & 0x3f) << (6 * place)
     });

@@ -1,5 +1,6 @@
 //! What EXPLAIN shows of a batch: the models with their versions, and how large batches become.
-//! EXPLAIN ANALYZE adds how many rows went through batches larger than one, and how long that took.
+//! EXPLAIN ANALYZE adds the kernel, how many rows went through batches larger than one, and how long
+//! that took.
 
 use std::ffi::{CStr, CString};
 
@@ -8,6 +9,7 @@ use pgrx::pg_sys;
 
 use super::call::Call;
 use super::node;
+use crate::settings;
 
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn explain(
@@ -26,6 +28,8 @@ pub(super) unsafe extern "C-unwind" fn explain(
         integer(c"Batch Size", node::LARGEST as i64, explain);
         let instrument = (*state).ss.ps.instrument;
         if (*explain).analyze && !instrument.is_null() {
+            let kernel = CString::new(settings::kernel().name()).unwrap_or_default();
+            pg_sys::ExplainPropertyText(c"Kernel".as_ptr(), kernel.as_ptr(), explain);
             integer(c"Batched Rows", (*instrument).ntuples2 as i64, explain);
             if (*explain).timing {
                 pg_sys::ExplainPropertyFloat(
