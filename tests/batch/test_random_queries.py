@@ -1,5 +1,5 @@
-"""Random queries give the same with batches and without: the same rows in the same order, or
-the same error."""
+"""Random queries give the same with batches and without, with every kernel that the processor can
+run: the same rows in the same order, or the same error."""
 
 from collections import Counter
 
@@ -7,11 +7,14 @@ import psycopg
 import pytest
 from psycopg import sql
 
+from tests.batch.kernels import present
 from tests.batch.queries import Generator
 from tests.batch.tables import create
 
 QUERIES = 600
 SEEDS = (1, 2, 3)
+# For each kernel, so many queries of its own.
+QUERIES_A_KERNEL = 80
 # A plan with batches is the point; this many queries of all have one.
 AT_LEAST_IN_BATCHES = 0.25
 
@@ -69,6 +72,21 @@ def test_rows_are_the_same(connection: psycopg.Connection, seed: int) -> None:
         kinds["batch"] += has_batch(connection, query)
     assert kinds["batch"] >= AT_LEAST_IN_BATCHES * QUERIES / len(SEEDS), kinds
     assert kinds["rows"] > kinds["error"] > 0, kinds
+
+
+@pytest.mark.parametrize("kernel", present())
+def test_rows_are_the_same_with_every_kernel(connection: psycopg.Connection, kernel: str) -> None:
+    generator = Generator(5 + present().index(kernel))
+    batches = 0
+    for _ in range(QUERIES_A_KERNEL):
+        query = generator.query()
+        connection.execute("SET pgboost.kernel = portable")
+        expected = answer(connection, query, batches=False)
+        connection.execute(f"SET pgboost.kernel = {kernel}")
+        assert answer(connection, query, batches=False) == expected, query
+        assert answer(connection, query, batches=True) == expected, query
+        batches += has_batch(connection, query)
+    assert batches >= AT_LEAST_IN_BATCHES * QUERIES_A_KERNEL
 
 
 def test_cursors_stop_at_the_same_row(connection: psycopg.Connection) -> None:

@@ -1,0 +1,32 @@
+"""The kernels that this machine's processor has, as its own list of flags tells: the extension's
+answers are compared with that, and not with themselves."""
+
+from pathlib import Path
+
+# What each kernel needs; best first.
+NEEDS = {
+    "avx512": {
+        "avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "gfni", "popcnt"
+    },
+    "avx2": {"avx2"},
+    "portable": set(),
+}  # fmt: skip
+
+
+def flags() -> set[str]:
+    """What the kernel of the operating system says of the first processor."""
+    for line in Path("/proc/cpuinfo").read_text().splitlines():
+        name, _, words = line.partition(":")
+        if name.strip() == "flags":
+            return set(words.split())
+    return set()
+
+
+def present() -> list[str]:
+    """The kernels that this machine can run, best first."""
+    return [kernel for kernel, needs in NEEDS.items() if needs <= flags()]
+
+
+def missing() -> list[str]:
+    """The others."""
+    return [kernel for kernel in NEEDS if kernel not in present()]
