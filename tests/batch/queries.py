@@ -35,6 +35,13 @@ CONDITIONS = (
     "1000 / ({a} - {n}) > 0",
     "price * 2 > {n}",
     "{p} > {n}",
+    "{p} > {n} AND {a} < {n}",
+    "id <> {n} AND {p} > {n} AND 1000 / (id - {n}) > 0",
+    "predict('tickets', day, zone, {a}) > {d}",
+    "day <> 'doomsday' AND predict('tickets', day, zone, hours) >= {d}",
+    "predict('tickets', day, 10, {a}) > {d} AND {p} > {n}",
+    "{p} > {n} OR {a} < {n}",
+    "1 / ({p} - 110) < 0",
     "id IN (SELECT id + 1 FROM homes WHERE area > {n})",
     "id BETWEEN {n} AND {n} + 300",
 )
@@ -47,6 +54,8 @@ SOURCES = (
     "(SELECT * FROM homes ORDER BY town, id LIMIT {n}) AS h",
     "parted AS h",
     "(SELECT * FROM homes UNION ALL SELECT * FROM homes) AS h",
+    "(SELECT id, predict('price', area, rooms, {a}) AS area, rooms, age, town, price, day, zone, hours"
+    " FROM homes UNION ALL SELECT * FROM homes) AS h",
     "towns, LATERAL (SELECT * FROM homes WHERE homes.town = towns.town OFFSET {d}) AS h",
 )
 
@@ -92,6 +101,8 @@ class Generator:
                     f"coalesce({safe}, area)",
                     f"1 / ({safe} - {{n}})",
                     f"{safe} > {{n}} AND {safe} < {{n}}",
+                    f"CASE WHEN {self._call(CALLS[SAFE])} > {{n}} THEN {self._call()} END",
+                    f"CASE {safe} WHEN {{n}} THEN 1 / (id - 300) END",
                     f"round({safe}::numeric, 1)",
                     "100 / (id - 300 - {n})",
                     f"row_number() OVER (ORDER BY h.id), {safe}",
@@ -104,7 +115,8 @@ class Generator:
         return self.random.choice(
             (
                 f"avg({call})", f"max({call})", "count(*)", f"count({self._call()})",
-                f"sum({call}) FILTER (WHERE id > 5)", f"count(DISTINCT {call})",
+                f"sum({call}) FILTER (WHERE id > 5)",
+                f"sum(1 / (id - 300)) FILTER (WHERE {call} > 50)", f"count(DISTINCT {call})",
                 f"string_agg(({call})::text, ',' ORDER BY id)", f"max({call} + area)",
             )
         )  # fmt: skip
@@ -132,7 +144,13 @@ class Generator:
             return f"SELECT {outputs}{', ' + by if by else ''} FROM {source}{where}{group}"
         distinct = "DISTINCT " if self.random.random() < 0.1 else ""
         outputs = ", ".join(self._output() for _ in range(self.random.randrange(1, 4)))
-        order = "1" if distinct else self.random.choice(("h.id", "1", "h.id DESC", "town, h.id"))
+        order = (
+            "1"
+            if distinct
+            else self.random.choice(
+                ("h.id", "1", "h.id DESC", "town, h.id", f"{self._call(CALLS[SAFE])} DESC, h.id")
+            )
+        )
         select = f"SELECT {distinct}{outputs} FROM {source}{where} {self._tail(order)}"
         wrapped = self.random.randrange(8)
         if wrapped == 0:

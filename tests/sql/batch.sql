@@ -13,6 +13,17 @@ EXPLAIN (COSTS OFF) SELECT id, predict('price', area, rooms, age) FROM homes WHE
 EXPLAIN (VERBOSE, COSTS OFF) SELECT 1 + predict('price', area, rooms, 1) / id, predict('price', area, rooms, 1) FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), predict_class('flower', area, age), predict_array('churn', area, rooms), predict_margin('price', homes) FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict('price', homes), predict('price', ARRAY[area, rooms, age]), predict('price@1', VARIADIC ARRAY[area, rooms, age]::real[]) FROM homes;
+-- First in an expression that evaluates some of its parts.
+EXPLAIN (VERBOSE, COSTS OFF) SELECT CASE WHEN predict('price', area, rooms, age) > 50 THEN 'dear' ELSE town END FROM homes;
+EXPLAIN (COSTS OFF) SELECT CASE predict_class('flower', area, age) WHEN 'setosa' THEN 1 END, coalesce(predict('price', area, rooms, age), 0) FROM homes;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) > 50 AND 1 / id > 0 FROM homes;
+-- In a filter: the conditions before it stay with the scan, those after it go with it.
+EXPLAIN (VERBOSE, COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 AND town = 'town 1';
+EXPLAIN (VERBOSE, COSTS OFF) SELECT id, predict('price', area, rooms, age) FROM homes WHERE predict('price', area, rooms, age) > 105;
+EXPLAIN (COSTS OFF) SELECT id, p FROM (SELECT id, predict('price', area, rooms, age) AS p FROM homes) AS s WHERE p > 105 AND p < 200;
+EXPLAIN (COSTS OFF) SELECT count(*), avg(predict('price', area, rooms, age)) FROM homes WHERE predict('price', area, rooms, age) > 105 AND id > 3;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', homes) > 105 AND id BETWEEN 100 AND 900 ORDER BY predict('price', homes), id;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE 1 / (predict('price', area, rooms, age) - 3) > 0 OR town = 'town 1';
 -- Its parts are read from joins, indexes, subqueries, sorts.
 EXPLAIN (COSTS OFF) SELECT id, predict('price', area, tax, age) FROM homes JOIN towns USING (town);
 EXPLAIN (COSTS OFF) SELECT id, predict('price', area, tax, age) FROM homes LEFT JOIN towns USING (town);
@@ -21,18 +32,31 @@ EXPLAIN (COSTS OFF) SELECT id FROM homes ORDER BY predict('price', area, rooms, 
 EXPLAIN (COSTS OFF) SELECT predict('price', a, r, 1) FROM (SELECT area AS a, rooms AS r FROM homes ORDER BY id OFFSET 10) AS s;
 EXPLAIN (COSTS OFF) INSERT INTO towns SELECT town, predict('price', area, rooms, age) FROM homes;
 EXPLAIN (COSTS OFF) CREATE TABLE prices AS SELECT id, predict('price', area, rooms, age) FROM homes;
+EXPLAIN (COSTS OFF) UPDATE homes SET age = predict('price', area, rooms, age);
+EXPLAIN (COSTS OFF) DELETE FROM homes WHERE predict('price', area, rooms, age) > 105;
+EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes UNION ALL SELECT tax FROM towns;
 -- In aggregates, and in what rows are grouped by.
 EXPLAIN (VERBOSE, COSTS OFF) SELECT avg(predict('price', area, rooms, age)), count(*) FROM homes;
 EXPLAIN (COSTS OFF) SELECT town, max(predict('price', area, rooms, age)), sum(round(predict('price_doubled', homes))) FROM homes GROUP BY town HAVING min(predict('price', area, rooms, age)) < 5;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), count(*) FROM homes GROUP BY 1;
 EXPLAIN (COSTS OFF) SELECT DISTINCT predict('price', area, rooms, age) FROM homes;
 
+-- Not a filter that could raise an error for a row that another condition removes, nor one of few rows.
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 AND 100 / id > 5;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE town = 'town 1' OR predict('price', area, rooms, age) > 105;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > random();
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > (SELECT max(tax) FROM towns WHERE towns.town = homes.town);
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 AND id = 77;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 LIMIT 5;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', 60, 2, 1) > 105;
 -- Not where a row may not be evaluated, or evaluated again, or where reading ahead could do harm.
 EXPLAIN (COSTS OFF) SELECT CASE WHEN id > 5 THEN predict('price', area, rooms, age) END FROM homes;
 EXPLAIN (COSTS OFF) SELECT coalesce(area, predict('price', area, rooms, age)), id > 5 AND predict('price', area, rooms, age) > 5 FROM homes;
 EXPLAIN (COSTS OFF) SELECT sum(predict('price', area, rooms, age)) FILTER (WHERE id > 5) FROM homes;
+-- But FILTER's own condition is evaluated for every row.
+EXPLAIN (COSTS OFF) SELECT count(*) FILTER (WHERE predict('price', area, rooms, age) > 5) FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes FOR UPDATE;
-EXPLAIN (COSTS OFF) UPDATE homes SET age = predict('price', area, rooms, age);
+EXPLAIN (COSTS OFF) UPDATE homes SET age = predict('price', area, tax, age) FROM towns WHERE homes.town = towns.town;
 EXPLAIN (COSTS OFF) DELETE FROM homes USING towns WHERE homes.town = towns.town RETURNING predict('price', area, rooms, age);
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age), random() FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE random() < 0.5;
@@ -86,6 +110,13 @@ SELECT with_and_without('SELECT town, avg(predict(''price'', area, rooms, age)),
 SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes ORDER BY 2 DESC, 1 LIMIT 700');
 SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes LIMIT ' || n) FROM unnest(ARRAY[0, 1, 10, 63, 64, 72, 73, 74, 584, 585, 586, 1999, 3000]) AS n;
 SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes OFFSET 1990');
+SELECT with_and_without('SELECT id FROM homes ORDER BY predict(''price'', area, rooms, age) DESC, id LIMIT 10');
+SELECT with_and_without('SELECT id, homes FROM homes WHERE predict(''price'', area, rooms, age) > ' || n || ' AND town <> ''town 2''') FROM unnest(ARRAY[-1, 50, 105, 1000]) AS n;
+SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age), predict_class(''flower'', area, age) FROM homes WHERE predict(''price'', area, rooms, age) > 105 AND predict_class(''flower'', area, age) = ''setosa''');
+SELECT with_and_without('SELECT id, predict(''price'', area, rooms, age) FROM homes WHERE predict(''price'', area, rooms, age) > 105 LIMIT ' || n) FROM unnest(ARRAY[64, 200, 700, 3000]) AS n;
+SELECT with_and_without('SELECT id, CASE WHEN predict(''price'', area, rooms, age) > 50 THEN predict_class(''flower'', area, age) ELSE town END FROM homes');
+SELECT with_and_without('SELECT count(*) FILTER (WHERE predict(''price'', area, rooms, age) > 50), sum(id) FILTER (WHERE predict(''price'', area, rooms, age) > 50) FROM homes');
+SELECT with_and_without('SELECT predict(''price'', area, rooms, age) FROM homes UNION ALL SELECT tax FROM towns');
 SELECT with_and_without('SELECT l.town, p FROM towns AS l, LATERAL (SELECT predict(''price'', area, tax, age) AS p FROM homes WHERE homes.town = l.town OFFSET 3) AS s');
 
 -- INSERT ... SELECT, CREATE TABLE AS, and a subquery for each row.
@@ -128,6 +159,15 @@ SELECT avg(predict('tickets', day, zone, hours)) FROM fines;
 SELECT id, 1 / (id - 5), predict('tickets', day, zone, hours) FROM fines WHERE id < 600 LIMIT 100;
 SELECT id, predict('tickets', day, zone, hours), 1 / (id - 300) FROM fines WHERE id >= 290 LIMIT 200;
 SELECT id, 1 / (id - 300), predict('tickets', day, zone, hours) FROM fines WHERE id >= 290 LIMIT 200;
+-- In a filter, too: before its row, and for no row that a condition before it removes.
+EXPLAIN (COSTS OFF) SELECT id FROM fines WHERE predict('tickets', day, zone, hours) > 2;
+SELECT count(*) FROM (SELECT id FROM fines WHERE predict('tickets', day, zone, hours) >= 0 LIMIT 299) AS s;
+SELECT count(*) FROM (SELECT id FROM fines WHERE predict('tickets', day, zone, hours) >= 0 LIMIT 300) AS s;
+SELECT count(*) FROM fines WHERE predict('tickets', day, zone, hours) > 2;
+SELECT count(*) FROM fines WHERE predict('tickets', day, zone, hours) > 2 AND day <> 'doomsday';
+SELECT count(*) FROM fines WHERE 1 / (predict('tickets', day, zone, hours) - 4) > 0 AND day <> 'doomsday';
+SELECT count(*) FROM fines WHERE predict('tickets', day, zone, hours) > 100 AND predict('tickets', 'doomsday', zone, hours) > 2 AND day = 'mon';
+SELECT count(*) FROM fines WHERE id < 1000 AND CASE WHEN day <> 'doomsday' THEN predict('tickets', day, zone, hours) > 2 END;
 SELECT predict('tickets', zone, hours) FROM fines LIMIT 100;
 SELECT predict('flower', id, hours) FROM fines LIMIT 100;
 BEGIN;
@@ -171,6 +211,20 @@ FETCH NEXT FROM c;
 FETCH ABSOLUTE 600 FROM c;
 FETCH LAST FROM c;
 FETCH BACKWARD 3 FROM c;
+COMMIT;
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, predict('price', area, rooms, age) FROM homes WHERE id > 1000 AND predict('price', area, rooms, age) > 105;
+FETCH 3 FROM c;
+FETCH BACKWARD 1 FROM c;
+MOVE 97 IN c;
+FETCH NEXT FROM c;
+FETCH BACKWARD 2 FROM c;
+MOVE ALL IN c;
+FETCH PRIOR FROM c;
+FETCH NEXT FROM c;
+FETCH PRIOR FROM c;
+FETCH FIRST FROM c;
+FETCH PRIOR FROM c;
 COMMIT;
 BEGIN;
 DECLARE c SCROLL CURSOR FOR SELECT id, predict('price', area, tax, age) FROM homes JOIN towns USING (town) WHERE id > 1000 ORDER BY id;
@@ -280,8 +334,11 @@ BEGIN
         RETURN NEXT line;
     END LOOP;
 END $$;
+SET pgboost.kernel = portable;
 SELECT analyzed('SELECT id, predict(''price'', area, rooms, age) FROM homes');
 SELECT analyzed('SELECT id, predict(''price'', area, rooms, age) FROM homes LIMIT 100');
+SELECT analyzed('SELECT id FROM homes WHERE id > 500 AND predict(''price'', area, rooms, age) > 105');
+RESET pgboost.kernel;
 CREATE FUNCTION timed(query text) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
     plan json;

@@ -32,7 +32,7 @@ pub enum ExprKind {
     Failing,
     /// What is evaluated below an outer join, and only handed on above it.
     Placeholder,
-    /// An aggregate of this query level, without FILTER.
+    /// An aggregate of this query level.
     Aggregate,
     /// Anything else.
     Other,
@@ -88,7 +88,7 @@ impl Expr {
                 NodeTag::T_PlaceHolderVar => ExprKind::Placeholder,
                 NodeTag::T_Aggref => {
                     let aggregate = self.node.cast::<pg_sys::Aggref>();
-                    if (*aggregate).agglevelsup == 0 && (*aggregate).aggfilter.is_null() {
+                    if (*aggregate).agglevelsup == 0 {
                         ExprKind::Aggregate
                     } else {
                         ExprKind::Other
@@ -99,19 +99,41 @@ impl Expr {
         }
     }
 
-    /// The parts that it is made of; of an aggregate, what is evaluated for every row.
-    pub fn parts(self) -> Vec<Expr> {
-        if self.kind() == ExprKind::Aggregate {
-            // SAFETY: the node is an aggregate.
-            let arguments = unsafe { (*self.node.cast::<pg_sys::Aggref>()).args };
-            // SAFETY: a list of expressions that belong to the node.
-            return unsafe { lists::pointers(arguments) }.map(|node| Expr { node }).collect();
+    /// The parts that are evaluated whenever it is; of an aggregate, for every row.
+    pub fn parts_always_evaluated(self) -> Vec<Expr> {
+        match self.kind() {
+            ExprKind::Aggregate => self.aggregated_parts(),
+            ExprKind::Branching => self.first_part().into_iter().collect(),
+            ExprKind::Plain | ExprKind::Calling | ExprKind::Failing => self.parts(),
+            _ => Vec::new(),
         }
-        self.all_parts()
     }
 
-    /// The parts that it is made of; of an aggregate, all that it names.
-    pub fn all_parts(self) -> Vec<Expr> {
+    /// What an aggregate evaluates for every row: FILTER's condition, if it has one, comes before
+    /// the arguments.
+    fn aggregated_parts(self) -> Vec<Expr> {
+        // SAFETY: the node is an aggregate; its parts are expressions that belong to it.
+        unsafe {
+            let aggregate = self.node.cast::<pg_sys::Aggref>();
+            if (*aggregate).aggfilter.is_null() {
+                lists::pointers((*aggregate).args).map(|node| Expr { node }).collect()
+            } else {
+                vec![Expr { node: (*aggregate).aggfilter.cast() }]
+            }
+        }
+    }
+
+    /// What is evaluated first: the first operand of AND, OR and COALESCE, and what CASE looks at
+    /// before it chooses.
+    fn first_part(self) -> Option<Expr> {
+        let first = self.parts().into_iter().next()?;
+        // SAFETY: the node is read by its tag.
+        let is_list = unsafe { (*first.node).type_ == NodeTag::T_List };
+        if is_list { first.parts().into_iter().next() } else { Some(first) }
+    }
+
+    /// The parts that it is made of.
+    pub fn parts(self) -> Vec<Expr> {
         let mut parts: Vec<Expr> = Vec::new();
         // SAFETY: PostgreSQL calls the function with each part of a valid node.
         unsafe {

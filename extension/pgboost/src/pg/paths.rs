@@ -202,6 +202,23 @@ impl Path {
         unsafe { !(*self.path).param_info.is_null() }
     }
 
+    /// Whether it reads rows of a table, and has no condition that is tested once for all rows.
+    pub fn reads_table(self) -> bool {
+        // SAFETY: the path is valid; its relation's conditions are those that the planner keeps.
+        unsafe {
+            let relation = (*self.path).parent;
+            (*relation).rtekind == pg_sys::RTEKind::RTE_RELATION
+                && lists::pointers::<pg_sys::RestrictInfo>((*relation).baserestrictinfo)
+                    .all(|condition| !(*condition).pseudoconstant)
+        }
+    }
+
+    /// Has the planner expect so many rows of it.
+    pub fn expect_rows(self, rows: f64) {
+        // SAFETY: the path is valid.
+        unsafe { (*self.path).rows = rows };
+    }
+
     /// How many rows the planner expects of it.
     pub fn rows(self) -> f64 {
         // SAFETY: the path is valid.

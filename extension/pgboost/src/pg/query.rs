@@ -9,6 +9,7 @@
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
+use super::expressions::Expr;
 use super::lists;
 use super::paths::Path;
 use crate::planner;
@@ -38,18 +39,23 @@ impl Planning {
         }
     }
 
-    /// Whether the statement changes or locks rows that it reads. Then PostgreSQL may evaluate parts
-    /// of its plan once more, for another version of a row.
+    /// Whether the statement locks rows that it reads, or changes rows that it reads together with
+    /// others. Then PostgreSQL may evaluate its plan once more, for another version of some rows and
+    /// the same of others. Where it changes the rows of one table alone, it runs a second copy of
+    /// the plan, whose scan has the new version as its only row.
     pub fn may_reevaluate_rows(&self) -> bool {
         self.levels().any(|root| {
             // SAFETY: the levels are valid.
             unsafe {
                 let query = (*root).parse;
-                let reads = matches!(
+                let known = matches!(
                     (*query).commandType,
-                    pg_sys::CmdType::CMD_SELECT | pg_sys::CmdType::CMD_INSERT
+                    pg_sys::CmdType::CMD_SELECT
+                        | pg_sys::CmdType::CMD_INSERT
+                        | pg_sys::CmdType::CMD_UPDATE
+                        | pg_sys::CmdType::CMD_DELETE
                 );
-                !reads || !(*query).rowMarks.is_null() || !(*root).rowMarks.is_null()
+                !known || !(*query).rowMarks.is_null() || !(*root).rowMarks.is_null()
             }
         })
     }
@@ -65,6 +71,48 @@ impl Planning {
         // SAFETY: the level is valid.
         let limit = unsafe { (*self.root).limit_tuples };
         (limit >= 0.0).then_some(limit)
+    }
+
+    /// Whether this level has an ORDER BY.
+    pub fn has_order(&self) -> bool {
+        // SAFETY: the level is valid.
+        unsafe { !(*(*self.root).parse).sortClause.is_null() }
+    }
+
+    /// The part of rows that pass these conditions, as far as the planner knows.
+    pub fn selectivity(&self, conditions: &[Expr]) -> f64 {
+        // SAFETY: makes a list of expressions of this level.
+        unsafe {
+            let list = conditions.iter().fold(std::ptr::null_mut(), |list, condition| {
+                pg_sys::lappend(list, condition.node().cast())
+            });
+            let (inner, no_join) = (pg_sys::JoinType::JOIN_INNER, std::ptr::null_mut());
+            pg_sys::clauselist_selectivity(self.root, list, 0, inner, no_join)
+        }
+    }
+
+    /// What the planner thinks that it costs to evaluate an expression for a row.
+    pub fn cost(&self, expression: Expr) -> f64 {
+        let mut cost = pg_sys::QualCost::default();
+        // SAFETY: the expression belongs to this level.
+        unsafe { pg_sys::cost_qual_eval_node(&mut cost, expression.node(), self.root) };
+        cost.per_tuple
+    }
+
+    /// A path that hands on these columns of another one.
+    pub fn projected(&self, path: Path, columns: &[Expr]) -> Path {
+        // SAFETY: the path and the columns belong to this level.
+        unsafe {
+            let path = path.as_ptr();
+            let target = pg_sys::create_empty_pathtarget();
+            for column in columns {
+                pg_sys::add_column_to_pathtarget(target, column.node().cast(), 0);
+            }
+            (*target).width = (*(*path).pathtarget).width;
+            let projection =
+                pg_sys::create_projection_path(self.root, (*path).parent, path, target);
+            Path::new(projection.cast())
+        }
     }
 
     /// This level, and those around it.

@@ -84,6 +84,17 @@ pub fn may_evaluate_ahead(expression: Expr) -> bool {
     }
 }
 
+/// Whether the expression may be evaluated later than it would have been, by another node: it may
+/// fail, but has no effect, and no plan of its own.
+pub fn may_evaluate_later(expression: Expr) -> bool {
+    !expression.is_volatile() && has_no_plan(expression)
+}
+
+fn has_no_plan(expression: Expr) -> bool {
+    !matches!(expression.kind(), ExprKind::Aggregate | ExprKind::Other)
+        && expression.parts().into_iter().all(has_no_plan)
+}
+
 fn never_fails(function: Oid) -> bool {
     NEVER_FAIL.contains(&function.to_u32())
         || (is_leakproof(function) && !is_volatile_function(function))

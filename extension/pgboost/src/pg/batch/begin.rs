@@ -37,6 +37,7 @@ impl Node {
             // PostgreSQL plans anew when a function is gone.
             let mut calls = calls.unwrap_or_else(|| report::raise(Error::NoRegistry));
             let mut wanted = references((*plan).scan.plan.targetlist);
+            wanted.extend(references((*plan).scan.plan.qual));
             wanted.extend(columns.iter().flatten().filter(|column| **column > 0));
             wanted.retain(|column| *column as usize <= inputs);
             wanted.sort_unstable();
@@ -49,6 +50,7 @@ impl Node {
             let limit = usize::try_from(limit).unwrap_or(0);
             Node {
                 plain: plain_projection(scan, inputs, &calls),
+                plain_conditions: plain_conditions(scan, inputs, &calls),
                 direct: direct_sources((*plan).scan.plan.targetlist, inputs, &rows),
                 scan,
                 below,
@@ -127,18 +129,38 @@ unsafe fn plain_projection(
 ) -> *mut pg_sys::ProjectionInfo {
     // SAFETY: the state's slots and contexts were made before the node begins.
     unsafe {
-        let plan = (*scan).ss.ps.plan;
-        let output: *mut pg_sys::Node = (*plan).targetlist.cast();
-        let mut calls = WithCalls { inputs, calls };
-        let plain = with_calls(output, std::ptr::from_mut(&mut calls).cast());
         pg_sys::ExecBuildProjectionInfo(
-            plain.cast(),
+            plainly((*(*scan).ss.ps.plan).targetlist, inputs, calls),
             (*scan).ss.ps.ps_ExprContext,
             (*scan).ss.ps.ps_ResultTupleSlot,
             &raw mut (*scan).ss.ps,
             (*(*scan).ss.ss_ScanTupleSlot).tts_tupleDescriptor,
         )
     }
+}
+
+/// The node's conditions with the calls in them, or null if it has none.
+unsafe fn plain_conditions(
+    scan: *mut pg_sys::CustomScanState,
+    inputs: usize,
+    calls: &[Call],
+) -> *mut pg_sys::ExprState {
+    // SAFETY: the state's plan is valid.
+    unsafe {
+        let conditions = plainly((*(*scan).ss.ps.plan).qual, inputs, calls);
+        pg_sys::ExecInitQual(conditions, &raw mut (*scan).ss.ps)
+    }
+}
+
+/// A copy of a list of expressions with the calls in place of the references to their columns.
+unsafe fn plainly(
+    expressions: *mut pg_sys::List,
+    inputs: usize,
+    calls: &[Call],
+) -> *mut pg_sys::List {
+    let mut calls = WithCalls { inputs, calls };
+    // SAFETY: the expressions are over the scan tuple.
+    unsafe { with_calls(expressions.cast(), std::ptr::from_mut(&mut calls).cast()).cast() }
 }
 
 struct WithCalls<'a> {

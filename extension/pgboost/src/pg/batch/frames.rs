@@ -7,8 +7,8 @@
 //! inline functions is written here again.
 
 use pgrx::pg_sys::{
-    CurrentMemoryContext, ExprContext, MemoryContext, PlanState, ProjectionInfo, TupleTableSlot,
-    varlena,
+    CurrentMemoryContext, ExprContext, ExprState, MemoryContext, PlanState, ProjectionInfo,
+    TupleTableSlot, varlena,
 };
 
 unsafe extern "C-unwind" {
@@ -94,6 +94,24 @@ pub unsafe fn mark_filled(slot: *mut TupleTableSlot) {
 pub unsafe fn forget_last_row(context: *mut ExprContext) {
     // SAFETY: the caller says so.
     unsafe { MemoryContextReset((*context).ecxt_per_tuple_memory) }
+}
+
+/// Whether all of these conditions are met.
+///
+/// # Safety
+/// The slots that they read are filled; see the module's header.
+#[inline]
+pub unsafe fn are_met(conditions: *mut ExprState, context: *mut ExprContext) -> bool {
+    // SAFETY: the caller says so; what ExecQual does. NULL counts as false there.
+    unsafe {
+        let Some(evaluate) = (*conditions).evalfunc else { return false };
+        let before = CurrentMemoryContext;
+        CurrentMemoryContext = (*context).ecxt_per_tuple_memory;
+        let mut is_null = false;
+        let met = evaluate(conditions, context, &mut is_null);
+        CurrentMemoryContext = before;
+        met.value() != 0
+    }
 }
 
 /// Evaluates a projection; gives its slot, filled.

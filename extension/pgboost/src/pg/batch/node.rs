@@ -5,6 +5,9 @@
 //! as a plan without this node would. The same is done with every row of a larger batch that could
 //! not be scored, and with what is left of a batch when the model, the user or a setting may have
 //! changed since. So an error comes when its row is asked for, from the same code as ever.
+//!
+//! Conditions, where the node has any, are tested when a row would be handed out, and those that do
+//! not pass are passed over. So they too fail for the row that is asked for and for no later one.
 
 use std::time::Instant;
 
@@ -57,6 +60,8 @@ pub(super) struct Node {
     pub(super) rows: Rows,
     /// The node's output with the calls in it.
     pub(super) plain: *mut pg_sys::ProjectionInfo,
+    /// The node's conditions with the calls in them, or null if it has none.
+    pub(super) plain_conditions: *mut pg_sys::ExprState,
     /// Where the output's columns come from, if it is columns and calls alone.
     pub(super) direct: Option<Vec<Source>>,
     /// Memory for reading rows' features.
@@ -200,7 +205,11 @@ unsafe extern "C-unwind" fn next(
             if node.position < node.rows.count {
                 let row = node.position;
                 node.position += 1;
-                return hand_out(node, row);
+                let slot = hand_out(node, row);
+                if slot.is_null() {
+                    continue;
+                }
+                return slot;
             }
             if node.ended {
                 node.end_told = true;
@@ -213,7 +222,10 @@ unsafe extern "C-unwind" fn next(
                 let slot = frames::next_row(node.below);
                 node.ended = slot.is_null();
                 if !node.ended {
-                    return evaluate_plainly(node, slot);
+                    let slot = evaluate_plainly(node, slot);
+                    if !slot.is_null() {
+                        return slot;
+                    }
                 }
             } else {
                 read_ahead(node, size);
@@ -244,7 +256,8 @@ unsafe fn read_ahead(node: &mut Node, size: usize) {
     }
 }
 
-/// The output of a row of the plan below, with the calls evaluated one by one.
+/// The output of a row of the plan below, with the calls evaluated one by one; null if a condition
+/// is not met.
 unsafe fn evaluate_plainly(
     node: &mut Node,
     slot: *mut pg_sys::TupleTableSlot,
@@ -259,18 +272,22 @@ unsafe fn evaluate_plainly(
             *(*tuple).tts_values.add(place) = *(*slot).tts_values.add(place);
             *(*tuple).tts_isnull.add(place) = *(*slot).tts_isnull.add(place);
         }
-        output(node, node.plain)
+        output_if(node, node.plain_conditions, node.plain)
     }
 }
 
-/// The output of a row of the batch.
+/// The output of a row of the batch; null if a condition is not met.
 #[inline]
 unsafe fn hand_out(node: &mut Node, row: usize) -> *mut pg_sys::TupleTableSlot {
     // SAFETY: as for `next`.
     unsafe {
         let scored = node.circumstances.is_some_and(Circumstances::hold)
             && node.calls.iter().all(|call| call.results.get(row).is_some_and(Option::is_some));
-        if scored && let Some(sources) = &node.direct {
+        let conditions = (*node.scan).ss.ps.qual;
+        if scored
+            && conditions.is_null()
+            && let Some(sources) = &node.direct
+        {
             return output_directly(node, sources, row);
         }
         let tuple = (*node.scan).ss.ss_ScanTupleSlot;
@@ -282,7 +299,7 @@ unsafe fn hand_out(node: &mut Node, row: usize) -> *mut pg_sys::TupleTableSlot {
             *(*tuple).tts_isnull.add(place) = *null;
         }
         if !scored {
-            return output(node, node.plain);
+            return output_if(node, node.plain_conditions, node.plain);
         }
         for (index, call) in node.calls.iter().enumerate() {
             if let Some(Some(result)) = call.results.get(row) {
@@ -290,7 +307,32 @@ unsafe fn hand_out(node: &mut Node, row: usize) -> *mut pg_sys::TupleTableSlot {
                 *(*tuple).tts_isnull.add(node.inputs + index) = false;
             }
         }
-        output(node, (*node.scan).ss.ps.ps_ProjInfo)
+        output_if(node, conditions, (*node.scan).ss.ps.ps_ProjInfo)
+    }
+}
+
+/// The output, if the scan tuple meets these conditions; else null.
+#[inline]
+unsafe fn output_if(
+    node: &Node,
+    conditions: *mut pg_sys::ExprState,
+    projection: *mut pg_sys::ProjectionInfo,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: as for `next`; the conditions are over the scan tuple.
+    unsafe {
+        if !conditions.is_null() {
+            let context = (*node.scan).ss.ps.ps_ExprContext;
+            frames::mark_filled((*node.scan).ss.ss_ScanTupleSlot);
+            frames::forget_last_row(context);
+            (*context).ecxt_scantuple = (*node.scan).ss.ss_ScanTupleSlot;
+            if !frames::are_met(conditions, context) {
+                if let Some(instrument) = (*node.scan).ss.ps.instrument.as_mut() {
+                    instrument.nfiltered1 += 1.0;
+                }
+                return std::ptr::null_mut();
+            }
+        }
+        output(node, projection)
     }
 }
 
@@ -356,8 +398,16 @@ unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
         node.size = 0;
         node.ended = false;
         node.end_told = false;
-        let slot = frames::next_row(node.below);
-        if slot.is_null() { slot } else { evaluate_plainly(node, slot) }
+        loop {
+            let slot = frames::next_row(node.below);
+            if slot.is_null() {
+                return slot;
+            }
+            let slot = evaluate_plainly(node, slot);
+            if !slot.is_null() {
+                return slot;
+            }
+        }
     }
 }
 

@@ -17,6 +17,8 @@ pub struct Batch<'a> {
     pub below: Path,
     /// The calls that it computes.
     pub calls: &'a [Expr],
+    /// How many rows are asked of it at most, if that is known.
+    pub limit: Option<f64>,
 }
 
 /// What the function of a call gives, if it is one that can be computed in batches.
@@ -40,7 +42,7 @@ impl Batch<'_> {
         // SAFETY: the paths are valid.
         unsafe {
             let projection = projection.as_ptr();
-            self.path(projection, (*projection).pathtarget)
+            self.path(projection, (*projection).pathtarget, false)
         }
     }
 
@@ -61,7 +63,22 @@ impl Batch<'_> {
                 pg_sys::add_column_to_pathtarget(target, call.node().cast(), 0);
             }
             (*target).width = (*(*below).pathtarget).width;
-            self.path(below, target)
+            self.path(below, target, false)
+        }
+    }
+
+    /// A batch that takes the place of a scan and takes over the scan's conditions, from the first
+    /// on that predicts. What is below is the scan without its filter's effect on how
+    /// many rows are expected. With `adds_calls` the calls' values are handed on.
+    pub fn testing(&self, scan: Path, adds_calls: bool) -> Path {
+        // SAFETY: the path is valid; the target is a copy.
+        unsafe {
+            let scan = scan.as_ptr();
+            let target = pg_sys::copy_pathtarget((*scan).pathtarget);
+            for call in self.calls.iter().filter(|_| adds_calls) {
+                pg_sys::add_new_column_to_pathtarget(target, call.node().cast());
+            }
+            self.path(scan, target, true)
         }
     }
 
@@ -69,7 +86,12 @@ impl Batch<'_> {
     ///
     /// # Safety
     /// Both are valid.
-    unsafe fn path(&self, like: *mut pg_sys::Path, target: *mut pg_sys::PathTarget) -> Path {
+    unsafe fn path(
+        &self,
+        like: *mut pg_sys::Path,
+        target: *mut pg_sys::PathTarget,
+        tests: bool,
+    ) -> Path {
         // SAFETY: the caller says so; a node of zeros but for its tag is what makeNode gives.
         unsafe {
             let below = self.with_features();
@@ -83,10 +105,14 @@ impl Batch<'_> {
             (*path).path.parallel_safe = (*like).parallel_safe && (*below).parallel_safe;
             (*path).flags = plan::PROJECTS;
             (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), below.cast());
+            let limit = self.limit.unwrap_or(0.0).min(f64::from(i32::MAX)) as i32;
+            let numbers = pg_sys::lappend_int(std::ptr::null_mut(), limit);
+            let numbers = pg_sys::lappend_int(numbers, tests.into());
+            let private = pg_sys::lappend(std::ptr::null_mut(), numbers.cast());
             (*path).custom_private = self
                 .calls
                 .iter()
-                .fold(std::ptr::null_mut(), |list, call| pg_sys::lappend(list, call.node().cast()));
+                .fold(private, |list, call| pg_sys::lappend(list, call.node().cast()));
             (*path).methods = &raw const plan::PATH.0;
             Path::new(path.cast())
         }

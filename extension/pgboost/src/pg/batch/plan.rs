@@ -3,7 +3,8 @@
 //! The plan node declares what it can compute, its scan tuple: the columns of the plan below and
 //! then the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
 //! expression that is equal to one of these by a reference to it; that is all the replacing there
-//! is. Which columns are a call's features is kept as numbers, 0 standing for a constant, in a form
+//! is. A batch that tests conditions takes them from the plan below: from the first one on that predicts,
+//! so that all are tested in their order. Which columns are a call's features is kept as numbers, 0 standing for a constant, in a form
 //! that survives being copied into the plan cache and sent to a parallel worker.
 
 use std::ffi::CStr;
@@ -14,6 +15,7 @@ use pgrx::pg_sys::{self, NodeTag};
 use super::node;
 use crate::pg::expressions::{Expr, ExprKind};
 use crate::pg::lists;
+use crate::planner::calls::predicts;
 
 /// What EXPLAIN calls the node.
 const NAME: &CStr = c"BatchPredict";
@@ -65,17 +67,26 @@ unsafe extern "C-unwind" fn make_plan(
         };
         read_whole_rows(root, below_plan);
         let inputs = (*below_plan).targetlist;
-        let calls: Vec<*mut pg_sys::Node> = lists::pointers((*path).custom_private).collect();
+        let mut private_of_path = lists::pointers::<pg_sys::Node>((*path).custom_private);
+        let numbers: Vec<i32> = private_of_path
+            .next()
+            .map(|numbers| lists::integers(numbers.cast()).collect())
+            .unwrap_or_default();
+        let [limit, tests] = numbers[..] else { return std::ptr::null_mut() };
+        let calls: Vec<*mut pg_sys::Node> = private_of_path.collect();
         let plan: *mut pg_sys::CustomScan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast();
         (*plan).scan.plan.type_ = NodeTag::T_CustomScan;
         (*plan).scan.plan.targetlist = output;
+        if tests != 0 {
+            (*plan).scan.plan.qual = take_conditions(below_plan);
+        }
         (*plan).flags = PROJECTS;
         if pg_sys::ExecSupportsBackwardScan(below_plan) {
             (*plan).flags |= pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
         }
         (*plan).custom_plans = below;
         (*plan).custom_scan_tlist = scan_tuple(inputs, &calls);
-        (*plan).custom_private = private((*root).limit_tuples, inputs, &calls);
+        (*plan).custom_private = private(limit, inputs, &calls);
         (*plan).methods = &raw const SCAN.0;
         plan.cast()
     }
@@ -86,15 +97,7 @@ unsafe extern "C-unwind" fn make_plan(
 unsafe fn read_whole_rows(root: *mut pg_sys::PlannerInfo, plan: *mut pg_sys::Plan) {
     // SAFETY: the plan is valid and read by its tag; a scan's number is that of a relation.
     unsafe {
-        let scans_table = matches!(
-            (*plan).type_,
-            NodeTag::T_SeqScan
-                | NodeTag::T_IndexScan
-                | NodeTag::T_BitmapHeapScan
-                | NodeTag::T_TidScan
-                | NodeTag::T_TidRangeScan
-        );
-        if !scans_table {
+        if !reads_table_rows(plan) {
             return;
         }
         let columns = lists::pointers::<pg_sys::TargetEntry>((*plan).targetlist);
@@ -110,6 +113,42 @@ unsafe fn read_whole_rows(root: *mut pg_sys::PlannerInfo, plan: *mut pg_sys::Pla
                 (*plan).targetlist = whole;
             }
         }
+    }
+}
+
+/// Whether a plan scans a table and has its rows as they are stored.
+unsafe fn reads_table_rows(plan: *mut pg_sys::Plan) -> bool {
+    // SAFETY: the plan is valid.
+    let kind = unsafe { (*plan).type_ };
+    matches!(
+        kind,
+        NodeTag::T_SeqScan
+            | NodeTag::T_IndexScan
+            | NodeTag::T_BitmapHeapScan
+            | NodeTag::T_TidScan
+            | NodeTag::T_TidRangeScan
+    )
+}
+
+/// Takes from a scan the conditions that it tests on each row, from the first on that predicts. If
+/// the scan turned out to be below another plan, that tests them as ever.
+unsafe fn take_conditions(plan: *mut pg_sys::Plan) -> *mut pg_sys::List {
+    // SAFETY: the plan is valid and read by its tag; conditions and calls are expressions.
+    unsafe {
+        if !reads_table_rows(plan) && (*plan).type_ != NodeTag::T_IndexOnlyScan {
+            return std::ptr::null_mut();
+        }
+        let conditions: Vec<*mut pg_sys::Node> = lists::pointers((*plan).qual).collect();
+        let first = conditions.iter().position(|condition| predicts(Expr::new(*condition)));
+        let first = first.unwrap_or(conditions.len());
+        let (kept, taken) = conditions.split_at(first);
+        let list = |conditions: &[*mut pg_sys::Node]| {
+            conditions.iter().fold(std::ptr::null_mut(), |list, condition| {
+                pg_sys::lappend(list, condition.cast())
+            })
+        };
+        (*plan).qual = list(kept);
+        list(taken)
     }
 }
 
@@ -131,11 +170,10 @@ unsafe fn scan_tuple(inputs: *mut pg_sys::List, calls: &[*mut pg_sys::Node]) -> 
 
 /// How many rows LIMIT asks for, 0 standing for not known, and for each call its features' columns.
 unsafe fn private(
-    limit: f64,
+    limit: i32,
     inputs: *mut pg_sys::List,
     calls: &[*mut pg_sys::Node],
 ) -> *mut pg_sys::List {
-    let limit = if limit > 0.0 { limit.min(f64::from(i32::MAX)) as i32 } else { 0 };
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
         let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);

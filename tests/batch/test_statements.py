@@ -1,0 +1,116 @@
+"""Every statement that predicts for many rows does so in batches, also where no EXPLAIN shows it:
+auto_explain tells the plans that ran."""
+
+from collections.abc import Iterator
+
+import psycopg
+import pytest
+
+from tests.batch.tables import create
+
+PRICE = "predict('price', area, rooms, age)"
+LOOP = f"""DO $$
+DECLARE r record; total real := 0;
+BEGIN
+    FOR r IN SELECT id, {PRICE} AS p FROM homes WHERE id < 400 LOOP
+        total := total + r.p;
+    END LOOP;
+    INSERT INTO sums VALUES (total);
+END $$"""
+RETURNED = f"""CREATE OR REPLACE FUNCTION prices(lowest real) RETURNS SETOF real LANGUAGE plpgsql AS $$
+BEGIN
+    RETURN QUERY SELECT {PRICE} FROM homes WHERE {PRICE} > lowest;
+END $$"""
+PREPARED = f"PREPARE price (int) AS SELECT sum({PRICE}) FROM homes WHERE id > $1"
+INTO_VARIABLE = f"""DO $$
+DECLARE total real;
+BEGIN
+    SELECT sum({PRICE}) INTO total FROM homes;
+    INSERT INTO sums VALUES (total);
+END $$"""
+
+# What is run before, and the statement whose plan must have a batch.
+STATEMENTS: dict[str, tuple[tuple[str, ...], str]] = {
+    "select": ((), f"SELECT id, {PRICE} FROM homes"),
+    "best of all": ((), f"SELECT id FROM homes ORDER BY {PRICE} DESC, id LIMIT 10"),
+    "best of each": (
+        (),
+        f"SELECT * FROM (SELECT id, rank() OVER (PARTITION BY town ORDER BY {PRICE} DESC, id) AS r"
+        " FROM homes) AS s WHERE r <= 3",
+    ),
+    "filter": ((), f"SELECT id FROM homes WHERE {PRICE} > 50"),
+    "filter and output": ((), f"SELECT id, {PRICE} FROM homes WHERE {PRICE} > 50 AND id > 7"),
+    "filtered subquery": ((), f"SELECT id FROM (SELECT id, {PRICE} AS p FROM homes) s WHERE p > 5"),
+    "filter of a count": ((), f"SELECT count(*) FILTER (WHERE {PRICE} > 50), count(*) FROM homes"),
+    "groups": ((), f"SELECT town, avg({PRICE}) FROM homes GROUP BY town ORDER BY town"),
+    "case": ((), f"SELECT id, CASE WHEN {PRICE} > 50 THEN 'dear' ELSE town END FROM homes"),
+    "expression table": ((), f"WITH p AS MATERIALIZED (SELECT {PRICE} AS p FROM homes) TABLE p"),
+    "join": ((), f"SELECT id, {PRICE}, tax FROM homes JOIN towns USING (town)"),
+    "union": ((), f"SELECT {PRICE} FROM homes UNION ALL SELECT {PRICE} FROM parted"),
+    "partitions": ((), f"SELECT id, {PRICE} FROM parted WHERE {PRICE} > 50"),
+    "update": ((), f"UPDATE homes SET hours = {PRICE} + 1"),
+    "delete": ((), f"DELETE FROM homes WHERE {PRICE} > 100"),
+    "insert": ((), f"INSERT INTO sums SELECT {PRICE} FROM homes"),
+    "create table": ((), f"CREATE TEMP TABLE t AS SELECT {PRICE} FROM homes"),
+    "create view": ((), f"CREATE MATERIALIZED VIEW v AS SELECT id, {PRICE} FROM homes"),
+    "refresh view": (
+        (f"CREATE MATERIALIZED VIEW v AS SELECT id, {PRICE} FROM homes WITH NO DATA",),
+        "REFRESH MATERIALIZED VIEW v",
+    ),
+    "copy": ((), f"COPY (SELECT id, {PRICE} FROM homes) TO '/dev/null'"),
+    "cursor": ((f"DECLARE c CURSOR FOR SELECT {PRICE} FROM homes", "FETCH 600 FROM c"), "CLOSE c"),
+    "loop": ((), LOOP),
+    "variable": ((), INTO_VARIABLE),
+    "function": ((RETURNED,), "SELECT count(*) FROM prices(50)"),
+    "prepared": ((PREPARED,), "EXECUTE price (5)"),
+    "prepared for all": (
+        (PREPARED, "SET LOCAL plan_cache_mode = force_generic_plan"),
+        "EXECUTE price (5)",
+    ),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def tables(cluster, dbname: str) -> None:
+    """Tables and models for the statements."""
+    with cluster.connect(dbname) as connection:
+        create(connection)
+        connection.execute("CREATE TABLE sums (total real)")
+
+
+@pytest.fixture
+def plans(connection: psycopg.Connection) -> Iterator[list[str]]:
+    """The plans that the connection runs from now on."""
+    told: list[str] = []
+    connection.execute("LOAD 'auto_explain'")
+    connection.execute("SET auto_explain.log_min_duration = 0")
+    connection.execute("SET auto_explain.log_nested_statements = on")
+    connection.execute("SET client_min_messages = log")
+    connection.add_notice_handler(lambda notice: told.append(notice.message_primary or ""))
+    yield told
+    connection.execute("DEALLOCATE ALL")
+
+
+def run(connection: psycopg.Connection, name: str) -> tuple[list, list]:
+    """What the statement gives, and what the tables have after it; all is rolled back."""
+    before, statement = STATEMENTS[name]
+    with connection.transaction(force_rollback=True):
+        for earlier in before:
+            connection.execute(earlier)
+        given = connection.execute(statement)
+        rows = given.fetchall() if given.description else []
+        tables = "SELECT id, area, hours, NULL FROM homes UNION ALL SELECT 0, 0, 0, total FROM sums"
+        connection.execute("SET LOCAL auto_explain.log_min_duration = -1")
+        kept = connection.execute(f"{tables} ORDER BY 1, 4").fetchall()
+    connection.execute("DEALLOCATE ALL")
+    return rows, kept
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_it_runs_in_batches(connection: psycopg.Connection, plans: list[str], name: str) -> None:
+    with_batches = run(connection, name)
+    assert any("BatchPredict" in plan for plan in plans), "\n".join(plans)
+    connection.execute("SET pgboost.enable_batch = off")
+    plans.clear()
+    assert run(connection, name) == with_batches
+    assert not any("BatchPredict" in plan for plan in plans), "\n".join(plans)
