@@ -98,10 +98,11 @@ class LocalHost(Host):
     def is_alive(self, service: Service) -> bool:
         """Whether it is there and has not ended."""
         child = self._children.get(service.pid)
-        if child:
-            # Asking takes notice of its end; one that nobody asks after stays in the table of processes.
-            return child.poll() is None
-        return processes.began(service.pid) == service.began
+        # Asking takes notice of its end; one that nobody asks after stays in the table of processes.
+        if child and child.poll() is not None:
+            return False
+        # One that ended before it was looked at began at no time.
+        return 0 < service.began == processes.began(service.pid)
 
     def _ends(self, service: Service, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
