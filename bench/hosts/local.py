@@ -98,11 +98,16 @@ class LocalHost(Host):
     def is_alive(self, service: Service) -> bool:
         """Whether it is there and has not ended."""
         child = self._children.get(service.pid)
-        # Asking takes notice of its end; one that nobody asks after stays in the table of processes.
         if child and child.poll() is not None:
             return False
         # One that ended before it was looked at began at no time.
-        return 0 < service.began == processes.began(service.pid)
+        if 0 < service.began == processes.began(service.pid):
+            return True
+        # It may have ended since it was asked, and an end that nobody takes notice of stays in the
+        # table of processes.
+        if child:
+            child.poll()
+        return False
 
     def _ends(self, service: Service, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
