@@ -2,13 +2,17 @@
 
 Training asks in every way that the benchmark asks: one row by both protocols, for one key and for random
 ones, a hundred keys at once, full scans in every form of features, with batches and row by row, both
-models, and their loading. What is not asked for counts as cold, and the compiler makes it small, not fast.
-Only the kernels that this processor runs can be trained.
+models, and their loading. What is not asked for counts as cold, and the compiler makes it small, not fast:
+so scans also take the kernels that other processors would choose, as far as this one can run them.
 """
 
+import contextlib
+import itertools
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
+import psycopg
 import xgboost
 
 from bench.key_set import key_set
@@ -27,6 +31,8 @@ KEYS = 10_000
 CLIENTS = 2
 # Of each script and client; a request for a hundred keys takes as long as many for one.
 TRANSACTIONS = {"hot": 20_000, "random": 20_000, "batch": 1_000}
+# What a processor without AVX-512, or without any of its kind, evaluates with.
+OTHER_KERNELS = ("avx2", "portable")
 # Each opens the model's image anew.
 CONNECTIONS = 200
 # Row by row, counting, 500 trees take long: one page in five is enough.
@@ -100,12 +106,21 @@ def _load_again(cluster: Cluster) -> None:
 
 def _scan(cluster: Cluster) -> None:
     for batch, sample in (("on", ""), ("off", SAMPLE)):
-        with cluster.connect(DATABASE) as connection:
-            connection.execute(f"SET pgboost.enable_batch = {batch}")
-            connection.execute("SET max_parallel_workers_per_gather = 0")
-            for trees in DEPTHS:
-                for form in FORMS:
-                    connection.execute(scan(form, trees, sample)).fetchone()
+        for form, trees in itertools.product(FORMS, DEPTHS):
+            _scan_with(cluster, {"pgboost.enable_batch": batch}, scan(form, trees, sample))
+        for kernel, trees in itertools.product(OTHER_KERNELS, DEPTHS):
+            settings = {"pgboost.enable_batch": batch, "pgboost.kernel": kernel}
+            # A processor without it is refused the setting.
+            with contextlib.suppress(psycopg.errors.InvalidParameterValue):
+                _scan_with(cluster, settings, scan("columns", trees, sample))
+
+
+def _scan_with(cluster: Cluster, settings: Mapping[str, str], query: str) -> None:
+    with cluster.connect(DATABASE) as connection:
+        connection.execute("LOAD 'pgboost'")
+        for name, value in ({"max_parallel_workers_per_gather": "0"} | dict(settings)).items():
+            connection.execute(f"SET {name} = {value}")
+        connection.execute(query).fetchone()
 
 
 def _ask(cluster: Cluster, protocol: str, files: list[Path], *arguments: str) -> None:
