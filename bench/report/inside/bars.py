@@ -48,11 +48,11 @@ def bars(found: Found) -> list[Bar]:
         ),
         Bar(
             "what predict adds to the plain scan, 500x8, against XGBoost's own batch",
-            added_to_scan(found, LARGE, "columns", "on"), 0.25, False, times,
+            added_to_scan(found, LARGE, "columns", "on"), 0.25, False, three_digits,
         ),
         Bar(
             "the whole scan, 500x8, against XGBoost's own batch",
-            found.ratio("scan", f"{LARGE}/columns/on", f"xgboost/{LARGE}"), 0.25, False, times,
+            found.ratio("scan", f"{LARGE}/columns/on", f"xgboost/{LARGE}"), 0.25, False, three_digits,
         ),
         *(
             Bar(f"two workers against one, {label}", speedup(found, label), 1.8, True, times)

@@ -83,7 +83,7 @@ def part(directory: Path) -> str:
         ),
         "the same, 500 trees of depth 8": (
             f"{nanoseconds(found, large)} ns a row,"
-            f" {ranged(found.ratio('scan', large, f'xgboost/{LARGE}'), times)} of the time that XGBoost's own"
+            f" {ranged(found.ratio('scan', large, f'xgboost/{LARGE}'), three_digits)} of the time that XGBoost's own"
             " batch takes, of rows in memory, on one thread"
         ),
         "pgbench's one-row query, against the same with `array_length`": (

@@ -41,7 +41,7 @@ def _scans(found: Found, label: str) -> str:
             series = f"{label}/{form}/{batch}"
             row = [f"{form}, batches {batch}", nanoseconds(found, series)]
             row.append(ranged(found.ratio("scan", series, "control"), times))
-            row.append(ranged(found.ratio("scan", series, f"xgboost/{label}"), times))
+            row.append(ranged(found.ratio("scan", series, f"xgboost/{label}"), three_digits))
             rows.append(row)
     rows.insert(-2, ["`pg_column_size(to_jsonb(f))`", nanoseconds(found, "jsonb control"), "", ""])
     rows.append(["XGBoost's `inplace_predict`", nanoseconds(found, f"xgboost/{label}"), "", ""])
@@ -59,8 +59,8 @@ def _scan(found: Found) -> list[str]:
         _scans(found, SMALL),
         _scans(found, LARGE),
         "What `predict` adds to the plain scan, columns and batches, is "
-        f"{ranged(added_to_scan(found, SMALL, 'columns', 'on'), times)} of XGBoost's batch at 25x6 and "
-        f"{ranged(added_to_scan(found, LARGE, 'columns', 'on'), times)} at 500x8.\n",
+        f"{ranged(added_to_scan(found, SMALL, 'columns', 'on'), three_digits)} of XGBoost's batch at 25x6 and "
+        f"{ranged(added_to_scan(found, LARGE, 'columns', 'on'), three_digits)} at 500x8.\n",
     ]
 
 
