@@ -76,15 +76,15 @@ def part(directory: Path) -> str:
     """What the README says of it."""
     found = _read(directory)
     large = f"{LARGE}/columns/on"
+    batch = found.ratio("scan", large, f"xgboost/{LARGE}")
     lines = {
         "full scan, columns as arguments, 25 trees of depth 6": (
             f"{nanoseconds(found, f'{SMALL}/columns/on')} ns a row; with"
             f" `array_length(ARRAY[...], 1)` in place of `predict` {nanoseconds(found, 'control')}"
         ),
         "the same, 500 trees of depth 8": (
-            f"{nanoseconds(found, large)} ns a row,"
-            f" {ranged(found.ratio('scan', large, f'xgboost/{LARGE}'), three_digits)} of the time that XGBoost's own"
-            " batch takes, of rows in memory, on one thread"
+            f"{nanoseconds(found, large)} ns a row, {ranged(batch, three_digits)} of the time that"
+            " XGBoost's own batch takes, of rows in memory, on one thread"
         ),
         "pgbench's one-row query, against the same with `array_length`": (
             f"{_one_row(found)} of its transactions a second, by protocol and clients"

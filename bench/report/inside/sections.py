@@ -50,6 +50,10 @@ def _scans(found: Found, label: str) -> str:
 
 
 def _scan(found: Found) -> list[str]:
+    added = {
+        label: ranged(added_to_scan(found, label, "columns", "on"), three_digits)
+        for label in (SMALL, LARGE)
+    }
     return [
         "## A full scan, one process\n",
         "`SELECT sum(predict(...)) FROM flights f` with each form of the arguments, and the cheapest\n"
@@ -59,8 +63,7 @@ def _scan(found: Found) -> list[str]:
         _scans(found, SMALL),
         _scans(found, LARGE),
         "What `predict` adds to the plain scan, columns and batches, is "
-        f"{ranged(added_to_scan(found, SMALL, 'columns', 'on'), three_digits)} of XGBoost's batch at 25x6 and "
-        f"{ranged(added_to_scan(found, LARGE, 'columns', 'on'), three_digits)} at 500x8.\n",
+        f"{added[SMALL]} of XGBoost's batch at 25x6 and {added[LARGE]} at 500x8.\n",
     ]
 
 
