@@ -60,56 +60,61 @@ class Run:
         self.xgboost = machine.UNKNOWN
 
     def scan(self) -> Subjects:
+        """Scans in every form, beside XGBoost's own batch."""
         with in_memory(self._site) as xgboost, self._site.connect() as connection:
             self.xgboost = xgboost.version
             check(connection, xgboost)
             return {"scan": scans(self._site, xgboost, self._workload.repetitions)}
 
     def workers(self) -> Subjects:
+        """Scans by parallel workers."""
         return {"workers": workers(self._site, self._workload.repetitions)}
 
     def statements(self) -> Subjects:
+        """Statements that predict for many rows."""
         return {"statements": statements(self._site, self._workload.repetitions)}
 
     def one_row(self) -> Subjects:
+        """The one-row query, by pgbench."""
         workload = self._workload
         return {"one row": one_row(self._site, workload.seconds, workload.repetitions)}
 
     def deploys(self) -> Subjects:
+        """Pauses and stale answers while models change."""
         load = self._workload
         found = deploys(self._site, load.asking, load.seconds, load.repetitions)
         return dict(zip(("deploys", "stale"), found, strict=True))
 
     def copies(self) -> Subjects:
+        """What many connections hold together."""
         load = self._workload
         return {"copies": copies(self._site, load.together, load.repetitions)}
 
     def fresh(self) -> Subjects:
+        """First statements of connections and workers."""
         first = first_statements(self._site, self._workload.fresh)
         found = dict(zip(("fresh", "fresh memory"), first, strict=True))
         return found | {"fresh workers": first_in_workers(self._site, self._workload.fresh)}
 
     def preloaded(self) -> Subjects:
+        """The same on a server that has the library from the start."""
         with preloaded(self._site) as site:
             first = first_statements(site, self._workload.fresh)
             found = dict(zip(("preloaded", "preloaded memory"), first, strict=True))
             return found | {"preloaded workers": first_in_workers(site, self._workload.fresh)}
 
-    def steps(self) -> dict[str, tuple[str, Callable[[], Subjects]]]:
-        """Each with its title. The last starts the server anew."""
-        return {
-            "scan": (f"full scans of {ROWS:,} rows, in one process", self.scan),
-            "workers": ("full scans by one and by two parallel workers", self.workers),
-            "statements": ("whole statements, with batches and without", self.statements),
-            "one-row": ("pgbench, the one-row query", self.one_row),
-            "deploys": ("deploying while connections predict", self.deploys),
-            "copies": ("memory of connections that predict", self.copies),
-            "fresh": ("first predictions of fresh connections and workers", self.fresh),
-            "preloaded": ("the same with the library preloaded", self.preloaded),
-        }
 
-
-STEPS = tuple(Run(None, None).steps())
+# Each step's title, and what it measures. The last starts the server anew.
+STEPS: dict[str, tuple[str, Callable[[Run], Subjects]]] = {
+    "scan": (f"full scans of {ROWS:,} rows, in one process", Run.scan),
+    "workers": ("full scans by one and by two parallel workers", Run.workers),
+    "statements": ("whole statements, with batches and without", Run.statements),
+    "one-row": ("pgbench, the one-row query", Run.one_row),
+    "deploys": ("deploying while connections predict", Run.deploys),
+    "copies": ("memory of connections that predict", Run.copies),
+    "fresh": ("first predictions of fresh connections and workers", Run.fresh),
+    "preloaded": ("the same with the library preloaded", Run.preloaded),
+}
 
 
 def _arguments() -> argparse.Namespace:
@@ -124,10 +129,10 @@ def _arguments() -> argparse.Namespace:
 
 
 def _measured(teller: Teller, run: Run, names: list[str]) -> Iterator[Subjects]:
-    for name, (title, measure) in run.steps().items():
+    for name, (title, measure) in STEPS.items():
         if name in names:
             with teller.step(title):
-                yield measure()
+                yield measure(run)
 
 
 def main() -> None:
