@@ -80,7 +80,9 @@ def _workers(found: Found) -> list[str]:
     return [
         "## Parallel workers\n",
         "The same scan by one worker and by two, columns as arguments. The leader only collects\n"
-        "(`parallel_leader_participation` is off): the control tells how much of the second one there was.\n",
+        "(`parallel_leader_participation` is off). Each query starts its workers anew, and each meets\n"
+        "every page of shared memory for the first time. The control does so too: it tells what the machine\n"
+        "and PostgreSQL leave of the second worker.\n",
         table(("", "one worker, ns a row", "two workers, ns a row", "times as fast"), rows) + "\n",
     ]  # fmt: skip
 
