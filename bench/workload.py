@@ -200,7 +200,7 @@ QUICK = Workload(
         Group(POSTGRES, ("columns",), (1, 20)),
         Group(MAIN, ("random",), (20,)),
         Group(MAIN, ("batch",), (5,)),
-        Group(MAIN, ("hot",), (20,), rates=(500, 2_000, 10_000), variants=PLAIN),
+        Group(MAIN, ("hot",), (20,), rates=(2_000, 10_000), variants=PLAIN),
     ),
     repetitions=1, seconds=2, seconds_at_a_rate=2, warm_up_seconds=1, keys=10_000,
     keys_one_at_a_time=1_000, keys_of_further_models=1_000, training_rounds=25, trainings=1,

@@ -94,7 +94,7 @@ def test_cells_are_found_by_pattern() -> None:
     assert [cell.name for cell in one_cell] == ["postgres_direct/simple/hot/25t/20c"]
     hot = matching(cells, ["python_*/hot/*"])
     assert {cell.request for cell in hot} == {"hot"}
-    assert len(hot) == 9 + 9
+    assert len(hot) == 9 + 6
     assert matching(cells, ["nothing"]) == []
 
 
