@@ -82,6 +82,8 @@ class Verdict:
     cells: int
     better: list[Change]
     worse: list[Change]
+    # Of the cell in which it is largest: a disturbed run decides nothing.
+    noise: float
 
     @property
     def wins(self) -> bool:
@@ -96,4 +98,9 @@ def verdict(cells: list[Cell]) -> Verdict:
     def with_outcome(outcome: Outcome) -> list[Change]:
         return [one for one in found if one.outcome is outcome]
 
-    return Verdict(len(cells), with_outcome(Outcome.BETTER), with_outcome(Outcome.WORSE))
+    return Verdict(
+        len(cells),
+        with_outcome(Outcome.BETTER),
+        with_outcome(Outcome.WORSE),
+        max(one.noise for one in found),
+    )

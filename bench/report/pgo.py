@@ -48,6 +48,9 @@ def _opening(found: Verdict) -> str:
         cells = f"{len(some)} of {found.cells} queries"
         lines.append(f"{word} is done a second in {cells}{': ' + _named(some) if some else ''}.")
     lines.append(
+        f"Changes of up to ± {(found.noise - 1) * 100:.1f} % could not be told from noise."
+    )
+    lines.append(
         "So it is worth having as the release build."
         if found.wins
         else "So the release build stays as it is."

@@ -103,6 +103,7 @@ def test_the_page_opens_with_the_verdict_and_shows_the_figures(tmp_path: Path) -
     assert "**Optimised by a profile, pgboost does not win beyond the noise.**" in opening
     assert "2 of 3 queries: one row (+10.0 %) and batch (+10.0 %)" in opening
     assert "1 of 3 queries: full scan (-10.0 %)" in opening
+    assert "Changes of up to ± 2.0 % could not be told from noise." in opening
     before, after = "1,100 (1,000 to 1,200)", "1,210 (1,100 to 1,320)"
     noise = "+10.0 % | ± 2.0 % | better |"
     assert f"| one row | rows a second | {before} | {after} | {noise}" in page
