@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::choose::{self, Bits};
-use super::{BLOCK, Codes, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
+use super::{BLOCK, Codes, Costs, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
 use crate::layout::tiles::CodeTable;
 
 /// Half of a mask.
@@ -47,7 +47,7 @@ fn not_below<const MISSING_RIGHT: bool>(value: f32, threshold: f32) -> bool {
 
 impl Vectors for Avx2 {
     const LEAST_ROWS: usize = 64;
-    const LEVEL_COST: u64 = 350;
+    const COSTS: Costs = Costs { level: 350, node: 650, cut: 2600 };
 
     fn place_of(row: usize) -> usize {
         row

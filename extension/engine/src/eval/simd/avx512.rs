@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::choose::{self, Bits};
-use super::{BLOCK, Codes, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
+use super::{BLOCK, Codes, Costs, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
 use crate::layout::tiles::CodeTable;
 
 /// A whole mask.
@@ -39,7 +39,7 @@ pub(super) struct Avx512;
 
 impl Vectors for Avx512 {
     const LEAST_ROWS: usize = 24;
-    const LEVEL_COST: u64 = 100;
+    const COSTS: Costs = Costs { level: 100, node: 400, cut: 1200 };
 
     fn place_of(row: usize) -> usize {
         // Within 64 rows, the 16 of a lane come in fours, one of each of four registers.

@@ -63,14 +63,25 @@ struct Codes {
 /// The bits of all rows' ways through a tile, the first first.
 type Ways = [Mask; TILE_LEVELS as usize];
 
+/// What the parts of a kernel for blocks cost, in picoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    /// A level of a search tree, a row.
+    level: u64,
+    /// A node of a tile, a block, however few of its rows are in use.
+    node: u64,
+    /// A cut, a block, likewise.
+    cut: u64,
+}
+
 /// What a kernel for blocks consists of.
 ///
 /// Rows of a block beyond those that are in use may have any values, and any results.
 trait Vectors {
     /// With fewer rows, one after another costs less than a block, of which most is empty.
     const LEAST_ROWS: usize;
-    /// What a level of a search tree costs a row, in picoseconds.
-    const LEVEL_COST: u64;
+    /// What its parts cost.
+    const COSTS: Costs;
 
     /// Where the sum of a row lies in [`Values`].
     fn place_of(row: usize) -> usize;
@@ -133,12 +144,12 @@ pub(super) fn margins_of_block(
     rows: &Rows<'_>,
     out: &mut [f32],
 ) -> bool {
-    let (least, level) = match kernel.instructions() {
-        Instructions::Avx512 => (Avx512::LEAST_ROWS, Avx512::LEVEL_COST),
-        Instructions::Avx2 => (Avx2::LEAST_ROWS, Avx2::LEVEL_COST),
+    let (least, costs) = match kernel.instructions() {
+        Instructions::Avx512 => (Avx512::LEAST_ROWS, Avx512::COSTS),
+        Instructions::Avx2 => (Avx2::LEAST_ROWS, Avx2::COSTS),
         Instructions::Portable => return false,
     };
-    if tiles.groups.is_empty() || rows.count < least || !pays(tiles, total_depth, level, rows) {
+    if tiles.groups.is_empty() || rows.count < least || !pays(tiles, total_depth, costs, rows) {
         return false;
     }
     let buffers = buffers.get_or_insert_with(Buffers::new);
@@ -153,14 +164,26 @@ pub(super) fn margins_of_block(
     true
 }
 
-/// Whether what blocks save in steps, of which there are `total_depth`, is more than what ranks cost.
-fn pays(tiles: &Tiled<'_>, total_depth: u64, level_cost: u64, rows: &Rows<'_>) -> bool {
+/// Whether what blocks save in steps, of which there are `total_depth`, is more than what ranks cost,
+/// and what nodes and cuts cost for the part of the block that is not in use: a step's cost has the
+/// share of a full block's row in them.
+fn pays(tiles: &Tiled<'_>, total_depth: u64, costs: Costs, rows: &Rows<'_>) -> bool {
     let levels: u64 = tiles.columns.iter().map(|column| u64::from(column.levels)).sum();
     let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
     let below: u64 = tiles.groups.iter().map(below).sum();
     let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };
     let steps = STEP_COST.saturating_mul(total_depth.saturating_sub(below));
-    level_cost * levels < steps.saturating_add(keys)
+    let saved = steps.saturating_add(keys).saturating_sub(costs.level * levels);
+    let unused = (BLOCK - rows.count.min(BLOCK)) as u64;
+    let in_vain = if unused > 0 { block_cost(tiles, costs) * unused / BLOCK as u64 } else { 0 };
+    in_vain < saved.saturating_mul(rows.count as u64)
+}
+
+/// What a block's nodes and cuts cost.
+fn block_cost(tiles: &Tiled<'_>, costs: Costs) -> u64 {
+    let nodes: u64 = tiles.groups.iter().map(|group| u64::from(group.count) << group.levels).sum();
+    let cuts: u64 = tiles.runs.iter().map(|run| u64::from(run.count)).sum();
+    costs.node * nodes + costs.cut * cuts
 }
 
 /// Adds the leaves of all trees to a row's margins, if the kernel has a way that takes less time than
