@@ -10,6 +10,7 @@ import contextlib
 import fnmatch
 import signal
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -88,8 +89,13 @@ def _raw_logs(directory: Path) -> str:
     return f"; raw logs so far are in {directory}"
 
 
+# A signal has come to end the run. What it also ended, a load generator say, may fail by it.
+_ended = threading.Event()
+
+
 def _end(*_: object) -> None:
     """Ends the run, and its servers with it; whoever is impatient does not interrupt that as well."""
+    _ended.set()
     for signum in _ENDING:
         signal.signal(signum, signal.SIG_IGN)
     raise KeyboardInterrupt
@@ -109,10 +115,10 @@ def measure(site: Site, cells: list[Cell], output: Path, systems: Systems = SYST
     directory = result_directory(output, site.workload.name, site.topology)
     try:
         result = Harness(site, cells, directory, systems).run()
-    except _EXPECTED as error:
+    except (*_EXPECTED, KeyboardInterrupt) as error:
+        if _ended.is_set() or isinstance(error, KeyboardInterrupt):
+            sys.exit(f"interrupted: no results{_raw_logs(directory)}")
         sys.exit(f"error: {error}\n       no results{_raw_logs(directory)}")
-    except KeyboardInterrupt:
-        sys.exit(f"interrupted: no results{_raw_logs(directory)}")
     path = directory / "results.json"
     results.write(path, result)
     show(result)
@@ -136,10 +142,9 @@ def main() -> None:
     try:
         with opened(arguments.topology or workload.topology, STATE) as topology:
             measure(Site(workload, topology, STATE), cells, arguments.output)
-    except (BadTopology, CommandFailed) as error:
-        sys.exit(f"error: {error}")
-    except KeyboardInterrupt:
-        sys.exit("interrupted: no results")
+    except (BadTopology, CommandFailed, KeyboardInterrupt) as error:
+        interrupted = _ended.is_set() or isinstance(error, KeyboardInterrupt)
+        sys.exit("interrupted: no results" if interrupted else f"error: {error}")
 
 
 if __name__ == "__main__":
