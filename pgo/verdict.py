@@ -55,9 +55,12 @@ def _value(run: Run, figure: str) -> float | None:
 
 
 def change(cell: Cell, figure: str) -> Change | None:
-    """What became of a figure; None for one that the cell's runs do not have."""
+    """What became of a figure; None for one that the cell's runs do not have, or not all of them.
+
+    pgbench says 0 where a run was over before its connections were made.
+    """
     found = {name: [_value(run, figure) for run in runs] for name, runs in cell.runs.items()}
-    if any(None in values for values in found.values()):
+    if not all(value for values in found.values() for value in values):
         return None
 
     def ratios(name: str) -> list[float]:
