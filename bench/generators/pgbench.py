@@ -54,41 +54,25 @@ def command(
     ]  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Share:
-    """A part of a closed loop: its transactions, seconds, and their mean latency in milliseconds."""
-
-    requests: float
-    seconds: float
-    mean: float
-
-    def without(self, early: "Share") -> "Share":
-        """What is left of it."""
-        requests = self.requests - early.requests
-        took = self.requests * self.mean - early.requests * early.mean
-        return Share(requests, self.seconds - early.seconds, took / requests)
+PROGRESS = re.compile(r"^progress: ([0-9.]+) s, ([0-9.]+) tps", re.MULTILINE)
 
 
-PROGRESS = re.compile(r"^progress: ([0-9.]+) s, ([0-9.]+) tps, lat ([0-9.]+) ms", re.MULTILINE)
-
-
-def _early(output: str, warm_up: int) -> Share:
-    """What was done in the first so many seconds, each of which has a line."""
+def _early(output: str, warm_up: int) -> tuple[float, float]:
+    """The transactions of the first so many seconds, each of which has a line, and when those ended."""
     lines = [tuple(map(float, found)) for found in PROGRESS.findall(output)][:warm_up]
     if len(lines) < warm_up:
         raise Unsound(f"the report tells nothing of its first {warm_up} s:\n{output}")
-    done, took, before = 0.0, 0.0, 0.0
-    for until, rate, mean in lines:
-        requests = rate * (until - before)
-        done, took, before = done + requests, took + requests * mean, until
-    return Share(done, before, took / done if done else 0)
+    done, before = 0.0, 0.0
+    for until, rate in lines:
+        done, before = done + rate * (until - before), until
+    return done, before
 
 
 def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
     """The report's figures with the log's; none of the transactions may have failed.
 
-    All transactions are counted, those of the warm-up too; in a closed loop their rate and latency
-    are of those after it.
+    All transactions are counted, those of the warm-up too; the rate of a closed loop is that after it,
+    and so is the mean latency, which is ab's: the clients' time by the transactions.
     """
     failed = number(r"^number of failed transactions: (\d+)", output)
     if failed:
@@ -96,22 +80,22 @@ def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
     requests = int(number(r"^number of transactions actually processed: (\d+)", output))
     if log.open_loop:
         return checked(replace(log, requests=requests))
-    mean = number(r"^latency average = ([0-9.]+) ms", output)
+    clients = number(r"^number of clients: (\d+)", output)
     # The time to connect is part of the seconds that the progress counts, not of the rate's.
     connecting = number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3
     per_second = number(r"^tps = ([0-9.]+)", output)
-    counted = Share(requests, 0, mean)
     if warm_up and requests:
-        seconds = requests / per_second + connecting
-        counted = Share(requests, seconds, mean).without(_early(output, warm_up))
-        per_second = counted.requests / counted.seconds
+        early, until = _early(output, warm_up)
+        per_second = (requests - early) / (requests / per_second + connecting - until)
+    # To the microsecond, as both print it.
+    mean = round(clients / per_second * 1e3, 3) if per_second else 0.0
     # The largest of a sample is not the largest.
     latency = {name: value for name, value in log.latency_ms.items() if name != "max"}
     return checked(
         Figures(
             requests=requests,
             requests_per_second=per_second,
-            latency_ms=latency | {"mean": counted.mean},
+            latency_ms=latency | {"mean": mean},
             latency_requests=log.latency_requests,
         )
     )
