@@ -68,7 +68,9 @@ def _measuring(output: Path, moment: str) -> Iterator[subprocess.Popen[str]]:
     cells = [
         f"{system}/hot/25t/20c/0.25ms" for system in ("postgres_direct/simple", "python_tuned/http")
     ]
+    # In a script's background, where these tests may run, some signals are not heeded.
     command = [
+        "env", "--default-signal=INT,HUP,TERM",
         sys.executable, "-m", "bench", "--workload", "split", "--rows", "20000",
         "--output", str(output), *(word for cell in cells for word in ("--only", cell)),
     ]  # fmt: skip
