@@ -52,7 +52,8 @@ class LocalHost(Host):
         self.root = ROOT
         self.python = sys.executable
         self.directory = directory
-        self._children: dict[int, subprocess.Popen[bytes]] = {}
+        # By their number and when they began, as a service is known.
+        self._children: dict[tuple[int, int], subprocess.Popen[bytes]] = {}
 
     def _command(self, command: Command, user: str | None = None) -> list[str]:
         """What is really started."""
@@ -92,22 +93,18 @@ class LocalHost(Host):
                 self._command(command, user), env=_environment(environment), cwd="/",
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, process_group=0,
             )  # fmt: skip
-        self._children[child.pid] = child
-        return Service(self, name, child.pid, processes.began(child.pid), log)
+        service = Service(self, name, child.pid, processes.began(child.pid), log)
+        self._children[service.pid, service.began] = child
+        return service
 
     def is_alive(self, service: Service) -> bool:
         """Whether it is there and has not ended."""
-        child = self._children.get(service.pid)
-        if child and child.poll() is not None:
-            return False
+        # A child stays in the table of processes until it is waited for, and its state there may say
+        # that it has ended while it still has threads that run: only waiting tells.
+        if child := self._children.get((service.pid, service.began)):
+            return child.poll() is None
         # One that ended before it was looked at began at no time.
-        if 0 < service.began == processes.began(service.pid):
-            return True
-        # It may have ended since it was asked, and an end that nobody takes notice of stays in the
-        # table of processes.
-        if child:
-            child.poll()
-        return False
+        return 0 < service.began == processes.began(service.pid)
 
     def _ends(self, service: Service, seconds: float) -> bool:
         deadline = time.monotonic() + seconds

@@ -12,6 +12,12 @@ from bench.hosts import CommandFailed, LocalHost, Process, Service, run_measured
 
 BURN = "import time\nwhile time.process_time() < {seconds}:\n    pass\nprint('burned')"
 WAIT = "import time; time.sleep(60)"
+# Its first thread ends, and another goes on.
+LEADERLESS = """
+import ctypes, threading, time
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.PyDLL(None).pthread_exit(None)
+"""
 DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
 
 
@@ -62,6 +68,18 @@ def test_a_server_that_does_not_heed_is_killed(
     deadline = time.monotonic() + 20
     while "deaf" not in service.last_words() and time.monotonic() < deadline:
         time.sleep(0.02)
+    host.stop(service)
+    assert processes.tree([service.pid]) == []
+
+
+def test_a_server_whose_first_thread_has_ended_is_waited_for(
+    host: LocalHost, tmp_path: Path
+) -> None:
+    service = host.start("leaderless", python(LEADERLESS), tmp_path / "log")
+    deadline = time.monotonic() + 20
+    while processes.began(service.pid) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert host.is_alive(service)
     host.stop(service)
     assert processes.tree([service.pid]) == []
 
