@@ -10,6 +10,9 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.report.figures import times
+from bench.report.markdown import table
+
 KERNELS = ("gbdt avx512", "gbdt avx2", "gbdt portable")
 HEADLINES = ("25x6x10-dense", "500x6x10-dense", "500x8x10-dense")
 ROWS = (1, 64, 1024, 100_000)
@@ -88,18 +91,6 @@ def order(model: str) -> tuple:
     return (["dense", "missing", "categorical"].index(kind), features, depth, trees)
 
 
-def times(ratio: float) -> str:
-    """A ratio as it is read."""
-    return f"{ratio:,.0f}" if ratio >= 20 else f"{ratio:,.1f}"
-
-
-def table(head: list[str], rows: list[list[str]]) -> str:
-    """A table of text, all columns but the first to the right."""
-    lines = ["| " + " | ".join(head) + " |", "|---" + "|--:" * (len(head) - 1) + "|"]
-    lines += ["| " + " | ".join(row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
-
-
 def releases_of(cells: Cells) -> list[str]:
     """XGBoost's releases, newest first."""
     names = {side for _, _, side in cells if side.startswith("xgboost")}
@@ -122,7 +113,7 @@ def comparison(cells: Cells, models: list[str], count: int, sides: tuple[str, ..
         ratios = [cells[model, count, peer].median / found[0].median for peer in peers]
         name = model.removesuffix("-dense")
         rows.append([name, *[cell.text() for cell in found], *[times(ratio) for ratio in ratios]])
-    return table(head, rows)
+    return table(head, rows) + "\n"
 
 
 def slower(cells: Cells) -> list[str]:
@@ -150,7 +141,7 @@ def others(cells: Cells) -> str:
             rows.append(
                 [model.removesuffix("-dense"), *[cell.text() if cell else "" for cell in line]]
             )
-        parts.append(f"{count:,} rows a call:\n\n" + table(["model", *first, *rest], rows))
+        parts.append(f"{count:,} rows a call:\n\n" + table(["model", *first, *rest], rows) + "\n")
     return "\n".join(parts)
 
 
@@ -180,7 +171,7 @@ def sizes(models: dict[str, dict]) -> str:
         "lowering, ms",
         "opening, ms",
     ]
-    return table(head, rows)
+    return table(head, rows) + "\n"
 
 
 def page(results: Path) -> str:
