@@ -81,17 +81,23 @@ def cpu_seconds(roots: Iterable[int]) -> float:
     return sum(ticks) / TICKS
 
 
-def _pss_kilobytes(pid: int) -> int:
+def _memory_bytes(pid: int, fields: str) -> int:
+    """The sum of the fields whose names begin so; nothing for a process that has ended."""
     try:
         lines = (PROC / str(pid) / "smaps_rollup").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    return sum(int(line.split()[1]) for line in lines if line.startswith("Pss:"))
+    return sum(int(line.split()[1]) for line in lines if line.startswith(fields)) * 1024
 
 
 def pss_bytes(roots: Iterable[int]) -> int:
     """Memory of the trees, shared pages counted once."""
-    return sum(map(_pss_kilobytes, tree(roots))) * 1024
+    return sum(_memory_bytes(pid, "Pss:") for pid in tree(roots))
+
+
+def private_bytes(pid: int) -> int:
+    """Memory that no other process has, clean and dirty."""
+    return _memory_bytes(pid, "Private_")
 
 
 @dataclass(frozen=True)

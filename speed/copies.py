@@ -7,10 +7,10 @@ small model's connections keep about as much to themselves, and have next to no 
 
 from contextlib import ExitStack
 
+from bench.processes import private_bytes, pss_bytes
 from demo.queries import CONTROL
-from speed.processes import private, proportional
-from speed.record import Subject
-from speed.site import LARGE, ONE, SMALL, Site, columns
+from speed.record import LARGE, SMALL, Subject
+from speed.site import ONE, Site, columns
 from speed.turns import in_turn
 
 
@@ -29,9 +29,9 @@ class _Held:
             for connection in made:
                 connection.execute(statement).fetchall()
             pids = [connection.info.backend_pid for connection in made]
-            own = sum(private(pid) for pid in pids) / len(pids)
+            own = sum(private_bytes(pid) for pid in pids) / len(pids)
             self.private.setdefault(name, []).append(own)
-            return sum(proportional(pid) for pid in pids)
+            return float(pss_bytes(pids))
 
 
 def copies(site: Site, connections: int, repetitions: int) -> Subject:

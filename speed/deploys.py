@@ -17,8 +17,8 @@ import psycopg
 from cluster import ClusterError
 from demo.preparation import DATABASE
 from speed.asking import Asked, asking
-from speed.record import Subject
-from speed.site import CONSTANTS, LARGE, SMALL, Site
+from speed.record import LARGE, SMALL, Subject
+from speed.site import CONSTANTS, Site
 
 MODEL = "switched"
 PAUSE = 0.1

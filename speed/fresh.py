@@ -11,10 +11,10 @@ from contextlib import ExitStack, contextmanager
 
 import psycopg
 
+from bench.processes import private_bytes
 from demo.queries import CONTROL
-from speed.processes import private
-from speed.record import Subject
-from speed.site import LARGE, ONE, SMALL, Site, columns, on_constants
+from speed.record import LARGE, SMALL, Subject
+from speed.site import ONE, Site, columns, on_constants
 from speed.turns import Measure, in_turn, seconds, set_
 from speed.workers import forced, require_workers
 
@@ -49,7 +49,7 @@ def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
         def measure() -> float:
             with site.connect() as connection:
                 took = seconds(connection, statement)
-                own[name].append(private(connection.info.backend_pid))
+                own[name].append(float(private_bytes(connection.info.backend_pid)))
                 return took
 
         return measure

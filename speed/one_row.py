@@ -2,13 +2,11 @@
 
 from demo.preparation import DATABASE
 from demo.timing import OneRow, transactions_per_second
-from speed.record import Subject
+from speed.record import CLIENTS, PROTOCOLS, Subject
 from speed.site import Site
 from speed.turns import Measure, in_turn
 
 SCRIPTS = {"predict": "predict.sql", "control": "control.sql"}
-PROTOCOLS = ("simple", "prepared")
-CLIENTS = (1, 5)
 
 
 def one_row(site: Site, duration: int, repetitions: int) -> Subject:

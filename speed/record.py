@@ -14,6 +14,10 @@ from bench.results import BadResult, built
 
 SCHEMA = 1
 FILE = "inside.json"
+# What series are named by: models, protocols and clients of the one-row query, batches or not.
+SMALL, LARGE = "25x6", "500x8"
+PROTOCOLS, CLIENTS = ("simple", "prepared"), (1, 5)
+BATCHES = ("on", "off")
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,10 @@ import psycopg
 
 from data.columns import FEATURES
 from demo.queries import CONTROL, FORMS, JSONB_CONTROL, predict
-from speed.record import Subject
-from speed.site import LARGE, NAMES, ROWS, SMALL, Site, columns
+from speed.record import BATCHES, LARGE, SMALL, Subject
+from speed.site import NAMES, ROWS, Site, columns
 from speed.turns import Measure, in_turn, seconds, set_
 
-BATCHES = ("on", "off")
 ONE_PROCESS = {"max_parallel_workers_per_gather": 0}
 # The predictions' bits as whole numbers, so that their sum does not depend on the order.
 BITS = "sum(('x' || encode(float4send({}), 'hex'))::bit(32)::int::bigint)"

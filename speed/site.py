@@ -20,12 +20,11 @@ from demo.preparation import DATABASE
 from demo.queries import predict
 from demo.tell import Teller, say
 from demo.training import Recipe, Trained
-from speed.record import Model
+from speed.record import LARGE, SMALL, Model
 
 STATE = Path(__file__).resolve().parent.parent / ".speed"
 PREFERRED_PORT = 54332
 ROWS = 1_000_000
-SMALL, LARGE = "25x6", "500x8"
 # The models' names in SQL, by their labels. sql/predict.sql names the first.
 NAMES = {SMALL: "flights", LARGE: "flights_large"}
 RECIPES = {

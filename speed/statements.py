@@ -5,9 +5,9 @@ made ready before the clock starts.
 """
 
 from demo.queries import CONTROL
-from speed.record import Subject
-from speed.scan import BATCHES, ONE_PROCESS
-from speed.site import LARGE, SMALL, Site, columns
+from speed.record import BATCHES, LARGE, SMALL, Subject
+from speed.scan import ONE_PROCESS
+from speed.site import Site, columns
 from speed.turns import Measure, in_turn, seconds, set_
 
 TABLE = "predicted"

@@ -8,8 +8,8 @@ The control tells how much of two cores the machine had to give.
 import psycopg
 
 from demo.queries import CONTROL
-from speed.record import Subject
-from speed.site import LARGE, SMALL, Site, columns
+from speed.record import LARGE, SMALL, Subject
+from speed.site import Site, columns
 from speed.turns import Measure, in_turn, seconds, set_
 
 PARALLEL = {

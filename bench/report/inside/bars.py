@@ -4,17 +4,16 @@ from dataclasses import dataclass
 
 from bench.report.figures import NOTHING, Written, ranged, three_digits, times
 from bench.report.inside.found import (
-    CLIENTS,
-    LARGE,
-    PROTOCOLS,
-    SMALL,
     Found,
     above,
     added_to_scan,
+    against_batch,
     in_images,
+    one_row,
     speedup,
 )
 from bench.results import Spread
+from speed.record import CLIENTS, LARGE, PROTOCOLS, SMALL
 
 
 @dataclass(frozen=True)
@@ -52,7 +51,7 @@ def bars(found: Found) -> list[Bar]:
         ),
         Bar(
             "the whole scan, 500x8, against XGBoost's own batch",
-            found.ratio("scan", f"{LARGE}/columns/on", f"xgboost/{LARGE}"), 0.25, False, three_digits,
+            against_batch(found, LARGE, "columns", "on"), 0.25, False, three_digits,
         ),
         *(
             Bar(f"two workers against one, {label}", speedup(found, label), 1.8, True, times)
@@ -90,8 +89,7 @@ def bars(found: Found) -> list[Bar]:
         *(
             Bar(
                 f"one-row query against `array_length`, {protocol}, {clients} client{'s' * (clients > 1)}",
-                found.ratio("one row", f"{protocol}/{clients}/predict", f"{protocol}/{clients}/control"),
-                0.97, True, times,
+                one_row(found, protocol, clients), 0.97, True, times,
             )
             for protocol in PROTOCOLS for clients in CLIENTS
         ),

@@ -9,11 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.results import Spread
-from speed.record import Inside
+from demo import queries
+from speed.record import LARGE, Inside
 
-SMALL, LARGE = "25x6", "500x8"
-FORMS = ("columns", "array", "row", "jsonb")
-PROTOCOLS, CLIENTS = ("simple", "prepared"), (1, 5)
+FORMS = (*queries.FORMS,)
 
 
 @dataclass(frozen=True)
@@ -56,6 +55,17 @@ def middle(values: Sequence[float]) -> Spread | None:
         return spread_of(values)
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
     return Spread(median, low, high)
+
+
+def against_batch(found: Found, label: str, form: str, batch: str) -> Spread | None:
+    """The whole scan, as a part of XGBoost's own batch."""
+    return found.ratio("scan", f"{label}/{form}/{batch}", f"xgboost/{label}")
+
+
+def one_row(found: Found, protocol: str, clients: int) -> Spread | None:
+    """The one-row query's transactions a second, as a part of those without predict."""
+    name = f"{protocol}/{clients}"
+    return found.ratio("one row", f"{name}/predict", f"{name}/control")
 
 
 def added_to_scan(found: Found, label: str, form: str, batch: str) -> Spread | None:

@@ -1,13 +1,14 @@
 """The whole page, and what the README says."""
 
+import itertools
 from pathlib import Path
 
 from bench.report.figures import NOTHING, ranged, three_digits, times, whole
 from bench.report.inside.bars import bars
-from bench.report.inside.found import CLIENTS, FORMS, LARGE, PROTOCOLS, SMALL, Found, above
+from bench.report.inside.found import FORMS, Found, above, against_batch, one_row
 from bench.report.inside.sections import SECTIONS, nanoseconds
 from bench.report.markdown import table
-from speed.record import FILE, Inside, parse
+from speed.record import CLIENTS, FILE, LARGE, PROTOCOLS, SMALL, Inside, parse
 
 MEASURED = FILE
 HEAD = """\
@@ -66,8 +67,7 @@ def page(directory: Path) -> str:
 
 def _one_row(found: Found) -> str:
     """The medians' range over protocols and clients."""
-    pairs = [f"{protocol}/{clients}" for protocol in PROTOCOLS for clients in CLIENTS]
-    ratios = [found.ratio("one row", f"{pair}/predict", f"{pair}/control") for pair in pairs]
+    ratios = [one_row(found, *how) for how in itertools.product(PROTOCOLS, CLIENTS)]
     medians = [ratio.median for ratio in ratios if ratio]
     return f"{times(min(medians))} to {times(max(medians))}" if medians else NOTHING
 
@@ -76,7 +76,7 @@ def part(directory: Path) -> str:
     """What the README says of it."""
     found = _read(directory)
     large = f"{LARGE}/columns/on"
-    batch = found.ratio("scan", large, f"xgboost/{LARGE}")
+    batch = against_batch(found, LARGE, "columns", "on")
     lines = {
         "full scan, columns as arguments, 25 trees of depth 6": (
             f"{nanoseconds(found, f'{SMALL}/columns/on')} ns a row; with"

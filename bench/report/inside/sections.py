@@ -4,20 +4,19 @@ from collections.abc import Callable
 
 from bench.report.figures import NOTHING, ranged, three_digits, times, whole
 from bench.report.inside.found import (
-    CLIENTS,
     FORMS,
-    LARGE,
-    PROTOCOLS,
-    SMALL,
     Found,
     above,
     added_to_scan,
+    against_batch,
     in_images,
     middle,
+    one_row,
     speedup,
     spread_of,
 )
 from bench.report.markdown import table
+from speed.record import BATCHES, CLIENTS, LARGE, PROTOCOLS, SMALL
 
 STATEMENTS = {
     "avg": "`SELECT avg(...)`",
@@ -37,11 +36,11 @@ def _scans(found: Found, label: str) -> str:
         ["`array_length(ARRAY[...], 1)`", nanoseconds(found, "control"), "", ""],
     ]
     for form in FORMS:
-        for batch in ("on", "off"):
+        for batch in BATCHES:
             series = f"{label}/{form}/{batch}"
             row = [f"{form}, batches {batch}", nanoseconds(found, series)]
             row.append(ranged(found.ratio("scan", series, "control"), times))
-            row.append(ranged(found.ratio("scan", series, f"xgboost/{label}"), three_digits))
+            row.append(ranged(against_batch(found, label, form, batch), three_digits))
             rows.append(row)
     rows.insert(-2, ["`pg_column_size(to_jsonb(f))`", nanoseconds(found, "jsonb control"), "", ""])
     rows.append(["XGBoost's `inplace_predict`", nanoseconds(found, f"xgboost/{label}"), "", ""])
@@ -93,7 +92,7 @@ def _statements(found: Found) -> list[str]:
         control = f"{name}/control"
         rows.append([text, "`array_length`", "", _ms(found, "statements", control), ""])
         for label in (SMALL, LARGE):
-            for batch in ("on", "off"):
+            for batch in BATCHES:
                 series = f"{name}/{label}/{batch}"
                 ratio = ranged(found.ratio("statements", series, control), times)
                 rows.append([text, label, batch, _ms(found, "statements", series), ratio])
@@ -111,7 +110,7 @@ def _one_row(found: Found) -> list[str]:
         for clients in CLIENTS:
             names = [f"{protocol}/{clients}/{name}" for name in ("predict", "control")]
             cells = [ranged(found.spread("one row", name), whole) for name in names]
-            ratio = ranged(found.ratio("one row", *names), times)
+            ratio = ranged(one_row(found, protocol, clients), times)
             rows.append([protocol, str(clients), *cells, ratio])
     header = ("protocol", "clients", "predict", "`array_length`", "ratio")
     text = "The benchmark's query by pgbench, 25x6, transactions a second.\n"
