@@ -89,7 +89,7 @@ def _raw_logs(directory: Path) -> str:
     return f"; raw logs so far are in {directory}"
 
 
-# A signal has come to end the run. What it also ended, a load generator say, may fail by it.
+# A signal has come to end the run.
 _ended = threading.Event()
 
 
@@ -99,6 +99,11 @@ def _end(*_: object) -> None:
     for signum in _ENDING:
         signal.signal(signum, signal.SIG_IGN)
     raise KeyboardInterrupt
+
+
+def _is_interrupted(error: BaseException) -> bool:
+    """Whether this is the end by a signal, or the failure of what it also ended, a load generator say."""
+    return _ended.is_set() or isinstance(error, KeyboardInterrupt)
 
 
 def heed_signals() -> None:
@@ -116,7 +121,7 @@ def measure(site: Site, cells: list[Cell], output: Path, systems: Systems = SYST
     try:
         result = Harness(site, cells, directory, systems).run()
     except (*_EXPECTED, KeyboardInterrupt) as error:
-        if _ended.is_set() or isinstance(error, KeyboardInterrupt):
+        if _is_interrupted(error):
             sys.exit(f"interrupted: no results{_raw_logs(directory)}")
         sys.exit(f"error: {error}\n       no results{_raw_logs(directory)}")
     path = directory / "results.json"
@@ -143,8 +148,7 @@ def main() -> None:
         with opened(arguments.topology or workload.topology, STATE) as topology:
             measure(Site(workload, topology, STATE), cells, arguments.output)
     except (BadTopology, CommandFailed, KeyboardInterrupt) as error:
-        interrupted = _ended.is_set() or isinstance(error, KeyboardInterrupt)
-        sys.exit("interrupted: no results" if interrupted else f"error: {error}")
+        sys.exit("interrupted: no results" if _is_interrupted(error) else f"error: {error}")
 
 
 if __name__ == "__main__":
