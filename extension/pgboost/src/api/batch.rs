@@ -141,9 +141,7 @@ impl Scorer {
         });
         Ok(())
     }
-}
 
-impl Scorer {
     /// Leaves what was worked out for later statements.
     fn end(&mut self) {
         if let Some(bound) = self.bound.take() {

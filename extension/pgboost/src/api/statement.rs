@@ -48,6 +48,12 @@ impl Bound {
             leaves: Vec::new(),
         })
     }
+
+    /// Whether it was made for that model's name, and for the kernel that is chosen now.
+    #[inline]
+    fn serves(&self, model: &str) -> bool {
+        self.model == model && self.kernel == settings::kernel_choice()
+    }
 }
 
 impl Statement {
@@ -74,8 +80,7 @@ impl Statement {
 
     #[inline]
     pub(super) fn holds(&self, model: &str) -> bool {
-        self.bound.model == model
-            && self.bound.kernel == settings::kernel_choice()
+        self.bound.serves(model)
             && SnapshotMark::active().is_some_and(|snapshot| self.resolved.holds(snapshot))
     }
 
@@ -155,8 +160,7 @@ fn waiting(arguments: Arguments, model: &str, loaded: &Rc<Loaded>) -> Option<Box
     WAITING.with_borrow_mut(|waiting| {
         let found = waiting.iter().rposition(|one| {
             std::ptr::eq(one.image.as_ptr(), Rc::as_ptr(loaded))
-                && one.bound.model == model
-                && one.bound.kernel == settings::kernel_choice()
+                && one.bound.serves(model)
                 && one.bound.form.fits(arguments)
         })?;
         Some(waiting.remove(found).bound)

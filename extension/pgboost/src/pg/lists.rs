@@ -20,6 +20,17 @@ pub unsafe fn integers(list: *mut pg_sys::List) -> impl Iterator<Item = i32> {
     unsafe { cells(list) }.map(|cell| unsafe { (*cell).int_value })
 }
 
+/// A list of these pointers; none is a null pointer.
+///
+/// # Safety
+/// Called where PostgreSQL's memory may be taken, as everywhere in a running statement.
+pub unsafe fn of_pointers<T>(pointers: impl IntoIterator<Item = *mut T>) -> *mut pg_sys::List {
+    pointers.into_iter().fold(std::ptr::null_mut(), |list, pointer| {
+        // SAFETY: what was made so far is a list of pointers.
+        unsafe { pg_sys::lappend(list, pointer.cast()) }
+    })
+}
+
 /// The cells of a list.
 ///
 /// # Safety

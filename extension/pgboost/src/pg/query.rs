@@ -83,9 +83,7 @@ impl Planning {
     pub fn selectivity(&self, conditions: &[Expr]) -> f64 {
         // SAFETY: makes a list of expressions of this level.
         unsafe {
-            let list = conditions.iter().fold(std::ptr::null_mut(), |list, condition| {
-                pg_sys::lappend(list, condition.node().cast())
-            });
+            let list = lists::of_pointers(conditions.iter().map(|condition| condition.node()));
             let (inner, no_join) = (pg_sys::JoinType::JOIN_INNER, std::ptr::null_mut());
             pg_sys::clauselist_selectivity(self.root, list, 0, inner, no_join)
         }

@@ -9,6 +9,7 @@ use pgrx::pg_sys;
 
 use super::call::Call;
 use super::node;
+use crate::pg::lists;
 use crate::settings;
 
 #[pg_guard]
@@ -20,10 +21,10 @@ pub(super) unsafe extern "C-unwind" fn explain(
     // SAFETY: PostgreSQL passes a node that has begun, and where to write.
     unsafe {
         let models = node::node_of(state).calls.iter().map(Call::described);
-        let models = models.fold(std::ptr::null_mut(), |list, model| {
+        let models = lists::of_pointers(models.map(|model| {
             let model = CString::new(model).unwrap_or_default();
-            pg_sys::lappend(list, pg_sys::pstrdup(model.as_ptr()).cast())
-        });
+            pg_sys::pstrdup(model.as_ptr())
+        }));
         pg_sys::ExplainPropertyList(c"Models".as_ptr(), models, explain);
         integer(c"Batch Size", node::LARGEST as i64, explain);
         let instrument = (*state).ss.ps.instrument;

@@ -108,11 +108,9 @@ impl Batch<'_> {
             let limit = self.limit.unwrap_or(0.0).min(f64::from(i32::MAX)) as i32;
             let numbers = pg_sys::lappend_int(std::ptr::null_mut(), limit);
             let numbers = pg_sys::lappend_int(numbers, tests.into());
-            let private = pg_sys::lappend(std::ptr::null_mut(), numbers.cast());
-            (*path).custom_private = self
-                .calls
-                .iter()
-                .fold(private, |list, call| pg_sys::lappend(list, call.node().cast()));
+            let calls = self.calls.iter().map(|call| call.node());
+            (*path).custom_private =
+                lists::of_pointers(std::iter::once(numbers.cast()).chain(calls));
             (*path).methods = &raw const plan::PATH.0;
             Path::new(path.cast())
         }

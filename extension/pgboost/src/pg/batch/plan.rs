@@ -142,13 +142,8 @@ unsafe fn take_conditions(plan: *mut pg_sys::Plan) -> *mut pg_sys::List {
         let first = conditions.iter().position(|condition| predicts(Expr::new(*condition)));
         let first = first.unwrap_or(conditions.len());
         let (kept, taken) = conditions.split_at(first);
-        let list = |conditions: &[*mut pg_sys::Node]| {
-            conditions.iter().fold(std::ptr::null_mut(), |list, condition| {
-                pg_sys::lappend(list, condition.cast())
-            })
-        };
-        (*plan).qual = list(kept);
-        list(taken)
+        (*plan).qual = lists::of_pointers(kept.iter().copied());
+        lists::of_pointers(taken.iter().copied())
     }
 }
 
@@ -159,12 +154,10 @@ unsafe fn scan_tuple(inputs: *mut pg_sys::List, calls: &[*mut pg_sys::Node]) -> 
         let inputs = lists::pointers::<pg_sys::TargetEntry>(inputs)
             .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
         let expressions = inputs.chain(calls.iter().copied()).enumerate();
-        expressions.fold(std::ptr::null_mut(), |list, (index, expression)| {
+        lists::of_pointers(expressions.map(|(index, expression)| {
             let copy = pg_sys::copyObjectImpl(expression.cast_const().cast());
-            let entry =
-                pg_sys::makeTargetEntry(copy.cast(), index as i16 + 1, std::ptr::null_mut(), false);
-            pg_sys::lappend(list, entry.cast())
-        })
+            pg_sys::makeTargetEntry(copy.cast(), index as i16 + 1, std::ptr::null_mut(), false)
+        }))
     }
 }
 
@@ -177,17 +170,16 @@ unsafe fn private(
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
         let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
-        let list = pg_sys::lappend(std::ptr::null_mut(), limit.cast());
-        calls.iter().fold(list, |list, call| {
+        let features = calls.iter().map(|call| {
             let arguments = Expr::new(*call).as_call().map(|(_, arguments)| arguments);
-            let columns = arguments
+            arguments
                 .unwrap_or_default()
                 .into_iter()
                 .fold(std::ptr::null_mut(), |columns, argument| {
                     pg_sys::lappend_int(columns, column_of(argument, inputs))
-                });
-            pg_sys::lappend(list, columns.cast())
-        })
+                })
+        });
+        lists::of_pointers(std::iter::once(limit).chain(features))
     }
 }
 
