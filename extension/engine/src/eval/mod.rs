@@ -25,7 +25,7 @@ pub use kernel::Kernel;
 pub(crate) use key::{default_slot, leaf_slot, monotone_key, number_of_key};
 pub(crate) use scalar::LANES;
 
-use crate::layout::{Forest, GroupKind, Image, StableBytes};
+use crate::layout::{GroupKind, Image, StableBytes};
 use crate::model::{Task, Transform};
 use crate::transform;
 
@@ -57,15 +57,15 @@ impl<B: StableBytes> Image<B> {
     pub fn margins(&self, scratch: &mut Scratch, features: &[f32], out: &mut [f32]) {
         debug_assert_eq!(features.len(), self.num_features(), "number of features");
         debug_assert_eq!(out.len(), self.num_outputs(), "number of margins");
-        let forest = self.forest();
-        if out.len() != forest.base_margins.len() {
+        if out.len() != self.num_outputs() {
             out.fill(f32::NAN);
             return;
         }
-        out.copy_from_slice(forest.base_margins);
-        if self.margins_by_chunks(&forest, scratch, features, out) {
+        out.copy_from_slice(self.base_margins());
+        if self.margins_by_chunks(scratch, features, out) {
             return;
         }
+        let forest = self.forest();
         scratch.keys.set(self.num_features(), features);
         if let [margin] = out {
             // The usual case: the sum stays in a register.
@@ -84,19 +84,14 @@ impl<B: StableBytes> Image<B> {
 
     /// The same with vectors, if that pays; gives whether it does.
     #[cfg(target_arch = "x86_64")]
-    fn margins_by_chunks(
-        &self,
-        forest: &Forest<'_>,
-        scratch: &Scratch,
-        features: &[f32],
-        out: &mut [f32],
-    ) -> bool {
-        simd::add_leaves_of_row(scratch.kernel, forest, &self.tiles(), features, out)
+    fn margins_by_chunks(&self, scratch: &Scratch, features: &[f32], out: &mut [f32]) -> bool {
+        let outputs = self.tree_outputs();
+        simd::add_leaves_of_row(scratch.kernel, outputs, &self.tiles(), features, out)
     }
 
     /// There is no way to on this architecture.
     #[cfg(not(target_arch = "x86_64"))]
-    fn margins_by_chunks(&self, _: &Forest<'_>, _: &mut Scratch, _: &[f32], _: &mut [f32]) -> bool {
+    fn margins_by_chunks(&self, _: &Scratch, _: &[f32], _: &mut [f32]) -> bool {
         false
     }
 

@@ -158,18 +158,30 @@ impl<B: StableBytes> Image<B> {
         )
     }
 
+    /// What each output begins with.
+    #[inline]
+    pub(crate) fn base_margins(&self) -> &[f32] {
+        self.section(Section::BaseMargins)
+    }
+
+    /// The output that each tree adds to.
+    #[inline]
+    pub(crate) fn tree_outputs(&self) -> &[u32] {
+        self.section(Section::Outputs)
+    }
+
     /// The sections that evaluation reads.
     #[inline]
     pub(crate) fn forest(&self) -> Forest<'_> {
         Forest {
             roots: self.section(Section::Roots),
-            outputs: self.section(Section::Outputs),
+            outputs: self.tree_outputs(),
             groups: self.section(Section::Groups),
             compact_nodes: self.section(Section::CompactNodes),
             compact_ids: self.section(Section::CompactIds),
             wide_nodes: self.section(Section::WideNodes),
             wide_ids: self.section(Section::WideIds),
-            base_margins: self.section(Section::BaseMargins),
+            base_margins: self.base_margins(),
             sets: self.section(Section::Sets),
             set_words: self.section(Section::SetWords),
         }

@@ -31,4 +31,4 @@ pub(crate) use records::{CATEGORICAL, GroupKind, LockStepNode, WideNode};
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 3;
+pub const IMAGE_VERSION: u32 = 4;

@@ -13,14 +13,45 @@ pub(super) const ENDIANNESS: u32 = 0x0102_0304;
 /// Where the checksummed part of an image begins: after the checksum.
 pub(super) const CHECKSUMMED_FROM: usize = 32;
 
-/// The sections, in their order in the image.
+/// The sections, in their order in the image. What the evaluation of one row reads comes first: the
+/// fewer pages it touches, the fewer addresses a processor shared by many backends has to look up.
 #[derive(Clone, Copy)]
 #[repr(usize)]
 pub(super) enum Section {
-    /// u32 a tree: index of its root in the nodes of its kind.
-    Roots,
     /// u32 a tree: the output that it adds to.
     Outputs,
+    /// f32 an output.
+    BaseMargins,
+    /// [`super::tiles::Column`].
+    Columns,
+    /// f32: the thresholds of ranked columns, each column's as a search tree.
+    SearchTrees,
+    /// [`super::tiles::Chunk`]: successive groups of tiles for the evaluation of one row.
+    Chunks,
+    /// [`super::tiles::TileGroup`]: the trees in the order of summation.
+    TileGroups,
+    /// [`super::tiles::TopNode`]: the tops of the tiles of chunks, tree beside tree.
+    TopNodes,
+    /// [`super::tiles::NodeBlock`]: what is below them.
+    NodeBlocks,
+    /// f32: the leaves of tiles.
+    TileLeaves,
+    /// u32: where trees go on below tiles that do not hold all of them.
+    TileExits,
+    /// [`super::tiles::Segment`]: successive groups of tiles that share cuts.
+    Segments,
+    /// [`super::tiles::Run`]: the cuts of a segment, by column.
+    Runs,
+    /// u8: what the ranks of ranked columns are compared with.
+    Ranks,
+    /// [`super::tiles::CodeTable`]: what codes are looked up in.
+    CodeTables,
+    /// u32: the sets of codes that have no table, twice their index, plus 1 where missing goes right.
+    LargeSets,
+    /// u16: the cuts that the nodes of tiles ask.
+    TileNodes,
+    /// u32 a tree: index of its root in the nodes of its kind.
+    Roots,
     /// [`Group`]: the trees in the order of summation.
     Groups,
     /// [`CompactNode`].
@@ -31,8 +62,6 @@ pub(super) enum Section {
     WideNodes,
     /// u32 a wide node: its id in the file.
     WideIds,
-    /// f32 an output.
-    BaseMargins,
     /// [`SetSpan`] a category set.
     Sets,
     /// u32: the bits of the category sets.
@@ -51,38 +80,10 @@ pub(super) enum Section {
     Words,
     /// u32 a dictionary value: codes in the order of their values.
     Sorted,
-    /// [`super::tiles::Column`].
-    Columns,
-    /// f32: the thresholds of ranked columns, each column's as a search tree.
-    SearchTrees,
-    /// [`super::tiles::Segment`]: successive groups of tiles that share cuts.
-    Segments,
-    /// [`super::tiles::Run`]: the cuts of a segment, by column.
-    Runs,
-    /// u8: what the ranks of ranked columns are compared with.
-    Ranks,
-    /// [`super::tiles::CodeTable`]: what codes are looked up in.
-    CodeTables,
-    /// u32: the sets of codes that have no table, twice their index, plus 1 where missing goes right.
-    LargeSets,
-    /// [`super::tiles::TileGroup`]: the trees in the order of summation.
-    TileGroups,
-    /// u16: the cuts that the nodes of tiles ask.
-    TileNodes,
-    /// f32: the leaves of tiles.
-    TileLeaves,
-    /// u32: where trees go on below tiles that do not hold all of them.
-    TileExits,
-    /// [`super::tiles::Chunk`]: successive groups of tiles for the evaluation of one row.
-    Chunks,
-    /// [`super::tiles::TopNode`]: the tops of the tiles of chunks, tree beside tree.
-    TopNodes,
-    /// [`super::tiles::NodeBlock`]: what is below them.
-    NodeBlocks,
 }
 
 /// Number of sections.
-pub(super) const SECTIONS: usize = Section::NodeBlocks as usize + 1;
+pub(super) const SECTIONS: usize = Section::Sorted as usize + 1;
 
 /// Where a section lies.
 #[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]

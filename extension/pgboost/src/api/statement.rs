@@ -37,6 +37,8 @@ struct Bound {
 }
 
 impl Bound {
+    #[cold]
+    #[inline(never)]
     fn new(arguments: Arguments, model: &str, image: &Image<ImageBytes>) -> Result<Self> {
         Ok(Bound {
             model: model.to_owned(),
@@ -58,6 +60,7 @@ impl Bound {
 
 impl Statement {
     /// The model that the name means to this statement, ready to read its arguments.
+    #[inline]
     pub(super) fn begin(arguments: Arguments, model: &str) -> Result<Self> {
         let resolved = cache::resolve(model, arguments.function())?;
         let bound = match waiting(arguments, model, &resolved.loaded) {
@@ -156,6 +159,7 @@ thread_local! {
 
 /// What waits for a statement with these arguments and that image. The address of an image that is
 /// gone is not another's as long as something here remembers it.
+#[inline]
 fn waiting(arguments: Arguments, model: &str, loaded: &Rc<Loaded>) -> Option<Box<Bound>> {
     WAITING.with_borrow_mut(|waiting| {
         let found = waiting.iter().rposition(|one| {
@@ -182,15 +186,30 @@ impl Statements {
     #[inline]
     pub(super) fn of(&mut self, arguments: Arguments, model: &str) -> Result<&mut Statement> {
         if !self.current.as_ref().is_some_and(|statement| statement.holds(model)) {
-            self.current = Some(self.switch(arguments, model)?);
+            self.current = Some(self.change(arguments, model)?);
         }
         self.current.as_mut().ok_or_else(|| Error::NoSuchModel { name: model.to_owned() })
     }
 
+    /// The state for that model: the statement's first, or another than that of its last call.
+    #[inline(never)]
+    fn change(&mut self, arguments: Arguments, model: &str) -> Result<Statement> {
+        match self.current.take() {
+            None if self.others.is_empty() => Statement::begin(arguments, model),
+            last => self.change_to(arguments, model, last),
+        }
+    }
+
     /// The state for that model, from among those used before or anew.
     #[cold]
-    fn switch(&mut self, arguments: Arguments, model: &str) -> Result<Statement> {
-        self.others.extend(self.current.take());
+    #[inline(never)]
+    fn change_to(
+        &mut self,
+        arguments: Arguments,
+        model: &str,
+        last: Option<Statement>,
+    ) -> Result<Statement> {
+        self.others.extend(last);
         if let Some(ready) = self.others.iter().position(|statement| statement.holds(model)) {
             return Ok(self.others.remove(ready));
         }
@@ -205,8 +224,7 @@ impl Statements {
 
 impl Drop for Statements {
     fn drop(&mut self) {
-        for statement in self.others.drain(..).chain(self.current.take()) {
-            statement.end();
-        }
+        std::mem::take(&mut self.others).into_iter().for_each(Statement::end);
+        self.current.take().into_iter().for_each(Statement::end);
     }
 }

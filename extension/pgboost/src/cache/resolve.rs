@@ -7,7 +7,7 @@
 //! given theirs. A change that commits later is heard of before the next statement begins.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use pgrx::pg_sys::Oid;
@@ -52,7 +52,8 @@ impl Resolved {
 }
 
 thread_local! {
-    static NAMES: RefCell<HashMap<Box<str>, Resolved>> = RefCell::default();
+    // Ordered, since to find one of a few names so takes less than to hash one.
+    static NAMES: RefCell<BTreeMap<Box<str>, Resolved>> = RefCell::default();
 }
 
 /// The image that `name` or `name@version` means to the current user under the active snapshot.
@@ -62,6 +63,7 @@ thread_local! {
 /// # Errors
 /// [`Error::NoSuchModel`], [`Error::NoSuchVersion`], [`Error::Denied`], [`Error::ModelName`], and
 /// what opening the model can give.
+#[inline]
 pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     invalidation::accept();
     let snapshot = SnapshotMark::active();
@@ -80,6 +82,8 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
 /// Reads the registry, and keeps the answer where it may be used again.
 ///
 /// Without an active snapshot, which PostgreSQL sets for every statement, what is committed counts.
+#[cold]
+#[inline(never)]
 fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Result<Resolved> {
     let parsed = Reference::parse(reference)?;
     let registry = Registry::of_function(function)?;

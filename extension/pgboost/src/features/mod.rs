@@ -99,14 +99,14 @@ impl Form {
     /// # Errors
     /// [`Error::FeatureCount`], [`Error::FeatureType`], [`Error::NoFeatureNames`].
     pub fn bind(arguments: Arguments, target: Target<'_>) -> Result<Form> {
-        let types = (FIRST..arguments.len()).map(|index| arguments.type_of(index)).collect();
+        let types = arguments.types_from(FIRST).collect();
         Ok(Form { kind: FormKind::bind(arguments, target)?, types })
     }
 
     /// Whether the arguments of another statement are of the same types.
+    #[inline]
     pub fn fits(&self, arguments: Arguments) -> bool {
-        arguments.len() == FIRST + self.types.len()
-            && self.types.iter().zip(FIRST..).all(|(known, at)| *known == arguments.type_of(at))
+        self.types.iter().copied().eq(arguments.types_from(FIRST))
     }
 
     /// Reads the features of one row; `features` has a place for each.

@@ -2,11 +2,14 @@
 //!
 //! pgrx guards every call with `sigsetjmp`, which would cost more than the calls themselves on the
 //! path of a cached model. Everything here only reads a variable of the backend, or memory that it is
-//! given; the source of each was read in every supported release.
+//! given, or takes memory in a way that says if there is none; the source of each was read in every
+//! supported release.
 
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int, c_void};
 
-use pgrx::pg_sys::{JsonbContainer, JsonbValue, Oid, Snapshot};
+use pgrx::pg_sys::{
+    JsonbContainer, JsonbValue, MemoryContext, MemoryContextCallback, Oid, Snapshot,
+};
 
 unsafe extern "C-unwind" {
     /// The user whose rights apply now (miscinit.c).
@@ -23,6 +26,18 @@ unsafe extern "C-unwind" {
         length: i32,
         value: *mut JsonbValue,
     ) -> *mut JsonbValue;
+    /// Memory of a context: with MCXT_ALLOC_NO_OOM null if there is none, for sizes up to a gigabyte
+    /// (mcxt.c).
+    pub fn MemoryContextAllocExtended(
+        context: MemoryContext,
+        size: usize,
+        flags: c_int,
+    ) -> *mut c_void;
+    /// Has the context call back before it frees its memory (mcxt.c).
+    pub fn MemoryContextRegisterResetCallback(
+        context: MemoryContext,
+        callback: *mut MemoryContextCallback,
+    );
     /// Permissions of files in the data directory (file_perm.c).
     pub static pg_file_create_mode: i32;
     /// Permissions of folders in the data directory (file_perm.c).

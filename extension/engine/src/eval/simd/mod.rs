@@ -186,11 +186,11 @@ fn block_cost(tiles: &Tiled<'_>, costs: Costs) -> u64 {
     costs.node * nodes + costs.cut * cuts
 }
 
-/// Adds the leaves of all trees to a row's margins, if the kernel has a way that takes less time than
+/// Adds the leaves of all trees, each to its output, to a row's margins, if the kernel has a way that takes less time than
 /// the lock step; gives whether it has.
 pub(super) fn add_leaves_of_row(
     kernel: Kernel,
-    forest: &Forest<'_>,
+    outputs: &[u32],
     tiles: &Tiled<'_>,
     features: &[f32],
     margins: &mut [f32],
@@ -199,6 +199,6 @@ pub(super) fn add_leaves_of_row(
         return false;
     }
     // SAFETY: there is no such Kernel where the processor lacks the instructions; there are chunks.
-    unsafe { row512::add(forest, tiles, features, margins) };
+    unsafe { row512::add(outputs, tiles, features, margins) };
     true
 }

@@ -8,7 +8,6 @@
 
 use std::arch::x86_64::*;
 
-use crate::layout::Forest;
 use crate::layout::tiles::{
     CHUNK_TREES, Chunk, Column, ColumnKind, LEAST_SEARCH_LEVELS, NodeBlock, TILE_LEVELS,
     TOP_LEVELS, TileGroup, Tiled, TopNode, tile_leaves,
@@ -50,7 +49,7 @@ struct Bytes<const COUNT: usize>([u8; COUNT]);
 /// The processor has the instructions; the image has chunks.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 pub(super) unsafe fn add(
-    forest: &Forest<'_>,
+    outputs: &[u32],
     tiles: &Tiled<'_>,
     features: &[f32],
     margins: &mut [f32],
@@ -71,7 +70,7 @@ pub(super) unsafe fn add(
             let count = group.count as usize;
             let ways = ways.0.get(lane..lane + count).unwrap_or_default();
             let shift = chunk.levels - group.levels;
-            add_leaves(forest, tiles, group, ways, shift, margins);
+            add_leaves(outputs, tiles, group, ways, shift, margins);
             lane += count;
         }
     }
@@ -315,7 +314,7 @@ unsafe fn below(
 /// Adds the leaves of a group.
 #[inline(always)]
 fn add_leaves(
-    forest: &Forest<'_>,
+    outputs: &[u32],
     tiles: &Tiled<'_>,
     group: &TileGroup,
     ways: &[u8],
@@ -332,25 +331,20 @@ fn add_leaves(
     };
     let ways = ways.iter().enumerate();
     if shift == 0 {
-        sum(forest, group, ways.map(|(lane, way)| leaf(lane, *way)), margins);
+        sum(outputs, group, ways.map(|(lane, way)| leaf(lane, *way)), margins);
     } else {
-        sum(forest, group, ways.map(|(lane, way)| leaf(lane, way >> shift)), margins);
+        sum(outputs, group, ways.map(|(lane, way)| leaf(lane, way >> shift)), margins);
     }
 }
 
 /// Adds the leaves of a group, in their order.
 #[inline(always)]
-fn sum(
-    forest: &Forest<'_>,
-    group: &TileGroup,
-    leaves: impl Iterator<Item = f32>,
-    margins: &mut [f32],
-) {
+fn sum(outputs: &[u32], group: &TileGroup, leaves: impl Iterator<Item = f32>, margins: &mut [f32]) {
     if let [margin] = margins {
         *margin = leaves.fold(*margin, |sum, leaf| sum + leaf);
         return;
     }
-    let outputs = forest.outputs.get(group.first as usize..).unwrap_or_default();
+    let outputs = outputs.get(group.first as usize..).unwrap_or_default();
     for (leaf, output) in leaves.zip(outputs) {
         if let Some(margin) = margins.get_mut(*output as usize) {
             *margin += leaf;
