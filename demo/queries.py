@@ -16,6 +16,9 @@ FORMS = {
 # The cheapest function of the same ten arguments: what predict is measured against.
 CONTROL = f"array_length(ARRAY[{COLUMNS}], 1)"
 
+# The same of a row.
+ROW_CONTROL = "pg_column_size(f)"
+
 # Making the object takes most of the time that predict with jsonb does.
 JSONB_CONTROL = "pg_column_size(to_jsonb(f))"
 

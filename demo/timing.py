@@ -36,20 +36,29 @@ def median_ratio(values: Sequence[float], controls: Sequence[float]) -> float:
     return statistics.median(v / c for v, c in zip(values, controls, strict=True))
 
 
-def transactions_per_second(cluster: Cluster, dbname: str, script: str, how: OneRow) -> float:
-    """One run of pgbench with a file of sql/."""
+def pgbench(
+    cluster: Cluster, dbname: str, script: Path, how: OneRow, options: Sequence[str] = ()
+) -> str:
+    """What one run of pgbench reports."""
     threads = min(how.clients, os.cpu_count() or 1)
     command = [
-        bin_directory() / "pgbench", "--no-vacuum", f"--file={SQL / script}",
+        bin_directory() / "pgbench", "--no-vacuum", f"--file={script}",
         f"--protocol={how.protocol}", f"--client={how.clients}", f"--jobs={threads}",
-        f"--time={how.seconds}",
+        f"--time={how.seconds}", *options,
     ]  # fmt: skip
     done = subprocess.run(
         command, env=cluster.environment(dbname), capture_output=True, text=True, check=False
     )
     if done.returncode != 0:
         raise RuntimeError(f"pgbench failed:\n{done.stderr}")
-    return float(re.search(r"tps = ([0-9.]+)", done.stdout)[1])
+    # Its progress is in the one, its result in the other.
+    return done.stderr + done.stdout
+
+
+def transactions_per_second(cluster: Cluster, dbname: str, script: str, how: OneRow) -> float:
+    """One run of pgbench with a file of sql/."""
+    report = pgbench(cluster, dbname, SQL / script, how)
+    return float(re.search(r"^tps = ([0-9.]+)", report, re.MULTILINE)[1])
 
 
 def pgbench_in_turn(

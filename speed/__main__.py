@@ -47,6 +47,8 @@ class Workload:
     together: int
     # Connections that predict during deploys.
     asking: int
+    # Runs of pgbench with each query.
+    rounds: int
     # Seconds of a pgbench run, and of a span of deploys.
     seconds: int
 
@@ -76,8 +78,7 @@ class Run:
 
     def one_row(self) -> Subjects:
         """The one-row query, by pgbench."""
-        workload = self._workload
-        return {"one row": one_row(self._site, workload.seconds, workload.repetitions)}
+        return {"one row": one_row(self._site, self._workload.seconds, self._workload.rounds)}
 
     def deploys(self) -> Subjects:
         """Pauses and stale answers while models change."""
@@ -87,8 +88,10 @@ class Run:
 
     def copies(self) -> Subjects:
         """What many connections hold together."""
-        load = self._workload
-        return {"copies": copies(self._site, load.together, load.repetitions)}
+        return {"copies": self._copies(self._site)}
+
+    def _copies(self, site: Site) -> Subject:
+        return copies(site, self._workload.together, self._workload.repetitions)
 
     def fresh(self) -> Subjects:
         """First statements of connections and workers."""
@@ -101,13 +104,17 @@ class Run:
         with preloaded(self._site) as site:
             first = first_statements(site, self._workload.fresh)
             found = dict(zip(("preloaded", "preloaded memory"), first, strict=True))
-            return found | {"preloaded workers": first_in_workers(site, self._workload.fresh)}
+            found["preloaded workers"] = first_in_workers(site, self._workload.fresh)
+            return found | {"preloaded copies": self._copies(site)}
 
 
 # Each step's title, and what it measures. The last starts the server anew.
 STEPS: dict[str, tuple[str, Callable[[Run], Subjects]]] = {
     "scan": (f"full scans of {ROWS:,} rows, in one process", Run.scan),
-    "workers": ("full scans by one and by two parallel workers", Run.workers),
+    "workers": (
+        "full scans by one and by two parallel workers, and by two connections",
+        Run.workers,
+    ),
     "statements": ("whole statements, with batches and without", Run.statements),
     "one-row": ("pgbench, the one-row query", Run.one_row),
     "deploys": ("deploying while connections predict", Run.deploys),
@@ -123,6 +130,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--fresh", type=int, default=200, help="connections; %(default)s")
     parser.add_argument("--together", type=int, default=40, help="connections; %(default)s")
     parser.add_argument("--asking", type=int, default=4, help="during deploys; %(default)s")
+    parser.add_argument("--rounds", type=int, default=9, help="of pgbench; %(default)s")
     parser.add_argument("--seconds", type=int, default=2, help="of a pgbench run; %(default)s")
     parser.add_argument("--only", nargs="+", choices=STEPS, help="measure these, record nothing")
     return parser.parse_args()

@@ -2,8 +2,13 @@
 
 The leader only collects (parallel_leader_participation is off), so that what is compared is one
 worker's work with that of two. A plan with one such worker never wins by its cost, so it is forced.
-The control tells how much of two cores the machine had to give.
+The control tells how much of two cores PostgreSQL makes use of; two connections that each scan
+alone, at the same time, tell how much of two cores the machine has to give.
 """
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 
 import psycopg
 
@@ -19,6 +24,7 @@ PARALLEL = {
     "min_parallel_table_scan_size": 0,
 }
 COUNTS = (1, 2)
+EXPRESSIONS = {"control": CONTROL, SMALL: columns(SMALL), LARGE: columns(LARGE)}
 
 
 def forced(connection: psycopg.Connection) -> str:
@@ -39,10 +45,29 @@ def require_workers(connection: psycopg.Connection, query: str, count: int) -> N
         raise NotParallel(f"{count} workers were wanted: {query}")
 
 
+@contextmanager
+def _connections(site: Site) -> Iterator[dict[str, Measure]]:
+    """The whole scan by one connection, and by two at once, each in one process: `EXPRESSION/alone`."""
+    with ExitStack() as stack:
+        both = [stack.enter_context(site.connect()) for _ in range(2)]
+        pool = stack.enter_context(ThreadPoolExecutor(len(both)))
+        for connection in both:
+            set_(connection, {"max_parallel_workers_per_gather": 0})
+
+        def scan(expression: str, count: int) -> Measure:
+            query = f"SELECT sum({expression}) FROM flights f"
+            return lambda: max(pool.map(lambda one: seconds(one, query), both[:count]))
+
+        yield {
+            f"{name}/{text}": scan(expression, count)
+            for name, expression in EXPRESSIONS.items()
+            for text, count in (("alone", 1), ("together", 2))
+        }
+
+
 def workers(site: Site, repetitions: int) -> Subject:
-    """Seconds of the whole scan: `EXPRESSION/COUNT of workers`."""
-    expressions = {"control": CONTROL, SMALL: columns(SMALL), LARGE: columns(LARGE)}
-    with site.connect() as connection:
+    """Seconds of the whole scan: `EXPRESSION/COUNT of workers`, and by connections, `.../together` by two."""
+    with site.connect() as connection, _connections(site) as connections:
         set_(connection, PARALLEL)
 
         def scan(expression: str, count: int) -> Measure:
@@ -62,7 +87,7 @@ def workers(site: Site, repetitions: int) -> Subject:
 
         measures = {
             f"{name}/{count}": scan(expression, count)
-            for name, expression in expressions.items()
+            for name, expression in EXPRESSIONS.items()
             for count in COUNTS
         }
-        return Subject("s", in_turn(measures, repetitions))
+        return Subject("s", in_turn(measures | connections, repetitions))

@@ -68,6 +68,18 @@ def _early(output: str, warm_up: int) -> tuple[float, float]:
     return done, before
 
 
+def rate(output: str, warm_up: int) -> float:
+    """Transactions a second of a closed loop, but for its first seconds, which --progress=1 tells apart."""
+    requests = number(r"^number of transactions actually processed: (\d+)", output)
+    # The time to connect is part of the seconds that the progress counts, not of the rate's.
+    connecting = number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3
+    per_second = number(r"^tps = ([0-9.]+)", output)
+    if not (warm_up and requests):
+        return per_second
+    early, until = _early(output, warm_up)
+    return (requests - early) / (requests / per_second + connecting - until)
+
+
 def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
     """The report's figures with the log's; none of the transactions may have failed.
 
@@ -81,12 +93,7 @@ def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
     if log.open_loop:
         return checked(replace(log, requests=requests))
     clients = number(r"^number of clients: (\d+)", output)
-    # The time to connect is part of the seconds that the progress counts, not of the rate's.
-    connecting = number(r"^initial connection time = ([0-9.]+) ms", output) / 1e3
-    per_second = number(r"^tps = ([0-9.]+)", output)
-    if warm_up and requests:
-        early, until = _early(output, warm_up)
-        per_second = (requests - early) / (requests / per_second + connecting - until)
+    per_second = rate(output, warm_up)
     # To the microsecond, as both print it.
     mean = round(clients / per_second * 1e3, 3) if per_second else 0.0
     # The largest of a sample is not the largest.

@@ -40,12 +40,22 @@ def _fresh(load: float) -> tuple[Subject, Subject]:
 
 def inside() -> Inside:
     """The run."""
-    workers = {f"{name}/{n}": [0.2 / n] * 3 for name in ("control", *LABELS) for n in (1, 2)}
+    workers = {
+        f"{name}/{way}": [seconds] * 3
+        for name in ("control", *LABELS)
+        for way, seconds in (("1", 0.2), ("2", 0.1), ("alone", 0.2), ("together", 0.25))
+    }
     one_row = {
         f"{protocol}/{clients}/{name}": [rate] * 3
         for protocol in ("simple", "prepared")
-        for clients in (1, 5)
+        for clients in (1, 5, 20)
         for name, rate in (("predict", 9_800.0), ("control", 10_000.0))
+    }
+    one_row |= {
+        f"{protocol}/5/{form}{name}": [rate] * 3
+        for protocol in ("simple", "prepared")
+        for form in ("row", "jsonb")
+        for name, rate in (("", 9_100.0), (" control", 10_000.0))
     }
     deploys = {
         "rest": [0.01] * 3, "deploy_model": [0.02, 0.03, 0.04], "load_model": [0.06, 0.07, 0.08],
@@ -71,7 +81,14 @@ def inside() -> Inside:
         machine={"processor": "Made Up", "cores": "2", "system": "Debian"},
         versions={"postgresql": "15.99 (Debian)", "pgboost": "0.1.0", "xgboost": "3.4.1"},
         settings={"jit": "on", "shared_buffers": "512MB"},
-        workload={"repetitions": 3, "fresh": 3, "together": 40, "asking": 4, "rows": 1_000_000},
+        workload={
+            "repetitions": 3,
+            "fresh": 3,
+            "together": 40,
+            "asking": 4,
+            "rounds": 9,
+            "rows": 1_000_000,
+        },
         models={"25x6": Model(25, 6, 100_000, 64_000), "500x8": Model(500, 8, 8_000_000, image)},
         subjects={
             "scan": _scan(),
@@ -87,5 +104,6 @@ def inside() -> Inside:
             "preloaded": preloaded,
             "preloaded memory": preloaded_memory,
             "preloaded workers": Subject("s", workers_first),
+            "preloaded copies": Subject("bytes", copies),
         },
     )

@@ -13,7 +13,7 @@ from bench.report.inside.found import (
     speedup,
 )
 from bench.results import Spread
-from speed.record import CLIENTS, LARGE, PROTOCOLS, SMALL
+from speed.record import CLIENTS, LARGE, OTHER_CLIENTS, OTHER_FORMS, PROTOCOLS, SMALL
 
 
 @dataclass(frozen=True)
@@ -65,6 +65,10 @@ def bars(found: Found) -> list[Bar]:
             "the same, above as many that predict with 25x6",
             in_images(found, SMALL), 2, False, times,
         ),
+        Bar(
+            "the same, above as many that do not predict, with the library preloaded",
+            in_images(found, subject="preloaded copies"), 2, False, times,
+        ),
         *(
             Bar(
                 f"first prediction of a connection above its first `SELECT 1`, {label}",
@@ -74,9 +78,17 @@ def bars(found: Found) -> list[Bar]:
         ),
         *(
             Bar(
-                f"parallel query with a worker's first prediction above the same without, {label}",
-                above(found, "fresh workers", label, "control"), 0.5, False, **milliseconds,
+                f"the same with the library preloaded, {label}",
+                above(found, "preloaded", f"constants/{label}", "SELECT 1"), 0.5, False, **milliseconds,
             )
+            for label in (SMALL, LARGE)
+        ),
+        *(
+            Bar(
+                f"parallel query with a worker's first prediction above the same without{text}, {label}",
+                above(found, subject, label, "control"), 0.5, False, **milliseconds,
+            )
+            for subject, text in (("fresh workers", ""), ("preloaded workers", ", preloaded"))
             for label in (SMALL, LARGE)
         ),
         *(
@@ -92,5 +104,12 @@ def bars(found: Found) -> list[Bar]:
                 one_row(found, protocol, clients), 0.97, True, times,
             )
             for protocol in PROTOCOLS for clients in CLIENTS
+        ),
+        *(
+            Bar(
+                f"one-row query, {form} form, against `pg_column_size`, {protocol}, {OTHER_CLIENTS} clients",
+                one_row(found, protocol, OTHER_CLIENTS, form), 0.9, True, times,
+            )
+            for form in OTHER_FORMS for protocol in PROTOCOLS
         ),
     ]  # fmt: skip

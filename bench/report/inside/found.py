@@ -13,6 +13,7 @@ from demo import queries
 from speed.record import LARGE, Inside
 
 FORMS = (*queries.FORMS,)
+COLUMNS = FORMS[0]
 
 
 @dataclass(frozen=True)
@@ -62,10 +63,15 @@ def against_batch(found: Found, label: str, form: str, batch: str) -> Spread | N
     return found.ratio("scan", f"{label}/{form}/{batch}", f"xgboost/{label}")
 
 
-def one_row(found: Found, protocol: str, clients: int) -> Spread | None:
+def one_row(found: Found, protocol: str, clients: int, form: str = COLUMNS) -> Spread | None:
     """The one-row query's transactions a second, as a part of those without predict."""
-    name = f"{protocol}/{clients}"
-    return found.ratio("one row", f"{name}/predict", f"{name}/control")
+    return found.ratio("one row", *one_row_series(protocol, clients, form))
+
+
+def one_row_series(protocol: str, clients: int, form: str) -> tuple[str, str]:
+    """The names of its series, with predict and without."""
+    names = ("predict", "control") if form == COLUMNS else (form, f"{form} control")
+    return tuple(f"{protocol}/{clients}/{name}" for name in names)
 
 
 def added_to_scan(found: Found, label: str, form: str, batch: str) -> Spread | None:
@@ -75,15 +81,23 @@ def added_to_scan(found: Found, label: str, form: str, batch: str) -> Spread | N
     return spread_of([a / b for a, b in pairs])
 
 
-def in_images(found: Found, than: str = "control") -> Spread | None:
+def in_images(found: Found, than: str = "control", subject: str = "copies") -> Spread | None:
     """The growth of the sum of Pss, in images of the large model."""
     model = found.run.models.get(LARGE)
-    more = found.more("copies", f"sum/{LARGE}", f"sum/{than}")
+    more = found.more(subject, f"sum/{LARGE}", f"sum/{than}")
     return spread_of([value / model.image_bytes for value in more]) if model else None
 
 
 def speedup(found: Found, name: str) -> Spread | None:
     return found.ratio("workers", f"{name}/1", f"{name}/2")
+
+
+def two_connections(found: Found, name: str) -> Spread | None:
+    """How much more two connections get done at once than one: what the machine has to give."""
+    ratio = found.ratio("workers", f"{name}/alone", f"{name}/together")
+    if not ratio:
+        return None
+    return Spread(2 * ratio.median, 2 * ratio.smallest, 2 * ratio.largest)
 
 
 def above(found: Found, subject: str, series: str, than: str) -> Spread | None:

@@ -18,8 +18,9 @@ What predictions add to the queries around them: `make speed`, measured on {date
 cores, {system}), PostgreSQL {postgresql}, at commit {commit}; raw results in `bench/results/{name}`.
 
 Models are named trees x depth; both have ten features, which are columns of `flights` ({rows} rows,
-in memory). What is compared was measured in turn, {repetitions} times. Figures are medians, with the
-smallest and largest in brackets; a ratio or a difference is taken within each repetition.
+in memory). What is compared was measured in turn, {repetitions} times unless said. Figures are
+medians, with the smallest and largest in brackets; a ratio or a difference is taken within each
+repetition.
 Settings: {settings}.
 """
 

@@ -1,9 +1,11 @@
 """The page's sections, each from a subject of the run."""
 
+import itertools
 from collections.abc import Callable
 
 from bench.report.figures import NOTHING, ranged, three_digits, times, whole
 from bench.report.inside.found import (
+    COLUMNS,
     FORMS,
     Found,
     above,
@@ -12,11 +14,21 @@ from bench.report.inside.found import (
     in_images,
     middle,
     one_row,
+    one_row_series,
     speedup,
     spread_of,
+    two_connections,
 )
 from bench.report.markdown import table
-from speed.record import BATCHES, CLIENTS, LARGE, PROTOCOLS, SMALL
+from speed.record import (
+    BATCHES,
+    CLIENTS,
+    LARGE,
+    OTHER_CLIENTS,
+    OTHER_FORMS,
+    PROTOCOLS,
+    SMALL,
+)
 
 STATEMENTS = {
     "avg": "`SELECT avg(...)`",
@@ -75,14 +87,20 @@ def _workers(found: Found) -> list[str]:
             )
             for count in (1, 2)
         ]
-        rows.append([text, *cells, ranged(speedup(found, name), times)])
+        ratios = [ranged(ratio(found, name), times) for ratio in (speedup, two_connections)]
+        rows.append([text, *cells, *ratios])
+    header = (
+        "", "one worker, ns a row", "two workers, ns a row", "times as fast",
+        "two connections against one",
+    )  # fmt: skip
     return [
         "## Parallel workers\n",
         "The same scan by one worker and by two, columns as arguments. The leader only collects\n"
         "(`parallel_leader_participation` is off). Each query starts its workers anew, and each meets\n"
         "every page of shared memory for the first time. The control does so too: it tells what the machine\n"
-        "and PostgreSQL leave of the second worker.\n",
-        table(("", "one worker, ns a row", "two workers, ns a row", "times as fast"), rows) + "\n",
+        "and PostgreSQL leave of the second worker. Two connections that scan at once, each all rows in one\n"
+        "process, tell what the machine alone leaves: twice the time of one, divided by that of both.\n",
+        table(header, rows) + "\n",
     ]  # fmt: skip
 
 
@@ -105,16 +123,21 @@ def _ms(found: Found, subject: str, series: str) -> str:
 
 
 def _one_row(found: Found) -> list[str]:
+    ways = [(COLUMNS, clients) for clients in CLIENTS]
+    ways += [(form, OTHER_CLIENTS) for form in OTHER_FORMS]
     rows = []
-    for protocol in PROTOCOLS:
-        for clients in CLIENTS:
-            names = [f"{protocol}/{clients}/{name}" for name in ("predict", "control")]
-            cells = [ranged(found.spread("one row", name), whole) for name in names]
-            ratio = ranged(one_row(found, protocol, clients), times)
-            rows.append([protocol, str(clients), *cells, ratio])
-    header = ("protocol", "clients", "predict", "`array_length`", "ratio")
-    text = "The benchmark's query by pgbench, 25x6, transactions a second.\n"
-    return ["## One row\n", text, table(header, rows) + "\n"]
+    for protocol, (form, clients) in itertools.product(PROTOCOLS, ways):
+        names = one_row_series(protocol, clients, form)
+        cells = [ranged(found.spread("one row", name), whole) for name in names]
+        ratio = ranged(one_row(found, protocol, clients, form), times)
+        rows.append([form, protocol, str(clients), *cells, ratio])
+    header = ("form", "protocol", "clients", "predict", "without", "ratio")
+    text = (
+        "The benchmark's query by pgbench, 25x6, transactions a second,\n"
+        f"{found.run.workload['rounds']} runs of each in turn. Without predict it has the cheapest function\n"
+        "of the same: `array_length` of the columns, `pg_column_size` of the row or of the jsonb.\n"
+    )
+    return ["## One row\n", text, table(header, rows, text_columns=2) + "\n"]
 
 
 def _deploys(found: Found) -> list[str]:
@@ -144,13 +167,17 @@ def _deploys(found: Found) -> list[str]:
 def _copies_section(found: Found) -> list[str]:
     model = found.run.models[LARGE]
     rows = [
-        [text, _kilobytes(found, f"sum/{name}"), _kilobytes(found, f"private/{name}")]
+        [
+            library, text,
+            *(_kilobytes(found, subject, f"{figure}/{name}") for figure in ("sum", "private")),
+        ]
+        for subject, library in (("copies", "loaded"), ("preloaded copies", "preloaded"))
         for name, text in (
             ("control", "without predict"),
             (SMALL, "with predict, 25x6"),
             (LARGE, "with predict, 500x8"),
         )
-    ]
+    ]  # fmt: skip
     own = spread_of(found.more("copies", f"private/{LARGE}", "private/control", 1 / 1024))
     return [
         "## One copy\n",
@@ -159,13 +186,15 @@ def _copies_section(found: Found) -> list[str]:
         f"{ranged(in_images(found), times)} images, of which the private memory of each connection is\n"
         f"{ranged(own, whole)} kB: the library's own, PostgreSQL's caches of its catalogs.\n"
         "Above as many that predict with 25x6 it grows by\n"
-        f"{ranged(in_images(found, SMALL), times)} images.\n",
-        table(("", "sum of Pss, kB", "private, each, kB"), rows) + "\n",
+        f"{ranged(in_images(found, SMALL), times)} images. With `shared_preload_libraries = 'pgboost'` what\n"
+        "loading the library makes private is shared, and it grows by\n"
+        f"{ranged(in_images(found, subject='preloaded copies'), times)} images.\n",
+        table(("library", "", "sum of Pss, kB", "private, each, kB"), rows, text_columns=2) + "\n",
     ]
 
 
-def _kilobytes(found: Found, series: str) -> str:
-    return ranged(found.spread("copies", series, 1 / 1024), whole)
+def _kilobytes(found: Found, subject: str, series: str) -> str:
+    return ranged(found.spread(subject, series, 1 / 1024), whole)
 
 
 def _fresh_rows(found: Found, subject: str) -> list[list[str]]:
