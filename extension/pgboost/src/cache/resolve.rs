@@ -15,7 +15,7 @@ use pgrx::pg_sys::Oid;
 use super::images::{self, Loaded};
 use crate::error::{Error, Result};
 use crate::pg::snapshot::{Seen, SnapshotMark};
-use crate::pg::{identity, invalidation};
+use crate::pg::{identity, invalidation, scan};
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup, privilege};
 
@@ -106,8 +106,15 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
         other => other,
     })?;
 
-    let (latest, mark) = wanted_version(&registry, &parsed, Seen::Latest);
-    if latest == Some(version) && is_latest(&registry, parsed.name, version, &loaded) {
+    // Most often nothing has happened since the statement's own snapshot was taken, and what it sees
+    // need not be read again.
+    let mut mark = scan::latest_mark(registry.model);
+    let still = snapshot == Some(mark) || {
+        let (latest, later) = wanted_version(&registry, &parsed, Seen::Latest);
+        mark = later;
+        latest == Some(version) && is_latest(&registry, parsed.name, version, &loaded)
+    };
+    if still {
         let known = Resolved { loaded: Rc::clone(&loaded), version, generation, user, mark };
         keep(reference, known);
     }

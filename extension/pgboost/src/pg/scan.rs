@@ -93,10 +93,7 @@ pub fn rows(
             Seen::Active if super::unguarded::ActiveSnapshotSet() => {
                 super::unguarded::GetActiveSnapshot()
             }
-            Seen::Active | Seen::Latest => {
-                pg_sys::InvalidateCatalogSnapshot();
-                pg_sys::GetCatalogSnapshot(table.relation)
-            }
+            Seen::Active | Seen::Latest => latest(table),
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);
         let mark = SnapshotMark::of(snapshot);
@@ -113,6 +110,21 @@ pub fn rows(
         pg_sys::UnregisterSnapshot(snapshot);
         pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
         mark
+    }
+}
+
+/// The mark of a snapshot taken now.
+pub fn latest_mark(table: Table) -> SnapshotMark {
+    // SAFETY: the snapshot is valid until the next one is asked for.
+    unsafe { SnapshotMark::of(latest(table)) }
+}
+
+/// A snapshot taken now, as PostgreSQL reads its own catalogs.
+fn latest(table: Table) -> pg_sys::Snapshot {
+    // SAFETY: takes any relation.
+    unsafe {
+        pg_sys::InvalidateCatalogSnapshot();
+        pg_sys::GetCatalogSnapshot(table.relation)
     }
 }
 
