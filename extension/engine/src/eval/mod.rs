@@ -85,8 +85,7 @@ impl<B: StableBytes> Image<B> {
     /// The same with vectors, if that pays; gives whether it does.
     #[cfg(target_arch = "x86_64")]
     fn margins_by_chunks(&self, scratch: &Scratch, features: &[f32], out: &mut [f32]) -> bool {
-        let outputs = self.tree_outputs();
-        simd::add_leaves_of_row(scratch.kernel, outputs, &self.tiles(), features, out)
+        simd::add_leaves_of_row(scratch.kernel, || self.chunked(), features, out)
     }
 
     /// There is no way to on this architecture.

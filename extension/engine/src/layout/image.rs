@@ -12,7 +12,7 @@ use super::categories::CategoryView;
 use super::check::{self, damaged, ensure};
 use super::records::{CompactNode, Dictionary, Group, Header, Section, SetSpan, Span, WideNode};
 use super::text::TextList;
-use super::tiles::{self, Tiled};
+use super::tiles::{self, Chunk, Column, NodeBlock, TileGroup, Tiled, TopNode};
 use crate::Result;
 use crate::eval::LANES;
 use crate::model::{Task, Transform};
@@ -38,6 +38,20 @@ pub(crate) struct Forest<'a> {
     pub(crate) base_margins: &'a [f32],
     pub(crate) sets: &'a [SetSpan],
     pub(crate) set_words: &'a [u32],
+}
+
+/// The sections that the evaluation of one row with vectors reads. They are few, since to find them
+/// takes a part of its time.
+#[derive(Clone, Copy)]
+pub(crate) struct Chunked<'a> {
+    pub(crate) outputs: &'a [u32],
+    pub(crate) columns: &'a [Column],
+    pub(crate) search_trees: &'a [f32],
+    pub(crate) chunks: &'a [Chunk],
+    pub(crate) groups: &'a [TileGroup],
+    pub(crate) top_nodes: &'a [TopNode],
+    pub(crate) node_blocks: &'a [NodeBlock],
+    pub(crate) leaves: &'a [f32],
 }
 
 impl<'a> Forest<'a> {
@@ -164,10 +178,23 @@ impl<B: StableBytes> Image<B> {
         self.section(Section::BaseMargins)
     }
 
-    /// The output that each tree adds to.
+    /// The sections that the evaluation of one row with vectors reads, if the model has chunks.
     #[inline]
-    pub(crate) fn tree_outputs(&self) -> &[u32] {
-        self.section(Section::Outputs)
+    pub(crate) fn chunked(&self) -> Option<Chunked<'_>> {
+        let chunks: &[Chunk] = self.section(Section::Chunks);
+        if chunks.is_empty() {
+            return None;
+        }
+        Some(Chunked {
+            outputs: self.section(Section::Outputs),
+            columns: self.section(Section::Columns),
+            search_trees: self.section(Section::SearchTrees),
+            chunks,
+            groups: self.section(Section::TileGroups),
+            top_nodes: self.section(Section::TopNodes),
+            node_blocks: self.section(Section::NodeBlocks),
+            leaves: self.section(Section::TileLeaves),
+        })
     }
 
     /// The sections that evaluation reads.
@@ -175,7 +202,7 @@ impl<B: StableBytes> Image<B> {
     pub(crate) fn forest(&self) -> Forest<'_> {
         Forest {
             roots: self.section(Section::Roots),
-            outputs: self.tree_outputs(),
+            outputs: self.section(Section::Outputs),
             groups: self.section(Section::Groups),
             compact_nodes: self.section(Section::CompactNodes),
             compact_ids: self.section(Section::CompactIds),

@@ -22,8 +22,8 @@ mod row512;
 use self::avx2::Avx2;
 use self::avx512::Avx512;
 use super::kernel::{Instructions, Kernel};
-use crate::layout::Forest;
 use crate::layout::tiles::{CodeTable, TILE_LEVELS, TileGroup, Tiled};
+use crate::layout::{Chunked, Forest};
 
 pub(super) use self::block::{Buffers, Rows};
 
@@ -186,19 +186,21 @@ fn block_cost(tiles: &Tiled<'_>, costs: Costs) -> u64 {
     costs.node * nodes + costs.cut * cuts
 }
 
-/// Adds the leaves of all trees, each to its output, to a row's margins, if the kernel has a way that takes less time than
-/// the lock step; gives whether it has.
-pub(super) fn add_leaves_of_row(
+/// Adds the leaves of all trees, each to its output, to a row's margins, if the kernel has a way that
+/// takes less time than the lock step; gives whether it has.
+pub(super) fn add_leaves_of_row<'a>(
     kernel: Kernel,
-    outputs: &[u32],
-    tiles: &Tiled<'_>,
+    chunked: impl FnOnce() -> Option<Chunked<'a>>,
     features: &[f32],
     margins: &mut [f32],
 ) -> bool {
-    if kernel.instructions() != Instructions::Avx512 || tiles.chunks.is_empty() {
+    if kernel.instructions() != Instructions::Avx512 {
         return false;
     }
-    // SAFETY: there is no such Kernel where the processor lacks the instructions; there are chunks.
-    unsafe { row512::add(outputs, tiles, features, margins) };
+    let Some(image) = chunked() else {
+        return false;
+    };
+    // SAFETY: there is no such Kernel where the processor lacks the instructions.
+    unsafe { row512::add(&image, features, margins) };
     true
 }

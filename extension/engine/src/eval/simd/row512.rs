@@ -8,9 +8,10 @@
 
 use std::arch::x86_64::*;
 
+use crate::layout::Chunked;
 use crate::layout::tiles::{
     CHUNK_TREES, Chunk, Column, ColumnKind, LEAST_SEARCH_LEVELS, NodeBlock, TILE_LEVELS,
-    TOP_LEVELS, TileGroup, Tiled, TopNode, tile_leaves,
+    TOP_LEVELS, TileGroup, TopNode, tile_leaves,
 };
 
 /// By the decisions of a block's nodes as bits, the way through it as three bits.
@@ -46,31 +47,26 @@ struct Bytes<const COUNT: usize>([u8; COUNT]);
 /// Adds the leaves of all trees to a row's margins.
 ///
 /// # Safety
-/// The processor has the instructions; the image has chunks.
+/// The processor has the instructions.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-pub(super) unsafe fn add(
-    outputs: &[u32],
-    tiles: &Tiled<'_>,
-    features: &[f32],
-    margins: &mut [f32],
-) {
-    let mut columns = tiles.columns.chunks(64);
+pub(super) unsafe fn add(image: &Chunked<'_>, features: &[f32], margins: &mut [f32]) {
+    let mut columns = image.columns.chunks(64);
     let ranks =
-        std::array::from_fn(|_| ranks_of(tiles, columns.next().unwrap_or_default(), features));
+        std::array::from_fn(|_| ranks_of(image, columns.next().unwrap_or_default(), features));
     let mut ways = Bytes([0; CHUNK_TREES]);
-    for chunk in tiles.chunks {
+    for chunk in image.chunks {
         // SAFETY: the image's check found the nodes of its chunks to be there.
-        let numbers = unsafe { chunk_ways(tiles, chunk, ranks) };
+        let numbers = unsafe { chunk_ways(image, chunk, ranks) };
         // SAFETY: 64 bytes are written, aligned.
         unsafe { _mm512_store_si512(ways.0.as_mut_ptr().cast(), numbers) };
         let first = chunk.first_group as usize;
-        let groups = tiles.groups.get(first..first + chunk.groups as usize).unwrap_or_default();
+        let groups = image.groups.get(first..first + chunk.groups as usize).unwrap_or_default();
         let mut lane = 0;
         for group in groups {
             let count = group.count as usize;
             let ways = ways.0.get(lane..lane + count).unwrap_or_default();
             let shift = chunk.levels - group.levels;
-            add_leaves(outputs, tiles, group, ways, shift, margins);
+            add_leaves(image, group, ways, shift, margins);
             lane += count;
         }
     }
@@ -79,13 +75,13 @@ pub(super) unsafe fn add(
 /// The ranks of a row in up to 64 columns. They are put together in registers: one loaded from bytes
 /// that were just written would wait for them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-fn ranks_of(tiles: &Tiled<'_>, columns: &[Column], features: &[f32]) -> __m512i {
+fn ranks_of(image: &Chunked<'_>, columns: &[Column], features: &[f32]) -> __m512i {
     let mut ranks = _mm512_setzero_si512();
     let mut lane = 1u8;
     for columns in columns.chunks(8) {
         let mut word = 0u64;
         for column in columns.iter().rev() {
-            word = word << 8 | rank_of(tiles, column, features);
+            word = word << 8 | rank_of(image, column, features);
         }
         ranks = _mm512_mask_set1_epi64(ranks, lane, word.cast_signed());
         lane = lane.wrapping_add(lane);
@@ -96,11 +92,11 @@ fn ranks_of(tiles: &Tiled<'_>, columns: &[Column], features: &[f32]) -> __m512i 
 /// A value's rank in a column: how many thresholds it is not below, counted.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-fn rank_of(tiles: &Tiled<'_>, column: &Column, features: &[f32]) -> u64 {
+fn rank_of(image: &Chunked<'_>, column: &Column, features: &[f32]) -> u64 {
     let value = features.get(column.feature as usize).copied().unwrap_or(f32::NAN);
     let value = _mm512_set1_ps(value);
     // SAFETY: the image's check found the column's search tree to be there.
-    let tree = unsafe { tiles.search_trees.as_ptr().add(column.tree as usize) };
+    let tree = unsafe { image.search_trees.as_ptr().add(column.tree as usize) };
     // SAFETY: as above; it has at least 32 places, and a multiple of that.
     unsafe {
         if column.kind == ColumnKind::RankedRight as u32 {
@@ -145,11 +141,11 @@ unsafe fn count<const COMPARE: i32>(value: __m512, tree: *const f32, levels: u32
 /// # Safety
 /// The processor has the instructions; the chunk's nodes are there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn chunk_ways(tiles: &Tiled<'_>, chunk: &Chunk, ranks: [__m512i; 2]) -> __m512i {
+unsafe fn chunk_ways(image: &Chunked<'_>, chunk: &Chunk, ranks: [__m512i; 2]) -> __m512i {
     // SAFETY: the caller's promise.
     unsafe {
-        let nodes = tiles.top_nodes.as_ptr().add(chunk.top_nodes as usize);
-        let blocks = tiles.node_blocks.as_ptr().add(chunk.blocks as usize);
+        let nodes = image.top_nodes.as_ptr().add(chunk.top_nodes as usize);
+        let blocks = image.node_blocks.as_ptr().add(chunk.blocks as usize);
         match chunk.levels {
             0 => _mm512_setzero_si512(),
             1 => top::<1>(nodes, ranks),
@@ -314,8 +310,7 @@ unsafe fn below(
 /// Adds the leaves of a group.
 #[inline(always)]
 fn add_leaves(
-    outputs: &[u32],
-    tiles: &Tiled<'_>,
+    image: &Chunked<'_>,
     group: &TileGroup,
     ways: &[u8],
     shift: u32,
@@ -324,16 +319,16 @@ fn add_leaves(
     let stride = tile_leaves(group.levels);
     let start = group.leaves as usize;
     let leaf = |lane: usize, way: u8| {
-        debug_assert!(start + lane * stride + usize::from(way) < tiles.leaves.len(), "leaves");
+        debug_assert!(start + lane * stride + usize::from(way) < image.leaves.len(), "leaves");
         // SAFETY: the image's check found the leaves of the group's tiles to be there; a way's number
         // has as many bits as the tile has levels.
-        unsafe { *tiles.leaves.get_unchecked(start + lane * stride + usize::from(way)) }
+        unsafe { *image.leaves.get_unchecked(start + lane * stride + usize::from(way)) }
     };
     let ways = ways.iter().enumerate();
     if shift == 0 {
-        sum(outputs, group, ways.map(|(lane, way)| leaf(lane, *way)), margins);
+        sum(image.outputs, group, ways.map(|(lane, way)| leaf(lane, *way)), margins);
     } else {
-        sum(outputs, group, ways.map(|(lane, way)| leaf(lane, way >> shift)), margins);
+        sum(image.outputs, group, ways.map(|(lane, way)| leaf(lane, way >> shift)), margins);
     }
 }
 
