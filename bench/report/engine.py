@@ -33,9 +33,9 @@ through its C API, in place (`XGBoosterPredictFromDense`), with `nthread` 1 and 
 most callers do. Where 100,000 rows would have taken a side longer than its share of the time, it was
 handed fewer in a call, at least 1,024 (marked \\*).
 
-Models are named trees x depth x features. They are trained on 20,000 rows by
-`extension/engine/benches/grid/train.py`, which says how the grid is thinned. In models called missing
-one value in twenty is, in those called categorical every fifth feature holds category codes.
+Models are named trees x depth x features, {models} of them. They are trained on 20,000 rows by
+`extension/engine/benches/grid/train.py`. In models called missing one value in twenty is, in those
+called categorical every fifth feature holds category codes.
 
 To repeat it: `extension/engine/benches/grid/run.sh`.
 """
@@ -182,7 +182,7 @@ def page(results: Path) -> str:
     headlines = [name for name in HEADLINES if name in models]
     releases = " and ".join(peer.split()[1] for peer in releases_of(cells))
     parts = [
-        HEAD.format(results=results.name, releases=releases, **machine),
+        HEAD.format(results=results.name, releases=releases, models=len(names), **machine),
         "## In short\n\nOne row a call:\n",
         comparison(cells, headlines, 1, KERNELS),
         "100,000 rows a call:\n",

@@ -4,14 +4,14 @@
 #
 #     PYTHON=... LIBXGBOOST="NEWEST.so [OLDER.so...]" run.sh MODELS RESULTS [SECONDS]
 #
-# MODELS is a folder for models and rows, several gigabytes; RESULTS the folder below bench/results
+# MODELS is a folder for models and rows, one gigabyte; RESULTS the folder below bench/results
 # that the raw results go to. PYTHON has xgboost and numpy, and for the other engines treelite, tl2cgen,
-# onnxruntime and onnxmltools; without them that part is left out. Training takes five to ten minutes
-# once; measuring takes SECONDS, 600 unless given, and two minutes for the other engines. Nothing else should run.
+# onnxruntime and onnxmltools; without them that part is left out. Training takes a quarter of an hour
+# once; measuring takes SECONDS, 900 unless given, and two minutes for the other engines. Nothing else should run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../../.." && pwd)
-models=$1 results=$2 seconds=${3:-600}
+models=$1 results=$2 seconds=${3:-900}
 read -ra libraries <<<"$LIBXGBOOST"
 
 mkdir -p "$results"
