@@ -11,7 +11,7 @@
 
 #![cfg_attr(
     not(target_arch = "x86_64"),
-    allow(dead_code, reason = "tiles are for kernels that other architectures do not have yet")
+    allow(dead_code, reason = "tiles have parts for kernels that other architectures lack")
 )]
 
 pub mod error;

@@ -7,15 +7,8 @@
 
 use super::Scratch;
 use super::kernel::Kernel;
-#[cfg(target_arch = "x86_64")]
-use super::simd::{Buffers, Rows, margins_of_block};
+use super::simd::{BLOCK, Buffers, Rows, margins_of_block};
 use crate::layout::{Image, StableBytes};
-
-/// Rows that are evaluated together.
-#[cfg(target_arch = "x86_64")]
-const BLOCK: usize = super::simd::BLOCK;
-#[cfg(not(target_arch = "x86_64"))]
-const BLOCK: usize = 1;
 
 /// Buffers for the evaluation of batches; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]
@@ -23,7 +16,6 @@ pub struct BatchScratch {
     kernel: Kernel,
     row: Scratch,
     /// Made for the first block.
-    #[cfg(target_arch = "x86_64")]
     block: Option<Buffers>,
 }
 
@@ -35,12 +27,7 @@ impl BatchScratch {
 
     /// Buffers for batches of rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        BatchScratch {
-            kernel,
-            row: Scratch::with_kernel(image, kernel),
-            #[cfg(target_arch = "x86_64")]
-            block: None,
-        }
+        BatchScratch { kernel, row: Scratch::with_kernel(image, kernel), block: None }
     }
 }
 
@@ -66,7 +53,6 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// Evaluates up to [`BLOCK`] rows together, if that pays; gives whether it does.
-    #[cfg(target_arch = "x86_64")]
     fn margins_block(
         &self,
         scratch: &mut BatchScratch,
@@ -78,11 +64,5 @@ impl<B: StableBytes> Image<B> {
         let BatchScratch { kernel, block, .. } = scratch;
         let (forest, tiles) = (self.forest(), self.tiles());
         margins_of_block(*kernel, &forest, &tiles, self.total_depth(), block, &rows, out)
-    }
-
-    /// There is no way to on this architecture.
-    #[cfg(not(target_arch = "x86_64"))]
-    fn margins_block(&self, _: &mut BatchScratch, _: &[f32], _: usize, _: &mut [f32]) -> bool {
-        false
     }
 }

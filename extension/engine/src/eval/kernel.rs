@@ -16,6 +16,9 @@ pub(crate) enum Instructions {
     /// AVX2.
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    /// NEON.
+    #[cfg(target_arch = "aarch64")]
+    Neon,
     /// What every processor of the architecture has.
     Portable,
 }
@@ -27,6 +30,8 @@ impl Instructions {
         Instructions::Avx512,
         #[cfg(target_arch = "x86_64")]
         Instructions::Avx2,
+        #[cfg(target_arch = "aarch64")]
+        Instructions::Neon,
         Instructions::Portable,
     ];
 
@@ -45,6 +50,8 @@ impl Instructions {
             }
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => is_x86_feature_detected!("avx2"),
+            #[cfg(target_arch = "aarch64")]
+            Instructions::Neon => std::arch::is_aarch64_feature_detected!("neon"),
             Instructions::Portable => true,
         }
     }
@@ -72,13 +79,15 @@ impl Kernel {
         Self::available().find(|kernel| kernel.name() == name)
     }
 
-    /// `avx512`, `avx2` or `portable`.
+    /// `avx512`, `avx2`, `neon` or `portable`.
     pub fn name(self) -> &'static str {
         match self.0 {
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx512 => "avx512",
             #[cfg(target_arch = "x86_64")]
             Instructions::Avx2 => "avx2",
+            #[cfg(target_arch = "aarch64")]
+            Instructions::Neon => "neon",
             Instructions::Portable => "portable",
         }
     }
@@ -101,5 +110,12 @@ mod tests {
         assert_eq!(Kernel::from_name("portable"), Kernel::available().last());
         assert_eq!(Kernel::from_name("Portable"), None);
         assert_eq!(Kernel::from_name(""), None);
+    }
+
+    /// It is part of the architecture's base, so every test of available kernels there has it.
+    #[test]
+    #[cfg(target_arch = "aarch64")]
+    fn neon_is_always_there_on_aarch64() {
+        assert_eq!(Kernel::default().name(), "neon");
     }
 }

@@ -14,7 +14,6 @@ mod key;
 pub(crate) mod random_model;
 pub mod reference;
 mod scalar;
-#[cfg(target_arch = "x86_64")]
 mod simd;
 #[cfg(test)]
 mod tests;

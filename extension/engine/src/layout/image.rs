@@ -12,7 +12,9 @@ use super::categories::CategoryView;
 use super::check::{self, damaged, ensure};
 use super::records::{CompactNode, Dictionary, Group, Header, Section, SetSpan, Span, WideNode};
 use super::text::TextList;
-use super::tiles::{self, Chunk, Column, NodeBlock, TileGroup, Tiled, TopNode};
+use super::tiles::{self, Tiled};
+#[cfg(target_arch = "x86_64")]
+use super::tiles::{Chunk, Column, NodeBlock, TileGroup, TopNode};
 use crate::Result;
 use crate::eval::LANES;
 use crate::model::{Task, Transform};
@@ -42,6 +44,7 @@ pub(crate) struct Forest<'a> {
 
 /// The sections that the evaluation of one row with vectors reads. They are few, since to find them
 /// takes a part of its time.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
 pub(crate) struct Chunked<'a> {
     pub(crate) outputs: &'a [u32],
@@ -179,6 +182,7 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// The sections that the evaluation of one row with vectors reads, if the model has chunks.
+    #[cfg(target_arch = "x86_64")]
     #[inline]
     pub(crate) fn chunked(&self) -> Option<Chunked<'_>> {
         let chunks: &[Chunk] = self.section(Section::Chunks);

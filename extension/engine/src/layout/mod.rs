@@ -25,7 +25,9 @@ pub use categories::{CategoryKind, CategoryView};
 pub use image::Image;
 pub use write::lower;
 
-pub(crate) use image::{Chunked, Forest};
+#[cfg(target_arch = "x86_64")]
+pub(crate) use image::Chunked;
+pub(crate) use image::Forest;
 pub(crate) use records::{CATEGORICAL, GroupKind, LockStepNode, WideNode};
 
 /// The version of the image's format, part of the name of a file that holds one.

@@ -2,7 +2,8 @@
 
 use std::arch::x86_64::*;
 
-use super::choose::{self, Bits};
+use super::choose::{self, Bits, walk_by_levels};
+use super::search;
 use super::{BLOCK, Codes, Costs, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
 use crate::layout::tiles::CodeTable;
 
@@ -37,13 +38,6 @@ impl Bits for Half {
 
 /// AVX2.
 pub(super) struct Avx2;
-
-/// Whether a value goes right of a threshold.
-#[inline(always)]
-#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "what is not below includes NaN")]
-fn not_below<const MISSING_RIGHT: bool>(value: f32, threshold: f32) -> bool {
-    if MISSING_RIGHT { !(value < threshold) } else { value >= threshold }
-}
 
 impl Vectors for Avx2 {
     const LEAST_ROWS: usize = 64;
@@ -82,19 +76,7 @@ impl Vectors for Avx2 {
 
     unsafe fn walk(nodes: &[u16], levels: u32, masks: &[Mask], rows: usize, ways: &mut Ways) {
         // SAFETY: the caller's promise.
-        unsafe {
-            match levels {
-                1 => walk::<1>(nodes, masks, rows, ways),
-                2 => walk::<2>(nodes, masks, rows, ways),
-                3 => walk::<3>(nodes, masks, rows, ways),
-                4 => walk::<4>(nodes, masks, rows, ways),
-                5 => walk::<5>(nodes, masks, rows, ways),
-                6 => walk::<6>(nodes, masks, rows, ways),
-                7 => walk::<7>(nodes, masks, rows, ways),
-                8 => walk::<8>(nodes, masks, rows, ways),
-                _ => {}
-            }
-        }
+        unsafe { walk_by_levels!(walk, levels, (nodes, masks, rows, ways)) }
     }
 
     unsafe fn add(ways: &Ways, rows: usize, levels: u32, leaves: &[f32], sums: &mut Values) {
@@ -108,7 +90,6 @@ impl Vectors for Avx2 {
     }
 }
 
-/// Walks a search tree with eight values at a time, by loads of one number each: gathers are slower.
 #[target_feature(enable = "avx2")]
 unsafe fn rank<const MISSING_RIGHT: bool>(
     values: &Values,
@@ -116,24 +97,7 @@ unsafe fn rank<const MISSING_RIGHT: bool>(
     tree: &[f32],
     ranks: &mut Planes,
 ) {
-    if !(32..=256).contains(&tree.len()) || !tree.len().is_power_of_two() {
-        return;
-    }
-    let levels = tree.len().ilog2();
-    let mut numbers = [0u8; BLOCK];
-    let chunks = values.0.as_chunks::<8>().0.iter().zip(numbers.as_chunks_mut::<8>().0);
-    for (values, numbers) in chunks.take(rows.div_ceil(8)) {
-        let mut at = [1usize; 8];
-        for _ in 0..levels {
-            for (at, value) in at.iter_mut().zip(values) {
-                // SAFETY: before the last step a place is below half of the number of nodes, a
-                // power of two, so that after `levels` steps none has left the tree.
-                let threshold = unsafe { *tree.get_unchecked(*at) };
-                *at = 2 * *at + usize::from(not_below::<MISSING_RIGHT>(*value, threshold));
-            }
-        }
-        *numbers = at.map(|at| (at - tree.len()) as u8);
-    }
+    let Some(numbers) = search::ranks::<MISSING_RIGHT>(values, rows, tree) else { return };
     for (half, numbers) in numbers.as_chunks::<32>().0.iter().enumerate().take(rows.div_ceil(32)) {
         // SAFETY: 32 bytes are read, and 16 halves of words are written to each of eight planes.
         unsafe {

@@ -4,7 +4,7 @@
 
 use std::arch::x86_64::*;
 
-use super::choose::{self, Bits};
+use super::choose::{self, Bits, walk_by_levels};
 use super::{BLOCK, Codes, Costs, Mask, Planes, RANK_BITS, Values, Vectors, WORDS, Ways};
 use crate::layout::tiles::CodeTable;
 
@@ -83,19 +83,7 @@ impl Vectors for Avx512 {
 
     unsafe fn walk(nodes: &[u16], levels: u32, masks: &[Mask], rows: usize, ways: &mut Ways) {
         // SAFETY: the caller's promise.
-        unsafe {
-            match levels {
-                1 => walk::<1>(nodes, masks, rows, ways),
-                2 => walk::<2>(nodes, masks, rows, ways),
-                3 => walk::<3>(nodes, masks, rows, ways),
-                4 => walk::<4>(nodes, masks, rows, ways),
-                5 => walk::<5>(nodes, masks, rows, ways),
-                6 => walk::<6>(nodes, masks, rows, ways),
-                7 => walk::<7>(nodes, masks, rows, ways),
-                8 => walk::<8>(nodes, masks, rows, ways),
-                _ => {}
-            }
-        }
+        unsafe { walk_by_levels!(walk, levels, (nodes, masks, rows, ways)) }
     }
 
     unsafe fn add(ways: &Ways, rows: usize, levels: u32, leaves: &[f32], sums: &mut Values) {

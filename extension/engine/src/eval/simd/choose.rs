@@ -184,3 +184,21 @@ unsafe fn walk_part<B: Bits, const LEVELS: u32>(
         }
     }
 }
+
+/// The function of as many levels, which is a constant for it, among those that call [`walk`].
+macro_rules! walk_by_levels {
+    ($walk:ident, $levels:expr, $arguments:tt) => {
+        match $levels {
+            1 => $walk::<1> $arguments,
+            2 => $walk::<2> $arguments,
+            3 => $walk::<3> $arguments,
+            4 => $walk::<4> $arguments,
+            5 => $walk::<5> $arguments,
+            6 => $walk::<6> $arguments,
+            7 => $walk::<7> $arguments,
+            8 => $walk::<8> $arguments,
+            _ => {}
+        }
+    };
+}
+pub(super) use walk_by_levels;

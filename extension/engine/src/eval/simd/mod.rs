@@ -6,24 +6,30 @@
 //! nodes below, and so on, each choice one instruction on 512 rows. The bits of a way are the number
 //! of its leaf.
 //!
-//! What an architecture has to bring is [`Vectors`]; the order of things is in `block`. `row512` is a
-//! kernel for one row. The other modules of `eval` call what is public here, which is safe, since a
+//! What an architecture has to bring is [`Vectors`]; the order of things is in `block`. x86-64 and
+//! aarch64 do, others have no kernel for blocks. `row512` is a kernel for one row. The other modules of `eval` call what is public here, which is safe, since a
 //! [`Kernel`] of instructions is had where the processor has them and nowhere else.
 #![allow(unsafe_code, reason = "vector instructions")]
 
+#[cfg(target_arch = "x86_64")]
 mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 mod below;
 mod block;
 mod choose;
 mod cuts;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+#[cfg(target_arch = "x86_64")]
 mod row512;
+mod search;
 
-use self::avx2::Avx2;
-use self::avx512::Avx512;
 use super::kernel::{Instructions, Kernel};
+#[cfg(target_arch = "x86_64")]
+use crate::layout::Chunked;
+use crate::layout::Forest;
 use crate::layout::tiles::{CodeTable, TILE_LEVELS, TileGroup, Tiled};
-use crate::layout::{Chunked, Forest};
 
 pub(super) use self::block::{Buffers, Rows};
 
@@ -144,23 +150,49 @@ pub(super) fn margins_of_block(
     rows: &Rows<'_>,
     out: &mut [f32],
 ) -> bool {
-    let (least, costs) = match kernel.instructions() {
-        Instructions::Avx512 => (Avx512::LEAST_ROWS, Avx512::COSTS),
-        Instructions::Avx2 => (Avx2::LEAST_ROWS, Avx2::COSTS),
-        Instructions::Portable => return false,
-    };
-    if tiles.groups.is_empty() || rows.count < least || !pays(tiles, total_depth, costs, rows) {
+    // SAFETY: there is no such Kernel where the processor lacks the instructions.
+    margins_by(kernel.instructions())
+        .is_some_and(|margins| unsafe { margins(forest, tiles, total_depth, buffers, rows, out) })
+}
+
+/// [`margins_if_it_pays`] for some instructions.
+type Margins =
+    unsafe fn(&Forest<'_>, &Tiled<'_>, u64, &mut Option<Buffers>, &Rows<'_>, &mut [f32]) -> bool;
+
+/// The kernel for blocks that is written for such instructions, if there is one.
+fn margins_by(instructions: Instructions) -> Option<Margins> {
+    match instructions {
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx512 => Some(margins_if_it_pays::<avx512::Avx512>),
+        #[cfg(target_arch = "x86_64")]
+        Instructions::Avx2 => Some(margins_if_it_pays::<avx2::Avx2>),
+        #[cfg(target_arch = "aarch64")]
+        Instructions::Neon => Some(margins_if_it_pays::<neon::Neon>),
+        Instructions::Portable => None,
+    }
+}
+
+/// The margins of a block of rows, if that takes less time with `V`; gives whether it does.
+///
+/// # Safety
+/// The processor has the instructions of `V`.
+unsafe fn margins_if_it_pays<V: Vectors>(
+    forest: &Forest<'_>,
+    tiles: &Tiled<'_>,
+    total_depth: u64,
+    buffers: &mut Option<Buffers>,
+    rows: &Rows<'_>,
+    out: &mut [f32],
+) -> bool {
+    if tiles.groups.is_empty()
+        || rows.count < V::LEAST_ROWS
+        || !pays(tiles, total_depth, V::COSTS, rows)
+    {
         return false;
     }
     let buffers = buffers.get_or_insert_with(Buffers::new);
-    // SAFETY: there is no such Kernel where the processor lacks the instructions.
-    unsafe {
-        match kernel.instructions() {
-            Instructions::Avx512 => block::margins::<Avx512>(forest, tiles, buffers, rows, out),
-            Instructions::Avx2 => block::margins::<Avx2>(forest, tiles, buffers, rows, out),
-            Instructions::Portable => return false,
-        }
-    }
+    // SAFETY: the caller's promise.
+    unsafe { block::margins::<V>(forest, tiles, buffers, rows, out) };
     true
 }
 
@@ -188,6 +220,7 @@ fn block_cost(tiles: &Tiled<'_>, costs: Costs) -> u64 {
 
 /// Adds the leaves of all trees, each to its output, to a row's margins, if the kernel has a way that
 /// takes less time than the lock step; gives whether it has.
+#[cfg(target_arch = "x86_64")]
 pub(super) fn add_leaves_of_row<'a>(
     kernel: Kernel,
     chunked: impl FnOnce() -> Option<Chunked<'a>>,
