@@ -68,6 +68,10 @@ test-python: install venv bench-packages ## run the SQL regression and end-to-en
 test-compose: venv ## build the images and test docker compose, with a Docker engine of its own where none runs
 	@PGBOOST_COMPOSE=1 tests/compose/with-engine.sh $(VENV)/pytest tests/compose
 
+.PHONY: test-arm64
+test-arm64: ## run the engine's tests, and so its NEON kernel, on an emulated aarch64; as root, five minutes
+	@tests/arm64/run.sh
+
 .PHONY: test-sql-accept
 test-sql-accept: install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
