@@ -9,6 +9,7 @@ NEEDS = {
         "avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "gfni", "popcnt"
     },
     "avx2": {"avx2"},
+    "neon": {"asimd"},
     "portable": set(),
 }  # fmt: skip
 
@@ -17,7 +18,7 @@ def flags() -> set[str]:
     """What the kernel of the operating system says of the first processor."""
     for line in Path("/proc/cpuinfo").read_text().splitlines():
         name, _, words = line.partition(":")
-        if name.strip() == "flags":
+        if name.strip() in ("flags", "Features"):
             return set(words.split())
     return set()
 

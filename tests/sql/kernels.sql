@@ -6,7 +6,7 @@ CREATE TABLE homes AS SELECT i AS id, (i % 100)::real AS area, i % 7 AS rooms, (
 ANALYZE homes;
 
 -- No such kernel, on any CPU.
-SET pgboost.kernel = 'neon';
+SET pgboost.kernel = 'altivec';
 SET pgboost.kernel = '';
 SELECT set_config('pgboost.kernel', 'sse2', false);
 SHOW pgboost.kernel;
@@ -60,7 +60,7 @@ DROP ROLE regress_kernel;
 
 -- A value that nobody here can use does not stop connections: the library warns once it is loaded.
 \c -
-ALTER DATABASE :DBNAME SET pgboost.kernel = 'neon';
+ALTER DATABASE :DBNAME SET pgboost.kernel = 'altivec';
 \c -
 SELECT predict('price', 60, 4, 1);
 SHOW pgboost.kernel;

@@ -47,6 +47,9 @@ pub enum KernelChoice {
     /// AVX2.
     #[name = c"avx2"]
     Avx2,
+    /// NEON.
+    #[name = c"neon"]
+    Neon,
     /// Without any special instructions.
     #[name = c"portable"]
     Portable,
@@ -59,6 +62,7 @@ impl KernelChoice {
             KernelChoice::Auto => "auto",
             KernelChoice::Avx512 => "avx512",
             KernelChoice::Avx2 => "avx2",
+            KernelChoice::Neon => "neon",
             KernelChoice::Portable => "portable",
         }
     }
