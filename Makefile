@@ -77,7 +77,7 @@ test-sql-accept: install venv ## take the SQL regression tests' present output a
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
 
 .PHONY: speed
-speed: install venv ## measure what predict adds inside the database, and record it: under ten minutes
+speed: install venv ## measure what predict adds inside the database, and record it: a quarter of an hour
 	@$(VENV)/python -m speed
 
 .PHONY: bench-install
