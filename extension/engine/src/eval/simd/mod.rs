@@ -7,8 +7,9 @@
 //! of its leaf.
 //!
 //! What an architecture has to bring is [`Vectors`]; the order of things is in `block`. x86-64 and
-//! aarch64 do, others have no kernel for blocks. `row512` is a kernel for one row. The other modules of `eval` call what is public here, which is safe, since a
-//! [`Kernel`] of instructions is had where the processor has them and nowhere else.
+//! aarch64 do, others have no kernel for blocks. `row512` is a kernel for one row. The other modules
+//! of `eval` call what is public here, which is safe, since a [`Kernel`] of instructions is had where
+//! the processor has them and nowhere else.
 #![allow(unsafe_code, reason = "vector instructions")]
 
 #[cfg(target_arch = "x86_64")]
