@@ -137,10 +137,11 @@ def test_every_run_used_processor_and_memory(result: results.Result) -> None:
     for cell in result.cells:
         for run in cell.runs:
             assert 0.9 <= run.seconds <= 10
-            # A hundred requests may take less than a hundredth of a second, in which the kernel counts.
+            # At a low rate a server may take less than a hundredth of a second, in which the kernel
+            # counts for processes that go on.
             least = 0.0 if cell.rate else 0.01
             assert least <= run.server.cpu_seconds < run.seconds * 64
-            assert least <= run.generator.cpu_seconds < run.seconds * 64
+            assert 0 < run.generator.cpu_seconds < run.seconds * 64
             assert run.server.pss_bytes > 1 << 20
             assert run.generator.pss_bytes > 1 << 18
             assert run.latency_ms["mean"] > 0

@@ -194,8 +194,7 @@ def test_what_is_used_there_is_measured_there(host: SshHost) -> None:
     output, usage = run_measured(host, command, {"busy": [busy.process]})
     host.stop(busy)
     assert output == "burned\n"
-    # It burns half a second; the kernel counts in hundredths.
-    assert 0.4 < usage.generator.cpu_seconds < 1.5
+    assert 0.5 <= usage.generator.cpu_seconds < 1.5
     assert 0.2 < usage.server_parts["busy"].cpu_seconds < 20
     assert usage.server.pss_bytes > 1 << 20
 
