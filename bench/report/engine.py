@@ -1,6 +1,6 @@
 """The page of the engine alone: its kernels beside XGBoost and other engines, over a grid of models.
 
-It is made from what one run of extension/engine/benches/grid/run.sh left: machine.json, grid.jsonl
+It is made from what one run of extension/gbdt/benches/grid/run.sh left: machine.json, grid.jsonl
 (the benchmark `grid`) and peers.jsonl (`peers.py`). Every figure on it is from there; medians of
 the blocks are shown.
 """
@@ -34,10 +34,10 @@ most callers do. Where 100,000 rows would have taken a side longer than its shar
 handed fewer in a call, at least 1,024 (marked \\*).
 
 Models are named trees x depth x features, {models} of them. They are trained on 20,000 rows by
-`extension/engine/benches/grid/train.py`. In models called missing one value in twenty is, in those
+`extension/gbdt/benches/grid/train.py`. In models called missing one value in twenty is, in those
 called categorical every fifth feature holds category codes.
 
-To repeat it: `extension/engine/benches/grid/run.sh`.
+To repeat it: `extension/gbdt/benches/grid/run.sh`.
 """
 
 OTHERS = """\

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use gbdt::Image;
-use gbdt::layout::IMAGE_VERSION;
+use gbdt::forest::IMAGE_VERSION;
 use sha2::{Digest, Sha256};
 
 use crate::pg;

@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::rc::Rc;
 
 use gbdt::Image;
-use gbdt::layout::AlignedBytes;
+use gbdt::forest::AlignedBytes;
 
 use super::file::{self, ImageKey};
 use crate::error::Result;
@@ -57,7 +57,7 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Loaded>> 
     let image = match file::open(&key) {
         Some(image) => image,
         None => {
-            let image = share(&key, gbdt::lower(&stored.model()?, &stored.labels())?)?;
+            let image = share(&key, gbdt::compile(&stored.model()?, &stored.labels())?)?;
             sweep_once(registry);
             image
         }

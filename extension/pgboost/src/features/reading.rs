@@ -4,7 +4,7 @@
 //! codes already where the file carries no values for them, or where features come as an array,
 //! which XGBoost does not recode either.
 
-use gbdt::layout::CategoryKind;
+use gbdt::forest::CategoryKind;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::Target;

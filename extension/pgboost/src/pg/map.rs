@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 
-use gbdt::layout::{AlignedBytes, StableBytes};
+use gbdt::forest::{AlignedBytes, StableBytes};
 use memmap2::{Mmap, MmapOptions};
 
 /// Where an image lives.

@@ -1,0 +1,127 @@
+//! Evaluation: from a row's features to its margins, or to the leaves it falls into.
+//!
+//! All ways of evaluation give the same bits. `reference` walks the checked model and is the oracle;
+//! `scalar` walks the lowered image, several trees in lock step; `simd` takes hundreds of rows, or one,
+//! through its tiles with vectors. Leaves are added in f32, from the
+//! base margin on, in the order in which the file has the trees: any other order would round
+//! otherwise than XGBoost does.
+
+mod batch;
+mod categorical;
+mod kernel;
+mod key;
+#[cfg(test)]
+pub(crate) mod random_model;
+pub mod reference;
+mod scalar;
+mod simd;
+#[cfg(test)]
+mod tests;
+
+pub use batch::BatchScratch;
+pub(crate) use categorical::goes_right;
+pub use kernel::Kernel;
+pub(crate) use key::{default_slot, leaf_slot, monotone_key, number_of_key};
+pub(crate) use scalar::LANES;
+
+use crate::forest::{GroupKind, Image, StableBytes};
+use crate::model::{Task, Transform};
+use crate::transform;
+
+/// Buffers for the evaluation of one row after another; nothing is allocated per row.
+#[derive(Clone, Debug)]
+pub struct Scratch {
+    kernel: Kernel,
+    keys: key::RowKeys,
+}
+
+impl Scratch {
+    /// Buffers for rows of this image, for the best kernel of this processor.
+    pub fn new<B: StableBytes>(image: &Image<B>) -> Self {
+        Self::with_kernel(image, Kernel::default())
+    }
+
+    /// Buffers for rows of this image.
+    pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
+        Scratch { kernel, keys: key::RowKeys::new(image.num_features()) }
+    }
+}
+
+impl<B: StableBytes> Image<B> {
+    /// The margins of a row, one an output. NaN means that a feature is missing.
+    ///
+    /// There must be as many features as the model has and room for as many margins. If there are
+    /// not, absent features count as missing, further ones are ignored, and margins are NaN if their
+    /// number is wrong.
+    pub fn margins(&self, scratch: &mut Scratch, features: &[f32], out: &mut [f32]) {
+        debug_assert_eq!(features.len(), self.num_features(), "number of features");
+        debug_assert_eq!(out.len(), self.num_outputs(), "number of margins");
+        if out.len() != self.num_outputs() {
+            out.fill(f32::NAN);
+            return;
+        }
+        out.copy_from_slice(self.base_margins());
+        if self.margins_by_chunks(scratch, features, out) {
+            return;
+        }
+        let forest = self.forest();
+        scratch.keys.set(self.num_features(), features);
+        if let [margin] = out {
+            // The usual case: the sum stays in a register.
+            let mut sum = *margin;
+            scalar::walk(&forest, &scratch.keys, features, |_, leaf| sum += leaf.value());
+            *margin = sum;
+        } else {
+            scalar::walk(&forest, &scratch.keys, features, |tree, leaf| {
+                let output = forest.outputs.get(tree).map(|output| *output as usize);
+                if let Some(margin) = output.and_then(|output| out.get_mut(output)) {
+                    *margin += leaf.value();
+                }
+            });
+        }
+    }
+
+    /// The same with vectors, if that pays; gives whether it does.
+    #[cfg(target_arch = "x86_64")]
+    fn margins_by_chunks(&self, scratch: &Scratch, features: &[f32], out: &mut [f32]) -> bool {
+        simd::add_leaves_of_row(scratch.kernel, || self.chunked(), features, out)
+    }
+
+    /// There is no way to on this architecture.
+    #[cfg(not(target_arch = "x86_64"))]
+    fn margins_by_chunks(&self, _: &Scratch, _: &[f32], _: &mut [f32]) -> bool {
+        false
+    }
+
+    /// For each tree the id, in the model's file, of the leaf that a row falls into.
+    ///
+    /// Lengths are treated as in [`Image::margins`]: trees beyond the length of `out` are left out.
+    pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) {
+        debug_assert_eq!(features.len(), self.num_features(), "number of features");
+        debug_assert_eq!(out.len(), self.num_trees(), "number of trees");
+        let forest = self.forest();
+        scratch.keys.set(self.num_features(), features);
+        scalar::walk(&forest, &scratch.keys, features, |tree, leaf| {
+            let ids = match leaf.kind {
+                GroupKind::Compact => forest.compact_ids,
+                GroupKind::Wide | GroupKind::Categorical => forest.wide_ids,
+            };
+            if let (Some(out), Some(id)) = (out.get_mut(tree), ids.get(leaf.node as usize)) {
+                *out = *id;
+            }
+        });
+    }
+
+    /// The class that margins speak for, if the model is a classifier: the first of the largest
+    /// margins, or for one margin whether the value is above a half.
+    pub fn class(&self, margins: &[f32]) -> Option<u32> {
+        match (self.task(), margins) {
+            (Task::Multiclass, _) => transform::first_largest(margins),
+            (Task::Binary, [margin]) if self.transform() == Transform::Logistic => {
+                Some(u32::from(transform::logistic(*margin) > 0.5))
+            }
+            (Task::Binary, [margin]) => Some(u32::from(*margin > 0.0)),
+            _ => None,
+        }
+    }
+}

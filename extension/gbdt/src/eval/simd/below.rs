@@ -1,0 +1,101 @@
+//! Below the tiles of deep trees: one tree, several rows at a time.
+//!
+//! The way through its tile brings a row to a node of the lock step, from which it goes on.
+#![allow(
+    unsafe_code,
+    reason = "the kernel indexes nodes and keys that the image's check has vouched for"
+)]
+
+use super::BLOCK;
+use super::block::Rows;
+use crate::eval::key::{leaf_slot, set_keys};
+use crate::eval::scalar::{Decide, Keys, KeysAndSets, LANES, lock_step};
+use crate::forest::{Forest, GroupKind, LockStepNode};
+
+/// The keys of a block's rows.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RowsBelow {
+    /// The last of each row is `u32::MAX`.
+    keys: Vec<u32>,
+    /// Keys a row.
+    width: usize,
+}
+
+impl RowsBelow {
+    /// Takes rows.
+    pub(super) fn set(&mut self, rows: &Rows<'_>) {
+        let width = leaf_slot(rows.num_features) + 1;
+        if self.width != width {
+            // Lanes without a row walk too, and stay at leaves only if their last key is u32::MAX.
+            self.keys.clear();
+            self.keys.resize(BLOCK * width, u32::MAX);
+            self.width = width;
+        }
+        let features = rows.features.chunks_exact(rows.num_features);
+        for (keys, features) in self.keys.chunks_exact_mut(self.width).zip(features) {
+            if let Some((_, slots)) = keys.split_last_mut() {
+                set_keys(slots, features);
+            }
+        }
+    }
+}
+
+/// How one tree goes on below its tile.
+pub(super) struct Below<'a> {
+    /// By the number of the way through the tile, the index of a node of the kind.
+    pub(super) exits: &'a [u32],
+    pub(super) kind: GroupKind,
+    /// To the deepest leaf.
+    pub(super) steps: u32,
+}
+
+impl Below<'_> {
+    /// Calls `visit` with each row and the value of its leaf.
+    pub(super) fn add(
+        &self,
+        forest: &Forest<'_>,
+        rows: &Rows<'_>,
+        keys: &RowsBelow,
+        numbers: &[u8; BLOCK],
+        mut visit: impl FnMut(usize, f32),
+    ) {
+        let features = rows.features.chunks(LANES * rows.num_features);
+        let keys = keys.keys.chunks_exact(LANES * keys.width).map(|lanes| (lanes, keys.width));
+        let chunks = keys.zip(features).zip(numbers.as_chunks::<LANES>().0);
+        for (chunk, (((keys, width), features), numbers)) in chunks.enumerate() {
+            let exit = |number| self.exits.get(usize::from(number)).copied().unwrap_or(0);
+            let starts = numbers.map(exit);
+            let keys = Keys { keys, width };
+            let leaves = match self.kind {
+                GroupKind::Compact => self.leaves(forest.compact_nodes, &keys, starts),
+                GroupKind::Wide => self.leaves(forest.wide_nodes, &keys, starts),
+                GroupKind::Categorical => {
+                    let num_features = rows.num_features;
+                    let keys = KeysAndSets { keys, features, num_features, forest };
+                    self.leaves(forest.wide_nodes, &keys, starts)
+                }
+            };
+            let first = chunk * LANES;
+            let count = rows.count.saturating_sub(first);
+            leaves
+                .into_iter()
+                .take(count)
+                .enumerate()
+                .for_each(|(lane, leaf)| visit(first + lane, leaf));
+        }
+    }
+
+    /// The values of the leaves that lanes come to.
+    fn leaves<N: LockStepNode>(
+        &self,
+        nodes: &[N],
+        keys: &impl Decide<N>,
+        starts: [u32; LANES],
+    ) -> [f32; LANES] {
+        // SAFETY: the image's check found every exit to be a node, and some node to be there; each
+        // lane has keys, of which the last is u32::MAX.
+        let at = unsafe { lock_step(nodes, keys, starts, self.steps) };
+        // SAFETY: lock_step gives indices of nodes.
+        at.map(|at| f32::from_bits(unsafe { nodes.get_unchecked(at) }.key()))
+    }
+}

@@ -1,0 +1,239 @@
+//! The walk over the image against the oracle, bit for bit, on random models.
+
+use proptest::prelude::*;
+
+use super::random_model::{Random, Shape, model, rows, with_categories};
+use super::{BatchScratch, Kernel, Scratch, reference};
+use crate::forest::{GroupKind, Image, StableBytes, compile};
+use crate::model::{Model, Node, Task, Transform, Tree};
+
+/// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
+/// every row.
+fn agrees(model: &Model, rows: &[Vec<f32>]) {
+    let image = Image::open(compile(model, &[]).unwrap()).unwrap();
+    let mut scratch = Scratch::new(&image);
+    let outputs = model.num_outputs();
+    let (mut margins, mut expected) = (vec![7.0f32; outputs], vec![0.0f32; outputs]);
+    let (mut leaves, mut ids) = (vec![7u32; model.trees().len()], vec![0u32; model.trees().len()]);
+    let kernels: Vec<Kernel> = Kernel::available().collect();
+    let mut scratches: Vec<Scratch> =
+        kernels.iter().map(|kernel| Scratch::with_kernel(&image, *kernel)).collect();
+    for row in rows {
+        reference::margins(model, row, &mut expected);
+        let bits =
+            |margins: &[f32]| margins.iter().map(|margin| margin.to_bits()).collect::<Vec<_>>();
+        for (scratch, kernel) in scratches.iter_mut().zip(&kernels) {
+            image.margins(scratch, row, &mut margins);
+            assert_eq!(bits(&margins), bits(&expected), "{kernel:?}: margins of {row:?}");
+        }
+        image.leaves(&mut scratch, row, &mut leaves);
+        reference::leaves(model, row, &mut ids);
+        assert_eq!(leaves, ids, "leaves of {row:?}");
+    }
+    batch_agrees(model, &image, rows);
+}
+
+/// So do the margins of all rows in one call, with every kernel that can run here.
+fn batch_agrees(model: &Model, image: &Image<impl StableBytes>, rows: &[Vec<f32>]) {
+    let outputs = model.num_outputs();
+    let mut expected = vec![0.0f32; outputs];
+    for kernel in Kernel::available() {
+        let mut scratch = BatchScratch::with_kernel(image, kernel);
+        let mut margins = vec![7.0f32; rows.len() * outputs];
+        image.margins_batch(&mut scratch, &rows.concat(), &mut margins);
+        for (row, margins) in rows.iter().zip(margins.chunks_exact(outputs)) {
+            reference::margins(model, row, &mut expected);
+            let same = margins.iter().map(|x| x.to_bits()).eq(expected.iter().map(|x| x.to_bits()));
+            assert!(same, "{kernel:?}: {margins:?}, not {expected:?} of {row:?}");
+        }
+    }
+}
+
+fn shapes() -> impl Strategy<Value = Shape> {
+    (1usize..300, 1usize..5, 0usize..40, 0u32..13, 0usize..4).prop_map(
+        |(features, outputs, trees, depth, categorical)| {
+            // Deep trees are large, so there are fewer of them.
+            let trees = trees * 6 / (depth as usize).max(6);
+            Shape { features, outputs, trees, depth, categorical }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_image_agrees_with_the_oracle(seed in any::<u64>(), shape in shapes()) {
+        let model = model(seed, shape);
+        agrees(&model, &rows(seed ^ 1, &model, 70));
+    }
+}
+
+#[test]
+fn many_features_take_wide_nodes() {
+    let shape = Shape { features: 40_000, outputs: 2, trees: 21, depth: 7, categorical: 5 };
+    let model = model(11, shape);
+    agrees(&model, &rows(12, &model, 20));
+}
+
+#[test]
+fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
+    let shape = Shape { features: 5, outputs: 1, trees: 3, depth: 4, categorical: 0 };
+    let mut model = model(13, shape);
+    let inner = (1u32 << 17) - 1;
+    let split = |id| {
+        let [left, right] = [2 * id + 1, 2 * id + 2];
+        let threshold = (id % 1009) as f32 / 64.0 - 8.0;
+        let (feature, default_left, gain, cover) = (id % 5, id % 3 == 0, 0.0, 0.0);
+        Node::Numerical { feature, threshold, default_left, left, right, gain, cover }
+    };
+    let leaf = |id| Node::Leaf { value: id as f32, cover: 0.0 };
+    let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
+    model.trees[1] = Tree { nodes, category_sets: Vec::new(), depth: 17 };
+    let image = Image::open(compile(&model, &[]).unwrap()).unwrap();
+    let kinds: Vec<u32> = image.forest().groups.iter().map(|group| group.kind).collect();
+    assert_eq!(
+        kinds,
+        [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact].map(|kind| kind as u32)
+    );
+    agrees(&model, &rows(14, &model, 300));
+}
+
+#[test]
+fn few_features_meet_every_threshold() {
+    let shape = Shape { features: 1, outputs: 1, trees: 37, depth: 5, categorical: 0 };
+    let model = model(21, shape);
+    agrees(&model, &rows(22, &model, 3000));
+}
+
+/// A hundred thousand rows, in batches of all sizes.
+#[test]
+fn kernels_agree_with_the_oracle_on_many_rows() {
+    let shape = |features, outputs, trees, depth, categorical| Shape {
+        features,
+        outputs,
+        trees,
+        depth,
+        categorical,
+    };
+    let shapes = [
+        // All in one chunk; several chunks and levels; more thresholds than a column has ranks.
+        shape(10, 1, 25, 6, 0),
+        shape(7, 1, 150, 5, 0),
+        shape(3, 1, 90, 8, 0),
+        shape(2, 3, 70, 7, 0),
+        // Deep trees, with and without codes; codes alone; more cuts than a segment has.
+        shape(20, 1, 24, 12, 0),
+        shape(9, 2, 20, 13, 3),
+        shape(12, 1, 60, 6, 1),
+        shape(150, 1, 70, 8, 4),
+    ];
+    let mut random = Random(91);
+    let mut count = 0;
+    while count < 100_000 {
+        for shape in shapes {
+            let seed = random.next();
+            let model = model(seed, shape);
+            let most = [20, 130, 600, 1000][random.below(4)];
+            let batch = 1 + random.below(most);
+            agrees(&model, &rows(seed ^ 1, &model, batch));
+            count += batch;
+        }
+    }
+}
+
+#[test]
+fn a_model_without_trees_gives_its_base_margins() {
+    let shape = Shape { features: 3, outputs: 3, trees: 0, depth: 0, categorical: 0 };
+    let model = model(31, shape);
+    agrees(&model, &rows(32, &model, 3));
+}
+
+#[test]
+fn a_lone_leaf_is_a_tree() {
+    let shape = Shape { features: 2, outputs: 1, trees: 19, depth: 0, categorical: 0 };
+    let model = model(41, shape);
+    agrees(&model, &rows(42, &model, 3));
+}
+
+fn image_of(task: Task, transform: Transform, outputs: usize) -> Image<impl StableBytes> {
+    let shape = Shape { features: 2, outputs, trees: 4, depth: 2, categorical: 0 };
+    let mut model = model(51, shape);
+    model.objective.task = task;
+    model.objective.transform = transform;
+    Image::open(compile(&model, &[]).unwrap()).unwrap()
+}
+
+#[test]
+fn classes_follow_the_margins() {
+    let binary = image_of(Task::Binary, Transform::Logistic, 1);
+    assert_eq!(binary.class(&[0.0]), Some(0), "one half is not above one half");
+    assert_eq!(binary.class(&[0.1]), Some(1));
+    // Above zero, but its logistic rounds to one half.
+    assert_eq!(binary.class(&[1e-9]), Some(0));
+    let raw = image_of(Task::Binary, Transform::Identity, 1);
+    assert_eq!([raw.class(&[1e-9]), raw.class(&[0.0])], [Some(1), Some(0)]);
+    let several = image_of(Task::Multiclass, Transform::ArgMax, 3);
+    assert_eq!(several.class(&[1.0, 2.0, 2.0]), Some(1));
+    assert_eq!(several.num_values(), 1);
+    assert_eq!(image_of(Task::Regression, Transform::Identity, 1).class(&[1.0]), None);
+    assert_eq!(image_of(Task::Binary, Transform::Logistic, 2).class(&[1.0, 1.0]), None);
+}
+
+#[test]
+#[cfg(not(debug_assertions))]
+fn wrong_lengths_do_no_harm() {
+    let shape = Shape { features: 3, outputs: 2, trees: 20, depth: 4, categorical: 3 };
+    let model = model(61, shape);
+    let image = Image::open(compile(&model, &[]).unwrap()).unwrap();
+    let mut scratch = Scratch::new(&image);
+    let mut short = [0.0; 1];
+    image.margins(&mut scratch, &[1.0], &mut short);
+    assert!(short[0].is_nan());
+    let (mut missing, mut expected) = ([0.0; 2], [0.0; 2]);
+    image.margins(&mut scratch, &[1.0], &mut missing);
+    image.margins(&mut scratch, &[1.0, f32::NAN, f32::NAN], &mut expected);
+    assert_eq!(missing, expected);
+    image.leaves(&mut scratch, &[], &mut [0; 3]);
+    image.leaves(&mut scratch, &[1.0; 9], &mut [0; 30]);
+}
+
+#[test]
+fn scratch_of_another_image_is_taken() {
+    let small = Shape { features: 2, outputs: 1, trees: 5, depth: 3, categorical: 0 };
+    let large = Shape { features: 90, ..small };
+    let [small, large] = [small, large].map(|shape| model(71, shape));
+    let [small_image, large_image] =
+        [&small, &large].map(|model| Image::open(compile(model, &[]).unwrap()).unwrap());
+    let mut scratch = Scratch::new(&small_image);
+    let (mut margin, mut expected) = ([0.0], [0.0]);
+    for (model, image) in [(&large, &large_image), (&small, &small_image)] {
+        let row = &rows(72, model, 1)[0];
+        image.margins(&mut scratch, row, &mut margin);
+        reference::margins(model, row, &mut expected);
+        assert_eq!(margin, expected);
+    }
+}
+
+#[test]
+fn categories_are_found_by_value() {
+    let shape = Shape { features: 4, outputs: 1, trees: 1, depth: 1, categorical: 0 };
+    let model = with_categories(model(81, shape));
+    let image = Image::open(compile(&model, &[]).unwrap()).unwrap();
+    assert_eq!(
+        [0, 1, 2, 3, 4].map(|feature| image.is_categorical(feature)),
+        [true, true, true, false, false]
+    );
+    let text = image.categories(0).unwrap();
+    let codes = ["Zürich", "", "Aachen", "aachen", "Z", "b"].map(|word| text.code_of_text(word));
+    assert_eq!(codes, [Some(0), Some(1), Some(2), Some(3), None, None]);
+    assert_eq!((text.code_of_integer(0), text.code_of_float(0.0)), (None, None));
+    let integers = image.categories(1).unwrap();
+    let codes = [7, -3, i64::MAX, 0, 1].map(|number| integers.code_of_integer(number));
+    assert_eq!(codes, [Some(0), Some(1), Some(2), Some(3), None]);
+    let floats = image.categories(2).unwrap();
+    let codes =
+        [1.5, 0.0, -0.0, f64::INFINITY, -2.0, f64::NAN].map(|number| floats.code_of_float(number));
+    assert_eq!(codes, [Some(0), Some(1), Some(1), Some(2), Some(3), None]);
+    assert!(image.categories(3).is_none() && image.categories(4).is_none());
+}

@@ -1,0 +1,36 @@
+//! Lowering: one flat, relocatable image of a checked model, for evaluation.
+//!
+//! An image is what every backend maps: a header, then sections of plain records, each section
+//! aligned to 64 bytes and found by its offset. It holds no pointer, so it means the same wherever
+//! it is mapped, and the same model always gives the same bytes. [`compile`] writes one;
+//! [`Image::open`] checks one, whoever wrote it, so thoroughly that evaluation needs no check of its
+//! own. An image is a cache, never the truth: its format may change with every release, and
+//! [`IMAGE_VERSION`] with it.
+
+mod aligned;
+mod categories;
+mod check;
+mod image;
+mod order;
+mod records;
+#[cfg(test)]
+mod tests;
+mod text;
+pub(crate) mod tiles;
+mod trees;
+mod write;
+
+pub use aligned::{AlignedBytes, StableBytes};
+pub use categories::{CategoryKind, CategoryView};
+pub use image::Image;
+pub use write::compile;
+
+#[cfg(target_arch = "x86_64")]
+pub(crate) use image::Chunked;
+pub(crate) use image::Forest;
+pub(crate) use records::{CATEGORICAL, GroupKind, LockStepNode, WideNode};
+
+/// The version of the image's format, part of the name of a file that holds one.
+///
+/// It changes whenever the bytes of an image or their meaning do.
+pub const IMAGE_VERSION: u32 = 4;

@@ -1,0 +1,142 @@
+//! Lowering the trees: from nodes by file id to nodes in the order in which they are walked.
+//!
+//! Trees with numerical splits alone are walked in lock step, over compact nodes where those can hold
+//! the tree's links and slots, over wide nodes otherwise. Trees with categorical splits are walked
+//! one by one, over wide nodes. Successive trees of a kind form the groups of the lock step.
+
+use super::order::{self, Place};
+use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, SetSpan, WideNode};
+use super::text::to_u32;
+use crate::eval::{LANES, default_slot, leaf_slot, monotone_key};
+use crate::model::{Model, Node, Tree};
+use crate::{Error, ErrorKind, Result, error};
+
+/// The sections that the trees become.
+#[derive(Default)]
+pub(super) struct Trees {
+    pub(super) roots: Vec<u32>,
+    pub(super) groups: Vec<Group>,
+    pub(super) compact_nodes: Vec<CompactNode>,
+    pub(super) compact_ids: Vec<u32>,
+    pub(super) wide_nodes: Vec<WideNode>,
+    pub(super) wide_ids: Vec<u32>,
+    pub(super) sets: Vec<SetSpan>,
+    pub(super) set_words: Vec<u32>,
+}
+
+impl Trees {
+    /// How a tree is walked.
+    pub(super) fn kind_of(&self, tree: usize) -> GroupKind {
+        let after = self.groups.partition_point(|group| group.first as usize <= tree);
+        let group = after.checked_sub(1).and_then(|index| self.groups.get(index));
+        group.and_then(|group| GroupKind::from_number(group.kind)).unwrap_or(GroupKind::Wide)
+    }
+
+    /// Lowers every tree of a model.
+    pub(super) fn collect(model: &Model) -> Result<Self> {
+        let mut all = Trees::default();
+        for (index, tree) in model.trees().iter().enumerate() {
+            all.add(tree, model.num_features())
+                .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
+        }
+        Ok(all)
+    }
+
+    fn add(&mut self, tree: &Tree, num_features: usize) -> Result<()> {
+        let nodes = self.compile(tree, num_features)?;
+        let first = self.roots.len();
+        let kind = kind_of(&nodes);
+        if kind == GroupKind::Compact {
+            self.roots.push(to_u32(self.compact_nodes.len())?);
+            reserve(&mut self.compact_nodes, nodes.len())?;
+            reserve(&mut self.compact_ids, nodes.len())?;
+            self.compact_nodes.extend(nodes.iter().map(|(node, _)| CompactNode {
+                key: node.key,
+                slot: node.slot as u16,
+                skip: node.skip as u16,
+            }));
+            self.compact_ids.extend(nodes.iter().map(|(_, id)| id));
+        } else {
+            self.roots.push(to_u32(self.wide_nodes.len())?);
+            reserve(&mut self.wide_nodes, nodes.len())?;
+            reserve(&mut self.wide_ids, nodes.len())?;
+            self.wide_nodes.extend(nodes.iter().map(|(node, _)| node));
+            self.wide_ids.extend(nodes.iter().map(|(_, id)| id));
+        }
+        self.join_group(to_u32(first)?, tree.depth(), kind);
+        Ok(())
+    }
+
+    /// Puts a tree into the last group, if that is of its kind and has room, else into a new one.
+    fn join_group(&mut self, tree: u32, depth: u32, kind: GroupKind) {
+        match self.groups.last_mut() {
+            Some(group) if group.kind == kind as u32 && group.count < LANES as u32 => {
+                group.count += 1;
+                group.depth = group.depth.max(depth);
+            }
+            _ => self.groups.push(Group { first: tree, count: 1, depth, kind: kind as u32 }),
+        }
+    }
+
+    /// A tree's nodes and their file ids, in the order in which they lie.
+    fn compile(&mut self, tree: &Tree, num_features: usize) -> Result<Vec<(WideNode, u32)>> {
+        let first_set = to_u32(self.sets.len())?;
+        for set in tree.category_sets() {
+            let start = to_u32(self.set_words.len())?;
+            self.sets.push(SetSpan { start, count: to_u32(set.words().len())? });
+            self.set_words.extend_from_slice(set.words());
+        }
+        let places = order::places(tree);
+        let mut lowered: Vec<(WideNode, u32)> = Vec::new();
+        reserve(&mut lowered, places.len())?;
+        let leaf = |value: f32| -> Result<WideNode> {
+            let slot = to_u32(leaf_slot(num_features))?;
+            Ok(WideNode { key: value.to_bits(), slot, skip: 0, kind: 0 })
+        };
+        for (at, place) in places.into_iter().enumerate() {
+            let Place::Node { id, right } = place else {
+                lowered.push((leaf(0.0)?, 0));
+                continue;
+            };
+            let skip = to_u32(right.saturating_sub(at))?;
+            let node = match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
+                Node::Leaf { value, .. } => leaf(value)?,
+                Node::Numerical { feature, threshold, default_left, .. } => WideNode {
+                    key: monotone_key(threshold),
+                    slot: to_u32(default_slot(feature as usize, default_left))?,
+                    skip,
+                    kind: 0,
+                },
+                Node::Categorical { feature, set, default_left, .. } => WideNode {
+                    key: first_set + set,
+                    slot: to_u32(default_slot(feature as usize, default_left))?,
+                    skip,
+                    kind: CATEGORICAL,
+                },
+                Node::Deleted => {
+                    return Err(Error::new(ErrorKind::TreeShape, "node in use is a deleted one"));
+                }
+            };
+            lowered.push((node, id));
+        }
+        Ok(lowered)
+    }
+}
+
+fn kind_of(nodes: &[(WideNode, u32)]) -> GroupKind {
+    let fits = |number: u32| u16::try_from(number).is_ok();
+    if nodes.iter().any(|(node, _)| node.kind == CATEGORICAL) {
+        GroupKind::Categorical
+    } else if nodes.iter().all(|(node, _)| fits(node.slot) && fits(node.skip)) {
+        GroupKind::Compact
+    } else {
+        GroupKind::Wide
+    }
+}
+
+/// Makes room for more values, or says that there is none.
+pub(super) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve(more).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
+    })
+}

@@ -1,0 +1,369 @@
+//! Compares the engine with XGBoost on the models of every release in `tests/golden`.
+//!
+//! Each model is evaluated twice, by the reference walk over the checked model and through the
+//! lowered image. Margins and leaf ids must have XGBoost's bits; values may be 2 units in the last
+//! place away, since they depend on the C library's `expf`. Cases are found by listing the folders, so
+//! a test also requires that there are as many as there should be. `tests/golden/README.md` says how
+//! the files were made.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at a surprise"
+)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gbdt::model::FeatureType;
+use gbdt::{BatchScratch, ErrorKind, Image, Kernel, Limits, Model, Scratch, eval, transform};
+use serde_json::Value;
+
+/// Fewer cases than this mean that files are missing, not that all is well.
+const LEAST_CASES: usize = 415;
+/// The same for the files that must be refused.
+const LEAST_REFUSED: usize = 35;
+/// How far a value may be from XGBoost's.
+const VALUE_ULPS: u32 = 2;
+
+/// One model, in one or two formats, and what XGBoost makes of its rows.
+struct Case {
+    name: String,
+    files: Vec<PathBuf>,
+    expected: Value,
+}
+
+impl Case {
+    fn rows(&self) -> Vec<Vec<f32>> {
+        floats(&self.expected["rows"])
+    }
+
+    fn margins(&self) -> Vec<Vec<f32>> {
+        floats(&self.expected["margins"])
+    }
+
+    /// The values, which the file leaves out where they are the margins.
+    fn values(&self) -> Vec<Vec<f32>> {
+        self.expected.get("values").map_or_else(|| self.margins(), floats)
+    }
+
+    fn leaves(&self) -> Vec<Vec<u32>> {
+        let ids = |line: &Value| {
+            line.as_str().unwrap().split(' ').map(|id| id.parse().unwrap()).collect()
+        };
+        list(&self.expected["leaves"]).iter().map(ids).collect()
+    }
+}
+
+/// What differed in all cases, so that one run shows every disagreement.
+#[derive(Default)]
+struct Differences {
+    lines: Vec<String>,
+    compared: usize,
+}
+
+impl Differences {
+    fn compare<T: PartialEq>(&mut self, what: impl FnOnce() -> String, same: T, expected: T) {
+        self.compared += 1;
+        if same != expected {
+            self.lines.push(what());
+        }
+    }
+
+    fn finish(self, least: usize) {
+        let mut report = String::new();
+        for line in self.lines.iter().take(40) {
+            writeln!(report, "{line}").unwrap();
+        }
+        assert!(
+            self.lines.is_empty(),
+            "{} of {} differ:\n{report}",
+            self.lines.len(),
+            self.compared
+        );
+        assert!(self.compared >= least, "only {} compared", self.compared);
+    }
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut paths: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn list(value: &Value) -> &[Value] {
+    value.as_array().unwrap()
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    list(value).iter().map(|text| text.as_str().unwrap().to_owned()).collect()
+}
+
+/// One row: eight hex digits a float.
+fn float_row(line: &Value) -> Vec<f32> {
+    let digits = line.as_str().unwrap().as_bytes();
+    let bits = |digits| u32::from_str_radix(std::str::from_utf8(digits).unwrap(), 16).unwrap();
+    digits.chunks(8).map(|digits| f32::from_bits(bits(digits))).collect()
+}
+
+fn floats(rows: &Value) -> Vec<Vec<f32>> {
+    list(rows).iter().map(float_row).collect()
+}
+
+fn bits(values: &[f32]) -> Vec<u32> {
+    values.iter().map(|value| value.to_bits()).collect()
+}
+
+/// Every case of every release.
+fn cases() -> Vec<Case> {
+    let mut found = Vec::new();
+    for release in entries(&folder()).iter().filter(|path| path.is_dir()) {
+        for path in entries(release) {
+            let Some(base) = path.to_str().unwrap().strip_suffix(".expected.json") else {
+                continue;
+            };
+            let files = ["json", "ubj"].map(|suffix| PathBuf::from(format!("{base}.{suffix}")));
+            let files: Vec<PathBuf> = files.into_iter().filter(|file| file.exists()).collect();
+            assert!(!files.is_empty(), "no model beside {}", path.display());
+            let name = base.strip_prefix(folder().to_str().unwrap()).unwrap().to_owned();
+            found.push(Case { name, files, expected: json(&path) });
+        }
+    }
+    found
+}
+
+fn parse(file: &Path) -> Model {
+    gbdt::parse(&fs::read(file).unwrap(), &Limits::default(), &mut || ())
+        .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
+
+fn open(model: &Model) -> Image<gbdt::forest::AlignedBytes> {
+    Image::open(gbdt::compile(model, &[]).unwrap()).unwrap()
+}
+
+/// Calls `check` with every model file of every case.
+fn each_model(mut check: impl FnMut(&Case, &Model)) {
+    for case in cases() {
+        for file in &case.files {
+            check(&case, &parse(file));
+        }
+    }
+}
+
+/// Distance of two floats in units in the last place, over zero too; 0 for two NaN.
+fn ulps(left: f32, right: f32) -> u32 {
+    let order = |value: f32| {
+        let bits = value.to_bits().cast_signed();
+        i64::from(if bits < 0 { i32::MIN.wrapping_sub(bits) } else { bits })
+    };
+    match (left.is_nan(), right.is_nan()) {
+        (true, true) => 0,
+        (false, false) => u32::try_from(order(left).abs_diff(order(right))).unwrap_or(u32::MAX),
+        _ => u32::MAX,
+    }
+}
+
+#[test]
+fn every_case_is_here() {
+    let cases = cases();
+    assert!(cases.len() >= LEAST_CASES, "only {} cases", cases.len());
+    for release in [
+        "1.0.2", "1.3.3", "1.6.2", "1.7.6", "2.0.3", "2.1.4", "3.0.5", "3.1.3", "3.2.0", "3.3.0",
+        "3.4.1",
+    ] {
+        let count =
+            cases.iter().filter(|case| case.name.starts_with(&format!("/{release}/"))).count();
+        assert!(count >= 13, "only {count} cases of {release}");
+    }
+    let ubjson =
+        cases.iter().flat_map(|case| &case.files).filter(|file| file.extension().unwrap() == "ubj");
+    assert!(ubjson.count() >= 60, "too few models in UBJSON");
+}
+
+#[test]
+fn reference_margins_have_the_same_bits() {
+    let mut differences = Differences::default();
+    each_model(|case, model| {
+        for (number, (row, expected)) in case.rows().iter().zip(case.margins()).enumerate() {
+            let mut margins = vec![0.0; model.num_outputs()];
+            eval::reference::margins(model, row, &mut margins);
+            let what = || format!("{} row {number}: {margins:?}, not {expected:?}", case.name);
+            differences.compare(what, bits(&margins), bits(&expected));
+        }
+    });
+    differences.finish(LEAST_CASES * 20);
+}
+
+#[test]
+fn image_margins_have_the_same_bits_with_every_kernel() {
+    let mut differences = Differences::default();
+    each_model(|case, model| {
+        let image = open(model);
+        for kernel in Kernel::available() {
+            let mut scratch = Scratch::with_kernel(&image, kernel);
+            let mut margins = vec![0.0; image.num_outputs()];
+            for (number, (row, expected)) in case.rows().iter().zip(case.margins()).enumerate() {
+                image.margins(&mut scratch, row, &mut margins);
+                let what = || {
+                    let (case, kernel) = (&case.name, kernel.name());
+                    format!("{case} row {number}, {kernel}: {margins:?}, not {expected:?}")
+                };
+                differences.compare(what, bits(&margins), bits(&expected));
+            }
+        }
+    });
+    differences.finish(LEAST_CASES * 20);
+}
+
+#[test]
+fn batches_have_the_same_bits_with_every_kernel() {
+    let mut differences = Differences::default();
+    each_model(|case, model| {
+        let image = open(model);
+        // As many as fill a block and begin another.
+        let rows: Vec<f32> = case.rows().into_iter().flatten().collect();
+        let expected: Vec<f32> = case.margins().into_iter().flatten().collect();
+        let times = 600usize.div_ceil(rows.len() / image.num_features());
+        let (rows, expected) = (rows.repeat(times), expected.repeat(times));
+        for kernel in Kernel::available() {
+            let mut margins = vec![0.0; expected.len()];
+            let mut scratch = BatchScratch::with_kernel(&image, kernel);
+            image.margins_batch(&mut scratch, &rows, &mut margins);
+            let what = || format!("{} with {}", case.name, kernel.name());
+            differences.compare(what, bits(&margins), bits(&expected));
+        }
+    });
+    differences.finish(LEAST_CASES);
+}
+
+#[test]
+fn values_are_two_units_away_at_most() {
+    let mut differences = Differences::default();
+    let mut farthest = 0;
+    each_model(|case, model| {
+        let image = open(model);
+        for (number, (margins, expected)) in case.margins().iter().zip(case.values()).enumerate() {
+            let mut values = margins.clone();
+            let count = transform::apply(image.transform(), &mut values);
+            values.truncate(count);
+            let same_length = values.len() == expected.len() && count == image.num_values();
+            let apart = values.iter().zip(&expected).map(|(left, right)| ulps(*left, *right)).max();
+            farthest = farthest.max(apart.unwrap_or(0));
+            let what = || format!("{} row {number}: {values:?}, not {expected:?}", case.name);
+            differences.compare(what, same_length && apart <= Some(VALUE_ULPS), true);
+        }
+    });
+    println!("values are up to {farthest} units in the last place away");
+    differences.finish(LEAST_CASES * 20);
+}
+
+#[test]
+fn leaves_are_the_same() {
+    let mut differences = Differences::default();
+    each_model(|case, model| {
+        let image = open(model);
+        let mut scratch = Scratch::new(&image);
+        let mut leaves = vec![0; image.num_trees()];
+        for (number, (row, expected)) in case.rows().iter().zip(case.leaves()).enumerate() {
+            image.leaves(&mut scratch, row, &mut leaves);
+            let what =
+                || format!("{} row {number}: leaves {leaves:?}, not {expected:?}", case.name);
+            differences.compare(what, &leaves, &expected);
+        }
+    });
+    differences.finish(LEAST_CASES * 20);
+}
+
+#[test]
+fn names_and_types_are_the_files() {
+    let mut differences = Differences::default();
+    each_model(|case, model| {
+        let names = strings(&case.expected["feature_names"]);
+        let what = || format!("{}: names {:?}, not {names:?}", case.name, model.feature_names());
+        differences.compare(what, model.feature_names(), &names[..]);
+        for (feature, kind) in strings(&case.expected["feature_types"]).iter().enumerate() {
+            let categorical = model.feature_types()[feature] == FeatureType::Categorical;
+            let what = || format!("{}: feature {feature} has type {kind}", case.name);
+            differences.compare(what, categorical, kind == "c");
+        }
+    });
+    differences.finish(LEAST_CASES);
+}
+
+#[test]
+fn categories_become_their_codes() {
+    let mut differences = Differences::default();
+    each_model(|case, model| {
+        let Some(text) = case.expected.get("text") else { return };
+        let feature = usize::try_from(text["feature"].as_u64().unwrap()).unwrap();
+        let image = open(model);
+        if text.get("lost").is_some() {
+            let what = || format!("{}: a dictionary that is cut in the wrong places", case.name);
+            differences.compare(what, image.categories(feature).is_none(), true);
+            return;
+        }
+        let view = image.categories(feature).expect("the model has a dictionary");
+        let mut scratch = Scratch::new(&image);
+        let mut margins = vec![0.0; image.num_outputs()];
+        for (line, expected) in list(&text["rows"]).iter().zip(floats(&text["margins"])) {
+            let mut row = float_row(&line["row"]);
+            let given = row[feature];
+            let code = match &line["value"] {
+                Value::Null => None,
+                Value::String(value) => view.code_of_text(value),
+                value => view.code_of_integer(value.as_i64().unwrap()),
+            };
+            row[feature] = code.map_or(f32::NAN, |code| code as f32);
+            image.margins(&mut scratch, &row, &mut margins);
+            let what = || format!("{}: {} is {code:?}, not {given}", case.name, line["value"]);
+            differences.compare(
+                what,
+                row[feature].to_bits() == given.to_bits() || given.is_nan() && code.is_none(),
+                true,
+            );
+            let what =
+                || format!("{}: {} gives {margins:?}, not {expected:?}", case.name, line["value"]);
+            differences.compare(what, bits(&margins), bits(&expected));
+        }
+    });
+    differences.finish(300);
+}
+
+#[test]
+fn what_is_not_scored_is_refused_by_name() {
+    let mut differences = Differences::default();
+    let refused = folder().join("refused");
+    for listing in
+        entries(&refused).iter().filter(|path| path.to_str().unwrap().ends_with(".list.json"))
+    {
+        for (file, named) in json(listing).as_object().unwrap() {
+            let bytes = fs::read(refused.join(file)).unwrap();
+            let named = named.as_str().unwrap();
+            let outcome = gbdt::parse(&bytes, &Limits::default(), &mut || ());
+            let right = outcome.as_ref().is_err_and(|error| {
+                error.kind() == ErrorKind::Unsupported && error.message().contains(named)
+            });
+            let found = outcome.map_or_else(
+                |error| format!("{:?}: {error}", error.kind()),
+                |_| "a model".to_owned(),
+            );
+            differences.compare(
+                || format!("{file} must be refused as {named}, but gives {found}"),
+                right,
+                true,
+            );
+        }
+    }
+    differences.finish(LEAST_REFUSED);
+}
