@@ -40,7 +40,7 @@ pub enum KernelChoice {
     /// The best that the processor can run.
     #[name = c"auto"]
     Auto,
-    /// AVX-512, with VBMI and GFNI.
+    /// AVX-512, with VBMI.
     #[name = c"avx512"]
     Avx512,
     /// AVX2.

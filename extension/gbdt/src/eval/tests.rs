@@ -150,6 +150,18 @@ fn a_model_without_trees_gives_its_base_margins() {
 }
 
 #[test]
+fn a_call_takes_fewer_rows_of_a_deep_forest() {
+    let shape = Shape { features: 3, outputs: 1, trees: 480, depth: 6, categorical: 0 };
+    let mut model = model(33, shape);
+    let rows_per_call =
+        |model: &Model| Image::open(compile(model, &[]).unwrap()).unwrap().rows_per_call();
+    assert_eq!(rows_per_call(&model), 512);
+    // What is said of the depth is what is walked, to the deepest of each sixteen.
+    model.trees.iter_mut().for_each(|tree| tree.depth = 1000);
+    assert_eq!(rows_per_call(&model), (16 << 20) / (480 * 1000 + 3));
+}
+
+#[test]
 fn a_lone_leaf_is_a_tree() {
     let shape = Shape { features: 2, outputs: 1, trees: 19, depth: 0, categorical: 0 };
     let model = model(41, shape);
