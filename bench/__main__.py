@@ -91,6 +91,8 @@ def _raw_logs(directory: Path) -> str:
     """Where the logs of a run that came to no end are; without any its directory goes."""
     with contextlib.suppress(OSError):
         directory.rmdir()
+        directory.parent.rmdir()
+    if not directory.exists():
         return ""
     return f"; raw logs so far are in {directory}"
 
@@ -132,6 +134,7 @@ def measure(site: Site, cells: list[Cell], output: Path, systems: Systems = SYST
         sys.exit(f"error: {error}\n       no results{_raw_logs(directory)}")
     path = directory / "results.json"
     results.write(path, result)
+    results.pack_raw(directory)
     show(result)
     print(f"\n{elapsed(began)}; results in {path}")
 

@@ -34,19 +34,25 @@ class Sources:
 
     def other(self, kind: str) -> Any:
         """The newest file KIND.json, as JSON."""
-        found = sorted(self.directory.glob(f"*/{kind}.json"))
+        found = newest(self.directory, f"{kind}.json")
         if not found:
             raise Lacking(f"there is no {kind}.json in any directory of {self.directory.name}")
-        return json.loads(found[-1].read_text())
+        return json.loads((found / f"{kind}.json").read_text())
 
     def has(self, kind: str) -> bool:
         """Whether there is a file KIND.json."""
-        return any(self.directory.glob(f"*/{kind}.json"))
+        return newest(self.directory, f"{kind}.json") is not None
 
     @cached_property
     def sweep(self) -> Sweep:
         """The sweep of the tuned service's workers."""
         return Sweep.of(self.other("sweep"))
+
+
+def newest(directory: Path, file: str) -> Path | None:
+    """The directory with that file whose name begins with the latest date."""
+    found = [path.parent for path in directory.rglob(file)]
+    return max(found, key=lambda path: path.name, default=None)
 
 
 def pick(value: Any, place: str) -> float:
@@ -56,15 +62,15 @@ def pick(value: Any, place: str) -> float:
     return float(value)
 
 
-def _read(path: Path) -> Measured | None:
+def _read(path: Path, directory: Path) -> Measured | None:
     """A result; None for one of another schema, which was made before this one."""
     text = path.read_text()
     if json.loads(text).get("schema") != SCHEMA:
         return None
     try:
-        return Measured(parse(text), path.parent.name)
+        return Measured(parse(text), str(path.parent.relative_to(directory)))
     except BadResult as error:
-        raise BadResult(f"{path.parent.name}: {error}") from error
+        raise BadResult(f"{path.parent.relative_to(directory)}: {error}") from error
 
 
 def _newest(found: list[Measured]) -> list[Measured]:
@@ -82,7 +88,7 @@ def lacks(measured: Measured) -> list[str]:
 
 def sources(directory: Path, local: str | None = None) -> Sources | None:
     """The files in bench/results/; None where there is no full run. `local` names one that is to be used."""
-    read = [_read(path) for path in sorted(directory.glob("*/results.json"))]
+    read = [_read(path, directory) for path in sorted(directory.rglob("results.json"))]
     found = _newest([one for one in read if one])
     here = [one for one in found if one.result.topology.name == "local"]
     full = [

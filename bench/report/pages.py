@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from types import ModuleType
 
-from bench.report import engine, inside, pgo
-from bench.report.files import Sources
+from bench.report import engine, inside
+from bench.report.files import Sources, newest
 from bench.report.measured import Lacking
 from bench.report.pictures import PICTURES, svg
 from bench.report.placeholders import BadTemplate, filled
@@ -25,7 +25,7 @@ PAGES = Path("docs/benchmarks")
 # The page, relative to the repository, and the template of its part.
 PARTS = {"README.md": "part-of-readme.md", "python_baseline/README.md": "part-of-service.md"}
 # Pages of docs/benchmarks/ that a module makes from a run's directory.
-MODULES = {"engine.md": engine, "inside.md": inside, "pgo.md": pgo}
+MODULES = {"engine.md": engine, "inside.md": inside}
 # The page, and the module that also makes a part of it.
 MODULE_PARTS = {"README.md": inside}
 # A part, by what its mark says to edit.
@@ -65,15 +65,11 @@ def _of_modules(directory: Path) -> dict[Path, str]:
     """The pages of MODULES for which there is a run; its directory's name begins with its date."""
     files = {}
     for name, module in MODULES.items():
-        if run := _newest_run(directory, module):
-            notice = f"<!-- generated from bench/results/{run.name} by make report -->\n"
+        if run := newest(directory, module.MEASURED):
+            name_of_run = run.relative_to(directory)
+            notice = f"<!-- generated from bench/results/{name_of_run} by make report -->\n"
             files[PAGES / name] = notice + module.page(run)
     return files
-
-
-def _newest_run(directory: Path, module: ModuleType) -> Path | None:
-    runs = sorted(path.parent for path in directory.glob(f"*/{module.MEASURED}"))
-    return runs[-1] if runs else None
 
 
 def _with_module_part(name: str, page: str, directory: Path | None) -> str:
@@ -81,9 +77,13 @@ def _with_module_part(name: str, page: str, directory: Path | None) -> str:
     module = MODULE_PARTS.get(name)
     if module is None:
         return page
-    run = _newest_run(directory, module) if directory else None
+    run = newest(directory, module.MEASURED) if directory else None
     template = module_name(module)
-    return with_part(page, module.part(run) if run else "", begin(template, run and run.name))
+    return with_part(
+        page,
+        module.part(run) if run else "",
+        begin(template, run and str(run.relative_to(directory))),
+    )
 
 
 class _Page:

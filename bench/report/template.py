@@ -63,8 +63,3 @@ def fill(text: str, sources: Sources, filled: Callable[[str], str]) -> str:
     if left := _LEFT.search(made):
         raise BadTemplate(f"this is not closed or not opened: {made[left.start() :][:40]!r}")
     return made
-
-
-def prose(text: str) -> str:
-    """What a person wrote in a template: all but its placeholders."""
-    return PLACEHOLDER.sub("", text)

@@ -1,7 +1,6 @@
 """The role scripts on fresh Debian 12 hosts.
 
-The server's takes minutes of compiling; tests/aws/test_rehearsal.py runs it. These
-take some minutes, in which the client's compiles oha, and need root and Debian's archive: `make test-aws`.
+They take some minutes, in which the client builds oha, and need root and Debian's archive: `make test-aws`.
 """
 
 import os

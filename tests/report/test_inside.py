@@ -10,7 +10,6 @@ from bench.report import inside, pages
 from bench.report.files import sources
 from bench.report.inside.bars import bars
 from bench.report.inside.found import Found
-from bench.report.prose import by_hand
 from bench.results import BadResult, Spread
 from speed import record
 from tests.report import made_up_inside
@@ -94,14 +93,6 @@ def test_a_changed_figure_in_the_readmes_second_part_is_found(
     readme = root / "README.md"
     readme.write_text(readme.read_text().replace("2.00 (1.50 to", "1.00 (1.50 to"))
     assert pages.stale(pages.made(sources(run.parent), root, small), root) == ["README.md differs"]
-
-
-def test_what_stands_beside_either_part_is_by_hand(root: Path) -> None:
-    page = (root / "README.md").read_text().replace("## More", "## More\n\nElsewhere.")
-    page = page.replace("## Speed\n", "## Speed\n\nFast: 17 times.\n")
-    kept = by_hand(page, whole=False)
-    assert "Fast: 17 times." in kept and "By hand." in kept and "Elsewhere." not in kept
-    assert kept.count("\n") == page.count("\n")
 
 
 def test_a_file_that_lacks_something_is_refused() -> None:
