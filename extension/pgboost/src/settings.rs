@@ -177,7 +177,7 @@ pub fn define() {
         GucFlags::default(),
     );
     define_train_threads();
-    crate::pg::reserve_setting_prefix(c"pgboost");
+    pg_interface::settings::reserve_prefix(c"pgboost");
 }
 
 /// The setting of extension pgboost_train, which reads it by its name. It bears the prefix that is

@@ -5,13 +5,14 @@
 
 use gbdt::model::Categories;
 use gbdt::{Limits, Model};
+use pg_interface::{report, server};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{Array, JsonB, pg_extern, pg_sys};
 
 use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
-use crate::pg::{encoding, entry, identity, report, transaction};
+use crate::pg::{encoding, entry, identity};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -36,7 +37,7 @@ fn pgboost_load_model(
     metrics: Option<JsonB>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
-    transaction::require_writable(c"load_model()");
+    server::require_writable(c"load_model()");
     let name = check_name(required_text(name, "name")?)?;
     let bytes = required(model, "model")?;
     let said = Said {

@@ -10,12 +10,13 @@ use std::rc::Rc;
 
 use gbdt::Image;
 use gbdt::forest::AlignedBytes;
+use pg_interface::report;
 
 use super::file::{self, ImageKey};
 use crate::error::Result;
+use crate::pg::invalidation;
 use crate::pg::map::ImageBytes;
 use crate::pg::snapshot::Seen;
-use crate::pg::{invalidation, report};
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
 use crate::settings;

@@ -1,5 +1,6 @@
 //! `train_model`: rows of a source become a new version of a model.
 
+use pg_interface::{report, server};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{JsonB, name, pg_extern};
@@ -9,7 +10,6 @@ use super::required;
 use crate::data::columns::Roles;
 use crate::error::{Error, Result};
 use crate::parameters::Parameters;
-use crate::pg::{backend, report};
 use crate::registry::{Registry, Trained};
 use crate::training::progress::{Phase, Progress};
 use crate::training::{self, Outcome, Request, Score};
@@ -42,7 +42,7 @@ fn pgboost_train_model(
     >,
     ErrorReport,
 > {
-    backend::require_writable(c"train_model()");
+    server::require_writable(c"train_model()");
     let request = Request {
         source: required(source, "source")?.to_owned(),
         roles: Roles {
