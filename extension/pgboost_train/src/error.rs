@@ -27,8 +27,8 @@ pub enum Error {
     ParametersForm { given: &'static str },
     /// A parameter that does not exist.
     UnknownParameter { name: String, nearest: Option<&'static str> },
-    /// A parameter given twice, under two of its names.
-    ParameterTwice { name: &'static str },
+    /// Two names for one thing, argument or parameter, with different values.
+    Contradiction { names: [String; 2] },
     /// A parameter of the wrong type or outside of its range.
     ParameterValue { name: String, allowed: String, given: String },
     /// A parameter that XGBoost has and that cannot be used here.
@@ -86,7 +86,7 @@ impl Error {
             | Error::Arguments { .. }
             | Error::ParametersForm { .. }
             | Error::UnknownParameter { .. }
-            | Error::ParameterTwice { .. }
+            | Error::Contradiction { .. }
             | Error::ParameterValue { .. }
             | Error::NoFeatures
             | Error::Classes { .. }
@@ -130,8 +130,8 @@ impl Error {
             Error::UnknownParameter { name, .. } => {
                 format!("unknown training parameter \"{name}\"")
             }
-            Error::ParameterTwice { name } => {
-                format!("training parameter \"{name}\" is given twice")
+            Error::Contradiction { names: [first, second] } => {
+                format!("{first} and {second} have different values")
             }
             Error::ParameterValue { name, allowed, given } => {
                 format!("training parameter \"{name}\" must be {allowed}, not {given}")
@@ -228,6 +228,7 @@ impl Error {
             Error::UnknownParameter { .. } => {
                 "The parameters are those of XGBoost's tree boosters and objectives."
             }
+            Error::Contradiction { .. } => "Give one of the two.",
             Error::NotOwner { .. } => "Choose another name for the model.",
             Error::AmbiguousColumn { .. } => "Give the columns of the query names of their own.",
             Error::ColumnTwice { .. } => "Leave it out of the features.",

@@ -64,7 +64,8 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result
         model.set_feature_names(feature_names)?;
     }
     require_storable(&model)?;
-    let lowered = gbdt::compile(&model, said.labels.as_deref().unwrap_or_default())?;
+    let labels = said.labels.as_deref().unwrap_or_default();
+    let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
     let version = store(registry, describe(name, bytes, &model, said), user)?;
     images::share_new(registry, name, version, lowered)?;
     Ok(version)

@@ -35,7 +35,7 @@ const YOUNG: Duration = Duration::from_secs(60);
 const ABANDONED: Duration = Duration::from_secs(3600);
 
 /// What an image is made from, as a short text that is the same in every backend.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageKey(String);
 
 impl ImageKey {

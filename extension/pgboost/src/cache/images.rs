@@ -1,11 +1,14 @@
 //! The images that this backend has open.
 //!
 //! They are shared by reference count: a statement that uses an image keeps it even when it is let
-//! go here meanwhile. The bound counts an image's full size, although a mapped one costs this
-//! backend only page tables.
+//! go here meanwhile. Two bounds hold: one on the bytes of all images, which counts an image's full
+//! size although a mapped one costs this backend only page tables, and one on their number. No step
+//! here takes time that grows with the number of open images, because a change of any model makes
+//! the next statement come by.
 
-use std::cell::RefCell;
-use std::collections::HashSet;
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, HashSet};
+use std::ops::Bound::{Excluded, Unbounded};
 use std::rc::Rc;
 
 use gbdt::Image;
@@ -14,32 +17,45 @@ use pg_interface::report;
 
 use super::file::{self, ImageKey};
 use crate::error::Result;
-use crate::pg::invalidation;
 use crate::pg::map::ImageBytes;
 use crate::pg::snapshot::Seen;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
 use crate::settings;
 
+/// Most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
+const MAX_IMAGES: usize = 16_384;
+/// Most images whose files one read of the registry looks for.
+const MAX_CHECKED: usize = 8;
+/// A sweep reads this many versions, at most, per image that was made since the last one.
+const MAX_SWEPT_PER_IMAGE: usize = 16;
+
 /// An open image.
 pub struct Loaded {
     /// The image.
     pub image: Image<ImageBytes>,
     pub(super) key: ImageKey,
-}
-
-struct Cached {
-    loaded: Rc<Loaded>,
-    last_used: u64,
+    /// The clock at its last use.
+    last_used: Cell<u64>,
+    /// Its key in `Images::by_use`.
+    queued: Cell<u64>,
 }
 
 #[derive(Default)]
 struct Images {
-    cached: Vec<Cached>,
+    by_key: BTreeMap<ImageKey, Rc<Loaded>>,
+    /// By the clock at some use, which is the last one of those that come first.
+    by_use: BTreeMap<u64, Rc<Loaded>>,
+    bytes: usize,
     clock: u64,
-    /// The counts of changes at which files were last looked for and last swept.
-    looked_for_removed: u64,
-    swept: u64,
+    /// The count of changes for which files are looked for, the image that was looked for last, and
+    /// how many remain.
+    changes: u64,
+    checked: Option<ImageKey>,
+    unchecked: usize,
+    /// Images made since the last sweep, and the versions that it read.
+    made: usize,
+    swept: usize,
 }
 
 thread_local! {
@@ -58,12 +74,15 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Loaded>> 
     let image = match file::open(&key) {
         Some(image) => image,
         None => {
-            let image = share(&key, gbdt::compile(&stored.model()?, &stored.labels())?)?;
-            sweep_once(registry);
+            let labels = stored.labels();
+            let check_interrupts = &mut report::check_for_interrupts;
+            let lowered = gbdt::compile(&stored.model()?, &labels, check_interrupts)?;
+            let image = share(&key, lowered)?;
+            sweep(registry);
             image
         }
     };
-    Ok(insert(Loaded { image, key }))
+    Ok(insert(image, key))
 }
 
 /// The key of a stored version's image.
@@ -98,19 +117,22 @@ pub fn share_new(
 ) -> Result<()> {
     let key = lookup::with_version(registry, name, version, Seen::Latest, key_of)?;
     if find(&key).is_none() {
-        insert(Loaded { image: share(&key, lowered)?, key });
-        file::sweep(&in_use(registry));
+        insert(share(&key, lowered)?, key);
+        sweep(registry);
     }
     Ok(())
 }
 
-/// Removes the files of images that no version uses, once for each count of changes heard of: many
-/// images that are made again one after another need but one sweep.
-fn sweep_once(registry: &Registry) {
-    let generation = invalidation::generation();
-    let swept = IMAGES.with_borrow_mut(|images| std::mem::replace(&mut images.swept, generation));
-    if swept != generation {
-        file::sweep(&in_use(registry));
+/// Removes the files of images that no version uses, if enough were made since the last time.
+fn sweep(registry: &Registry) {
+    let due = IMAGES.with_borrow_mut(|images| {
+        images.made += 1;
+        images.made * MAX_SWEPT_PER_IMAGE >= images.swept
+    });
+    if due {
+        let in_use = in_use(registry);
+        file::sweep(&in_use);
+        IMAGES.with_borrow_mut(|images| (images.made, images.swept) = (0, in_use.len()));
     }
 }
 
@@ -122,66 +144,89 @@ pub fn in_use(registry: &Registry) -> HashSet<ImageKey> {
 }
 
 fn find(key: &ImageKey) -> Option<Rc<Loaded>> {
-    mark_used(|loaded| loaded.key == *key)
+    let loaded = IMAGES.with_borrow(|images| images.by_key.get(key).cloned())?;
+    mark_used(&loaded);
+    Some(loaded)
 }
 
 /// Marks an image as used now, so that others are let go before it.
-pub fn touch(loaded: &Rc<Loaded>) {
-    mark_used(|other| Rc::ptr_eq(other, loaded));
-}
-
-fn mark_used(is_it: impl Fn(&Rc<Loaded>) -> bool) -> Option<Rc<Loaded>> {
-    IMAGES.with_borrow_mut(|images| {
-        images.clock += 1;
-        let clock = images.clock;
-        let cached = images.cached.iter_mut().find(|cached| is_it(&cached.loaded))?;
-        cached.last_used = clock;
-        Some(Rc::clone(&cached.loaded))
-    })
+#[inline]
+pub fn mark_used(loaded: &Loaded) {
+    loaded.last_used.set(IMAGES.with_borrow_mut(Images::tick));
 }
 
 /// Keeps an image, and lets others go until all fit; one that alone is too large is kept alone.
-fn insert(loaded: Loaded) -> Rc<Loaded> {
-    let loaded = Rc::new(loaded);
+fn insert(image: Image<ImageBytes>, key: ImageKey) -> Rc<Loaded> {
     let bound = settings::cache_bytes();
-    let dropped = IMAGES.with_borrow_mut(|images| {
-        images.clock += 1;
-        let last_used = images.clock;
-        let mut dropped = Vec::new();
-        while !images.cached.is_empty() && images.bytes() + loaded.image.bytes_len() > bound {
-            dropped.extend(images.remove_oldest());
-        }
-        images.cached.push(Cached { loaded: Rc::clone(&loaded), last_used });
-        dropped
-    });
-    super::resolve::forget(&dropped);
-    loaded
+    IMAGES.with_borrow_mut(|images| {
+        let bytes = image.bytes_len();
+        while (images.bytes + bytes > bound || images.by_key.len() >= MAX_IMAGES)
+            && images.remove_oldest()
+        {}
+        let now = images.tick();
+        let (last_used, queued) = (Cell::new(now), Cell::new(now));
+        let loaded = Rc::new(Loaded { image, key: key.clone(), last_used, queued });
+        images.remove(&key);
+        images.bytes += bytes;
+        images.by_use.insert(now, Rc::clone(&loaded));
+        images.by_key.insert(key, Rc::clone(&loaded));
+        loaded
+    })
 }
 
 /// Lets go of images whose files were removed, lest their space stay taken as long as the
-/// connection lives. Looks once for each count of changes heard of.
-pub fn let_go_of_removed(generation: u64) {
-    let dropped = IMAGES.with_borrow_mut(|images| {
-        if std::mem::replace(&mut images.looked_for_removed, generation) == generation {
-            return Vec::new();
+/// connection lives. Looks for a few files at a time, and for each once per count of changes.
+pub fn evict_deleted(changes: u64) {
+    IMAGES.with_borrow_mut(|images| {
+        if std::mem::replace(&mut images.changes, changes) != changes {
+            images.unchecked = images.by_key.len();
         }
-        let gone = |cached: &mut Cached| {
-            matches!(cached.loaded.image.storage(), ImageBytes::Mapped(_))
-                && !cached.loaded.key.path().exists()
-        };
-        images.cached.extract_if(.., gone).map(|cached| cached.loaded).collect::<Vec<_>>()
+        for _ in 0..images.unchecked.min(MAX_CHECKED) {
+            images.unchecked -= 1;
+            let Some(loaded) = images.next_to_check() else { return };
+            images.checked = Some(loaded.key.clone());
+            let is_mapped = matches!(loaded.image.storage(), ImageBytes::Mapped(_));
+            if is_mapped && !loaded.key.path().exists() {
+                images.remove(&loaded.key);
+            }
+        }
     });
-    super::resolve::forget(&dropped);
 }
 
 impl Images {
-    fn bytes(&self) -> usize {
-        self.cached.iter().map(|cached| cached.loaded.image.bytes_len()).sum()
+    fn tick(&mut self) -> u64 {
+        self.clock += 1;
+        self.clock
     }
 
-    fn remove_oldest(&mut self) -> Option<Rc<Loaded>> {
-        let by_use = |(_, cached): &(usize, &Cached)| cached.last_used;
-        let (oldest, _) = self.cached.iter().enumerate().min_by_key(by_use)?;
-        Some(self.cached.swap_remove(oldest).loaded)
+    /// The image after the one that was checked last; after the last one comes the first.
+    fn next_to_check(&self) -> Option<Rc<Loaded>> {
+        let later = self
+            .checked
+            .as_ref()
+            .and_then(|checked| self.by_key.range((Excluded(checked), Unbounded)).next());
+        later.or_else(|| self.by_key.first_key_value()).map(|(_, loaded)| Rc::clone(loaded))
+    }
+
+    fn remove(&mut self, key: &ImageKey) {
+        if let Some(loaded) = self.by_key.remove(key) {
+            self.by_use.remove(&loaded.queued.get());
+            self.bytes -= loaded.image.bytes_len();
+        }
+    }
+
+    /// Removes the least recently used image; returns whether there was one.
+    fn remove_oldest(&mut self) -> bool {
+        while let Some((queued, loaded)) = self.by_use.pop_first() {
+            let last_used = loaded.last_used.get();
+            if last_used == queued {
+                self.remove(&loaded.key);
+                return true;
+            }
+            // It was used since: only now that matters does it take its place.
+            loaded.queued.set(last_used);
+            self.by_use.insert(last_used, loaded);
+        }
+        false
     }
 }

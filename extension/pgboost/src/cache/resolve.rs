@@ -8,7 +8,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::rc::Rc;
+use std::rc::{Rc, Weak};
 
 use pgrx::pg_sys::Oid;
 
@@ -23,12 +23,20 @@ use crate::registry::{Registry, lookup, privilege};
 const MAX_NAMES: usize = 16_384;
 
 /// What a model's name means, and for whom and how long.
-#[derive(Clone)]
 pub struct Resolved {
     /// The image.
     pub loaded: Rc<Loaded>,
     /// The version that it is of.
     pub version: i32,
+    generation: u64,
+    user: Oid,
+    mark: SnapshotMark,
+}
+
+/// An answer that is kept. It does not keep the image, which `images` lets go when it must.
+struct Known {
+    loaded: Weak<Loaded>,
+    version: i32,
     generation: u64,
     user: Oid,
     mark: SnapshotMark,
@@ -42,18 +50,24 @@ impl Resolved {
             && self.user == identity::current_user()
             && self.mark == snapshot
     }
+}
 
-    /// Whether the answer holds for a statement with this snapshot.
-    fn holds_for_new(&self, snapshot: SnapshotMark) -> bool {
-        self.generation == invalidation::generation()
-            && self.user == identity::current_user()
-            && snapshot.sees_all_of(self.mark)
+impl Known {
+    /// The answer, if it holds for a statement with this snapshot.
+    #[inline]
+    fn answer(&self, snapshot: SnapshotMark) -> Option<Resolved> {
+        let Known { version, generation, user, .. } = *self;
+        let holds = generation == invalidation::generation()
+            && user == identity::current_user()
+            && snapshot.sees_all_of(self.mark);
+        let loaded = if holds { self.loaded.upgrade()? } else { return None };
+        Some(Resolved { loaded, version, generation, user, mark: snapshot })
     }
 }
 
 thread_local! {
     // Ordered, since to find one of a few names so takes less than to hash one.
-    static NAMES: RefCell<BTreeMap<Box<str>, Resolved>> = RefCell::default();
+    static NAMES: RefCell<BTreeMap<Box<str>, Known>> = RefCell::default();
 }
 
 /// The image that `name` or `name@version` means to the current user under the active snapshot.
@@ -67,14 +81,12 @@ thread_local! {
 pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     invalidation::accept();
     let snapshot = SnapshotMark::active();
-    if let Some(snapshot) = snapshot {
-        let known = NAMES.with_borrow(|names| {
-            names.get(reference).filter(|known| known.holds_for_new(snapshot)).cloned()
-        });
-        if let Some(known) = known {
-            images::touch(&known.loaded);
-            return Ok(Resolved { mark: snapshot, ..known });
-        }
+    let known = snapshot.and_then(|snapshot| {
+        NAMES.with_borrow(|names| names.get(reference).and_then(|known| known.answer(snapshot)))
+    });
+    if let Some(known) = known {
+        images::mark_used(&known.loaded);
+        return Ok(known);
     }
     read(reference, function, snapshot)
 }
@@ -90,7 +102,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     invalidation::watch(registry.relations());
     let generation = invalidation::generation();
     let user = identity::current_user();
-    images::let_go_of_removed(generation);
+    images::evict_deleted(generation);
 
     let (version, _) = wanted_version(&registry, &parsed, Seen::Active);
     let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
@@ -115,7 +127,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
         latest == Some(version) && is_latest(&registry, parsed.name, version, &loaded)
     };
     if still {
-        let known = Resolved { loaded: Rc::clone(&loaded), version, generation, user, mark };
+        let known = Known { loaded: Rc::downgrade(&loaded), version, generation, user, mark };
         keep(reference, known);
     }
     Ok(Resolved { loaded, version, generation, user, mark: snapshot.unwrap_or(mark) })
@@ -140,7 +152,7 @@ fn is_latest(registry: &Registry, name: &str, version: i32, loaded: &Loaded) -> 
     .unwrap_or(false)
 }
 
-fn keep(reference: &str, known: Resolved) {
+fn keep(reference: &str, known: Known) {
     NAMES.with_borrow_mut(|names| {
         if names.len() >= MAX_NAMES {
             names.retain(|_, other| other.generation == known.generation);
@@ -149,15 +161,5 @@ fn keep(reference: &str, known: Resolved) {
             names.clear();
         }
         names.insert(reference.into(), known);
-    });
-}
-
-/// Forgets the names of images that are let go.
-pub fn forget(dropped: &[Rc<Loaded>]) {
-    if dropped.is_empty() {
-        return;
-    }
-    NAMES.with_borrow_mut(|names| {
-        names.retain(|_, known| !dropped.iter().any(|gone| Rc::ptr_eq(gone, &known.loaded)));
     });
 }

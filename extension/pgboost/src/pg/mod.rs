@@ -28,17 +28,7 @@ pub mod transaction;
 mod unguarded;
 pub mod values;
 
-use std::ffi::CStr;
-
 use pgrx::pg_sys;
-
-/// Whether a setting is defined. One that somebody has only given a value, for a library that is
-/// not loaded yet, is not. A setting that is asked for here must have some flag.
-pub fn is_setting_defined(name: &'static CStr) -> bool {
-    // SAFETY: the name ends in a NUL; a setting that is not there has no flags.
-    let flags = unsafe { pg_sys::GetConfigOptionFlags(name.as_ptr(), true) };
-    flags != 0 && flags & pg_sys::GUC_CUSTOM_PLACEHOLDER.cast_signed() == 0
-}
 
 /// The database that this backend is connected to.
 pub fn database() -> u32 {

@@ -6,7 +6,6 @@
 
 pub mod backend;
 pub mod catalog;
-pub mod settings;
 pub mod source;
 pub mod statement;
 pub mod temporary;
