@@ -14,7 +14,6 @@ pub mod encoding;
 pub mod entry;
 pub mod expressions;
 pub mod identity;
-pub mod invalidation;
 pub mod jsonb;
 pub mod kernel_setting;
 mod lists;
@@ -23,11 +22,11 @@ pub mod paths;
 pub mod query;
 pub mod rows;
 pub mod scan;
-pub mod snapshot;
 pub mod transaction;
 mod unguarded;
 pub mod values;
 
+pub use pg_interface::{invalidation, snapshot};
 use pgrx::pg_sys;
 
 /// The database that this backend is connected to.
