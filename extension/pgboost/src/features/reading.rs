@@ -97,10 +97,7 @@ fn number_code(target: Target<'_>, index: usize, kind: NumberType, datum: Datum)
 
 /// The code of a category given as a whole number.
 pub fn integer_code(target: Target<'_>, index: usize, value: i64) -> Result<f32> {
-    let code = target.image.categories(index).and_then(|all| match all.kind() {
-        CategoryKind::Float => all.code_of_float(value as f64),
-        _ => all.code_of_integer(value),
-    });
+    let code = target.image.categories(index).and_then(|all| all.code_of_integer(value));
     code_or_unknown(target, index, code, || value.to_string())
 }
 
@@ -108,13 +105,7 @@ fn float_code(target: Target<'_>, index: usize, value: f64) -> Result<f32> {
     if value.is_nan() {
         return Ok(f32::NAN);
     }
-    // Above 2^53 the neighbours of a float are not whole numbers that it could be told from.
-    let whole = value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
-    let code = target.image.categories(index).and_then(|all| match all.kind() {
-        CategoryKind::Float => all.code_of_float(value),
-        _ if whole => all.code_of_integer(value as i64),
-        _ => None,
-    });
+    let code = target.image.categories(index).and_then(|all| all.code_of_float(value));
     code_or_unknown(target, index, code, || value.to_string().replace("inf", "Infinity"))
 }
 
