@@ -6,8 +6,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::Target;
 use super::kind::Kind;
-use crate::error::{Error, Result, TypeReason};
-use crate::pg::values;
+use crate::error::{Error, Result};
+use crate::pg::{types, values};
 
 /// How to read the array.
 pub struct Array {
@@ -17,7 +17,7 @@ pub struct Array {
 
 impl Array {
     /// Works out how to read the elements.
-    pub fn bind(target: Target<'_>, type_oid: Oid, element: Oid) -> Result<Self> {
+    pub fn bind(type_oid: Oid, element: Oid) -> Result<Self> {
         match Kind::of(element) {
             Some(
                 kind @ (Kind::Float4
@@ -30,7 +30,7 @@ impl Array {
                 | Kind::Date
                 | Kind::Timestamp),
             ) => Ok(Array { element, kind }),
-            _ => Err(target.unusable(0, type_oid, TypeReason::Unusable)),
+            _ => Err(Error::ArrayType { type_name: types::type_name(type_oid) }),
         }
     }
 
@@ -47,7 +47,7 @@ impl Array {
         }
         let elements = values::elements(array, self.element);
         if elements.dimensions > 1 {
-            return Err(Error::Dimensions { given: elements.dimensions });
+            return Err(Error::Dimensions { what: "feature", given: elements.dimensions });
         }
         if elements.len() != features.len() {
             return Err(target.count(elements.len()));
