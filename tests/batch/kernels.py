@@ -6,7 +6,7 @@ from pathlib import Path
 # What each kernel needs; best first.
 NEEDS = {
     "avx512": {
-        "avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "gfni", "popcnt"
+        "avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "popcnt"
     },
     "avx2": {"avx2"},
     "neon": {"asimd"},

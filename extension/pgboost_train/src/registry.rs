@@ -1,17 +1,15 @@
 //! pgboost's side, by its SQL functions alone, and with the rights of the caller.
 //!
-//! No code is shared with pgboost, and none of its tables is touched: what a user may do with a
+//! None of its tables is touched: what a user may do with a
 //! model by hand is what a training may do for that user.
 
 use gbdt::{Limits, Model};
+use pg_interface::{model_name, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
 
 use crate::error::{Error, Result};
-use crate::pg::{catalog, report};
-
-/// Longest name of a model in bytes, as pgboost has it.
-const MAX_NAME_BYTES: usize = 63;
+use crate::pg::catalog;
 
 /// pgboost's functions.
 pub struct Registry {
@@ -134,16 +132,10 @@ impl Registry {
     }
 }
 
-/// The rules that pgboost has for names; asked before the training, not after it.
+/// Asked before the training, not after it.
 fn check_name(name: &str) -> Result<()> {
-    let reason = if name.is_empty() {
-        "A model name must not be empty."
-    } else if name.len() > MAX_NAME_BYTES {
-        "A model name must not be longer than 63 bytes."
-    } else if name.contains('@') {
-        "A model name must not contain \"@\", which separates it from the version."
-    } else {
-        return Ok(());
-    };
-    Err(Error::ModelName { name: name.chars().take(MAX_NAME_BYTES).collect(), reason })
+    match model_name::check(name) {
+        Ok(_) => Ok(()),
+        Err(reason) => Err(Error::ModelName { name: model_name::shown(name), reason }),
+    }
 }

@@ -10,7 +10,7 @@ pub struct Kernel(Instructions);
 /// has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Instructions {
-    /// AVX-512 F, BW, DQ, VL and VBMI, GFNI and POPCNT.
+    /// AVX-512 F, BW, DQ, VL and VBMI, AVX2 and POPCNT.
     #[cfg(target_arch = "x86_64")]
     Avx512,
     /// AVX2.
@@ -44,7 +44,6 @@ impl Instructions {
                     && is_x86_feature_detected!("avx512dq")
                     && is_x86_feature_detected!("avx512vl")
                     && is_x86_feature_detected!("avx512vbmi")
-                    && is_x86_feature_detected!("gfni")
                     && is_x86_feature_detected!("popcnt")
                     && Instructions::Avx2.present()
             }

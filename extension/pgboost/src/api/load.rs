@@ -5,13 +5,14 @@
 
 use gbdt::model::Categories;
 use gbdt::{Limits, Model};
+use pg_interface::{report, server};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{Array, JsonB, pg_extern, pg_sys};
 
 use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
-use crate::pg::{arrays, encoding, entry, identity, report, transaction};
+use crate::pg::{arrays, encoding, entry, identity};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -36,7 +37,7 @@ fn pgboost_load_model(
     metrics: Option<JsonB>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
-    transaction::require_writable(c"load_model()");
+    server::require_writable(c"load_model()");
     let name = check_name(required_text(name, "name")?)?;
     let bytes = required(model, "model")?;
     let said = Said {
@@ -63,7 +64,8 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result
         model.set_feature_names(feature_names)?;
     }
     require_storable(&model)?;
-    let lowered = gbdt::compile(&model, said.labels.as_deref().unwrap_or_default())?;
+    let labels = said.labels.as_deref().unwrap_or_default();
+    let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
     let version = store(registry, describe(name, bytes, &model, said), user)?;
     images::share_new(registry, name, version, lowered)?;
     Ok(version)

@@ -5,18 +5,17 @@
 
 mod array;
 mod columns;
-mod kind;
 mod object;
 mod reading;
 mod row;
 
 use gbdt::Image;
+use pg_interface::types;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::arguments::Arguments;
 use crate::pg::map::ImageBytes;
-use crate::pg::types;
 
 /// The position of the first feature among the arguments; the model's name comes before it.
 const FIRST: usize = 1;

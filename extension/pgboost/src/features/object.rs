@@ -4,14 +4,15 @@
 //! misspelt key would otherwise score wrongly in silence. NaN and the infinities, which JSON has no
 //! numbers for, may be strings as `to_jsonb` writes them.
 
+use pg_interface::NumberType;
 use pgrx::pg_sys::Datum;
 
 use super::Target;
-use super::kind::Kind;
 use super::reading::{Reading, float_code, integer_code, mismatch, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::jsonb::{Object, Value};
+use crate::pg::values;
 
 const FORM: &str = "jsonb object";
 
@@ -74,9 +75,9 @@ fn read(target: Target<'_>, index: usize, value: Value) -> Result<f32> {
     match value {
         Value::Text(text) => text_code(target, index, &text),
         Value::Number(number) if coded => {
-            Reading::NumberCategory(Kind::Numeric).read(target, index, number)
+            Reading::NumberCategory(NumberType::Numeric).read(target, index, number)
         }
-        Value::Number(number) => Ok(Kind::Numeric.number(number)),
+        Value::Number(number) => Ok(values::number(number, NumberType::Numeric).single()),
         Value::Boolean(truth) if coded => integer_code(target, index, i64::from(truth)),
         Value::Boolean(truth) => Ok(f32::from(u8::from(truth))),
         Value::Null | Value::Container => Ok(f32::NAN),

@@ -5,10 +5,10 @@
 //! which XGBoost does not recode either.
 
 use gbdt::forest::CategoryKind;
+use pg_interface::{Exact, NumberType, ScalarType, TextType};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::Target;
-use super::kind::Kind;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::{encoding, values};
 use crate::settings::{self, UnknownCategory};
@@ -17,11 +17,11 @@ use crate::settings::{self, UnknownCategory};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// A number, taken as it is.
-    Number(Kind),
+    Number(NumberType),
     /// Text, looked up among the feature's categories.
-    TextCategory(Kind),
+    TextCategory(TextType),
     /// A number, looked up among the feature's categories.
-    NumberCategory(Kind),
+    NumberCategory(NumberType),
     /// A literal without a type, which may only be NULL: why it may be nothing else.
     OnlyNull(TypeReason),
 }
@@ -32,14 +32,16 @@ impl Reading {
     /// # Errors
     /// [`Error::FeatureType`].
     pub fn of(target: Target<'_>, index: usize, type_oid: Oid) -> Result<Reading> {
-        let Some(kind) = Kind::of(type_oid) else {
+        let Some(scalar_type) = ScalarType::of(type_oid) else {
             return Err(target.unusable(index, type_oid, TypeReason::Unusable));
         };
-        let Some(reason) = mismatch(target, index, kind.is_text()) else {
-            return Ok(match (kind.is_text(), target.image.categories(index)) {
-                (true, _) => Reading::TextCategory(kind),
-                (false, Some(_)) => Reading::NumberCategory(kind),
-                (false, None) => Reading::Number(kind),
+        let Some(reason) = mismatch(target, index, scalar_type.is_text()) else {
+            return Ok(match scalar_type {
+                ScalarType::Text(text) => Reading::TextCategory(text),
+                ScalarType::Number(number) if target.image.categories(index).is_some() => {
+                    Reading::NumberCategory(number)
+                }
+                ScalarType::Number(number) => Reading::Number(number),
             });
         };
         // A NULL without a type is what users write for a missing value.
@@ -56,8 +58,8 @@ impl Reading {
     #[inline]
     pub fn read(self, target: Target<'_>, index: usize, datum: Datum) -> Result<f32> {
         match self {
-            Reading::Number(kind) => Ok(kind.number(datum)),
-            Reading::TextCategory(kind) => text_code(target, index, &kind.text(datum)),
+            Reading::Number(kind) => Ok(values::number(datum, kind).single()),
+            Reading::TextCategory(kind) => text_code(target, index, &values::category(datum, kind)),
             Reading::NumberCategory(kind) => number_code(target, index, kind, datum),
             Reading::OnlyNull(reason) => Err(target.unusable(index, pg_sys::UNKNOWNOID, reason)),
         }
@@ -85,28 +87,11 @@ pub fn text_code(target: Target<'_>, index: usize, value: &str) -> Result<f32> {
     code_or_unknown(target, index, code, || value.to_owned())
 }
 
-/// The code of a category given as a number of that kind; a NaN is a missing value.
-fn number_code(target: Target<'_>, index: usize, kind: Kind, datum: Datum) -> Result<f32> {
-    let bits = datum.value();
-    match kind {
-        Kind::Int2 => integer_code(target, index, i64::from(bits as i16)),
-        Kind::Int4 => integer_code(target, index, i64::from(bits as i32)),
-        Kind::Int8 => integer_code(target, index, bits as i64),
-        Kind::Bool => integer_code(target, index, i64::from(bits as u8 != 0)),
-        Kind::Float8 => float_code(target, index, f64::from_bits(bits as u64)),
-        Kind::Numeric => {
-            // Not by way of a float, which cannot hold every bigint.
-            let text = values::numeric_text(datum);
-            let whole = match text.split_once('.') {
-                Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
-                _ => text.as_str(),
-            };
-            match whole.parse() {
-                Ok(whole) => integer_code(target, index, whole),
-                Err(_) => float_code(target, index, text.parse().unwrap_or(f64::NAN)),
-            }
-        }
-        _ => float_code(target, index, f64::from(kind.number(datum))),
+/// The code of a category given as a number of that type; a NaN is a missing value.
+fn number_code(target: Target<'_>, index: usize, kind: NumberType, datum: Datum) -> Result<f32> {
+    match values::number(datum, kind).exact() {
+        Exact::Integer(value) => integer_code(target, index, value),
+        Exact::Float(value) => float_code(target, index, value),
     }
 }
 

@@ -38,8 +38,4 @@ unsafe extern "C-unwind" {
         context: MemoryContext,
         callback: *mut MemoryContextCallback,
     );
-    /// Permissions of files in the data directory (file_perm.c).
-    pub static pg_file_create_mode: i32;
-    /// Permissions of folders in the data directory (file_perm.c).
-    pub static pg_dir_create_mode: i32;
 }

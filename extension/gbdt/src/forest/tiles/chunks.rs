@@ -30,6 +30,7 @@ impl Chunks {
         groups: &[TileGroup],
         columns: &Columns,
         sets: &Sets<'_>,
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
         let mut chunks = Chunks::default();
         let ranked = |kind| kind <= ColumnKind::RankedRight as u32;
@@ -64,6 +65,7 @@ impl Chunks {
             let Some(chunk) = chunks.records.get(index).copied() else { continue };
             for (lane, tree) in trees.by_ref().take(chunk.trees as usize).enumerate() {
                 chunks.put(&chunk, lane, tree, columns, sets);
+                check_interrupts();
             }
         }
         Ok(chunks)

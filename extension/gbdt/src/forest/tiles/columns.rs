@@ -158,12 +158,17 @@ pub(super) struct Columns {
 
 impl Columns {
     /// The columns that answer all questions of a model, or nothing if they are too many.
-    pub(super) fn of(model: &Model, sets: &Sets<'_>) -> Result<Option<Self>> {
+    pub(super) fn of(
+        model: &Model,
+        sets: &Sets<'_>,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Option<Self>> {
         let mut questions = Vec::new();
         // Repetitions go whenever they may be half of it all.
         let mut dense = 1 << 16;
         for tree in model.trees() {
             asked(tree, sets, &mut questions)?;
+            check_interrupts();
             if questions.len() > 2 * dense {
                 sort_dedup(&mut questions);
                 dense = dense.max(questions.len());
