@@ -75,6 +75,19 @@ impl<'a> CategoryView<'a> {
         self.kind
     }
 
+    /// The values as text, in the order of their codes.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        (self.start..self.start + self.sorted.len()).map(|index| match self.kind {
+            CategoryKind::Text => self.words.get(index).unwrap_or_default().to_owned(),
+            CategoryKind::Integer => self.number(index).cast_signed().to_string(),
+            CategoryKind::Float => f64::from_bits(self.number(index)).to_string(),
+        })
+    }
+
+    fn number(&self, index: usize) -> u64 {
+        self.numbers.get(index).copied().unwrap_or(0)
+    }
+
     /// The code of a text, if it is one of the values.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
         if self.kind != CategoryKind::Text {

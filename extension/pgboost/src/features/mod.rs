@@ -143,7 +143,7 @@ impl FormKind {
         if given == 1 {
             let type_oid = types::base_type(arguments.type_of(FIRST));
             if let Some(element) = types::element_type(type_oid) {
-                return Ok(FormKind::Array(array::Array::bind(target, type_oid, element)?));
+                return Ok(FormKind::Array(array::Array::bind(type_oid, element)?));
             }
             if type_oid == pg_sys::JSONBOID {
                 return Ok(FormKind::Object(object::ObjectForm::bind(target)?));

@@ -10,7 +10,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::Target;
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::values;
+use crate::pg::{encoding, values};
 use crate::settings::{self, UnknownCategory};
 
 /// How to read the values of one feature.
@@ -101,7 +101,8 @@ pub fn integer_code(target: Target<'_>, index: usize, value: i64) -> Result<f32>
     code_or_unknown(target, index, code, || value.to_string())
 }
 
-fn float_code(target: Target<'_>, index: usize, value: f64) -> Result<f32> {
+/// The code of a category given as a floating-point number; a NaN is a missing value.
+pub fn float_code(target: Target<'_>, index: usize, value: f64) -> Result<f32> {
     if value.is_nan() {
         return Ok(f32::NAN);
     }
@@ -118,6 +119,9 @@ fn code_or_unknown(
     match code {
         Some(code) => Ok(code as f32),
         None if settings::unknown_category() == UnknownCategory::Missing => Ok(f32::NAN),
-        None => Err(Error::UnknownCategory { feature: target.feature(index), value: value() }),
+        None => {
+            let value = encoding::require_allowed(value(), "category")?;
+            Err(Error::UnknownCategory { feature: target.feature(index), value })
+        }
     }
 }
