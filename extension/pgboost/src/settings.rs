@@ -174,5 +174,5 @@ pub fn define() {
         GucContext::Userset,
         GucFlags::default(),
     );
-    crate::pg::reserve_setting_prefix(c"pgboost");
+    pg_interface::settings::reserve_prefix(c"pgboost");
 }

@@ -20,7 +20,7 @@ pub fn define() {
         GucContext::Suset,
         GucFlags::default(),
     );
-    crate::pg::settings::reserve_prefix(c"pgboost_train");
+    pg_interface::settings::reserve_prefix(c"pgboost_train");
 }
 
 /// The most threads that a training may use: no more than there are cores, nor than the setting.

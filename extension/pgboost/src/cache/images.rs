@@ -13,11 +13,11 @@ use std::rc::Rc;
 
 use gbdt::Image;
 use gbdt::forest::AlignedBytes;
+use pg_interface::report;
 
 use super::file::{self, ImageKey};
 use crate::error::Result;
 use crate::pg::map::ImageBytes;
-use crate::pg::report;
 use crate::pg::snapshot::Seen;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};

@@ -1,5 +1,6 @@
 //! `train_model`: rows of a source become a new version of a model.
 
+use pg_interface::{report, server};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{JsonB, name, pg_extern};
@@ -10,7 +11,6 @@ use crate::data::columns::Roles;
 use crate::error::{Error, Result};
 use crate::parameters::Parameters;
 use crate::parameters::table::MAX_ROUNDS;
-use crate::pg::{backend, report};
 use crate::registry::{Registry, Trained};
 use crate::training::progress::{Phase, Progress};
 use crate::training::{self, Outcome, Request, Score};
@@ -44,7 +44,7 @@ fn pgboost_train_model(
     >,
     ErrorReport,
 > {
-    backend::require_writable(c"train_model()");
+    server::require_writable(c"train_model()");
     let parameters = Parameters::parse(&params.map_or_else(|| json!({}), |JsonB(params)| params))?;
     let rounds = parameters.argument("rounds", rounds)?.unwrap_or(DEFAULT_ROUNDS);
     let patience = parameters.argument("early_stopping_rounds", early_stopping_rounds)?;

@@ -6,13 +6,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
-#[allow(dead_code, reason = "the alias of Result is for the library")]
-#[path = "../src/error.rs"]
-mod error;
-
 use std::collections::BTreeSet;
 
-use error::Error;
+use super::Error;
 
 /// Classes for what a caller, the data or the machine can do wrong, and for what libxgboost refuses;
 /// XX, a bug, is not among them.

@@ -1,4 +1,4 @@
-//! PostgreSQL's settings: a prefix of our own, and one of its own for the time of a query.
+//! Settings of the server: the extensions' prefixes, and values that hold for a while.
 
 use std::ffi::CStr;
 
@@ -18,16 +18,18 @@ pub fn reserve_prefix(prefix: &'static CStr) {
     }
 }
 
-/// Runs the closure while scans of one table start at its first page, also if another scan of it is
-/// under way: the rows of a table that nobody changes then come in the same order each time.
-pub fn with_scans_in_order<T>(run: impl FnOnce() -> T) -> T {
-    // SAFETY: the setting exists and the value is valid; the level is closed below, or by the abort
-    // that an error leads to.
+/// Runs the closure while a setting of PostgreSQL's has that value.
+///
+/// An error leaves it as it is: PostgreSQL restores it when it aborts the transaction or
+/// subtransaction.
+pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOnce() -> T) -> T {
+    // SAFETY: both texts end in a NUL; PostgreSQL raises if it takes neither. The nest level is
+    // closed below or by the abort.
     let level = unsafe {
         let level = pg_sys::NewGUCNestLevel();
         pg_sys::set_config_option(
-            c"synchronize_seqscans".as_ptr(),
-            c"off".as_ptr(),
+            name.as_ptr(),
+            value.as_ptr(),
             pg_sys::GucContext::PGC_USERSET,
             pg_sys::GucSource::PGC_S_SESSION,
             pg_sys::GucAction::GUC_ACTION_SAVE,
@@ -38,7 +40,7 @@ pub fn with_scans_in_order<T>(run: impl FnOnce() -> T) -> T {
         level
     };
     let result = run();
-    // SAFETY: closes the level.
+    // SAFETY: closes the level that was opened above.
     unsafe { pg_sys::AtEOXact_GUC(false, level) };
     result
 }
