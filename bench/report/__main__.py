@@ -6,8 +6,7 @@ from pathlib import Path
 
 from bench.report.files import sources
 from bench.report.measured import Lacking
-from bench.report.pages import ROOT, made, stale, write
-from bench.report.placeholders import BadTemplate
+from bench.report.pages import ROOT, BadTemplate, made, stale, write
 from bench.results import BadResult
 
 

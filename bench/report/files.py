@@ -7,14 +7,12 @@ the newest whose delays show how latency grows; and the newest of each other kin
 
 import json
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from bench.report.distance import growth
 from bench.report.entries import ONE_THREAD, PREPARED, SIMPLE, TUNED
 from bench.report.measured import Asked, Lacking, Measured
-from bench.report.sweep import Sweep
 from bench.results import SCHEMA, BadResult, parse
 
 # The cells that the page's first sentences and its targets stand on.
@@ -31,6 +29,13 @@ class Sources:
     directory: Path
     local: Measured
     split: Measured | None
+    # All whole runs of the same workload on the machine of `local`, itself included, the newest first;
+    kept: list[Measured]
+
+    @property
+    def runs(self) -> list[Measured]:
+        """and of these the ones of its commit, which are pooled."""
+        return [one for one in self.kept if one.result.commit == self.local.result.commit]
 
     def other(self, kind: str) -> Any:
         """The newest file KIND.json, as JSON."""
@@ -43,23 +48,11 @@ class Sources:
         """Whether there is a file KIND.json."""
         return newest(self.directory, f"{kind}.json") is not None
 
-    @cached_property
-    def sweep(self) -> Sweep:
-        """The sweep of the tuned service's workers."""
-        return Sweep.of(self.other("sweep"))
-
 
 def newest(directory: Path, file: str) -> Path | None:
     """The directory with that file whose name begins with the latest date."""
     found = [path.parent for path in directory.rglob(file)]
     return max(found, key=lambda path: path.name, default=None)
-
-
-def pick(value: Any, place: str) -> float:
-    """The number at a place such as rows.0.us."""
-    for step in place.split("."):
-        value = value[int(step)] if isinstance(value, list) else value[step]
-    return float(value)
 
 
 def _read(path: Path, directory: Path) -> Measured | None:
@@ -104,4 +97,7 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
     if not whole:
         raise Lacking(f"{full[0].name} lacks {'; '.join(lacks(full[0]))}")
     apart = [one for one in found if one.result.topology.name == "split" and growth(one)]
-    return Sources(directory, whole[0], apart[0] if apart else None)
+    facts = whole[0].result.machine
+    same = [one for one in whole if one.result.machine["processor"] == facts["processor"]]
+    same = [one for one in same if one.result.machine["cores"] == facts["cores"]]
+    return Sources(directory, whole[0], apart[0] if apart else None, same)
