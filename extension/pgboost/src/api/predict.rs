@@ -6,7 +6,7 @@
 //! lock and calls nothing in PostgreSQL that could raise an error.
 
 use gbdt::model::Task;
-use gbdt::{Image, transform};
+use gbdt::Image;
 use pgrx::pg_sys::Datum;
 
 use super::statement::{Statement, Statements};
@@ -76,7 +76,7 @@ impl Output {
 /// The values of a row with these margins.
 #[inline]
 fn transformed<'a>(image: &Image<ImageBytes>, margins: &'a mut [f32]) -> &'a [f32] {
-    let count = transform::apply(image.transform(), margins);
+    let count = image.values(margins);
     margins.get(..count).unwrap_or_default()
 }
 
