@@ -5,7 +5,7 @@
 use pg_interface::{NumberType, ScalarType};
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::Target;
+use super::FeatureContext;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::values;
 
@@ -17,20 +17,25 @@ pub struct Array {
 
 impl Array {
     /// Works out how to read the elements.
-    pub fn bind(target: Target<'_>, type_oid: Oid, element: Oid) -> Result<Self> {
+    pub fn bind(context: FeatureContext<'_>, type_oid: Oid, element: Oid) -> Result<Self> {
         match ScalarType::of(element) {
             Some(ScalarType::Number(number_type)) => Ok(Array { element, number_type }),
-            _ => Err(target.unusable(0, type_oid, TypeReason::Unusable)),
+            _ => Err(context.unusable(0, type_oid, TypeReason::Unusable)),
         }
     }
 
     /// Reads the features of one call.
-    pub fn read(&self, array: Datum, target: Target<'_>, features: &mut [f32]) -> Result<()> {
+    pub fn read(
+        &self,
+        array: Datum,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
         if self.element == pg_sys::FLOAT4OID
             && let Some(reals) = values::plain_reals(array)
         {
             if reals.len() != features.len() {
-                return Err(target.count(reals.len()));
+                return Err(context.count(reals.len()));
             }
             features.copy_from_slice(reals);
             return Ok(());
@@ -40,7 +45,7 @@ impl Array {
             return Err(Error::Dimensions { given: elements.dimensions });
         }
         if elements.len() != features.len() {
-            return Err(target.count(elements.len()));
+            return Err(context.count(elements.len()));
         }
         for (feature, element) in features.iter_mut().zip(elements.iter()) {
             *feature =
