@@ -44,8 +44,12 @@ pub enum Error {
     NoFeatureNames { model: String, form: &'static str },
     /// A value of this type cannot be this feature, which is its name in quotes or its number.
     FeatureType { feature: String, type_name: String, reason: TypeReason },
-    /// An array of features has more than one dimension.
-    Dimensions { given: usize },
+    /// An array of features, labels or names, of which `what` is one, has not one dimension.
+    Dimensions { what: &'static str, given: usize },
+    /// Features cannot be an array of this type.
+    ArrayType { type_name: String },
+    /// A row has several columns of a feature's name.
+    AmbiguousColumn { column: String },
     /// A value that is none of the feature's categories; the feature as above.
     UnknownCategory { feature: String, value: String },
     /// The model's shape does not fit the function.
@@ -126,7 +130,10 @@ impl Error {
             Error::Deployed { .. } => OBJECT_IN_USE,
             Error::FeatureCount { .. } => DATA_EXCEPTION,
             Error::NoSuchFeature { .. } | Error::NoFeatureNames { .. } => UNDEFINED_COLUMN,
-            Error::FeatureType { .. } | Error::NotAnObject => DATATYPE_MISMATCH,
+            Error::AmbiguousColumn { .. } => AMBIGUOUS_COLUMN,
+            Error::FeatureType { .. } | Error::ArrayType { .. } | Error::NotAnObject => {
+                DATATYPE_MISMATCH
+            }
             Error::FileName => INVALID_BINARY_REPRESENTATION,
             Error::Dimensions { .. } => ARRAY_SUBSCRIPT_ERROR,
             Error::UnknownCategory { .. } => INVALID_TEXT_REPRESENTATION,
@@ -177,9 +184,13 @@ impl Error {
             Error::FeatureType { feature, type_name, .. } => {
                 format!("feature {feature} cannot be of type {type_name}")
             }
-            Error::Dimensions { given } => {
-                format!("array of features must have one dimension, not {given}")
+            Error::Dimensions { what, given } => {
+                format!("array of {what}s must have one dimension, not {given}")
             }
+            Error::ArrayType { type_name } => {
+                format!("array of features cannot be of type {type_name}")
+            }
+            Error::AmbiguousColumn { column } => format!("column \"{column}\" is ambiguous"),
             Error::UnknownCategory { feature, value } => {
                 let mut shown = String::new();
                 for (count, character) in value.chars().enumerate() {
@@ -251,6 +262,14 @@ impl Error {
             Error::Engine(error) => error.hint(),
             Error::VersionNumber { .. } => {
                 Some("Write model@version with a version number, such as flights@2.")
+            }
+            Error::NoSuchRole { role } if role.eq_ignore_ascii_case("public") => {
+                Some("Everybody is public, in lower case.")
+            }
+            Error::Dimensions { given: 0, .. } => Some("Pass NULL for none."),
+            Error::ArrayType { .. } => Some("Cast the array to real[], with codes for categories."),
+            Error::AmbiguousColumn { .. } => {
+                Some("Each feature of the model must be one column of the row.")
             }
             Error::Denied { .. } => Some("The model's owner can grant it with grant_model."),
             Error::Deployed { .. } => {

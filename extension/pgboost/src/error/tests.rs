@@ -21,7 +21,7 @@ use crate::registry::reference::{self, Reference};
 /// Classes for what a caller, a model or the machine can do wrong; XX, a bug, is not among them.
 const CLASSES: [&str; 7] = ["0A", "22", "42", "53", "54", "55", "58"];
 
-const VARIANTS: usize = 24;
+const VARIANTS: usize = 26;
 
 /// The variant's number. No wildcard: a new variant must be named here and sampled below.
 fn ordinal(error: &Error) -> usize {
@@ -50,6 +50,8 @@ fn ordinal(error: &Error) -> usize {
         Error::NotAnObject => 21,
         Error::FileName => 22,
         Error::KernelMissing { .. } => 23,
+        Error::ArrayType { .. } => 24,
+        Error::AmbiguousColumn { .. } => 25,
     }
 }
 
@@ -131,7 +133,9 @@ fn samples() -> Vec<Error> {
             unnamed: false,
         },
         Error::NoFeatureNames { model, form: "jsonb object" },
-        Error::Dimensions { given: 2 },
+        Error::Dimensions { what: "label", given: 0 },
+        Error::ArrayType { type_name: text("text[]") },
+        Error::AmbiguousColumn { column: text("x") },
         Error::UnknownCategory { feature, value: text("XX") },
         Error::ImportanceKind { kind: text("shap") },
         Error::NullArgument { argument: "name" },

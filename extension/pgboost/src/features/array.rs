@@ -2,11 +2,11 @@
 //!
 //! As in XGBoost, an array is not recoded: for a categorical feature it holds the category's code.
 
-use pg_interface::{NumberType, ScalarType};
+use pg_interface::{NumberType, ScalarType, types};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::FeatureContext;
-use crate::error::{Error, Result, TypeReason};
+use crate::error::{Error, Result};
 use crate::pg::values;
 
 /// How to read the array.
@@ -17,10 +17,10 @@ pub struct Array {
 
 impl Array {
     /// Works out how to read the elements.
-    pub fn bind(context: FeatureContext<'_>, type_oid: Oid, element: Oid) -> Result<Self> {
+    pub fn bind(type_oid: Oid, element: Oid) -> Result<Self> {
         match ScalarType::of(element) {
             Some(ScalarType::Number(number_type)) => Ok(Array { element, number_type }),
-            _ => Err(context.unusable(0, type_oid, TypeReason::Unusable)),
+            _ => Err(Error::ArrayType { type_name: types::type_name(type_oid) }),
         }
     }
 
@@ -42,7 +42,7 @@ impl Array {
         }
         let elements = values::elements(array, self.element);
         if elements.dimensions > 1 {
-            return Err(Error::Dimensions { given: elements.dimensions });
+            return Err(Error::Dimensions { what: "feature", given: elements.dimensions });
         }
         if elements.len() != features.len() {
             return Err(context.count(elements.len()));

@@ -142,7 +142,7 @@ impl Form {
         if given == 1 {
             let type_oid = types::base_type(arguments.type_of(FIRST));
             if let Some(element) = types::element_type(type_oid) {
-                return Ok(Form::Array(array::Array::bind(context, type_oid, element)?));
+                return Ok(Form::Array(array::Array::bind(type_oid, element)?));
             }
             if type_oid == pg_sys::JSONBOID {
                 return Ok(Form::Object(object::ObjectForm::bind(context)?));

@@ -1,13 +1,14 @@
 //! Features as one jsonb object, matched to the model's feature names.
 //!
 //! JSON's null is a missing value. A key that is absent is an error, as a column is, because a
-//! misspelt key would otherwise score wrongly in silence.
+//! misspelt key would otherwise score wrongly in silence. NaN and the infinities, which JSON has no
+//! numbers for, may be strings as `to_jsonb` writes them.
 
 use pg_interface::NumberType;
 use pgrx::pg_sys::Datum;
 
 use super::FeatureContext;
-use super::reader::{FeatureReader, integer_code, mismatch, text_code};
+use super::reader::{FeatureReader, float_code, integer_code, mismatch, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::jsonb::{Object, Value};
@@ -67,10 +68,15 @@ fn read(context: FeatureContext<'_>, index: usize, value: Value) -> Result<f32> 
         Value::Text(_) => true,
         Value::Number(_) | Value::Boolean(_) => false,
     };
-    if let Some(reason) = mismatch(context, index, is_text) {
-        return fail(reason);
-    }
     let coded = context.image.categories(index).is_some();
+    if let Some(reason) = mismatch(context, index, is_text) {
+        let special = if let Value::Text(text) = &value { special(text) } else { None };
+        return match special {
+            Some(number) if coded => float_code(context, index, number.into()),
+            Some(number) => Ok(number),
+            None => fail(reason),
+        };
+    }
     match value {
         Value::Text(text) => text_code(context, index, &text),
         Value::Number(number) if coded => {
@@ -80,5 +86,15 @@ fn read(context: FeatureContext<'_>, index: usize, value: Value) -> Result<f32> 
         Value::Boolean(truth) if coded => integer_code(context, index, i64::from(truth)),
         Value::Boolean(truth) => Ok(f32::from(u8::from(truth))),
         Value::Null | Value::Container => Ok(f32::NAN),
+    }
+}
+
+/// The number that JSON has no number for, as `to_jsonb` writes it.
+fn special(text: &str) -> Option<f32> {
+    match text {
+        "NaN" => Some(f32::NAN),
+        "Infinity" => Some(f32::INFINITY),
+        "-Infinity" => Some(f32::NEG_INFINITY),
+        _ => None,
     }
 }

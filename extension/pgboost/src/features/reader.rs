@@ -11,7 +11,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use super::FeatureContext;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
-use crate::pg::values;
+use crate::pg::{encoding, values};
 
 /// How to read the values of one feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,24 +106,16 @@ fn number_code(
 
 /// The code of a category given as a whole number.
 pub fn integer_code(context: FeatureContext<'_>, index: usize, value: i64) -> Result<f32> {
-    let code = context.image.categories(index).and_then(|all| match all.kind() {
-        CategoryKind::Float => all.code_of_float(value as f64),
-        _ => all.code_of_integer(value),
-    });
+    let code = context.image.categories(index).and_then(|all| all.code_of_integer(value));
     code_or_unknown(context, index, code, || value.to_string())
 }
 
-fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
+/// The code of a category given as a floating-point number; a NaN is a missing value.
+pub fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
     if value.is_nan() {
         return Ok(f32::NAN);
     }
-    // Above 2^53 the neighbours of a float are not whole numbers that it could be told from.
-    let whole = value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
-    let code = context.image.categories(index).and_then(|all| match all.kind() {
-        CategoryKind::Float => all.code_of_float(value),
-        _ if whole => all.code_of_integer(value as i64),
-        _ => None,
-    });
+    let code = context.image.categories(index).and_then(|all| all.code_of_float(value));
     code_or_unknown(context, index, code, || value.to_string().replace("inf", "Infinity"))
 }
 
@@ -136,6 +128,9 @@ fn code_or_unknown(
     match code {
         Some(code) => Ok(code as f32),
         None if guc::unknown_category() == UnknownCategory::Missing => Ok(f32::NAN),
-        None => Err(Error::UnknownCategory { feature: context.feature(index), value: value() }),
+        None => {
+            let value = encoding::require_allowed(value(), "category")?;
+            Err(Error::UnknownCategory { feature: context.feature(index), value })
+        }
     }
 }

@@ -13,7 +13,7 @@ use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::guc;
-use crate::pg::{arguments, encoding, identity};
+use crate::pg::{arguments, arrays, encoding, identity};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -81,13 +81,18 @@ fn is_file_name(bytes: &[u8]) -> bool {
 
 /// Raises unless the database can hold the texts of a model file.
 fn require_storable(model: &Model) -> Result<()> {
-    encoding::require_allowed(model.feature_names(), "feature name")?;
+    for name in model.feature_names() {
+        encoding::require_allowed(name, "feature name")?;
+    }
     for (key, value) in model.attributes() {
-        encoding::require_allowed([key, value], "attribute")?;
+        encoding::require_allowed(key, "attribute")?;
+        encoding::require_allowed(value, "attribute")?;
     }
     for categories in model.categories().iter().flatten() {
         if let Categories::Text(values) = categories {
-            encoding::require_allowed(values, "category")?;
+            for value in values {
+                encoding::require_allowed(value, "category")?;
+            }
         }
     }
     Ok(())
@@ -116,16 +121,20 @@ fn describe<'a>(name: &'a str, bytes: &'a [u8], model: &'a Model, said: Said) ->
         rounds: count(model.num_rounds()),
         depth: count(depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
-        labels: said.labels.filter(|labels| !labels.is_empty()),
+        labels: said.labels,
         attributes: JsonB(attributes.into()),
         parameters: said.parameters,
         metrics: said.metrics,
     }
 }
 
-/// A text[] argument whose elements must all be there.
+/// A text[] argument of one dimension whose elements must all be there.
 fn names(given: Option<Array<'_, &[u8]>>, what: &'static str) -> Result<Option<Vec<String>>> {
     let Some(given) = given else { return Ok(None) };
     let names = given.iter().map(|name| Ok(required_text(name, what)?.to_owned()));
-    names.collect::<Result<_>>().map(Some)
+    let names = names.collect::<Result<_>>()?;
+    match arrays::dimensions(given) {
+        1 => Ok(Some(names)),
+        other => Err(Error::Dimensions { what, given: other }),
+    }
 }

@@ -13,13 +13,13 @@ pub mod catalog;
 pub mod encoding;
 pub mod expr;
 pub mod identity;
-pub mod invalidation;
 pub mod jsonb;
 pub mod lists;
 pub mod rows;
 pub mod scan;
-pub mod snapshot;
 pub mod transaction;
 mod unguarded;
 pub mod unguarded_exec;
 pub mod values;
+
+pub use pg_interface::{invalidation, snapshot};
