@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code, reason = "PostgreSQL's C interface")]
 
+pub mod catalog;
+pub mod invalidation;
 pub mod model_name;
 mod numeric;
 pub mod report;
@@ -13,8 +15,10 @@ mod row;
 mod scalar_type;
 pub mod server;
 pub mod settings;
+pub mod snapshot;
 mod sqlstate;
 pub mod types;
+pub mod unguarded;
 mod value;
 pub mod varlena;
 

@@ -2,10 +2,8 @@
 
 use std::ffi::CString;
 
-use pg_interface::{settings, varlena};
+use pg_interface::{settings, unguarded, varlena};
 use pgrx::pg_sys::{self, Oid};
-
-use super::unguarded;
 
 /// `PUBLIC`, as PostgreSQL writes it in access lists.
 pub const PUBLIC: Oid = Oid::INVALID;

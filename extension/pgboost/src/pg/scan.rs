@@ -6,10 +6,9 @@
 
 use std::ops::ControlFlow;
 
-use pg_interface::varlena;
+use pg_interface::snapshot::{self, Seen, SnapshotMark};
+use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
-
-use super::snapshot::{Seen, SnapshotMark};
 
 /// A table and its primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,10 +81,8 @@ pub fn rows(
     unsafe {
         let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
         let snapshot = match seen {
-            Seen::Active if super::unguarded::ActiveSnapshotSet() => {
-                super::unguarded::GetActiveSnapshot()
-            }
-            Seen::Active | Seen::Latest => latest(table),
+            Seen::Active if unguarded::ActiveSnapshotSet() => unguarded::GetActiveSnapshot(),
+            Seen::Active | Seen::Latest => snapshot::latest(table.relation),
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);
         let mark = SnapshotMark::of(snapshot);
@@ -102,21 +99,6 @@ pub fn rows(
         pg_sys::UnregisterSnapshot(snapshot);
         pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
         mark
-    }
-}
-
-/// The mark of a snapshot taken now.
-pub fn latest_mark(table: Table) -> SnapshotMark {
-    // SAFETY: the snapshot is valid until the next one is asked for.
-    unsafe { SnapshotMark::of(latest(table)) }
-}
-
-/// A snapshot taken now, as PostgreSQL reads its own catalogs.
-fn latest(table: Table) -> pg_sys::Snapshot {
-    // SAFETY: takes any relation.
-    unsafe {
-        pg_sys::InvalidateCatalogSnapshot();
-        pg_sys::GetCatalogSnapshot(table.relation)
     }
 }
 

@@ -7,17 +7,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use pgrx::pg_sys::{
-    JsonbContainer, JsonbValue, MemoryContext, MemoryContextCallback, Oid, Snapshot,
-};
+use pgrx::pg_sys::{JsonbContainer, JsonbValue, MemoryContext, MemoryContextCallback};
 
 unsafe extern "C-unwind" {
-    /// The user whose rights apply now (miscinit.c).
-    pub safe fn GetUserId() -> Oid;
-    /// Whether there is an active snapshot (snapmgr.c).
-    pub safe fn ActiveSnapshotSet() -> bool;
-    /// The active snapshot; there must be one (snapmgr.c).
-    pub fn GetActiveSnapshot() -> Snapshot;
     /// What a key of an object holds, written to a value of the caller's; null if there is no such
     /// key (jsonb_util.c).
     pub fn getKeyJsonValueFromContainer(

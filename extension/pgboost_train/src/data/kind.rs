@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use pg_interface::{NumberType, ScalarType};
+use gbdt::forest::CategoryView;
+use pg_interface::{Exact, NumberType, ScalarType};
 use pgrx::pg_sys::{Datum, Oid};
 
 use crate::pg::values;
@@ -44,6 +45,22 @@ impl Kind {
             ScalarType::Number(number_type) => values::number(datum, number_type),
             ScalarType::Text(_) => f32::NAN,
         }
+    }
+
+    /// The code of a value among the categories of a model, as `predict` finds it: NaN for a NaN, and
+    /// nothing for a value that is none of them.
+    pub fn category(self, datum: Datum, categories: CategoryView<'_>) -> Option<f32> {
+        let code = match self.0 {
+            ScalarType::Text(text_type) => {
+                categories.code_of_text(&values::text(datum, text_type))
+            }
+            ScalarType::Number(number_type) => match values::exact(datum, number_type) {
+                Exact::Integer(number) => categories.code_of_integer(number),
+                Exact::Float(number) if number.is_nan() => return Some(f32::NAN),
+                Exact::Float(number) => categories.code_of_float(number),
+            },
+        };
+        code.map(|code| code as f32)
     }
 
     /// A category, or the label of a class, as text. It is what pgboost compares with.

@@ -7,6 +7,7 @@
 pub mod backend;
 pub mod catalog;
 pub mod source;
+pub mod spi;
 pub mod statement;
 pub mod temporary;
 pub mod values;

@@ -8,7 +8,7 @@
 use std::borrow::Cow;
 use std::ffi::CStr;
 
-use pg_interface::{Number, NumberType, Text, TextType};
+use pg_interface::{Exact, Number, NumberType, Text, TextType};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 /// A number as f32.
@@ -16,6 +16,12 @@ use pgrx::pg_sys::{self, Datum, Oid};
 pub fn number(datum: Datum, number_type: NumberType) -> f32 {
     // SAFETY: the datum is of that type, see above.
     unsafe { Number::new(datum, number_type) }.single()
+}
+
+/// A number without loss.
+pub fn exact(datum: Datum, number_type: NumberType) -> Exact {
+    // SAFETY: the datum is of that type, see above.
+    unsafe { Number::new(datum, number_type) }.exact()
 }
 
 /// The name of a category.
