@@ -277,5 +277,8 @@ fn categories_are_found_by_value() {
     let codes =
         [1.5, 0.0, -0.0, f64::INFINITY, -2.0, f64::NAN].map(|number| floats.code_of_float(number));
     assert_eq!(codes, [Some(0), Some(1), Some(1), Some(2), Some(3), None]);
+    let crossed = [7.0, -0.0, 7.5, 1e19].map(|number| integers.code_of_float(number));
+    assert_eq!(crossed, [Some(0), Some(3), None, None]);
+    assert_eq!([0, -2, 1].map(|number| floats.code_of_integer(number)), [Some(1), Some(3), None]);
     assert!(image.categories(3).is_none() && image.categories(4).is_none());
 }

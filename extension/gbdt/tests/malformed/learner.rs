@@ -86,7 +86,8 @@ fn weights_of_trees_are_read_in_every_layout() {
             [model.to_json(), model.to_ubjson()].map(|bytes| parse(&bytes))
         };
         for model in weighted(floats(&[1.0, 0.5])) {
-            let weights: Vec<f32> = model.unwrap().trees().iter().map(gbdt::model::Tree::weight).collect();
+            let weights: Vec<f32> =
+                model.unwrap().trees().iter().map(gbdt::model::Tree::weight).collect();
             assert_eq!(weights, [1.0, 0.5]);
         }
         for (weights, kind) in [

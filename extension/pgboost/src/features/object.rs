@@ -1,16 +1,18 @@
 //! Features as one jsonb object, matched to the model's feature names.
 //!
 //! JSON's null is a missing value. A key that is absent is an error, as a column is, because a
-//! misspelt key would otherwise score wrongly in silence.
+//! misspelt key would otherwise score wrongly in silence. NaN and the infinities, which JSON has no
+//! numbers for, may be strings as `to_jsonb` writes them.
 
+use pg_interface::NumberType;
 use pgrx::pg_sys::Datum;
 
-use super::Target;
-use super::kind::Kind;
-use super::reading::{Reading, integer_code, mismatch, text_code};
+use super::FeatureContext;
+use super::reader::{FeatureReader, float_code, integer_code, mismatch, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::jsonb::{Object, Value};
+use crate::pg::values;
 
 const FORM: &str = "jsonb object";
 
@@ -22,35 +24,40 @@ pub struct ObjectForm {
 
 impl ObjectForm {
     /// Checks that objects can be matched.
-    pub fn bind(target: Target<'_>) -> Result<Self> {
-        require_names(target, FORM)?;
-        let name = |index| target.image.feature_name(index).unwrap_or_default().into();
-        Ok(ObjectForm { names: (0..target.image.num_features()).map(name).collect() })
+    pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
+        require_names(context, FORM)?;
+        let name = |index| context.image.feature_name(index).unwrap_or_default().into();
+        Ok(ObjectForm { names: (0..context.image.num_features()).map(name).collect() })
     }
 
     /// Reads the features of one call.
-    pub fn read(&self, jsonb: Datum, target: Target<'_>, features: &mut [f32]) -> Result<()> {
+    pub fn read(
+        &self,
+        jsonb: Datum,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
         let Some(object) = Object::of(jsonb) else {
             return Err(Error::NotAnObject);
         };
         for (index, (feature, name)) in features.iter_mut().zip(&self.names).enumerate() {
             let value = object.get(name).ok_or_else(|| Error::NoSuchFeature {
-                model: target.model.to_owned(),
+                model: context.model.to_owned(),
                 feature: name.to_string(),
                 form: FORM,
                 unnamed: false,
             })?;
-            *feature = read(target, index, value)?;
+            *feature = read(context, index, value)?;
         }
         Ok(())
     }
 }
 
-fn read(target: Target<'_>, index: usize, value: Value) -> Result<f32> {
+fn read(context: FeatureContext<'_>, index: usize, value: Value) -> Result<f32> {
     let type_name = value.type_name();
     let fail = |reason| {
         Err(Error::FeatureType {
-            feature: target.feature(index),
+            feature: context.feature(index),
             type_name: format!("JSON {type_name}"),
             reason,
         })
@@ -61,18 +68,33 @@ fn read(target: Target<'_>, index: usize, value: Value) -> Result<f32> {
         Value::Text(_) => true,
         Value::Number(_) | Value::Boolean(_) => false,
     };
-    if let Some(reason) = mismatch(target, index, is_text) {
-        return fail(reason);
+    let coded = context.image.categories(index).is_some();
+    if let Some(reason) = mismatch(context, index, is_text) {
+        let special = if let Value::Text(text) = &value { special(text) } else { None };
+        return match special {
+            Some(number) if coded => float_code(context, index, number.into()),
+            Some(number) => Ok(number),
+            None => fail(reason),
+        };
     }
-    let coded = target.image.categories(index).is_some();
     match value {
-        Value::Text(text) => text_code(target, index, &text),
+        Value::Text(text) => text_code(context, index, &text),
         Value::Number(number) if coded => {
-            Reading::NumberCategory(Kind::Numeric).read(target, index, number)
+            FeatureReader::NumberCategory(NumberType::Numeric).read(context, index, number)
         }
-        Value::Number(number) => Ok(Kind::Numeric.number(number)),
-        Value::Boolean(truth) if coded => integer_code(target, index, i64::from(truth)),
+        Value::Number(number) => Ok(values::number(number, NumberType::Numeric).single()),
+        Value::Boolean(truth) if coded => integer_code(context, index, i64::from(truth)),
         Value::Boolean(truth) => Ok(f32::from(u8::from(truth))),
         Value::Null | Value::Container => Ok(f32::NAN),
+    }
+}
+
+/// The number that JSON has no number for, as `to_jsonb` writes it.
+fn special(text: &str) -> Option<f32> {
+    match text {
+        "NaN" => Some(f32::NAN),
+        "Infinity" => Some(f32::INFINITY),
+        "-Infinity" => Some(f32::NEG_INFINITY),
+        _ => None,
     }
 }

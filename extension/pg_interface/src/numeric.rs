@@ -1,0 +1,120 @@
+//! A numeric as f32, straight from the digits that PostgreSQL stores, without writing them as text.
+//!
+//! A stored numeric is a header of two or four bytes and then its digits to the base 10,000, highest
+//! first, without zeros at either end; the format is that of the files on disk and has been the same
+//! since PostgreSQL 9.1. A number of few digits is a whole number times or divided by a power of ten,
+//! both of which an f64 holds: one operation then gives the f64 nearest to it. Rounding that to f32 is
+//! rounding the number itself, unless it fell in the middle between two f32, where the f64 no longer
+//! tells on which side the number lies. Such a number, a longer one, NaN and infinity are left to
+//! the way by text.
+
+const BASE: u64 = 10_000;
+/// Decimal digits of a digit.
+const DIGIT_PLACES: i32 = 4;
+
+// The header's first two bytes.
+const FORM: u16 = 0xC000;
+const NEGATIVE: u16 = 0x4000;
+const SHORT: u16 = 0x8000;
+const SPECIAL: u16 = 0xC000;
+// In the short form the same two bytes hold sign and weight too.
+const SHORT_NEGATIVE: u16 = 0x2000;
+const SHORT_WEIGHT_SIGN: u16 = 0x0040;
+const SHORT_WEIGHT: u16 = 0x003F;
+
+/// Whole numbers below this are f64 all.
+const EXACT: u64 = 1 << 53;
+/// The powers of ten that are f64.
+const POWERS: [f64; 23] = [
+    1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
+    1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
+];
+
+/// The bits of an f64 that an f32 does not have, and their value in the middle between two f32.
+const BELOW_SINGLE: u64 = (1 << 29) - 1;
+const MIDDLE: u64 = 1 << 28;
+
+/// The f32 nearest to a numeric, given what follows its length word; nothing if it takes more
+/// than one operation to tell.
+#[inline]
+pub(crate) fn single(stored: &[u8]) -> Option<f32> {
+    let (header, rest) = word(stored)?;
+    let (negative, weight, digits) = match header & FORM {
+        SPECIAL => return None,
+        SHORT => {
+            let below_zero = if header & SHORT_WEIGHT_SIGN != 0 { !SHORT_WEIGHT } else { 0 };
+            let weight = (header & SHORT_WEIGHT | below_zero).cast_signed();
+            (header & SHORT_NEGATIVE != 0, weight, rest)
+        }
+        form => {
+            let (weight, digits) = word(rest)?;
+            (form == NEGATIVE, weight.cast_signed(), digits)
+        }
+    };
+    let magnitude = magnitude(i32::from(weight), digits)?;
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// The first two bytes, in the machine's order, and what follows them.
+#[inline]
+fn word(bytes: &[u8]) -> Option<(u16, &[u8])> {
+    bytes.split_first_chunk().map(|(word, rest)| (u16::from_ne_bytes(*word), rest))
+}
+
+/// The f32 nearest to the digits, of which the first stands for that power of 10,000.
+#[inline]
+fn magnitude(weight: i32, mut digits: &[u8]) -> Option<f32> {
+    let mut whole = 0;
+    let mut count = 0;
+    while let Some((digit, rest)) = word(digits) {
+        whole = whole * BASE + u64::from(digit);
+        if whole >= EXACT {
+            return None;
+        }
+        count += 1;
+        digits = rest;
+    }
+    let exponent = DIGIT_PLACES * (weight - count + 1);
+    let power = *POWERS.get(exponent.unsigned_abs() as usize)?;
+    let nearest = if exponent < 0 { whole as f64 / power } else { whole as f64 * power };
+    (whole == 0 || nearest.to_bits() & BELOW_SINGLE != MIDDLE).then_some(nearest as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A numeric in the long form.
+    fn stored(negative: bool, weight: i16, digits: &[u16]) -> Vec<u8> {
+        let header = if negative { NEGATIVE } else { 0 };
+        let words = [header, weight.cast_unsigned()].into_iter().chain(digits.iter().copied());
+        words.flat_map(u16::to_ne_bytes).collect()
+    }
+
+    #[test]
+    fn whole_numbers_and_fractions() {
+        assert_eq!(single(&stored(false, 0, &[])), Some(0.0));
+        assert_eq!(single(&stored(false, 1, &[1, 2345, 6789])), Some(12_345.679));
+        assert_eq!(single(&stored(true, -1, &[1000])), Some(-0.1));
+        assert_eq!(single(&stored(false, 4, &[7])), Some(7e16));
+    }
+
+    #[test]
+    fn the_short_form() {
+        let short = |header: u16, digit: u16| {
+            single(&[SHORT | header, digit].map(u16::to_ne_bytes).concat())
+        };
+        assert_eq!(short(SHORT_NEGATIVE, 7), Some(-7.0));
+        assert_eq!(short(SHORT_WEIGHT_SIGN | SHORT_WEIGHT, 1000), Some(0.1));
+    }
+
+    #[test]
+    fn what_one_operation_cannot_tell() {
+        // 16777217 lies in the middle between two f32, and could have been rounded to it.
+        assert_eq!(single(&stored(false, 1, &[1677, 7217])), None);
+        assert_eq!(single(&stored(false, 4, &[1, 2, 3, 4, 5])), None);
+        assert_eq!(single(&stored(false, 30, &[1])), None);
+        assert_eq!(single(&SPECIAL.to_ne_bytes()), None);
+        assert_eq!(single(&[]), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! The active snapshot, and which of two snapshots is the newer one.
+//!
+//! A backend keeps what it read from the registry together with the mark of the newest snapshot
+//! that was known to give the same answer. A later statement may use it again only if its own
+//! snapshot is at least as new: a cursor, or a transaction at REPEATABLE READ, may see less.
+
+use pgrx::pg_sys::{self, Oid};
+
+use crate::unguarded;
+
+/// What a snapshot can see, as far as it takes to order two snapshots of one backend.
+///
+/// `xmax` only grows. While it stays the same, transactions below it can end but not begin, so of
+/// two snapshots with the same `xmax` the one with fewer running transactions is the newer one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SnapshotMark {
+    xmax: u32,
+    running: u32,
+    command: u32,
+}
+
+impl SnapshotMark {
+    /// The mark of the active snapshot, if there is one.
+    #[inline]
+    pub fn active() -> Option<Self> {
+        if !unguarded::ActiveSnapshotSet() {
+            return None;
+        }
+        // SAFETY: there is an active snapshot, and PostgreSQL keeps it valid while it is active.
+        Some(unsafe { Self::of(unguarded::GetActiveSnapshot()) })
+    }
+
+    /// The mark of a snapshot taken now, as PostgreSQL reads its own catalogs.
+    pub fn latest(relation: Oid) -> Self {
+        // SAFETY: the snapshot is valid until the next one is asked for.
+        unsafe { Self::of(latest(relation)) }
+    }
+
+    /// The mark of a snapshot.
+    ///
+    /// # Safety
+    /// The snapshot is valid.
+    #[inline]
+    pub unsafe fn of(snapshot: pg_sys::Snapshot) -> Self {
+        // SAFETY: the caller says that the snapshot is valid.
+        let data = unsafe { &*snapshot };
+        // On a standby all running transactions, whatever their level, are in `subxip`.
+        let running =
+            if data.takenDuringRecovery { data.subxcnt.cast_unsigned() } else { data.xcnt };
+        SnapshotMark { xmax: data.xmax.into_inner(), running, command: data.curcid }
+    }
+
+    /// Whether this snapshot sees all that the other one sees.
+    #[inline]
+    pub fn sees_all_of(self, other: SnapshotMark) -> bool {
+        // Transaction ids wrap around; two that are alive are less than 2^31 apart.
+        let ahead = self.xmax.wrapping_sub(other.xmax).cast_signed();
+        let newer = ahead > 0 || (ahead == 0 && self.running <= other.running);
+        newer && self.command >= other.command
+    }
+}
+
+/// Which version of a row a read is to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Seen {
+    /// What the statement sees; without an active snapshot the same as `Latest`.
+    Active,
+    /// What has been committed by now, as PostgreSQL reads its own catalogs.
+    Latest,
+}
+
+/// A snapshot taken now to read that relation, as PostgreSQL reads its own catalogs. It is valid until
+/// the next one is asked for.
+pub fn latest(relation: Oid) -> pg_sys::Snapshot {
+    // SAFETY: takes any relation.
+    unsafe {
+        pg_sys::InvalidateCatalogSnapshot();
+        pg_sys::GetCatalogSnapshot(relation)
+    }
+}

@@ -1,0 +1,281 @@
+//! Walks the table of errors: every kind of the engine's and every error of the extension's.
+//!
+//! Each error must have a SQLSTATE of a class that tells a user's mistake from a bug, and
+//! text in PostgreSQL's style. `ordinal` matches without a wildcard: a new variant does not compile
+//! until it is named there, and `SAMPLES` then fails until there is a value of it.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test may stop at a surprise"
+)]
+
+use std::collections::BTreeSet;
+
+use gbdt::{ErrorKind, Limits, Place};
+
+use super::{Error, ShapeReason, TypeReason, engine_sqlstate};
+use crate::registry::reference::{self, Reference};
+
+/// Classes for what a caller, a model or the machine can do wrong; XX, a bug, is not among them.
+const CLASSES: [&str; 7] = ["0A", "22", "42", "53", "54", "55", "58"];
+
+const VARIANTS: usize = 26;
+
+/// The variant's number. No wildcard: a new variant must be named here and sampled below.
+fn ordinal(error: &Error) -> usize {
+    match error {
+        Error::Engine(_) => 0,
+        Error::ModelName { .. } => 1,
+        Error::VersionNumber { .. } => 2,
+        Error::NoSuchModel { .. } => 3,
+        Error::NoSuchVersion { .. } => 4,
+        Error::Denied { .. } => 5,
+        Error::NotOwner { .. } => 6,
+        Error::NoSuchRole { .. } => 7,
+        Error::Deployed { .. } => 8,
+        Error::FeatureCount { .. } => 9,
+        Error::NoSuchFeature { .. } => 10,
+        Error::NoFeatureNames { .. } => 11,
+        Error::FeatureType { .. } => 12,
+        Error::Dimensions { .. } => 13,
+        Error::UnknownCategory { .. } => 14,
+        Error::Shape { .. } => 15,
+        Error::ImportanceKind { .. } => 16,
+        Error::NullArgument { .. } => 17,
+        Error::NoRegistry => 18,
+        Error::Registry { .. } => 19,
+        Error::Encoding { .. } => 20,
+        Error::NotAnObject => 21,
+        Error::FileName => 22,
+        Error::KernelMissing { .. } => 23,
+        Error::ArrayType { .. } => 24,
+        Error::AmbiguousColumn { .. } => 25,
+    }
+}
+
+/// Every reason, in an order that a new one breaks.
+fn type_reasons() -> Vec<TypeReason> {
+    let after = |reason: TypeReason| match reason {
+        TypeReason::Unusable => Some(TypeReason::TextForNumber),
+        TypeReason::TextForNumber => Some(TypeReason::TextWithoutCategories),
+        TypeReason::TextWithoutCategories => Some(TypeReason::TextForNumericCategories),
+        TypeReason::TextForNumericCategories => Some(TypeReason::NumberForTextCategories),
+        TypeReason::NumberForTextCategories => None,
+    };
+    std::iter::successors(Some(TypeReason::Unusable), |reason| after(*reason)).collect()
+}
+
+fn shape_reasons() -> Vec<ShapeReason> {
+    let after = |reason: ShapeReason| match reason {
+        ShapeReason::SeveralValues { classes: false, .. } => {
+            Some(ShapeReason::SeveralValues { values: 3, classes: true })
+        }
+        ShapeReason::SeveralValues { .. } => Some(ShapeReason::NoClasses),
+        ShapeReason::NoClasses => None,
+    };
+    std::iter::successors(
+        Some(ShapeReason::SeveralValues { values: 3, classes: false }),
+        |reason| after(*reason),
+    )
+    .collect()
+}
+
+/// An engine error of each kind at each sort of place.
+fn engine_errors() -> Vec<Error> {
+    let places = [Place::Model, Place::Byte(17), Place::Tree(3), Place::Node { tree: 3, node: 5 }];
+    ErrorKind::ALL
+        .iter()
+        .flat_map(|kind| {
+            places.iter().map(|place| gbdt::Error::new(*kind, "left child is -3").at(*place))
+        })
+        .map(Error::from)
+        .collect()
+}
+
+/// At least one value of every variant, and of every reason within one.
+fn samples() -> Vec<Error> {
+    let text = |value: &str| value.to_owned();
+    let (model, name, feature) = (text("flights"), text("flights"), text("distance"));
+    let mut all = engine_errors();
+    all.extend(type_reasons().into_iter().map(|reason| Error::FeatureType {
+        feature: feature.clone(),
+        type_name: text("text"),
+        reason,
+    }));
+    for function in ["predict", "predict_class"] {
+        all.extend(shape_reasons().into_iter().map(|reason| Error::Shape {
+            model: model.clone(),
+            function,
+            reason,
+        }));
+    }
+    all.extend(["", "a@b", &"x".repeat(64)].map(|wrong| reference::check_name(wrong).unwrap_err()));
+    all.extend([
+        Reference::parse("flights@").unwrap_err(),
+        Error::NoSuchModel { name: name.clone() },
+        Error::NoSuchVersion { name: name.clone(), version: 2 },
+        Error::Denied { name: name.clone() },
+        Error::NotOwner { name: name.clone() },
+        Error::NoSuchRole { role: text("nobody") },
+        Error::Deployed { name: name.clone(), version: 2 },
+        Error::FeatureCount {
+            model: model.clone(),
+            expected: 10,
+            given: 9,
+            hint: Some("Do this."),
+        },
+        Error::NoSuchFeature {
+            model: model.clone(),
+            feature: feature.clone(),
+            form: "row",
+            unnamed: false,
+        },
+        Error::NoFeatureNames { model, form: "jsonb object" },
+        Error::Dimensions { what: "label", given: 0 },
+        Error::ArrayType { type_name: text("text[]") },
+        Error::AmbiguousColumn { column: text("x") },
+        Error::UnknownCategory { feature, value: text("XX") },
+        Error::ImportanceKind { kind: text("shap") },
+        Error::NullArgument { argument: "name" },
+        Error::NoRegistry,
+        Error::Registry { name, what: "digest" },
+        Error::Encoding { what: "name" },
+        Error::NotAnObject,
+        Error::FileName,
+        Error::KernelMissing { name: "avx512", present: vec!["avx2", "portable"] },
+    ]);
+    all
+}
+
+#[test]
+fn samples_have_every_variant() {
+    let seen: BTreeSet<usize> = samples().iter().map(ordinal).collect();
+    assert_eq!(seen, (0..VARIANTS).collect());
+}
+
+#[test]
+fn every_engine_kind_has_a_sqlstate_of_an_allowed_class() {
+    for kind in ErrorKind::ALL {
+        assert_sqlstate(engine_sqlstate(kind).0, &format!("{kind:?}"));
+    }
+}
+
+#[test]
+fn every_error_has_a_sqlstate_of_an_allowed_class() {
+    for error in samples() {
+        assert_sqlstate(error.sqlstate().0, &format!("{error:?}"));
+    }
+}
+
+fn assert_sqlstate(state: &str, of: &str) {
+    assert_eq!(state.len(), 5, "SQLSTATE {state} of {of}");
+    let allowed = state.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
+    assert!(allowed, "SQLSTATE {state} of {of}");
+    assert!(CLASSES.iter().any(|class| state.starts_with(class)), "class of {state} of {of}");
+}
+
+#[test]
+fn every_message_is_in_postgresql_style() {
+    for error in samples() {
+        assert_message(&error.message(), &error);
+    }
+}
+
+fn assert_message(message: &str, of: &Error) {
+    let shown = format!("message of {of:?}: {message}");
+    let first = message.chars().next().expect(&shown);
+    let acronym = message.chars().nth(1).is_some_and(|second| !second.is_lowercase());
+    assert!(!first.is_uppercase() || acronym, "starts with a capital: {shown}");
+    assert!(!message.ends_with(['.', ' ', '!', ':']), "ends in punctuation: {shown}");
+    assert!(!message.contains(['\n', '\r', '\t']), "has more than one line: {shown}");
+    assert!(!message.contains("  "), "has two blanks in a row: {shown}");
+}
+
+#[test]
+fn every_detail_and_hint_is_whole_sentences() {
+    let mut found = 0;
+    for error in samples() {
+        for text in [error.detail(), error.hint().map(str::to_owned)].into_iter().flatten() {
+            assert_sentences(&text, &error);
+            found += 1;
+        }
+    }
+    assert!(found > 50, "only {found} details and hints were found");
+}
+
+fn assert_sentences(text: &str, of: &Error) {
+    let shown = format!("detail or hint of {of:?}: {text}");
+    assert!(text.chars().next().expect(&shown).is_uppercase(), "no capital: {shown}");
+    assert!(text.ends_with('.'), "no full stop: {shown}");
+    assert!(!text.contains('\n'), "has more than one line: {shown}");
+}
+
+#[test]
+fn a_place_is_told_in_the_detail_and_not_in_the_message() {
+    for error in engine_errors() {
+        let Error::Engine(engine) = &error else { panic!("not an engine error: {error:?}") };
+        let place = engine.place().to_string();
+        assert!(!error.message().contains(&place), "{}", error.message());
+        match engine.place() {
+            Place::Model => assert_eq!(error.detail(), None),
+            _ => assert!(error.detail().expect("a place has a detail").contains(&place)),
+        }
+    }
+}
+
+#[test]
+fn messages_name_the_thing_and_both_numbers() {
+    let count = Error::FeatureCount {
+        model: "m".to_owned(),
+        expected: 10,
+        given: 9,
+        hint: Some("Do this."),
+    }
+    .message();
+    assert!(count.contains("\"m\"") && count.contains("10") && count.contains('9'), "{count}");
+    let version = Error::NoSuchVersion { name: "m".to_owned(), version: 7 }.message();
+    assert!(version.contains("\"m\"") && version.contains('7'), "{version}");
+}
+
+#[test]
+fn a_long_category_is_cut_and_not_in_the_middle_of_a_character() {
+    let unknown = |value: String| Error::UnknownCategory { feature: "f".to_owned(), value };
+    let message = unknown("é".repeat(100_000)).message();
+    assert!(message.len() < 300, "{} bytes", message.len());
+    assert!(message.contains(&format!("\"{}...\"", "é".repeat(64))), "{message}");
+    let whole = unknown("é".repeat(64)).message();
+    assert!(whole.contains(&format!("\"{}\"", "é".repeat(64))), "{whole}");
+}
+
+#[test]
+fn what_the_engine_says_of_damaged_files_is_in_postgresql_style() {
+    let mut refused = 0;
+    for bytes in damaged_files() {
+        let limits = Limits::default();
+        let Err(error) = gbdt::parse(&bytes, &limits, &mut || ()) else { continue };
+        let error = Error::from(error);
+        assert_sqlstate(error.sqlstate().0, &format!("{error:?}"));
+        assert_message(&error.message(), &error);
+        for text in [error.detail(), error.hint().map(str::to_owned)].into_iter().flatten() {
+            assert_sentences(&text, &error);
+        }
+        refused += 1;
+    }
+    assert!(refused > 100, "only {refused} damaged files were refused");
+}
+
+/// A model file damaged at every place: cut short, and with each byte replaced.
+fn damaged_files() -> Vec<Vec<u8>> {
+    let model = include_bytes!("../../../gbdt/tests/golden/2.1.4/no_trees_multiclass.json");
+    let cut = (0..model.len()).map(|end| model[..end].to_vec());
+    let replaced = (0..model.len()).flat_map(|at| {
+        [b'"', b'-', b'9', b'{', 0xff].into_iter().map(move |byte| {
+            let mut bytes = model.to_vec();
+            bytes[at] = byte;
+            bytes
+        })
+    });
+    cut.chain(replaced).collect()
+}

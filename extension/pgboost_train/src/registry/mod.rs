@@ -1,0 +1,183 @@
+//! pgboost's side, by its SQL functions alone, and with the rights of the caller.
+//!
+//! None of its tables is read or written: what a user may do with a model by hand is what a training
+//! may do for that user. Only changes to the tables are listened to.
+
+mod resolve;
+
+use gbdt::{Limits, Model};
+use pg_interface::{catalog, model_name, report};
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::Oid;
+use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
+
+use crate::error::{Error, Result};
+use crate::pg::spi;
+pub use resolve::resolve;
+
+/// pgboost's functions.
+pub struct Registry {
+    schema: Oid,
+    quoted_schema: String,
+}
+
+/// A version of a registered model, as the current user sees it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Version {
+    /// `name@number`.
+    pub reference: String,
+    name: String,
+    number: i32,
+    /// SHA-256 of the bytes, in hexadecimal digits.
+    pub digest: String,
+    /// Whether the user owns the model, and so may have its bytes.
+    pub owned: bool,
+}
+
+/// A trained model, to be stored.
+pub struct Trained {
+    /// The bytes of the model file.
+    pub bytes: Vec<u8>,
+    /// The labels of its classes.
+    pub labels: Option<Vec<String>>,
+    /// What it was trained with.
+    pub parameters: JsonB,
+    /// How good it is.
+    pub metrics: JsonB,
+}
+
+impl Registry {
+    /// The registry of this database.
+    pub fn find() -> Result<Registry> {
+        let schema = spi::select(
+            "SELECT e.extnamespace FROM pg_catalog.pg_extension AS e \
+             WHERE e.extname OPERATOR(pg_catalog.=) 'pgboost'",
+            &[],
+            |row| row.get(1),
+        );
+        let schema = schema.flatten().ok_or(Error::Registry { what: "schema: it is not installed" })?;
+        Ok(Registry { schema, quoted_schema: catalog::quoted_schema(schema) })
+    }
+
+    /// pgboost's tables.
+    fn tables(&self) -> Result<[Oid; 3]> {
+        let table = |name| {
+            catalog::relation(self.schema, name).ok_or(Error::Registry { what: "registry" })
+        };
+        Ok([table(c"pgboost_model")?, table(c"pgboost_version")?, table(c"pgboost_privilege")?])
+    }
+
+    fn in_schema(&self, statement: &str) -> String {
+        statement.replace("{schema}", &self.quoted_schema)
+    }
+
+    /// The first value of a statement that only reads.
+    fn ask<T: FromDatum + IntoDatum>(
+        &self,
+        statement: &str,
+        arguments: &[DatumWithOid<'_>],
+    ) -> Option<T> {
+        spi::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
+    }
+
+    /// Whether the current user may store a model under that name, as far as can be known before
+    /// the work is done.
+    ///
+    /// # Errors
+    /// [`Error::ModelName`], [`Error::Denied`], [`Error::NotOwner`].
+    pub fn check_storable(&self, name: &str) -> Result<()> {
+        check_name(name)?;
+        let callable = self.ask::<bool>(
+            "SELECT pg_catalog.has_function_privilege('{schema}.load_model(pg_catalog.text, \
+             pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
+             pg_catalog.jsonb)', 'EXECUTE')",
+            &[],
+        );
+        if callable != Some(true) {
+            return Err(Error::Denied { function: "load_model" });
+        }
+        let owned = self.ask::<bool>(
+            "SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') FROM {schema}.pgboost_models AS m \
+             WHERE m.name OPERATOR(pg_catalog.=) $1 AND m.deployed",
+            &[name.into()],
+        );
+        match owned {
+            Some(false) => Err(Error::NotOwner { name: name.to_owned() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Stores a model and deploys it.
+    pub fn store(&self, name: &str, model: Trained) -> Result<i32> {
+        let stored = Spi::get_one_with_args(
+            &self.in_schema("SELECT {schema}.load_model($1, $2, $3, NULL, $4, $5)"),
+            &[
+                name.into(),
+                model.bytes.into(),
+                model.labels.into(),
+                model.parameters.into(),
+                model.metrics.into(),
+            ],
+        );
+        // PostgreSQL's own errors do not come back here; what does is an answer without rows.
+        stored.ok().flatten().ok_or(Error::Registry { what: "version" })
+    }
+
+    /// The version in use, or the one that is named. Raises pgboost's errors for a model that is not
+    /// there or not to be seen.
+    fn version(&self, reference: &str) -> Result<Version> {
+        let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
+        let query = "SELECT (i.info OPERATOR(pg_catalog.->>) 'version')::pg_catalog.int4, \
+                     i.info OPERATOR(pg_catalog.->>) 'sha256', \
+                     (SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') \
+                     FROM {schema}.pgboost_models AS m \
+                     WHERE m.name OPERATOR(pg_catalog.=) $2 AND m.deployed) \
+                     FROM {schema}.model_info($1) AS i (info)";
+        let version = spi::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
+            let number = row.get(1)?;
+            let (reference, name) = (format!("{name}@{number}"), name.to_owned());
+            Some(Version { reference, name, number, digest: row.get(2)?, owned: row.get(3)? })
+        });
+        version.flatten().ok_or(Error::Registry { what: "version" })
+    }
+
+    /// A model's bytes, and the model as the engine reads it: libxgboost must not see what the
+    /// engine has not checked. Raises pgboost's error for a model that is another's.
+    pub fn model(&self, version: &Version) -> Result<(Vec<u8>, Model)> {
+        let bytes = self.ask::<Vec<u8>>(
+            "SELECT {schema}.export_model($1, $2)",
+            &[version.name.as_str().into(), version.number.into()],
+        );
+        let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
+        let limits = Limits { bytes: usize::MAX, ..Limits::default() };
+        let model = gbdt::parse(&bytes, &limits, &mut report::check_for_interrupts)
+            .map_err(|_| Error::Registry { what: "valid model" })?;
+        Ok((bytes, model))
+    }
+
+    /// The margins that pgboost gives for rows of so many features, NaN where they are missing.
+    pub fn margins(&self, reference: &str, rows: &[f32], features: usize) -> Result<Vec<f32>> {
+        let count = rows.len().checked_div(features).unwrap_or(0);
+        let rows: Vec<Option<f32>> =
+            rows.iter().map(|value| (!value.is_nan()).then_some(*value)).collect();
+        let width = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+        let margins = self.ask::<Vec<f32>>(
+            "SELECT pg_catalog.array_agg(m.margin ORDER BY r.number, m.output) \
+             FROM pg_catalog.generate_series(1, $3) AS r (number), \
+             pg_catalog.unnest({schema}.predict_margin($1, \
+             $2[(r.number OPERATOR(pg_catalog.-) 1) OPERATOR(pg_catalog.*) $4 \
+             OPERATOR(pg_catalog.+) 1 : r.number OPERATOR(pg_catalog.*) $4])) \
+             WITH ORDINALITY AS m (margin, output)",
+            &[reference.into(), rows.into(), width(count).into(), width(features).into()],
+        );
+        margins.ok_or(Error::Registry { what: "margins" })
+    }
+}
+
+/// Asked before the training, not after it.
+fn check_name(name: &str) -> Result<()> {
+    match model_name::check(name) {
+        Ok(_) => Ok(()),
+        Err(reason) => Err(Error::ModelName { name: model_name::shown(name), reason }),
+    }
+}
