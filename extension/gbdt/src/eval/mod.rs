@@ -1,30 +1,32 @@
 //! Evaluation: from a row's features to its margins, or to the leaves it falls into.
 //!
-//! All ways of evaluation give the same bits. `reference` walks the checked model and is the oracle;
-//! `scalar` walks the lowered image, several trees in lock step; `simd` takes hundreds of rows, or one,
-//! through its tiles with vectors. Leaves are added in f32, from the
-//! base margin on, in the order in which the file has the trees: any other order would round
-//! otherwise than XGBoost does.
+//! All ways of evaluation return the same bits. `reference` walks the checked model and is the oracle;
+//! `interleaved` walks the compiled image, several trees at once; `block` takes hundreds of rows through
+//! its tiles, and `row_avx512` one row. Leaves are added in f32, from the base margin on, in the order
+//! in which the file has the trees: any other order would round otherwise than XGBoost does.
+#![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
 mod batch;
+mod block;
 mod categorical;
+mod interleaved;
 mod kernel;
-mod key;
 #[cfg(test)]
 pub(crate) mod random_model;
 pub mod reference;
-mod scalar;
-mod simd;
+#[cfg(target_arch = "x86_64")]
+mod row_avx512;
+mod row_keys;
 #[cfg(test)]
 mod tests;
 
 pub use batch::BatchScratch;
-pub(crate) use categorical::goes_right;
+use categorical::goes_right;
 pub use kernel::Kernel;
-pub(crate) use key::{default_slot, leaf_slot, monotone_key, number_of_key};
-pub(crate) use scalar::LANES;
 
-use crate::forest::{GroupKind, Image, StableBytes};
+use crate::forest::records::GroupKind;
+use crate::forest::sections::{COMPACT_IDS, OUTPUTS, WIDE_IDS};
+use crate::forest::{Image, StableBytes};
 use crate::model::{Task, Transform};
 use crate::transform;
 
@@ -32,7 +34,7 @@ use crate::transform;
 #[derive(Clone, Debug)]
 pub struct Scratch {
     kernel: Kernel,
-    keys: key::RowKeys,
+    keys: row_keys::RowKeys,
 }
 
 impl Scratch {
@@ -43,15 +45,15 @@ impl Scratch {
 
     /// Buffers for rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        Scratch { kernel, keys: key::RowKeys::new(image.num_features()) }
+        Scratch { kernel, keys: row_keys::RowKeys::new(image.num_features()) }
     }
 }
 
 impl<B: StableBytes> Image<B> {
-    /// The margins of a row, one an output. NaN means that a feature is missing.
+    /// The margins of a row: `features.len() == num_features`, `out.len() == num_outputs`. NaN means
+    /// that a feature is missing.
     ///
-    /// There must be as many features as the model has and room for as many margins. If there are
-    /// not, absent features count as missing, further ones are ignored, and margins are NaN if their
+    /// Debug builds assert these lengths. In others absent features count as missing, further ones are ignored, and margins are NaN if their
     /// number is wrong.
     pub fn margins(&self, scratch: &mut Scratch, features: &[f32], out: &mut [f32]) {
         debug_assert_eq!(features.len(), self.num_features(), "number of features");
@@ -61,36 +63,26 @@ impl<B: StableBytes> Image<B> {
             return;
         }
         out.copy_from_slice(self.base_margins());
-        if self.margins_by_chunks(scratch, features, out) {
+        let image = self.sections();
+        // SAFETY: there is no such Kernel where the processor lacks the instructions.
+        if scratch.kernel.row().is_some_and(|row| unsafe { row(image, features, out) }) {
             return;
         }
-        let forest = self.forest();
         scratch.keys.set(self.num_features(), features);
         if let [margin] = out {
             // The usual case: the sum stays in a register.
             let mut sum = *margin;
-            scalar::walk(&forest, &scratch.keys, features, |_, leaf| sum += leaf.value());
+            interleaved::walk(image, &scratch.keys, features, |_, leaf| sum += leaf.value());
             *margin = sum;
         } else {
-            scalar::walk(&forest, &scratch.keys, features, |tree, leaf| {
-                let output = forest.outputs.get(tree).map(|output| *output as usize);
+            let outputs = image.get(OUTPUTS);
+            interleaved::walk(image, &scratch.keys, features, |tree, leaf| {
+                let output = outputs.get(tree).map(|output| *output as usize);
                 if let Some(margin) = output.and_then(|output| out.get_mut(output)) {
                     *margin += leaf.value();
                 }
             });
         }
-    }
-
-    /// The same with vectors, if that pays; gives whether it does.
-    #[cfg(target_arch = "x86_64")]
-    fn margins_by_chunks(&self, scratch: &Scratch, features: &[f32], out: &mut [f32]) -> bool {
-        simd::add_leaves_of_row(scratch.kernel, || self.chunked(), features, out)
-    }
-
-    /// There is no way to on this architecture.
-    #[cfg(not(target_arch = "x86_64"))]
-    fn margins_by_chunks(&self, _: &Scratch, _: &[f32], _: &mut [f32]) -> bool {
-        false
     }
 
     /// For each tree the id, in the model's file, of the leaf that a row falls into.
@@ -99,12 +91,13 @@ impl<B: StableBytes> Image<B> {
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) {
         debug_assert_eq!(features.len(), self.num_features(), "number of features");
         debug_assert_eq!(out.len(), self.num_trees(), "number of trees");
-        let forest = self.forest();
+        let image = self.sections();
+        let (compact_ids, wide_ids) = (image.get(COMPACT_IDS), image.get(WIDE_IDS));
         scratch.keys.set(self.num_features(), features);
-        scalar::walk(&forest, &scratch.keys, features, |tree, leaf| {
+        interleaved::walk(image, &scratch.keys, features, |tree, leaf| {
             let ids = match leaf.kind {
-                GroupKind::Compact => forest.compact_ids,
-                GroupKind::Wide | GroupKind::Categorical => forest.wide_ids,
+                GroupKind::Compact => compact_ids,
+                GroupKind::Wide | GroupKind::Categorical => wide_ids,
             };
             if let (Some(out), Some(id)) = (out.get_mut(tree), ids.get(leaf.node as usize)) {
                 *out = *id;

@@ -3,8 +3,10 @@
 //! The list is XGBoost's. An objective that is not on it may transform its margins in a way that is
 //! not known here, so a model with one is refused rather than scored as if it were linear.
 
+use bytemuck::CheckedBitPattern;
+
 /// How the margins of a row become what XGBoost's predict gives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Transform {
     /// The margins themselves.
@@ -39,7 +41,7 @@ pub enum Link {
 }
 
 /// What a model's values are good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Task {
     /// Numbers.
