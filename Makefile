@@ -52,12 +52,10 @@ test-engine: packages ## run the engine's unit and property tests
 		cargo test --quiet --locked -p gbdt --target-dir target/engine-tests
 
 .PHONY: test-errors
-test-errors: pgrx ## walk the tables of errors, and test what of training needs no server
-	@echo "==> the table of errors"
-	@cd extension && cargo test --quiet --locked -p pgboost --test error_table --test without_server \
-		--no-default-features --features $(PG_FEATURE)
-	@cd extension && cargo test --quiet --locked -p pgboost_train --test error_table --test without_server \
-		--no-default-features --features $(PG_FEATURE)
+test-errors: pgrx ## walk the tables of errors, and run what else of the extensions needs no server
+	@echo "==> the tables of errors"
+	@cd extension && cargo test --quiet --locked --lib -p pg_interface -p pgboost -p pgboost_train \
+		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
 .PHONY: test-python
 test-python: install venv bench-packages ## run the SQL regression and end-to-end tests against a cluster of their own

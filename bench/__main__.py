@@ -20,10 +20,11 @@ from bench.answers import Unequal
 from bench.generators import Unsound
 from bench.harness import ROOT, Harness, elapsed, result_directory
 from bench.hosts import CommandFailed
+from bench.opening import NAMED, opened
 from bench.site import Site
 from bench.systems import SYSTEMS, Systems
 from bench.table import show
-from bench.topology import NAMED, BadTopology, local, opened
+from bench.topology import BadTopology, local
 from bench.workload import WORKLOADS, Cell, Workload
 
 STATE = ROOT / ".bench"

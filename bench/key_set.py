@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from data import network as world
+from data import world
 from data.columns import LOOKED_UP
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES, NAMES, Key

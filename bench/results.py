@@ -10,13 +10,19 @@ import statistics
 import types
 import typing
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields, is_dataclass
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 
 SCHEMA = 2
 
 # The names in a run's latency_ms, in milliseconds. A load generator that does not give one leaves it out.
 LATENCIES = ("mean", "p50", "p90", "p99", "p99_9", "max")
+
+
+# A run in which a part of a server has used less of the cores than this share of what it used in the
+# cell's best run did not have the whole server; parts that never use more than a little do not count.
+MIN_SHARE_OF_CORES = 0.7
+MIN_CORES = 0.25
 
 
 class BadResult(Exception):
@@ -175,6 +181,31 @@ class CellResult:
     # Over the runs: the rate, and each latency that all of them have.
     requests_per_second: Spread | None
     latency_ms: dict[str, Spread]
+    # The runs, counted from 0, in which a server did not have all of its cores: see `starved`.
+    starved: list[int] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "starved", starved(self.runs) if self.rate is None else [])
+
+
+def cores(run: Run) -> dict[str, float]:
+    """How many cores each part of the server kept busy."""
+    return {part: used.cpu_seconds / run.seconds for part, used in run.server_parts.items()}
+
+
+def starved(runs: list[Run]) -> list[int]:
+    """The runs, counted from 0, in which a part of the server used far fewer cores than in the best run."""
+    if not runs:
+        return []
+    best = cores(max(runs, key=lambda run: run.requests_per_second))
+    return [
+        place
+        for place, run in enumerate(runs)
+        if any(
+            used >= MIN_CORES and cores(run).get(part, used) < MIN_SHARE_OF_CORES * used
+            for part, used in best.items()
+        )
+    ]
 
 
 @dataclass(frozen=True)
@@ -249,7 +280,9 @@ def _built_class(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
     if not isinstance(value, Mapping):
         raise BadResult(f"{where}: {value!r} is no {kind.__name__}")
     known = typing.get_type_hints(kind)
-    names = {field.name for field in fields(kind)}
-    if different := names ^ value.keys():
+    names = {one.name for one in fields(kind)}
+    # What has a default was added later: an older file may lack it.
+    needed = {one.name for one in fields(kind) if one.default_factory is MISSING}
+    if different := (needed - value.keys()) | (value.keys() - names):
         raise BadResult(f"{where}: lacks or should not have {', '.join(sorted(different))}")
-    return kind(**{name: built(known[name], value[name], f"{where}.{name}") for name in names})
+    return kind(**{name: built(known[name], value[name], f"{where}.{name}") for name in value})

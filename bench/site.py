@@ -13,8 +13,8 @@ from bench.key_set import key_set
 from bench.topology import Topology
 from bench.workload import Workload
 from data.flights import Request
-from demo.training import Recipe, trained
 from python_baseline.keys import Key
+from workbench.training import Recipe, trained
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from itertools import compress
 
 from bench.results import CellResult, Result
 from bench.workload import REQUESTS
-from demo.tell import say, table
+from workbench.tell import say, table
 
 HEADER = (
     "system", "variant", "trees", "clients", "delay ms", "asked/s", "requests/s", "smallest", "largest",

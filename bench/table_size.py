@@ -29,7 +29,7 @@ from cluster.server import bin_directory
 from data.columns import FEATURES
 from data.flights import Request
 from data.load import copy_rows, create_table, generated
-from demo.training import Recipe, trained
+from workbench.training import Recipe, trained
 
 ROOT = Path(__file__).resolve().parent.parent
 STATE = ROOT / ".bench" / "table-size"

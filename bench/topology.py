@@ -5,16 +5,14 @@ There are three roles: `server` (PostgreSQL, PgBouncer, Gunicorn), `store` (Redi
 namespace of it, and a file of JSON each to a machine behind ssh. bench/topology.md describes them.
 """
 
-import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Any, Protocol
 
 from bench import echo
-from bench.hosts import STATE, Host, LocalHost, Login, Process, SshHost
+from bench.hosts import STATE, Host, LocalHost, Process
 from bench.results import RoundTrip
 from bench.results import Topology as Facts
 
@@ -101,65 +99,3 @@ def local(directory: Path = STATE) -> Topology:
     """All roles on this machine."""
     host = LocalHost(directory)
     return Topology("local", host, host, host)
-
-
-@contextmanager
-def _local(directory: Path) -> Iterator[Topology]:
-    yield local(directory)
-
-
-@contextmanager
-def _split(directory: Path) -> Iterator[Topology]:
-    # Needs root and Linux, unlike the other topologies.
-    from bench.split import split  # noqa: PLC0415
-    from bench.split.provision import provision  # noqa: PLC0415
-
-    with split(directory) as topology:
-        provision(topology.roles)
-        yield topology
-
-
-NAMED: dict[str, Callable[[Path], Any]] = {"local": _local, "split": _split}
-
-
-def _ssh_host(name: str, known: dict[str, Any], directory: Path) -> SshHost:
-    given = {**known}
-    if given.pop("kind", None) != "ssh":
-        raise BadTopology(f'host {name}: "kind" must be "ssh"')
-    try:
-        return SshHost(name, Login(**given), directory)
-    except TypeError as error:
-        raise BadTopology(f"host {name}: {error}") from None
-
-
-def read(path: Path, directory: Path) -> Topology:
-    """The topology of a file; its hosts are yet to be opened."""
-    try:
-        known = json.loads(path.read_text())
-        hosts = {name: _ssh_host(name, host, directory) for name, host in known["hosts"].items()}
-        roles = {role: hosts[known.get("roles", {}).get(role, role)] for role in ROLES}
-        return Topology(known["name"], **roles, network="samenet")
-    except (OSError, ValueError) as error:
-        raise BadTopology(f"{path}: {error}") from error
-    except (KeyError, AttributeError, TypeError) as error:
-        raise BadTopology(f"{path}: it is no topology: {error!r}") from error
-
-
-@contextmanager
-def _read(path: Path, directory: Path) -> Iterator[Topology]:
-    topology = read(path, directory)
-    with ExitStack() as stack:
-        for host in topology.hosts:
-            stack.callback(host.close)
-            host.open()
-        yield topology
-
-
-@contextmanager
-def opened(name: str, directory: Path) -> Iterator[Topology]:
-    """The topology of that name, or of the file of that name, until it is left."""
-    named = NAMED.get(name)
-    if named is None and not Path(name).is_file():
-        raise BadTopology(f"no topology {name}: there are {', '.join(NAMED)}, or a file")
-    with named(directory) if named else _read(Path(name), directory) as topology:
-        yield topology

@@ -21,8 +21,8 @@ import psycopg
 from numpy.typing import NDArray
 
 from data.columns import COLUMNS, FEATURES, TARGET
-from demo.memory import Peak
 from python_baseline.releases import load
+from workbench.memory import Peak
 
 MODEL = "trained_in_sql"
 ROWS = f"SELECT {', '.join(COLUMNS)} FROM flights WHERE {TARGET} IS NOT NULL"

@@ -17,7 +17,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from data import network as world
+from data import world
 
 NO_DELAY = -1
 LONGEST_DELAY = 1800.0

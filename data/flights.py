@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from data import network as world
+from data import world
 from data.columns import COLUMNS, LOOKED_UP
 from data.csv_text import HEADER, NULL, render
 from data.delays import Flights, delays

@@ -12,13 +12,13 @@ import psycopg
 
 from cluster import Cluster, ClusterError
 from data.flights import Request
-from demo import preparation
 from demo.comparison import compare
 from demo.in_sql import train_in_sql
-from demo.queries import CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
-from demo.tell import Teller, say, table
-from demo.timing import OneRow, median_ratio, pgbench_in_turn, scans_in_turn
-from demo.training import Recipe
+from workbench import preparation
+from workbench.queries import CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
+from workbench.tell import Teller, say, table
+from workbench.timing import OneRow, median_ratio, pgbench_in_turn, scans_in_turn
+from workbench.training import Recipe
 
 STEPS = 10
 ROUNDS_OF_TRAINING = 25

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from data.columns import FEATURES
-from demo.queries import COLUMNS, FORMS, predict
-from demo.tell import Teller, say, table
+from workbench.queries import COLUMNS, FORMS, predict
+from workbench.tell import Teller, say, table
 
 # PostgreSQL's binary COPY: a signature with two counts, tuples, and a last mark.
 HEADER_BYTES = 19

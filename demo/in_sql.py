@@ -1,8 +1,5 @@
 """Trains in SQL, on the table itself, and beside it in Python on an array: time and peak memory."""
 
-import os
-import subprocess
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -12,27 +9,14 @@ import psycopg
 
 from cluster import Cluster
 from data.columns import FEATURES, TARGET
-from demo.in_python import PACKAGE
-from demo.memory import Peak
-from demo.preparation import DATABASE
-from demo.tell import Teller, say, table
-from demo.training import Recipe, departed
+from workbench.in_python import in_python
+from workbench.memory import Peak
+from workbench.preparation import DATABASE
+from workbench.tell import Teller, say, table
+from workbench.training import Recipe, departed
 
 MODEL = "flights_sql"
 TRAIN = "SELECT set, metric, value FROM train_model(%s, 'flights', %s, rounds => %s)"
-
-
-def in_python(features: Path, label: Path, rounds: int, form: str) -> tuple[float, int]:
-    """Seconds and peak memory of a training in a Python process, from an array in its memory."""
-    # As in SQL: threads with nothing to do sleep, so that a busy machine does not decide.
-    environment = os.environ | {"OMP_WAIT_POLICY": "passive"}
-    command = [sys.executable, "-m", "demo.in_python", PACKAGE, features, label, rounds, form]
-    done = subprocess.run(
-        [str(part) for part in command], capture_output=True, text=True, check=True,
-        env=environment, cwd=Path(__file__).resolve().parents[1],
-    )  # fmt: skip
-    seconds, peak = done.stdout.split()
-    return float(seconds), int(peak)
 
 
 def _train(connection: psycopg.Connection, rounds: int) -> tuple[float, int]:

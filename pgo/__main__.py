@@ -22,11 +22,11 @@ from bench.results import new_directory
 from cluster import ClusterError
 from cluster.server import installed
 from data.flights import Request
-from demo.tell import Teller, say
 from pgo import pairs, result, workload
 from pgo.result import CONTROL, OPTIMISED, PLAIN, Comparison, Plan
 from pgo.server import ROOT, STATE, Server, running, script
 from pgo.verdict import verdict
+from workbench.tell import Teller, say
 
 RESULTS = ROOT / "bench" / "results"
 INSTRUMENTED = "instrumented"

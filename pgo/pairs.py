@@ -23,10 +23,10 @@ from bench.queries import model_name
 from cluster import Cluster
 from cluster.server import bin_directory
 from data.flights import Request
-from demo.queries import predict
 from pgo.result import CONTROL, OPTIMISED, PLAIN, Cell, Plan, Run
 from pgo.server import DATABASE
 from pgo.workload import DEPTHS, scan, scripts
+from workbench.queries import predict
 
 PROTOCOLS, CLIENTS, TREES_OF_ONE_ROW = ("simple", "prepared"), (1, 20), 25
 # So many full scans are a run, by trees: a second or two.

@@ -21,9 +21,9 @@ from cluster import Cluster
 from cluster.server import bin_directory
 from data.flights import Request
 from data.load import copy_rows, create_table, finish_table, generated
-from demo.queries import FORMS, predict
-from demo.training import Recipe, trained
 from pgo.server import DATABASE, STATE
+from workbench.queries import FORMS, predict
+from workbench.training import Recipe, trained
 
 DEPTHS = {25: 6, 500: 8}
 TRAINING_ROWS = 200_000

@@ -16,6 +16,9 @@ worker_class = "gthread"
 workers = _settings.workers
 threads = _settings.threads
 keepalive = 75
+# A socket for each worker, over which the kernel spreads connections. Of one that all share, whoever wakes
+# first takes what is there and keeps it, and a worker has one core, for it is one interpreter.
+reuse_port = True
 preload_app = True
 
 # Imported with the code, not at the worker's first use of them.

@@ -29,8 +29,8 @@ from bench.site import Site
 from bench.systems.python import ENTRIES, Microservice
 from bench.topology import local
 from bench.workload import QUICK, Cell
-from demo.tell import say, table
 from python_baseline.modes import ROOT
+from workbench.tell import say, table
 
 ENTRY = "python_tuned"
 FILE = "sweep.json"

@@ -19,7 +19,6 @@ from bench.harness import commit, now
 from bench.report import inside
 from bench.results import new_directory
 from cluster import ClusterError
-from demo.tell import Teller, say
 from speed import record
 from speed.copies import copies
 from speed.deploys import deploys
@@ -30,6 +29,7 @@ from speed.scan import check, in_memory, scans
 from speed.site import ROWS, Site, preloaded, prepared
 from speed.statements import statements
 from speed.workers import workers
+from workbench.tell import Teller, say
 
 RESULTS = Path(__file__).resolve().parent.parent / "bench" / "results"
 PREPARATION = 6

@@ -8,10 +8,10 @@ small model's connections keep about as much to themselves, and have next to no 
 from contextlib import ExitStack
 
 from bench.processes import private_bytes, pss_bytes
-from demo.queries import CONTROL
 from speed.record import LARGE, SMALL, Subject
 from speed.site import ONE, Site, columns
 from speed.turns import in_turn
+from workbench.queries import CONTROL
 
 
 class _Held:

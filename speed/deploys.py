@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 import psycopg
 
 from cluster import ClusterError
-from demo.preparation import DATABASE
 from speed.asking import Asked, asking
 from speed.record import LARGE, SMALL, Subject
 from speed.site import CONSTANTS, Site
+from workbench.preparation import DATABASE
 
 MODEL = "switched"
 PAUSE = 0.1

@@ -12,11 +12,11 @@ from contextlib import ExitStack, contextmanager
 import psycopg
 
 from bench.processes import private_bytes
-from demo.queries import CONTROL
 from speed.record import LARGE, SMALL, Subject
 from speed.site import ONE, Site, columns, on_constants
 from speed.turns import Measure, in_turn, seconds, set_
 from speed.workers import forced, require_workers
+from workbench.queries import CONTROL
 
 FLOOR = "SELECT 1"
 FIRST = {

@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench.generators import pgbench
-from demo import timing
-from demo.preparation import DATABASE
-from demo.queries import CONTROL, JSONB_CONTROL, ROW_CONTROL, predict
-from demo.timing import OneRow
 from speed.record import CLIENTS, OTHER_CLIENTS, OTHER_FORMS, PROTOCOLS, SMALL, Subject
 from speed.site import NAMES, ONE, Site, columns
 from speed.turns import Measure, in_turn
+from workbench import timing
+from workbench.preparation import DATABASE
+from workbench.queries import CONTROL, JSONB_CONTROL, ROW_CONTROL, predict
+from workbench.timing import OneRow
 
 SCRIPTS = {"predict": columns(SMALL), "control": CONTROL}
 OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in OTHER_FORMS} | {

@@ -15,12 +15,12 @@ import psycopg
 from cluster import Cluster, start, stop
 from data.columns import FEATURES, LOOKED_UP
 from data.flights import Request
-from demo import preparation
-from demo.preparation import DATABASE
-from demo.queries import predict
-from demo.tell import Teller, say
-from demo.training import Recipe, Trained
 from speed.record import LARGE, SMALL, Model
+from workbench import preparation
+from workbench.preparation import DATABASE
+from workbench.queries import predict
+from workbench.tell import Teller, say
+from workbench.training import Recipe, Trained
 
 STATE = Path(__file__).resolve().parent.parent / ".speed"
 PREFERRED_PORT = 54332

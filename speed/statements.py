@@ -4,11 +4,11 @@ An aggregate, a tenth of the rows, and two that write what they predict. What th
 made ready before the clock starts.
 """
 
-from demo.queries import CONTROL
 from speed.record import BATCHES, LARGE, SMALL, Subject
 from speed.scan import ONE_PROCESS
 from speed.site import Site, columns
 from speed.turns import Measure, in_turn, seconds, set_
+from workbench.queries import CONTROL
 
 TABLE = "predicted"
 DROP = f"DROP TABLE IF EXISTS {TABLE}"

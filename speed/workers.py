@@ -12,10 +12,10 @@ from contextlib import ExitStack, contextmanager
 
 import psycopg
 
-from demo.queries import CONTROL
 from speed.record import LARGE, SMALL, Subject
 from speed.site import Site, columns
 from speed.turns import Measure, in_turn, seconds, set_
+from workbench.queries import CONTROL
 
 PARALLEL = {
     "parallel_leader_participation": "off",

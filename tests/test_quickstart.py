@@ -9,8 +9,8 @@ import pytest
 from cluster import Cluster
 from data.flights import Request
 from data.load import copy_rows, create_table, finish_table, generated
-from demo.timing import OneRow, transactions_per_second
-from demo.training import Recipe, trained
+from workbench.timing import OneRow, transactions_per_second
+from workbench.training import Recipe, trained
 
 ROOT = Path(__file__).resolve().parent.parent
 ROWS = 10_000

@@ -14,7 +14,7 @@ from bench.hosts import CommandFailed, Process
 from bench.queries import model_name
 from bench.results import Loading
 from data.flights import Request
-from demo.queries import MODEL
+from workbench.queries import MODEL
 
 
 class AttachedDatabase:

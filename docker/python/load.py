@@ -20,11 +20,11 @@ import psycopg
 import redis
 
 from data.flights import Request
-from demo.preparation import load_flights, load_unless_loaded
-from demo.queries import MODEL
-from demo.tell import Teller, say
-from demo.training import Recipe, Trained, trained
 from python_baseline.load import load
+from workbench.preparation import load_flights, load_unless_loaded
+from workbench.queries import MODEL
+from workbench.tell import Teller, say
+from workbench.training import Recipe, Trained, trained
 
 MODELS = Path("/models")
 # The key under which Redis says what it holds; no flight has such a key.

@@ -14,9 +14,9 @@ import redis
 from bench.hosts import LocalHost
 from bench.servers import Listening, start_gunicorn, start_redis
 from data.flights import Request
-from demo.training import Recipe, trained
 from python_baseline.load import load
 from python_baseline.settings import Settings
+from workbench.training import Recipe, trained
 
 ROWS = 3_000
 

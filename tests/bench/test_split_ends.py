@@ -130,12 +130,12 @@ def test_a_run_that_is_ended_takes_everything_along(
 def test_without_root_it_says_so(tmp_path: Path) -> None:
     program = (
         "import os, sys; os.setuid(65534)\n"
-        "from pathlib import Path; from bench.topology import BadTopology, opened\n"
+        "from pathlib import Path; from bench.opening import opened; from bench.topology import BadTopology\n"
         "try:\n    opened('split', Path(sys.argv[1])).__enter__()\n"
         "except BadTopology as error:\n    print(error)"
     )
     # What must be imported is imported as root, who can enter the repository.
-    first = "import bench.split, bench.topology\n"
+    first = "import bench.opening\n"
     done = subprocess.run(
         [sys.executable, "-c", first + program, str(tmp_path)], cwd=ROOT, capture_output=True,
         text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},

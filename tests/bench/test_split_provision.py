@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from bench.hosts import CommandFailed
+from bench.opening import opened
 from bench.split.namespaces import existing
-from bench.topology import ROLES, opened
+from bench.topology import ROLES
 from tests.bench.test_split import pytestmark as needs_namespaces
 
 pytestmark = needs_namespaces

@@ -21,9 +21,10 @@ import pytest
 from bench import processes, results
 from bench.harness import Harness
 from bench.hosts import CommandFailed, LocalHost, Login, SshHost, run_measured
+from bench.opening import opened
 from bench.site import Site
 from bench.systems import SYSTEMS
-from bench.topology import Topology, opened
+from bench.topology import Topology
 from bench.workload import QUICK, Group
 from cluster import stop
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.topology import BadTopology, local, opened, read
+from bench.opening import opened, read
+from bench.topology import BadTopology, local
 
 HOST = {"kind": "ssh", "reach": "admin@192.0.2.1", "address": "198.51.100.1"}
 GOOD = {"name": "cloud", "hosts": dict.fromkeys(("server", "store", "client"), HOST)}

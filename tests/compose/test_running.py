@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from data.columns import FEATURES, LOOKED_UP
 from data.flights import Request, blocks
-from demo.queries import predict
 from python_baseline.keys import INDICES, NAMES
 from python_baseline.stores.memory_store import MemoryStore
 from tests.compose.stack import FLIGHTS, STAYING, Stack
+from workbench.queries import predict
 
 KEYS = 500
 Answers = NDArray[np.float32]

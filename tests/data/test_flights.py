@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 import xgboost
 
-from data import flights, network
+from data import flights, world
 from data.columns import COLUMNS, FEATURES, LOOKED_UP, TARGET
 from data.csv_text import HEADER, NULL, render
 from data.flights import BLOCK, Request, blocks
@@ -63,7 +63,7 @@ def test_dates_exist_and_agree() -> None:
     frame = table(Request(100_000))
     for row in frame.drop_duplicates(["year", "month", "dayofmonth"]).itertuples():
         day = datetime.date(row.year, row.month, row.dayofmonth)
-        assert network.FIRST_DAY <= day <= network.LAST_DAY
+        assert world.FIRST_DAY <= day <= world.LAST_DAY
         assert row.dayofweek == day.isoweekday()
         assert row.quarter == (day.month - 1) // 3 + 1
     assert frame.groupby(["year", "month", "dayofmonth"])[["dayofweek"]].nunique().max().item() == 1
@@ -82,7 +82,7 @@ def test_distances_are_the_same_both_ways_and_airports_differ() -> None:
 
 def test_airports_look_real() -> None:
     airports = set(table(Request(1_000_000)).originairportid)
-    assert len(airports) == network.AIRPORTS
+    assert len(airports) == world.AIRPORTS
     assert min(airports) >= 10135
     assert max(airports) <= 16869
 

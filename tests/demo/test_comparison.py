@@ -13,8 +13,8 @@ from data.columns import FEATURES
 from data.flights import Request
 from data.load import copy_rows, create_table, generated
 from demo.comparison import compare, differing_rows
-from demo.tell import Teller
-from demo.training import Recipe, trained
+from workbench.tell import Teller
+from workbench.training import Recipe, trained
 
 ROWS = 5000
 

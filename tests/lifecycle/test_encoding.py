@@ -9,7 +9,7 @@ import pytest
 from cluster import Cluster
 from tests.lifecycle.models import constant, load, one, value
 
-FLOWER = Path(__file__).resolve().parents[1] / "sql" / "models" / "flower.json"
+MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
 
 
 @pytest.fixture(scope="module", params=["LATIN1", "SQL_ASCII", "EUC_JP"])
@@ -26,7 +26,10 @@ def elsewhere(cluster: Cluster, request: pytest.FixtureRequest) -> Iterator[psyc
             connection.execute("SET client_encoding = 'UTF8'")
             connection.execute("CREATE EXTENSION pgboost")
             connection.execute("CREATE TABLE file (content bytea)")
-            connection.execute("INSERT INTO file VALUES (%s)", (FLOWER.read_bytes(),))
+            connection.execute(
+                "INSERT INTO file VALUES (%s)", ((MODELS / "flower.json").read_bytes(),)
+            )
+            load(connection, "tickets", (MODELS / "tickets.ubj").read_bytes())
             yield connection
         admin.execute(f"DROP DATABASE {name}")
 
@@ -85,7 +88,7 @@ def test_other_text_works_or_is_refused(
         "SELECT deploy_model('é', 1)", "SELECT drop_model('é')", "SELECT export_model('é')",
         "SELECT grant_model('é', 'é')", "SELECT grant_model('m', 'é')",
         "SELECT * FROM feature_importance('m', 'é')",
-        "SELECT predict_class('m', 'é'::text)",
+        "SELECT predict_class('m', 'é'::text)", "SELECT predict('tickets', 'é', 10, 1)",
     ],
 )  # fmt: skip
 def test_what_does_not_exist_is_told_so(elsewhere: psycopg.Connection, query: str) -> None:
@@ -93,4 +96,5 @@ def test_what_does_not_exist_is_told_so(elsewhere: psycopg.Connection, query: st
         elsewhere.execute(query)
     assert raised.value.sqlstate is not None
     assert raised.value.sqlstate[:2] in ("0A", "22", "42"), raised.value
+    assert not any(garbage in str(raised.value) for garbage in ("\ufffd", "ï¿½"))
     assert one(elsewhere, "SELECT 1") == 1

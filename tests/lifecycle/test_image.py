@@ -148,3 +148,16 @@ def test_a_copied_database_makes_its_own(cluster: Cluster, connect: Connect, fol
         assert value(connect()) == 1
     finally:
         admin.execute("DROP DATABASE image_copy")
+
+
+def test_features_are_listed_from_it(connect: Connect, folder: Path) -> None:
+    """Without reading the model's file again, as an importance of features must."""
+    writer = connect()
+    load(writer, "m", grown(200, 8))
+    seconds = {}
+    for query in ("model_features('m')", "feature_importance('m')"):
+        begin = time.perf_counter()
+        assert one(writer, f"SELECT count(*) FROM {query}") == 10
+        seconds[query] = time.perf_counter() - begin
+    listed, parsed = seconds.values()
+    assert listed < parsed / 4

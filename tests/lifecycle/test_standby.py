@@ -16,6 +16,9 @@ from cluster.server import bin_directory
 from tests.lifecycle.models import constant, grown, load, one, value
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
+NAMED_ROWS = "SELECT {} FROM generate_series(1, 9) AS i".format(
+    ", ".join(f"i / 10.0 AS f{number}" for number in range(1, 11))
+)
 REPLAY_SECONDS = 20
 FREE_PORT_OFFSET = 1
 Pair = tuple[psycopg.Connection, psycopg.Connection]
@@ -30,6 +33,7 @@ def pg_ctl(standby: Cluster, verb: str, *options: str) -> None:
 def standby(spare: Cluster) -> Iterator[Cluster]:
     """A copy of the spare cluster that follows it; the model grown is there from before."""
     with spare.connect() as primary:
+        primary.execute("CREATE EXTENSION pgboost_train")
         load(primary, "grown", grown(50, 6))
         load(primary, "m", constant(1))
         primary.execute("CREATE ROLE standby_user LOGIN")
@@ -94,6 +98,8 @@ def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
         "SELECT array_agg(f::text) FROM model_features('grown') AS f",
         "SELECT array_agg(f::text) FROM feature_importance('grown', 'weight') AS f",
         "SELECT export_model('grown')",
+        f"SELECT xgboost_predict('grown', {ROW})",
+        f"SELECT v::text FROM verify_model('grown', '{NAMED_ROWS}') AS v",
     ],
 )
 def test_a_look_at_a_model_needs_no_writing(pair: Pair, query: str) -> None:

@@ -10,10 +10,10 @@ import pgo.__main__ as command
 from cluster import stop
 from cluster.server import installed
 from data.flights import Request
-from demo.tell import Teller
 from pgo import pairs, result, server, workload
 from pgo.result import OPTIMISED, PLAIN, SERVERS, Plan
 from pgo.server import DATABASE, Server, running
+from workbench.tell import Teller
 
 ROWS = 20_000
 

@@ -38,6 +38,12 @@ SELECT predict('nameless', '{"area": 60}'::jsonb);
 \echo :SQLSTATE
 SELECT predict('price', ARRAY[[60, 4, 1]]);
 \echo :SQLSTATE
+SELECT predict('price', ARRAY['60', '4', '1']);
+\echo :SQLSTATE
+SELECT predict('price', ARRAY[NULL, NULL, NULL]);
+SELECT predict('price', r) FROM (SELECT 60 AS area, 4 AS rooms, 1 AS age, 5 AS rooms) AS r;
+\echo :SQLSTATE
+SELECT predict('price', r) FROM (SELECT 60 AS area, 4 AS rooms, 1 AS age, 1 AS more, 2 AS more) AS r;
 SELECT predict('tickets', 'holiday', 10, 1);
 \echo :SQLSTATE
 SELECT predict('flower', 1, 1);
@@ -77,6 +83,7 @@ SELECT export_model('price', 2);
 SELECT grant_model('nosuch', 'public');
 SELECT grant_model('price', 'regress_nobody');
 \echo :SQLSTATE
+SELECT grant_model('price', 'PUBLIC');
 SELECT revoke_model('price', 'regress_nobody');
 SELECT model_info('nosuch');
 SELECT model_info('price@7');
@@ -133,6 +140,11 @@ SELECT load_model('m', file_of('price'), feature_names => ARRAY['a', 'b', 'a']);
 SELECT load_model('m', file_of('flower'), labels => ARRAY['a', 'b']);
 \echo :SQLSTATE
 SELECT load_model('m', file_of('price'), labels => ARRAY['a']);
+SELECT load_model('m', file_of('flower'), labels => ARRAY[['a', 'b', 'c']]);
+\echo :SQLSTATE
+SELECT load_model('m', file_of('flower'), labels => ARRAY[]::text[]);
+\echo :SQLSTATE
+SELECT load_model('m', file_of('price'), feature_names => ARRAY[['a', 'b', 'c']]);
 SELECT load_model('m', file_of('flower'), labels => ARRAY['a', 'b', 'a']);
 -- A file's name in place of its bytes.
 SELECT load_model('m', 'model.ubj'), load_model('m', '/tmp/model.json');

@@ -9,6 +9,12 @@ SELECT predict('price', '{"area": true, "rooms": 4, "age": false}'::jsonb) AS bo
        predict('price', '{"area": 1e400, "rooms": -1e400, "age": 0}'::jsonb) AS huge;
 SELECT predict('price', to_jsonb(h)) FROM (SELECT 60 AS area, 4 AS rooms, 1 AS age) AS h;
 
+-- NaN and infinities as to_jsonb writes them, for numbers and for codes of categories.
+SELECT predict('gaps', r) = predict('gaps', to_jsonb(r)) AS same, predict('gaps', to_jsonb(r)), to_jsonb(r)
+  FROM (VALUES ('NaN'::real, 1::numeric), ('Infinity', 'Infinity'), ('-Infinity', 'NaN')) AS r (x, y);
+SELECT predict('codes', jsonb_object_agg(feature, 'NaN')) FROM model_features('codes');
+SELECT predict('price', '{"area": "nan", "rooms": 4, "age": 1}'::jsonb);
+
 -- From a table, with objects that differ from row to row.
 CREATE TABLE documents (id int, body jsonb);
 INSERT INTO documents VALUES (1, '{"area": 60, "rooms": 2, "age": 1}'), (2, '{"age": null, "rooms": 4, "area": 40, "x": {}}'),

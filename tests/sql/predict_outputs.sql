@@ -20,6 +20,12 @@ SELECT predict('flower', 1, 1);
 SELECT load_model('unlabelled', file_of('flower'));
 SELECT predict_class('unlabelled', length, 1) FROM (VALUES (1), (3), (5)) AS v (length);
 
+-- The first of the largest probabilities, although the second margin is larger.
+\getenv directory PG_ABS_SRCDIR
+\set content `base64 -w0 :'directory'/sql/../../extension/gbdt/tests/golden/tie.json`
+SELECT load_model('tie', decode(:'content', 'base64'));
+SELECT predict_array('tie', 0), predict_class('tie', 0), predict_margin('tie', 0);
+
 -- multi:softmax: the value is the class itself; the margins stay.
 SELECT length, predict('flower_class', length, 1), predict_array('flower_class', length, 1),
        predict_margin('flower_class', length, 1), predict_class('flower_class', length, 1)

@@ -22,8 +22,8 @@ import psycopg
 from numpy.typing import NDArray
 
 from cluster import start, stop
-from demo.in_sql import in_python
-from demo.memory import Peak
+from workbench.in_python import in_python
+from workbench.memory import Peak
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 STATE = REPOSITORY / ".test" / "measure"

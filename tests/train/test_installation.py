@@ -86,6 +86,6 @@ def test_preloaded_by_the_server_it_loads_no_libxgboost(tmp_path: Path) -> None:
             connection.execute("CREATE EXTENSION pgboost_train CASCADE")
             for _ in range(3):
                 connection.execute("SELECT train_model('m', %s, 'y', rounds => 2)", (SOURCE,))
-            assert connection.execute("SHOW pgboost.max_train_threads").fetchone() == ("0",)
+            assert connection.execute("SHOW pgboost_train.max_threads").fetchone() == ("0",)
     finally:
         stop(state, delete=True)

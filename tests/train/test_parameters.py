@@ -34,7 +34,13 @@ def table(cluster: Any, dbname: str) -> None:
     ({"monotone_constraints": {"a": 2}}, '"monotone_constraints" must be an object of features'),
     ({"interaction_constraints": "a"}, '"interaction_constraints" must be an array of arrays'),
     ({"nthread": 0}, '"nthread" must be a whole number between 1 and 1024, not 0'),
-    ({"learning_rate": 1, "eta": 1}, 'training parameter "eta" is given twice'),
+    ({"learning_rate": 1, "eta": 2},
+     'training parameter "eta" and training parameter "learning_rate" have different values'),
+    ({"n_estimators": 5, "num_boost_round": 6}, '"n_estimators" and training parameter "num_bo'),
+    ({"random_state": 1, "seed": 2}, '"random_state" and training parameter "seed" have'),
+    ({"n_estimators": 3}, 'argument rounds and training parameter "n_estimators" have different'),
+    ({"n_estimators": 0}, '"n_estimators" must be a whole number between 1 and 1000000, not 0'),
+    ({"early_stopping_rounds": 5}, "early_stopping_rounds needs rows for evaluation"),
 ])  # fmt: skip
 def test_out_of_range(raises: Callable[..., Any], params: Any, message: str) -> None:
     assert message in raises("22023", CALL, (json.dumps(params),)).message_primary
@@ -55,7 +61,7 @@ def test_unknown_comes_with_the_nearest(
         assert "Perhaps" not in said.message_hint
 
 
-@pytest.mark.parametrize("name", ["device", "updater", "process_type", "seed", "n_estimators"])
+@pytest.mark.parametrize("name", ["device", "updater", "process_type", "verbosity", "missing"])
 def test_some_are_not_for_users(raises: Callable[..., Any], name: str) -> None:
     assert raises("0A000", CALL, (json.dumps({name: 1}),)).message_hint
 
@@ -75,7 +81,9 @@ def test_params_must_be_an_object(
 
 @pytest.mark.parametrize(("argument", "sqlstate"), [
     ("rounds => 0", "22023"), ("rounds => -5", "22023"), ("rounds => 1000001", "22023"),
-    ("rounds => NULL", "22004"), ("seed => NULL", "22004"),
+    ("seed => 1, params => '{\"random_state\": 2}'", "22023"),
+    ("eval_fraction => 0.5, early_stopping_rounds => 5, params => '{\"early_stopping_rounds\": 6}'",
+     "22023"),
     ("eval_fraction => 0", "22023"), ("eval_fraction => 1", "22023"),
     ("eval_fraction => 'NaN'", "22023"), ("early_stopping_rounds => 5", "22023"),
     ("eval_fraction => 0.5, early_stopping_rounds => 0", "22023"),
@@ -121,6 +129,41 @@ def test_libxgboost_itself_may_refuse(raises: Callable[..., Any]) -> None:
     assert "0x" not in said.message_detail
 
 
+def test_parameters_of_scikit_learn(connection: psycopg.Connection) -> None:
+    """What was written for XGBRegressor trains the same model as XGBoost's own names and arguments."""
+    call = "SELECT train_model(%s, 'SELECT a, b, y FROM rows ORDER BY a', 'y', "
+    pasted = {
+        "n_estimators": 6, "random_state": 7, "learning_rate": 0.5, "reg_lambda": 2,
+        "reg_alpha": 0.5, "max_leaves": 5, "n_jobs": 1, "subsample": 0.5, "min_split_loss": 0.1,
+        "early_stopping_rounds": 3,
+    }  # fmt: skip
+    own = {
+        "eta": 0.5, "lambda": 2, "alpha": 0.5, "max_leaves": 5, "nthread": 1, "subsample": 0.5,
+        "gamma": 0.1,
+    }  # fmt: skip
+    connection.execute(call + "%s, eval_fraction => 0.3)", ("pasted", json.dumps(pasted)))
+    connection.execute(
+        call + "%s, rounds => 6, seed => 7, eval_fraction => 0.3, early_stopping_rounds => 3)",
+        ("own", json.dumps(own)),
+    )
+    both = {**own, "seed": 7, "num_boost_round": 6, "random_state": 7, "learning_rate": 0.50}
+    connection.execute(
+        call + "%s, rounds => 6, seed => 7, eval_fraction => 0.3, early_stopping_rounds => 3)",
+        ("both", json.dumps(both)),
+    )
+    connection.execute(
+        call + '\'{"seed": 8, "subsample": 0.5}\', rounds => 6, eval_fraction => 0.3)', ("other",)
+    )
+    said = [
+        connection.execute(
+            "SELECT model_info(%s) -> 'sha256', model_info(%s) -> 'parameters'", (name, name)
+        ).fetchone()
+        for name in ("pasted", "own", "both", "other")
+    ]
+    assert said[0] == said[1] == said[2] != said[3]
+    assert said[3][1]["seed"] == 8
+
+
 def test_what_was_asked_for_is_kept_with_the_version(connection: psycopg.Connection) -> None:
     notices: list[str] = []
     connection.add_notice_handler(lambda said: notices.append(said.message_primary))
@@ -147,20 +190,21 @@ def test_threads_are_capped_by_a_setting_for_superusers(
     raises: Callable[..., Any],
     first: str,
 ) -> None:
-    """Also if the other library, which reserves the prefix of the setting, is loaded first."""
+    """Also if the other library, whose prefix begins alike, is loaded first."""
     train = "SELECT train_model('plain', 'rows', 'y', '{\"nthread\": 64}', 1, '{a,b}')"
     connection.execute(train)
     connection.execute("DROP ROLE IF EXISTS capped; CREATE ROLE capped SUPERUSER LOGIN")
-    connection.execute("ALTER ROLE capped SET pgboost.max_train_threads = 1")
+    connection.execute("ALTER ROLE capped SET pgboost_train.max_threads = 1")
     capped = connect(user="capped")
     capped.execute(f"SELECT {first}")
     capped.execute(train)
-    assert capped.execute("SHOW pgboost.max_train_threads").fetchone() == ("1",)
+    assert capped.execute("SHOW pgboost_train.max_threads").fetchone() == ("1",)
     assert _threads(capped) == 1
-    capped.execute("SET pgboost.max_train_threads = 0")
-    raises("22023", "SET pgboost.max_train_threads = -1", on=capped)
+    capped.execute("SET pgboost_train.max_threads = 0")
+    raises("42602", "SET pgboost_train.max_thread = 1", on=capped)
+    raises("22023", "SET pgboost_train.max_threads = -1", on=capped)
     connection.execute("ALTER ROLE capped NOSUPERUSER")
-    raises("42501", "SET pgboost.max_train_threads = 64", on=capped)
+    raises("42501", "SET pgboost_train.max_threads = 64", on=capped)
     capped.close()
     connection.execute("DROP OWNED BY capped; DROP ROLE capped")
 

@@ -3,8 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import psycopg
 import pytest
+import xgboost as xgb
+
+from tests.e2e.reference import model_bytes
+from tests.lifecycle.models import constant, load, one
 
 ROWS = """SELECT i::real / 7 AS a, CASE WHEN i % 5 > 0 THEN i % 11 END AS b, sin(i)::real AS c,
                  (i % 50 + 10 * sin(i))::real AS y, 'class ' || i % 3 AS label
@@ -71,6 +77,118 @@ def test_new_version_is_seen_by_the_next_statement(connection: psycopg.Connectio
     assert first == pytest.approx(500, rel=0.05)
     assert second == pytest.approx(1500, rel=0.05)
     assert connection.execute("SELECT xgboost_predict('v@1', '{500}')").fetchone() == (first,)
+
+
+def scans(connection: psycopg.Connection) -> int:
+    """How often this transaction has read the registry's tables."""
+    return one(
+        connection,
+        "SELECT sum(pg_stat_get_xact_numscans(oid))::int FROM pg_class "
+        "WHERE starts_with(relname, 'pgboost_') AND relkind IN ('r', 'i')",
+    )
+
+
+def constant_of(connection: psycopg.Connection, model: str = "k") -> float:
+    return one(connection, "SELECT xgboost_predict(%s, '{0}')", (model,))
+
+
+def test_what_a_name_means_is_kept_from_statement_to_statement(
+    connection: psycopg.Connection,
+) -> None:
+    load(connection, "k", constant(1))
+    assert constant_of(connection) == constant_of(connection, "k@1") == 1
+    with connection.transaction():
+        for model in ("k", "k@1"):
+            before = scans(connection)
+            for _ in range(5):
+                assert constant_of(connection, model) == 1
+            assert scans(connection) == before
+
+
+def test_changes_are_seen_from_their_commit_on(
+    connection: psycopg.Connection, connect: Callable[..., Any]
+) -> None:
+    load(connection, "k", constant(1))
+    reader, old = connect(), connect(autocommit=False)
+    old.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    assert constant_of(old) == constant_of(reader) == 1
+    with connection.transaction():
+        load(connection, "k", constant(2))
+        assert constant_of(connection) == 2
+        assert constant_of(reader) == 1
+    assert constant_of(reader) == 2
+    for _ in range(3):
+        assert constant_of(old) == 1
+    # Nothing of the old snapshot is left behind, nor of a change that was rolled back.
+    old.commit()
+    assert constant_of(old) == 2
+    with connection.transaction(force_rollback=True):
+        load(connection, "k", constant(3))
+        assert constant_of(connection) == 3
+    assert constant_of(connection) == constant_of(old) == 2
+    # A model that is made anew has the old one's numbers.
+    with connection.transaction():
+        connection.execute("SELECT drop_model('k')")
+        load(connection, "k", constant(4))
+    assert constant_of(reader, "k@1") == constant_of(reader) == 4
+    connection.execute("SELECT drop_model('k')")
+    with pytest.raises(psycopg.errors.UndefinedObject):
+        constant_of(reader)
+
+
+def test_rights_are_those_of_now(
+    connection: psycopg.Connection, connect: Callable[..., Any], raises: Callable[..., Any]
+) -> None:
+    connection.execute("DROP ROLE IF EXISTS owners, member")
+    connection.execute("CREATE ROLE owners; CREATE ROLE member LOGIN IN ROLE owners")
+    connection.execute("GRANT EXECUTE ON FUNCTION load_model TO owners; SET ROLE owners")
+    load(connection, "owned", constant(1))
+    connection.execute("RESET ROLE; SELECT grant_model('owned', 'member')")
+    call = "SELECT xgboost_predict('owned', '{0}')"
+    member = connect(user="member")
+    assert one(member, call) == 1
+    connection.execute("REVOKE owners FROM member")
+    assert raises("42501", call, on=member).message_primary == 'must be owner of model "owned"'
+    connection.execute("GRANT owners TO member")
+    assert one(member, call) == 1
+    # What one user has looked up is not another's.
+    superuser = connect()
+    assert one(superuser, call) == 1
+    connection.execute("REVOKE owners FROM member")
+    superuser.execute("SET ROLE member")
+    raises("42501", call, on=superuser)
+    superuser.execute("RESET ROLE")
+    assert one(superuser, call) == 1
+    connection.execute("SELECT drop_model('owned'); DROP OWNED BY owners; DROP ROLE owners, member")
+
+
+def test_categories_are_read_as_predict_reads_them(
+    connection: psycopg.Connection, raises: Callable[..., Any]
+) -> None:
+    """Where the text of a value is not that of the category: 1e+10, 7.0, true, 1e+15."""
+    known = {"r": [10**10, 2], "n": [7, 1], "b": [0, 1], "f": [10**15, 3]}
+    codes = np.arange(200)
+    frame = pd.DataFrame(
+        {
+            name: pd.Categorical.from_codes(codes // (position + 1) % 2, pd.Index(values))
+            for position, (name, values) in enumerate(known.items())
+        }
+    )
+    data = xgb.DMatrix(frame, label=codes % 7, enable_categorical=True)
+    booster = xgb.train({"max_cat_to_onehot": 1, "nthread": 1}, data, 5)
+    connection.execute("SELECT load_model('coded', %s)", (model_bytes(booster),))
+    rows = (
+        "VALUES (1e10::real, 7.0::numeric, true, 1e15::float8), (2, 1.00, false, 3), "
+        "(NULL, NULL, NULL, 'NaN')"
+    )
+    source = f"SELECT * FROM ({rows}) AS v (r, n, b, f)"
+    assert one(connection, f"SELECT count(predict('coded', v)) FROM ({source}) AS v") == 3
+    found = connection.execute("SELECT * FROM verify_model('coded', %s)", (source,)).fetchone()
+    assert found == (3, 0, 0)
+    unknown = "SELECT 0.2::real AS r, 7 AS n, 1 AS b, 3 AS f"
+    raises("22P02", "SELECT * FROM verify_model('coded', %s)", (unknown,))
+    text = "SELECT '0.1'::text AS r, 7 AS n, 1 AS b, 3 AS f"
+    raises("42804", "SELECT * FROM verify_model('coded', %s)", (text,))
 
 
 def test_owners_only(

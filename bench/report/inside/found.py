@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.results import Spread
-from demo import queries
 from speed.record import LARGE, Inside
+from workbench import queries
 
 FORMS = (*queries.FORMS,)
 COLUMNS = FORMS[0]

@@ -28,6 +28,7 @@ TABLES: Mapping[str, Callable[[Measured], str]] = {
     "wins": verdicts.wins,
     "slower-preparations": verdicts.preparations,
     "skipped": verdicts.skipped,
+    "starved": verdicts.starved,
     "distance": distance.distance,
     "growth": distance.growth,
     "machine": records.machine,

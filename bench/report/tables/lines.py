@@ -7,6 +7,9 @@ from bench.report.figures import Written, ranged
 from bench.report.markdown import table
 from bench.report.measured import Asked, Measured, RunFigure
 
+# After a figure of a cell in which a server did not have all of its cores in some run.
+STARVED = " †"
+
 
 def by(
     measured: Measured,
@@ -37,6 +40,8 @@ def ranges_of(
     """What fills a cell: the figure's median with its smallest and largest."""
 
     def cell(entry: Entry, asked: Asked) -> str:
-        return ranged(measured.spread(entry, asked, figure), written)
+        found = measured.cell(entry, asked)
+        text = ranged(measured.spread(entry, asked, figure), written)
+        return text + STARVED if found and found.starved else text
 
     return cell

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from bench.report.figures import ranged
+from bench.report.figures import ranged, whole
 from bench.report.goals import Goal
 from bench.report.markdown import table
 from bench.report.measured import Asked, Measured
 from bench.report.preparing import slower
 from bench.report.wins import wins as won
+from bench.results import cores
 
 
 def goals(found: Sequence[Goal]) -> str:
@@ -48,6 +49,38 @@ def wins(measured: Measured) -> str:
 def preparations(measured: Measured) -> str:
     """What of loading and training takes longer in PostgreSQL."""
     return "\n".join(f"- {line}" for line in slower(measured))
+
+
+def starved(measured: Measured) -> str:
+    """The runs in which a server did not have all of its cores."""
+    rows = []
+    for cell in measured.result.cells:
+        best = max((run.requests_per_second for run in cell.runs), default=0)
+        most = (
+            cores(next(run for run in cell.runs if run.requests_per_second == best))
+            if cell.runs
+            else {}
+        )
+        for place in cell.starved:
+            run, used = cell.runs[place], cores(cell.runs[place])
+            busy = ", ".join(f"{part} {used[part]:.2f} of {most[part]:.2f}" for part in used)
+            rows.append(
+                (
+                    f"`{cell.name}`",
+                    str(place + 1),
+                    whole(run.requests_per_second),
+                    whole(best),
+                    busy,
+                )
+            )
+    header = (
+        "cell",
+        "run",
+        "requests/s",
+        "in the best run",
+        "cores used, of those in the best run",
+    )
+    return table(header, rows) if rows else "None."
 
 
 def skipped(measured: Measured) -> str:

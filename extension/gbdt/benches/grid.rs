@@ -193,7 +193,7 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
     let model = gbdt::parse(&bytes, &limits, &mut || {}).unwrap();
     let start = Instant::now();
-    let image = gbdt::compile(&model, &[]).unwrap();
+    let image = gbdt::compile(&model, &[], &mut || ()).unwrap();
     let lowering = start.elapsed();
     let start = Instant::now();
     let image = Image::open(image).unwrap();

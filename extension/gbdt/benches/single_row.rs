@@ -51,7 +51,7 @@ fn compare(library: &Library, folder: &Path, name: &str, rows: &[f32]) {
     let path = folder.join(name);
     let bytes = std::fs::read(&path).unwrap();
     let model = gbdt::parse(&bytes, &Limits::default(), &mut || {}).unwrap();
-    let bytes = gbdt::compile(&model, &[]).unwrap();
+    let bytes = gbdt::compile(&model, &[], &mut || ()).unwrap();
     let length = bytes.len();
     let start = Instant::now();
     let image = Image::open(bytes).unwrap();

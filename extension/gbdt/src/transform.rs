@@ -37,7 +37,7 @@ pub(crate) fn logistic(margin: f32) -> f32 {
 }
 
 /// Exponentials shifted by the largest margin, divided by their sum, which is taken in f64.
-fn softmax(margins: &mut [f32]) {
+pub(crate) fn softmax(margins: &mut [f32]) {
     let largest = margins.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0f64;
     for margin in margins.iter_mut() {

@@ -149,7 +149,7 @@ fn parse(file: &Path) -> Model {
 }
 
 fn open(model: &Model) -> Image<gbdt::forest::AlignedBytes> {
-    Image::open(gbdt::compile(model, &[]).unwrap()).unwrap()
+    Image::open(gbdt::compile(model, &[], &mut || ()).unwrap()).unwrap()
 }
 
 /// Calls `check` with every model file of every case.

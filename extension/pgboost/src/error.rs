@@ -1,14 +1,15 @@
 //! Every error that a user can meet, and the one table from errors to SQLSTATEs.
 //!
-//! This file names no PostgreSQL symbol, so that a plain test can walk the table: each kind must
-//! have a SQLSTATE, and none may be XX000, which PostgreSQL keeps for bugs. `pg::report` raises
-//! what is built here. Messages follow PostgreSQL's style guide; a hint says what to do next and is
+//! A test walks the table: each kind must have a SQLSTATE, and none may be XX000, which PostgreSQL
+//! keeps for bugs. Messages follow PostgreSQL's style guide; a hint says what to do next and is
 //! absent where there is nothing useful to say. Nothing here repeats model bytes or row values,
 //! except an unknown category, which the caller has just supplied.
 
 use std::fmt::Write as _;
 
 use gbdt::{ErrorKind, Place};
+use pg_interface::*;
+use pgrx::pg_sys::panic::ErrorReport;
 
 /// An error of the extension.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,8 +44,12 @@ pub enum Error {
     NoFeatureNames { model: String, form: &'static str },
     /// A value of this type cannot be this feature, which is its name in quotes or its number.
     FeatureType { feature: String, type_name: String, reason: TypeReason },
-    /// An array of features has more than one dimension.
-    Dimensions { given: usize },
+    /// An array of features, labels or names, of which `what` is one, has not one dimension.
+    Dimensions { what: &'static str, given: usize },
+    /// Features cannot be an array of this type.
+    ArrayType { type_name: String },
+    /// A row has several columns of a feature's name.
+    AmbiguousColumn { column: String },
     /// A value that is none of the feature's categories; the feature as above.
     UnknownCategory { feature: String, value: String },
     /// The model's shape does not fit the function.
@@ -87,30 +92,6 @@ pub enum ShapeReason {
     NoClasses,
 }
 
-/// A SQLSTATE: five characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SqlState(pub &'static str);
-
-const INVALID_BINARY_REPRESENTATION: SqlState = SqlState("22P03");
-const INVALID_TEXT_REPRESENTATION: SqlState = SqlState("22P02");
-const INVALID_PARAMETER_VALUE: SqlState = SqlState("22023");
-const NULL_VALUE_NOT_ALLOWED: SqlState = SqlState("22004");
-const DATA_EXCEPTION: SqlState = SqlState("22000");
-const ARRAY_SUBSCRIPT_ERROR: SqlState = SqlState("2202E");
-const INVALID_NAME: SqlState = SqlState("42602");
-const UNDEFINED_OBJECT: SqlState = SqlState("42704");
-const UNDEFINED_COLUMN: SqlState = SqlState("42703");
-const UNDEFINED_TABLE: SqlState = SqlState("42P01");
-const INSUFFICIENT_PRIVILEGE: SqlState = SqlState("42501");
-const DATATYPE_MISMATCH: SqlState = SqlState("42804");
-const WRONG_OBJECT_TYPE: SqlState = SqlState("42809");
-const OBJECT_IN_USE: SqlState = SqlState("55006");
-const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = SqlState("55000");
-const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState("54000");
-const OUT_OF_MEMORY: SqlState = SqlState("53200");
-const FEATURE_NOT_SUPPORTED: SqlState = SqlState("0A000");
-const IO_ERROR: SqlState = SqlState("58030");
-
 /// The SQLSTATE of each kind of engine error.
 pub fn engine_sqlstate(kind: ErrorKind) -> SqlState {
     match kind {
@@ -149,7 +130,10 @@ impl Error {
             Error::Deployed { .. } => OBJECT_IN_USE,
             Error::FeatureCount { .. } => DATA_EXCEPTION,
             Error::NoSuchFeature { .. } | Error::NoFeatureNames { .. } => UNDEFINED_COLUMN,
-            Error::FeatureType { .. } | Error::NotAnObject => DATATYPE_MISMATCH,
+            Error::AmbiguousColumn { .. } => AMBIGUOUS_COLUMN,
+            Error::FeatureType { .. } | Error::ArrayType { .. } | Error::NotAnObject => {
+                DATATYPE_MISMATCH
+            }
             Error::FileName => INVALID_BINARY_REPRESENTATION,
             Error::Dimensions { .. } => ARRAY_SUBSCRIPT_ERROR,
             Error::UnknownCategory { .. } => INVALID_TEXT_REPRESENTATION,
@@ -200,9 +184,13 @@ impl Error {
             Error::FeatureType { feature, type_name, .. } => {
                 format!("feature {feature} cannot be of type {type_name}")
             }
-            Error::Dimensions { given } => {
-                format!("array of features must have one dimension, not {given}")
+            Error::Dimensions { what, given } => {
+                format!("array of {what}s must have one dimension, not {given}")
             }
+            Error::ArrayType { type_name } => {
+                format!("array of features cannot be of type {type_name}")
+            }
+            Error::AmbiguousColumn { column } => format!("column \"{column}\" is ambiguous"),
             Error::UnknownCategory { feature, value } => {
                 let mut shown = String::new();
                 for (count, character) in value.chars().enumerate() {
@@ -275,6 +263,14 @@ impl Error {
             Error::VersionNumber { .. } => {
                 Some("Write model@version with a version number, such as flights@2.")
             }
+            Error::NoSuchRole { role } if role.eq_ignore_ascii_case("public") => {
+                Some("Everybody is public, in lower case.")
+            }
+            Error::Dimensions { given: 0, .. } => Some("Pass NULL for none."),
+            Error::ArrayType { .. } => Some("Cast the array to real[], with codes for categories."),
+            Error::AmbiguousColumn { .. } => {
+                Some("Each feature of the model must be one column of the row.")
+            }
             Error::Denied { .. } => Some("The model's owner can grant it with grant_model."),
             Error::Deployed { .. } => {
                 Some("Deploy another version first, or drop the model with all its versions.")
@@ -330,6 +326,14 @@ impl Error {
     }
 }
 
+impl From<Error> for ErrorReport {
+    fn from(error: Error) -> Self {
+        let hint = error.hint().map(str::to_owned);
+        let (message, detail) = (error.message(), error.detail());
+        report::error_report("pgboost", error.sqlstate(), message, detail, hint)
+    }
+}
+
 impl From<gbdt::Error> for Error {
     fn from(error: gbdt::Error) -> Self {
         Error::Engine(error)
@@ -338,3 +342,6 @@ impl From<gbdt::Error> for Error {
 
 /// The result of everything in the extension that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests;

@@ -16,12 +16,6 @@ mod planner;
 mod registry;
 mod settings;
 
-#[cfg(not(target_pointer_width = "64"))]
-compile_error!("values of eight bytes are read as PostgreSQL passes them on 64-bit machines");
-
-#[cfg(panic = "abort")]
-compile_error!("errors unwind to the entry point: build with panic = \"unwind\"");
-
 ::pgrx::pg_module_magic!();
 
 ::pgrx::extension_sql_file!("../sql/registry.sql", name = "registry", bootstrap);
@@ -31,7 +25,7 @@ compile_error!("errors unwind to the entry point: build with panic = \"unwind\""
 #[allow(non_snake_case, reason = "PostgreSQL looks for this name")]
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
-    pg::report::without_backtraces();
+    pg_interface::report::without_backtraces();
     settings::define();
     pg::batch::register();
     pg::query::watch_planning();

@@ -21,7 +21,6 @@ struct Bounds {
 }
 
 const CACHE_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1 << 10, max: i32::MAX };
-const MAX_TRAIN_THREADS: Bounds = Bounds { default: 0, min: 0, max: 1024 };
 const MAX_MODEL_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1, max: (1 << 20) - 1 };
 
 /// What to do with a category that the model was not trained on.
@@ -74,7 +73,6 @@ static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(Kernel
 /// The value of the setting above, which every prediction reads: it costs less than a `GucSetting`.
 static CHOSEN_KERNEL: AtomicI32 = AtomicI32::new(0);
 static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(MAX_MODEL_SIZE_KB.default);
-static TRAIN_THREADS: GucSetting<i32> = GucSetting::<i32>::new(MAX_TRAIN_THREADS.default);
 static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
     GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
 
@@ -176,27 +174,5 @@ pub fn define() {
         GucContext::Userset,
         GucFlags::default(),
     );
-    define_train_threads();
-    crate::pg::reserve_setting_prefix(c"pgboost");
-}
-
-/// The setting of extension pgboost_train, which reads it by its name. It bears the prefix that is
-/// reserved here, and so would be forgotten in a connection that predicts before it trains.
-/// Whichever library comes first defines it.
-fn define_train_threads() {
-    const NAME: &std::ffi::CStr = c"pgboost.max_train_threads";
-    if crate::pg::is_setting_defined(NAME) {
-        return;
-    }
-    GucRegistry::define_int_guc(
-        NAME,
-        c"Sets the most threads that a training may use.",
-        c"Zero means as many as there are cores.",
-        &TRAIN_THREADS,
-        MAX_TRAIN_THREADS.min,
-        MAX_TRAIN_THREADS.max,
-        GucContext::Suset,
-        // Some flag is what tells a defined setting from one that is not there.
-        GucFlags::NOT_WHILE_SEC_REST,
-    );
+    pg_interface::settings::reserve_prefix(c"pgboost");
 }

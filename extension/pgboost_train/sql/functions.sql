@@ -9,11 +9,11 @@ COMMENT ON FUNCTION @extschema@.xgboost_version() IS 'the release of XGBoost tha
 SELECT @extschema@.xgboost_version();
 
 CREATE FUNCTION @extschema@.train_model(
-        name text, source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT 100,
+        name text, source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT NULL,
         features text[] DEFAULT NULL, weight text DEFAULT NULL, group_by text DEFAULT NULL,
         upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
         eval_source text DEFAULT NULL, early_stopping_rounds integer DEFAULT NULL,
-        seed integer DEFAULT 0, notice_every integer DEFAULT NULL)
+        seed integer DEFAULT NULL, notice_every integer DEFAULT NULL)
     RETURNS TABLE (set text, metric text, best_round integer, value double precision)
     LANGUAGE c VOLATILE ROWS 4
     AS 'MODULE_PATHNAME', 'pgboost_train_model_wrapper';

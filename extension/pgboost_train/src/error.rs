@@ -1,9 +1,12 @@
 //! Every error that a user can meet, and the one table from errors to SQLSTATEs.
 //!
-//! This file names no PostgreSQL symbol, so that a plain test can walk the table. What libxgboost
+//! A test walks the table. What libxgboost
 //! refuses has a state of class 38, which the SQL standard keeps for what happens outside of the
 //! server's own code; none is XX000, which PostgreSQL keeps for bugs. Messages follow PostgreSQL's
 //! style guide. Nothing here repeats values of rows, except the name of a group that is in two places.
+
+use pg_interface::*;
+use pgrx::pg_sys::panic::ErrorReport;
 
 /// An error of the extension.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,8 +27,8 @@ pub enum Error {
     ParametersForm { given: &'static str },
     /// A parameter that does not exist.
     UnknownParameter { name: String, nearest: Option<&'static str> },
-    /// A parameter given twice, under two of its names.
-    ParameterTwice { name: &'static str },
+    /// Two names for one thing, argument or parameter, with different values.
+    Contradiction { names: [String; 2] },
     /// A parameter of the wrong type or outside of its range.
     ParameterValue { name: String, allowed: String, given: String },
     /// A parameter that XGBoost has and that cannot be used here.
@@ -74,30 +77,6 @@ pub enum Error {
     Registry { what: &'static str },
 }
 
-/// A SQLSTATE: five characters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SqlState(pub &'static str);
-
-const INVALID_PARAMETER_VALUE: SqlState = SqlState("22023");
-const NUMERIC_VALUE_OUT_OF_RANGE: SqlState = SqlState("22003");
-const NULL_VALUE_NOT_ALLOWED: SqlState = SqlState("22004");
-const DATA_EXCEPTION: SqlState = SqlState("22000");
-const INVALID_TEXT_REPRESENTATION: SqlState = SqlState("22P02");
-const INVALID_NAME: SqlState = SqlState("42602");
-const SYNTAX_ERROR: SqlState = SqlState("42601");
-const UNDEFINED_COLUMN: SqlState = SqlState("42703");
-const AMBIGUOUS_COLUMN: SqlState = SqlState("42702");
-const DUPLICATE_COLUMN: SqlState = SqlState("42701");
-const DATATYPE_MISMATCH: SqlState = SqlState("42804");
-const WRONG_OBJECT_TYPE: SqlState = SqlState("42809");
-const INSUFFICIENT_PRIVILEGE: SqlState = SqlState("42501");
-const PROGRAM_LIMIT_EXCEEDED: SqlState = SqlState("54000");
-const OBJECT_NOT_IN_PREREQUISITE_STATE: SqlState = SqlState("55000");
-const OUT_OF_MEMORY: SqlState = SqlState("53200");
-const FEATURE_NOT_SUPPORTED: SqlState = SqlState("0A000");
-const UNDEFINED_FILE: SqlState = SqlState("58P01");
-const EXTERNAL_ROUTINE_EXCEPTION: SqlState = SqlState("38000");
-
 impl Error {
     /// The SQLSTATE.
     pub fn sqlstate(&self) -> SqlState {
@@ -107,7 +86,7 @@ impl Error {
             | Error::Arguments { .. }
             | Error::ParametersForm { .. }
             | Error::UnknownParameter { .. }
-            | Error::ParameterTwice { .. }
+            | Error::Contradiction { .. }
             | Error::ParameterValue { .. }
             | Error::NoFeatures
             | Error::Classes { .. }
@@ -151,8 +130,8 @@ impl Error {
             Error::UnknownParameter { name, .. } => {
                 format!("unknown training parameter \"{name}\"")
             }
-            Error::ParameterTwice { name } => {
-                format!("training parameter \"{name}\" is given twice")
+            Error::Contradiction { names: [first, second] } => {
+                format!("{first} and {second} have different values")
             }
             Error::ParameterValue { name, allowed, given } => {
                 format!("training parameter \"{name}\" must be {allowed}, not {given}")
@@ -249,6 +228,7 @@ impl Error {
             Error::UnknownParameter { .. } => {
                 "The parameters are those of XGBoost's tree boosters and objectives."
             }
+            Error::Contradiction { .. } => "Give one of the two.",
             Error::NotOwner { .. } => "Choose another name for the model.",
             Error::AmbiguousColumn { .. } => "Give the columns of the query names of their own.",
             Error::ColumnTwice { .. } => "Leave it out of the features.",
@@ -267,5 +247,15 @@ impl Error {
     }
 }
 
+impl From<Error> for ErrorReport {
+    fn from(error: Error) -> Self {
+        let (message, detail, hint) = (error.message(), error.detail(), error.hint());
+        report::error_report("pgboost_train", error.sqlstate(), message, detail, hint)
+    }
+}
+
 /// The result of everything in the extension that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
+
+#[cfg(test)]
+mod tests;

@@ -20,9 +20,6 @@ mod training;
 #[allow(unsafe_code, reason = "libxgboost's C interface; see the module's header")]
 mod xgboost;
 
-#[cfg(panic = "abort")]
-compile_error!("errors unwind to the entry point: build with panic = \"unwind\"");
-
 ::pgrx::pg_module_magic!();
 
 ::pgrx::extension_sql_file!("../sql/functions.sql", name = "functions", finalize);
@@ -31,6 +28,6 @@ compile_error!("errors unwind to the entry point: build with panic = \"unwind\""
 #[allow(non_snake_case, reason = "PostgreSQL looks for this name")]
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
-    pg::report::without_backtraces();
+    pg_interface::report::without_backtraces();
     settings::define();
 }

@@ -105,11 +105,18 @@ impl<B: StableBytes> Image<B> {
         });
     }
 
-    /// The class that margins speak for, if the model is a classifier: the first of the largest
-    /// margins, or for one margin whether the value is above a half.
-    pub fn class(&self, margins: &[f32]) -> Option<u32> {
+    /// The class of a row with these margins, if the model is a classifier: the first of the
+    /// largest probabilities, or of the largest margins where the model has no probabilities; for
+    /// one margin whether the value is above a half. Probabilities replace the margins, since
+    /// margins that differ in their last bits may have the same one.
+    pub fn class(&self, margins: &mut [f32]) -> Option<u32> {
         match (self.task(), margins) {
-            (Task::Multiclass, _) => transform::first_largest(margins),
+            (Task::Multiclass, margins) => {
+                if self.transform() == Transform::Softmax {
+                    transform::softmax(margins);
+                }
+                transform::first_largest(margins)
+            }
             (Task::Binary, [margin]) if self.transform() == Transform::Logistic => {
                 Some(u32::from(transform::logistic(*margin) > 0.5))
             }

@@ -12,7 +12,7 @@ use crate::model::{Model, Node, Task, Transform, Tree};
 /// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
 /// every row.
 fn agrees(model: &Model, rows: &[Vec<f32>]) {
-    let image = Image::open(compile(model, &[]).unwrap()).unwrap();
+    let image = Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap();
     let mut scratch = Scratch::new(&image);
     let outputs = model.num_outputs();
     let (mut margins, mut expected) = (vec![7.0f32; outputs], vec![0.0f32; outputs]);
@@ -92,7 +92,7 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
     let leaf = |id| Node::Leaf { value: id as f32, cover: 0.0 };
     let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
     model.trees[1] = Tree { nodes, category_sets: Vec::new(), depth: 17 };
-    let image = Image::open(compile(&model, &[]).unwrap()).unwrap();
+    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
     let kinds: Vec<GroupKind> =
         image.sections().get(GROUPS).iter().map(|group| group.kind).collect();
     assert_eq!(kinds, [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact]);
@@ -153,8 +153,9 @@ fn a_model_without_trees_gives_its_base_margins() {
 fn a_call_takes_fewer_rows_of_a_deep_forest() {
     let shape = Shape { features: 3, outputs: 1, trees: 480, depth: 6, categorical: 0 };
     let mut model = model(33, shape);
-    let rows_per_call =
-        |model: &Model| Image::open(compile(model, &[]).unwrap()).unwrap().rows_per_call();
+    let rows_per_call = |model: &Model| {
+        Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap().rows_per_call()
+    };
     assert_eq!(rows_per_call(&model), 512);
     // What is said of the depth is what is walked, to the deepest of each sixteen.
     model.trees.iter_mut().for_each(|tree| tree.depth = 1000);
@@ -173,23 +174,34 @@ fn image_of(task: Task, transform: Transform, outputs: usize) -> Image<impl Stab
     let mut model = model(51, shape);
     model.objective.task = task;
     model.objective.transform = transform;
-    Image::open(compile(&model, &[]).unwrap()).unwrap()
+    Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap()
 }
 
 #[test]
 fn classes_follow_the_margins() {
     let binary = image_of(Task::Binary, Transform::Logistic, 1);
-    assert_eq!(binary.class(&[0.0]), Some(0), "one half is not above one half");
-    assert_eq!(binary.class(&[0.1]), Some(1));
+    assert_eq!(binary.class(&mut [0.0]), Some(0), "one half is not above one half");
+    assert_eq!(binary.class(&mut [0.1]), Some(1));
     // Above zero, but its logistic rounds to one half.
-    assert_eq!(binary.class(&[1e-9]), Some(0));
+    assert_eq!(binary.class(&mut [1e-9]), Some(0));
     let raw = image_of(Task::Binary, Transform::Identity, 1);
-    assert_eq!([raw.class(&[1e-9]), raw.class(&[0.0])], [Some(1), Some(0)]);
+    assert_eq!([raw.class(&mut [1e-9]), raw.class(&mut [0.0])], [Some(1), Some(0)]);
     let several = image_of(Task::Multiclass, Transform::ArgMax, 3);
-    assert_eq!(several.class(&[1.0, 2.0, 2.0]), Some(1));
+    assert_eq!(several.class(&mut [1.0, 2.0, 2.0]), Some(1));
     assert_eq!(several.num_values(), 1);
-    assert_eq!(image_of(Task::Regression, Transform::Identity, 1).class(&[1.0]), None);
-    assert_eq!(image_of(Task::Binary, Transform::Logistic, 2).class(&[1.0, 1.0]), None);
+    assert_eq!(image_of(Task::Regression, Transform::Identity, 1).class(&mut [1.0]), None);
+    assert_eq!(image_of(Task::Binary, Transform::Logistic, 2).class(&mut [1.0, 1.0]), None);
+}
+
+#[test]
+fn of_equal_probabilities_the_first_decides() {
+    let file = include_bytes!("../../tests/golden/tie.json");
+    let model = crate::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
+    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let mut margins = [0.0; 3];
+    image.margins(&mut Scratch::new(&image), &[0.0], &mut margins);
+    assert!(margins[0] < margins[1], "{margins:?}");
+    assert_eq!(image.class(&mut margins), Some(0), "{margins:?}");
 }
 
 #[test]
@@ -197,7 +209,7 @@ fn classes_follow_the_margins() {
 fn wrong_lengths_do_no_harm() {
     let shape = Shape { features: 3, outputs: 2, trees: 20, depth: 4, categorical: 3 };
     let model = model(61, shape);
-    let image = Image::open(compile(&model, &[]).unwrap()).unwrap();
+    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
     let mut scratch = Scratch::new(&image);
     let mut short = [0.0; 1];
     image.margins(&mut scratch, &[1.0], &mut short);
@@ -215,8 +227,8 @@ fn scratch_of_another_image_is_taken() {
     let small = Shape { features: 2, outputs: 1, trees: 5, depth: 3, categorical: 0 };
     let large = Shape { features: 90, ..small };
     let [small, large] = [small, large].map(|shape| model(71, shape));
-    let [small_image, large_image] =
-        [&small, &large].map(|model| Image::open(compile(model, &[]).unwrap()).unwrap());
+    let [small_image, large_image] = [&small, &large]
+        .map(|model| Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap());
     let mut scratch = Scratch::new(&small_image);
     let (mut margin, mut expected) = ([0.0], [0.0]);
     for (model, image) in [(&large, &large_image), (&small, &small_image)] {
@@ -231,7 +243,7 @@ fn scratch_of_another_image_is_taken() {
 fn categories_are_found_by_value() {
     let shape = Shape { features: 4, outputs: 1, trees: 1, depth: 1, categorical: 0 };
     let model = with_categories(model(81, shape));
-    let image = Image::open(compile(&model, &[]).unwrap()).unwrap();
+    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
     assert_eq!(
         [0, 1, 2, 3, 4].map(|feature| image.is_categorical(feature)),
         [true, true, true, false, false]
@@ -247,5 +259,8 @@ fn categories_are_found_by_value() {
     let codes =
         [1.5, 0.0, -0.0, f64::INFINITY, -2.0, f64::NAN].map(|number| floats.code_of_float(number));
     assert_eq!(codes, [Some(0), Some(1), Some(1), Some(2), Some(3), None]);
+    let crossed = [7.0, -0.0, 7.5, 1e19].map(|number| integers.code_of_float(number));
+    assert_eq!(crossed, [Some(0), Some(3), None, None]);
+    assert_eq!([0, -2, 1].map(|number| floats.code_of_integer(number)), [Some(1), Some(3), None]);
     assert!(image.categories(3).is_none() && image.categories(4).is_none());
 }

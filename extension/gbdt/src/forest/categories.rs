@@ -66,6 +66,19 @@ impl<'a> CategoryView<'a> {
         self.kind
     }
 
+    /// The values as text, in the order of their codes.
+    pub fn texts(&self) -> impl Iterator<Item = String> {
+        (self.start..self.start + self.sorted.len()).map(|index| match self.kind {
+            CategoryKind::Text => self.words.get(index).unwrap_or_default().to_owned(),
+            CategoryKind::Integer => self.number(index).cast_signed().to_string(),
+            CategoryKind::Float => f64::from_bits(self.number(index)).to_string(),
+        })
+    }
+
+    fn number(&self, index: usize) -> u64 {
+        self.numbers.get(index).copied().unwrap_or(0)
+    }
+
     /// The code of a text, if it is one of the values.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
         if self.kind != CategoryKind::Text {
@@ -76,21 +89,28 @@ impl<'a> CategoryView<'a> {
 
     /// The code of a whole number, if it is one of the values.
     pub fn code_of_integer(&self, number: i64) -> Option<u32> {
-        if self.kind != CategoryKind::Integer {
-            return None;
+        match self.kind {
+            CategoryKind::Text => None,
+            CategoryKind::Integer => self.search(|index| {
+                self.numbers.get(index).map(|bits| bits.cast_signed().cmp(&number))
+            }),
+            CategoryKind::Float => self.code_of_float(number as f64),
         }
-        self.search(|index| self.numbers.get(index).map(|bits| bits.cast_signed().cmp(&number)))
     }
 
     /// The code of a floating-point number, if it is one of the values; NaN never is.
     pub fn code_of_float(&self, number: f64) -> Option<u32> {
-        if self.kind != CategoryKind::Float {
-            return None;
-        }
+        // Above this the neighbours of a float are not whole numbers that it could be told from.
+        const MAX_WHOLE: f64 = 9_007_199_254_740_992.0;
         let number = number + 0.0;
-        self.search(|index| {
-            self.numbers.get(index).map(|bits| f64::from_bits(*bits).total_cmp(&number))
-        })
+        match self.kind {
+            CategoryKind::Text => None,
+            CategoryKind::Integer => (number.fract() == 0.0 && number.abs() <= MAX_WHOLE)
+                .then(|| self.code_of_integer(number as i64))?,
+            CategoryKind::Float => self.search(|index| {
+                self.numbers.get(index).map(|bits| f64::from_bits(*bits).total_cmp(&number))
+            }),
+        }
     }
 
     /// The code whose value compares equal, where `compare` is given the index of a value.

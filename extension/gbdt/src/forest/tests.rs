@@ -21,7 +21,7 @@ fn small_model() -> Model {
 }
 
 fn small_image() -> AlignedBytes {
-    compile(&small_model(), &labels(2)).unwrap()
+    compile(&small_model(), &labels(2), &mut || ()).unwrap()
 }
 
 fn refused(bytes: &[u8]) -> bool {
@@ -38,7 +38,7 @@ fn sum(bytes: &mut [u8]) {
 #[test]
 fn an_image_says_what_the_model_says() {
     let model = small_model();
-    let image = Image::open(compile(&model, &labels(2)).unwrap()).unwrap();
+    let image = Image::open(compile(&model, &labels(2), &mut || ()).unwrap()).unwrap();
     assert_eq!((image.num_features(), image.num_outputs(), image.num_values()), (4, 2, 2));
     assert_eq!((image.num_trees(), image.num_labels()), (5, 2));
     assert_eq!((image.task(), image.transform()), (Task::Multiclass, Transform::Softmax));
@@ -58,10 +58,18 @@ fn the_same_model_gives_the_same_bytes() {
 }
 
 #[test]
+fn compilation_looks_for_interrupts_at_every_tree() {
+    let mut looks = 0;
+    compile(&small_model(), &[], &mut || looks += 1).unwrap();
+    assert!(looks >= 3 * SMALL.trees, "{looks}");
+}
+
+#[test]
 fn labels_must_fit_the_task() {
     let mut model = small_model();
     let refused = |model: &Model, count| {
-        compile(model, &labels(count)).is_err_and(|error| error.kind() == ErrorKind::Names)
+        compile(model, &labels(count), &mut || ())
+            .is_err_and(|error| error.kind() == ErrorKind::Names)
     };
     assert!(refused(&model, 3) && refused(&model, 1));
     model.objective.task = Task::Binary;
@@ -74,7 +82,7 @@ fn labels_must_fit_the_task() {
 fn a_model_without_names_has_none() {
     let mut model = small_model();
     model.feature_names.clear();
-    let image = Image::open(compile(&model, &[]).unwrap()).unwrap();
+    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
     assert_eq!((image.feature_name(0), image.label(0), image.num_labels()), (None, None, 0));
 }
 
@@ -241,7 +249,7 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
     for (seed, shape) in (7..).zip(shapes) {
         let model = with_categories(model(seed, shape));
         let rows = rows(seed, &model, 4);
-        let whole = compile(&model, &[]).unwrap().to_vec();
+        let whole = compile(&model, &[], &mut || ()).unwrap().to_vec();
         let mut random = Random(seed);
         let times = (200_000_000 / whole.len()).clamp(1000, 20_000);
         let opened = (0..times).filter(|_| survives(&tamper(&whole, &mut random), &rows)).count();

@@ -33,11 +33,12 @@ impl Trees {
     }
 
     /// Lowers every tree of a model.
-    pub(super) fn collect(model: &Model) -> Result<Self> {
+    pub(super) fn collect(model: &Model, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut all = Trees::default();
         for (index, tree) in model.trees().iter().enumerate() {
             all.add(tree, model.num_features())
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
+            check_interrupts();
         }
         Ok(all)
     }

@@ -23,13 +23,19 @@ use crate::{Error, ErrorKind, Result};
 
 /// Lowers a model to an image. `labels` are the names of its classes, or nothing.
 ///
+/// `check_interrupts` is called once per tree and step; it may unwind.
+///
 /// # Errors
 /// [`ErrorKind::Names`] if there are labels, but not two for a binary model, one a class for a
 /// multiclass model, or none for another; [`ErrorKind::OutOfMemory`] if there is no memory for the image.
-pub fn compile(model: &Model, labels: &[String]) -> Result<AlignedBytes> {
+pub fn compile(
+    model: &Model,
+    labels: &[String],
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<AlignedBytes> {
     check_labels(model, labels)?;
-    let trees = Trees::collect(model)?;
-    let tiles = Tiles::collect(model, &trees)?;
+    let trees = Trees::collect(model, check_interrupts)?;
+    let tiles = Tiles::collect(model, &trees, check_interrupts)?;
     let dictionaries = Dictionaries::collect(model.categories())?;
     let categorical: Vec<u8> = model
         .feature_types()

@@ -6,6 +6,7 @@
 //! evaluated by the function itself, which raises the error as it always does.
 
 use gbdt::BatchScratch;
+use pg_interface::report::check_for_interrupts;
 use pgrx::pg_sys::{Datum, Oid};
 
 use super::predict::Output;
@@ -14,7 +15,6 @@ use crate::cache;
 use crate::error::Result;
 use crate::features::Given;
 use crate::pg::arguments::Arguments;
-use crate::pg::report::check_for_interrupts;
 use crate::pg::{identity, invalidation};
 use crate::settings::{self, UnknownCategory};
 

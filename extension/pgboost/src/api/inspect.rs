@@ -1,17 +1,19 @@
 //! `model_info`, `model_features`, `feature_importance`: a look at a model, for those who may
 //! predict with it.
 
-use gbdt::Model;
+use std::rc::Rc;
+
 use gbdt::explain::{ImportanceKind, importance};
-use gbdt::model::{Categories, FeatureType};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{JsonB, name, pg_extern, pg_sys};
 
 use super::{exists, required_text};
+use crate::cache::{Loaded, images};
 use crate::error::{Error, Result};
 use crate::pg::snapshot::Seen;
 use crate::pg::{entry, identity};
+use crate::registry::lookup::Stored;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, describe, lookup, privilege};
 
@@ -32,10 +34,12 @@ impl<'a> Visible<'a> {
         Ok(Visible { registry, name: reference.name, version })
     }
 
-    fn parse(&self) -> Result<Model> {
-        lookup::with_version(&self.registry, self.name, self.version, Seen::Active, |stored| {
-            stored.model()
-        })
+    fn read<T>(&self, read: impl FnOnce(&Stored<'_>) -> Result<T>) -> Result<T> {
+        lookup::with_version(&self.registry, self.name, self.version, Seen::Active, read)
+    }
+
+    fn image(&self) -> Result<Rc<Loaded>> {
+        self.read(|stored| images::image_of(&self.registry, stored))
     }
 }
 
@@ -67,17 +71,16 @@ fn pgboost_model_features(
     >,
     ErrorReport,
 > {
-    let model = Visible::find(required_text(model, "model")?, call)?.parse()?;
-    let rows: Vec<_> = (0..model.num_features())
+    let loaded = Visible::find(required_text(model, "model")?, call)?.image()?;
+    let image = &loaded.image;
+    let rows: Vec<_> = (0..image.num_features())
         .map(|index| {
-            let categorical = model.feature_types().get(index) == Some(&FeatureType::Categorical);
-            let type_name = if categorical { "categorical" } else { "numerical" };
-            let categories = model.categories().get(index).and_then(Option::as_ref);
+            let type_name = if image.is_categorical(index) { "categorical" } else { "numerical" };
             (
                 i32::try_from(index + 1).unwrap_or(i32::MAX),
-                feature_name(&model, index),
+                feature_name(image.feature_name(index), index),
                 type_name.to_owned(),
-                categories.map(category_texts),
+                image.categories(index).map(|categories| categories.texts().collect()),
             )
         })
         .collect();
@@ -98,25 +101,19 @@ fn pgboost_feature_importance(
     let kind = required_text(kind, "kind")?;
     let kind = ImportanceKind::from_name(kind)
         .ok_or_else(|| Error::ImportanceKind { kind: kind.to_owned() })?;
-    let model = Visible::find(required_text(model, "model")?, call)?.parse()?;
+    let model =
+        Visible::find(required_text(model, "model")?, call)?.read(|stored| stored.model())?;
+    let names = model.feature_names();
     let mut rows: Vec<(String, f32)> = importance(&model, kind)
         .into_iter()
         .enumerate()
-        .map(|(index, value)| (feature_name(&model, index), value))
+        .map(|(index, value)| (feature_name(names.get(index).map(String::as_str), index), value))
         .collect();
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     Ok(TableIterator::new(rows))
 }
 
 /// A feature's name, or the one that XGBoost gives to features without.
-fn feature_name(model: &Model, index: usize) -> String {
-    model.feature_names().get(index).cloned().unwrap_or_else(|| format!("f{index}"))
-}
-
-fn category_texts(categories: &Categories) -> Vec<String> {
-    match categories {
-        Categories::Text(values) => values.clone(),
-        Categories::Integer(values) => values.iter().map(i64::to_string).collect(),
-        Categories::Float(values) => values.iter().map(f64::to_string).collect(),
-    }
+fn feature_name(name: Option<&str>, index: usize) -> String {
+    name.map_or_else(|| format!("f{index}"), str::to_owned)
 }

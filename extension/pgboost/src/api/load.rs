@@ -5,13 +5,14 @@
 
 use gbdt::model::Categories;
 use gbdt::{Limits, Model};
+use pg_interface::{report, server};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{Array, JsonB, pg_extern, pg_sys};
 
 use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
-use crate::pg::{encoding, entry, identity, report, transaction};
+use crate::pg::{arrays, encoding, entry, identity};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -36,7 +37,7 @@ fn pgboost_load_model(
     metrics: Option<JsonB>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
-    transaction::require_writable(c"load_model()");
+    server::require_writable(c"load_model()");
     let name = check_name(required_text(name, "name")?)?;
     let bytes = required(model, "model")?;
     let said = Said {
@@ -63,7 +64,8 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result
         model.set_feature_names(feature_names)?;
     }
     require_storable(&model)?;
-    let lowered = gbdt::compile(&model, said.labels.as_deref().unwrap_or_default())?;
+    let labels = said.labels.as_deref().unwrap_or_default();
+    let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
     let version = store(registry, describe(name, bytes, &model, said), user)?;
     images::share_new(registry, name, version, lowered)?;
     Ok(version)
@@ -79,13 +81,18 @@ fn is_file_name(bytes: &[u8]) -> bool {
 
 /// Raises unless the database can hold the texts of a model file.
 fn require_storable(model: &Model) -> Result<()> {
-    encoding::require_allowed(model.feature_names(), "feature name")?;
+    for name in model.feature_names() {
+        encoding::require_allowed(name, "feature name")?;
+    }
     for (key, value) in model.attributes() {
-        encoding::require_allowed([key, value], "attribute")?;
+        encoding::require_allowed(key, "attribute")?;
+        encoding::require_allowed(value, "attribute")?;
     }
     for categories in model.categories().iter().flatten() {
         if let Categories::Text(values) = categories {
-            encoding::require_allowed(values, "category")?;
+            for value in values {
+                encoding::require_allowed(value, "category")?;
+            }
         }
     }
     Ok(())
@@ -114,16 +121,20 @@ fn describe<'a>(name: &'a str, bytes: &'a [u8], model: &'a Model, said: Said) ->
         rounds: count(model.num_rounds()),
         depth: count(depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
-        labels: said.labels.filter(|labels| !labels.is_empty()),
+        labels: said.labels,
         attributes: JsonB(attributes.into()),
         parameters: said.parameters,
         metrics: said.metrics,
     }
 }
 
-/// A text[] argument whose elements must all be there.
+/// A text[] argument of one dimension whose elements must all be there.
 fn names(given: Option<Array<'_, &[u8]>>, what: &'static str) -> Result<Option<Vec<String>>> {
     let Some(given) = given else { return Ok(None) };
     let names = given.iter().map(|name| Ok(required_text(name, what)?.to_owned()));
-    names.collect::<Result<_>>().map(Some)
+    let names = names.collect::<Result<_>>()?;
+    match arrays::dimensions(given) {
+        1 => Ok(Some(names)),
+        other => Err(Error::Dimensions { what, given: other }),
+    }
 }

@@ -11,11 +11,12 @@ mod statement;
 
 use std::ffi::CStr;
 
+use pg_interface::server;
 use pgrx::pg_sys;
 
 use crate::error::{Error, Result};
 use crate::pg::snapshot::Seen;
-use crate::pg::{encoding, identity, transaction};
+use crate::pg::{encoding, identity};
 use crate::registry::{Registry, lookup, privilege};
 
 /// An argument that must be given.
@@ -36,7 +37,7 @@ fn writable(
     function: &'static CStr,
     name: &str,
 ) -> Result<Registry> {
-    transaction::require_writable(function);
+    server::require_writable(function);
     owned(call, name)
 }
 

@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use gbdt::Image;
 use gbdt::forest::IMAGE_VERSION;
+use pg_interface::server;
 use sha2::{Digest, Sha256};
 
 use crate::pg;
@@ -95,7 +96,7 @@ pub fn open(key: &ImageKey) -> Option<Image<ImageBytes>> {
 /// # Errors
 /// What the operating system says; nothing is left behind.
 pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(pg::directory_mode()).create(folder())?;
+    DirBuilder::new().recursive(true).mode(server::directory_mode()).create(folder())?;
     replace(&key.path(), image)
 }
 
@@ -107,7 +108,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(pg::file_mode())
+        .mode(server::file_mode())
         .open(&unfinished)
         .and_then(|mut file| file.write_all(content))
         .and_then(|()| fs::rename(&unfinished, path));

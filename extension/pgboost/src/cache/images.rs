@@ -13,11 +13,11 @@ use std::rc::Rc;
 
 use gbdt::Image;
 use gbdt::forest::AlignedBytes;
+use pg_interface::report;
 
 use super::file::{self, ImageKey};
 use crate::error::Result;
 use crate::pg::map::ImageBytes;
-use crate::pg::report;
 use crate::pg::snapshot::Seen;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
@@ -74,7 +74,10 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Loaded>> 
     let image = match file::open(&key) {
         Some(image) => image,
         None => {
-            let image = share(&key, gbdt::compile(&stored.model()?, &stored.labels())?)?;
+            let labels = stored.labels();
+            let check_interrupts = &mut report::check_for_interrupts;
+            let lowered = gbdt::compile(&stored.model()?, &labels, check_interrupts)?;
+            let image = share(&key, lowered)?;
             sweep(registry);
             image
         }

@@ -15,7 +15,7 @@ use pgrx::pg_sys::Oid;
 use super::images::{self, Loaded};
 use crate::error::{Error, Result};
 use crate::pg::snapshot::{Seen, SnapshotMark};
-use crate::pg::{identity, invalidation, scan};
+use crate::pg::{encoding, identity, invalidation};
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup, privilege};
 
@@ -97,7 +97,7 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
 #[cold]
 #[inline(never)]
 fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Result<Resolved> {
-    let parsed = Reference::parse(reference)?;
+    let parsed = Reference::parse(encoding::require_allowed(reference, "name")?)?;
     let registry = Registry::of_function(function)?;
     invalidation::watch(registry.relations());
     let generation = invalidation::generation();
@@ -120,7 +120,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
 
     // Most often nothing has happened since the statement's own snapshot was taken, and what it sees
     // need not be read again.
-    let mut mark = scan::latest_mark(registry.model);
+    let mut mark = SnapshotMark::latest(registry.model.relation);
     let still = snapshot == Some(mark) || {
         let (latest, later) = wanted_version(&registry, &parsed, Seen::Latest);
         mark = later;

@@ -2,35 +2,25 @@
 //!
 //! As in XGBoost, an array is not recoded: for a categorical feature it holds the category's code.
 
+use pg_interface::{NumberType, ScalarType, types};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::Target;
-use super::kind::Kind;
-use crate::error::{Error, Result, TypeReason};
+use crate::error::{Error, Result};
 use crate::pg::values;
 
 /// How to read the array.
 pub struct Array {
     element: Oid,
-    kind: Kind,
+    number_type: NumberType,
 }
 
 impl Array {
     /// Works out how to read the elements.
-    pub fn bind(target: Target<'_>, type_oid: Oid, element: Oid) -> Result<Self> {
-        match Kind::of(element) {
-            Some(
-                kind @ (Kind::Float4
-                | Kind::Float8
-                | Kind::Int2
-                | Kind::Int4
-                | Kind::Int8
-                | Kind::Numeric
-                | Kind::Bool
-                | Kind::Date
-                | Kind::Timestamp),
-            ) => Ok(Array { element, kind }),
-            _ => Err(target.unusable(0, type_oid, TypeReason::Unusable)),
+    pub fn bind(type_oid: Oid, element: Oid) -> Result<Self> {
+        match ScalarType::of(element) {
+            Some(ScalarType::Number(number_type)) => Ok(Array { element, number_type }),
+            _ => Err(Error::ArrayType { type_name: types::type_name(type_oid) }),
         }
     }
 
@@ -47,13 +37,14 @@ impl Array {
         }
         let elements = values::elements(array, self.element);
         if elements.dimensions > 1 {
-            return Err(Error::Dimensions { given: elements.dimensions });
+            return Err(Error::Dimensions { what: "feature", given: elements.dimensions });
         }
         if elements.len() != features.len() {
             return Err(target.count(elements.len()));
         }
         for (feature, element) in features.iter_mut().zip(elements.iter()) {
-            *feature = element.map_or(f32::NAN, |datum| self.kind.number(datum));
+            *feature =
+                element.map_or(f32::NAN, |datum| values::number(datum, self.number_type).single());
         }
         Ok(())
     }

@@ -1,12 +1,13 @@
 //! Features as arguments of their own, in the model's order.
 
-use pgrx::pg_sys::{self, Oid};
+use pg_interface::NumberType;
+use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::kind::Kind;
 use super::reading::Reading;
 use super::{FIRST, Given, Target};
 use crate::error::Result;
 use crate::pg::arguments::Arguments;
+use crate::pg::values;
 
 const JSON_HINT: &str =
     "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
@@ -29,7 +30,8 @@ impl Columns {
         let readings: Vec<Reading> = (0..given)
             .map(|index| Reading::of(target, index, arguments.type_of(FIRST + index)))
             .collect::<Result<_>>()?;
-        let all_real = readings.iter().all(|reading| *reading == Reading::Number(Kind::Float4));
+        let all_real =
+            readings.iter().all(|reading| *reading == Reading::Number(NumberType::Float4));
         Ok(Columns { readings, all_real })
     }
 
@@ -40,7 +42,7 @@ impl Columns {
             && let Some((values, nulls)) = given.run()
         {
             for ((feature, value), null) in features.iter_mut().zip(values).zip(nulls) {
-                *feature = if *null { f32::NAN } else { Kind::Float4.number(*value) };
+                *feature = if *null { f32::NAN } else { real(*value) };
             }
             return Ok(());
         }
@@ -48,12 +50,17 @@ impl Columns {
             *feature = match (given.get(FIRST + index), reading) {
                 (None, _) => f32::NAN,
                 // The usual case, before the call that the others need.
-                (Some(datum), Reading::Number(Kind::Float4)) => Kind::Float4.number(datum),
+                (Some(datum), Reading::Number(NumberType::Float4)) => real(datum),
                 (Some(datum), reading) => reading.read(target, index, datum)?,
             };
         }
         Ok(())
     }
+}
+
+#[inline]
+fn real(datum: Datum) -> f32 {
+    values::number(datum, NumberType::Float4).single()
 }
 
 /// Whether a lone argument of this type may have been meant as a JSON object.

@@ -5,18 +5,17 @@
 
 mod array;
 mod columns;
-mod kind;
 mod object;
 mod reading;
 mod row;
 
 use gbdt::Image;
+use pg_interface::types;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::arguments::Arguments;
 use crate::pg::map::ImageBytes;
-use crate::pg::types;
 
 /// The position of the first feature among the arguments; the model's name comes before it.
 const FIRST: usize = 1;
@@ -144,7 +143,7 @@ impl FormKind {
         if given == 1 {
             let type_oid = types::base_type(arguments.type_of(FIRST));
             if let Some(element) = types::element_type(type_oid) {
-                return Ok(FormKind::Array(array::Array::bind(target, type_oid, element)?));
+                return Ok(FormKind::Array(array::Array::bind(type_oid, element)?));
             }
             if type_oid == pg_sys::JSONBOID {
                 return Ok(FormKind::Object(object::ObjectForm::bind(target)?));

@@ -1,16 +1,18 @@
 //! Features as one jsonb object, matched to the model's feature names.
 //!
 //! JSON's null is a missing value. A key that is absent is an error, as a column is, because a
-//! misspelt key would otherwise score wrongly in silence.
+//! misspelt key would otherwise score wrongly in silence. NaN and the infinities, which JSON has no
+//! numbers for, may be strings as `to_jsonb` writes them.
 
+use pg_interface::NumberType;
 use pgrx::pg_sys::Datum;
 
 use super::Target;
-use super::kind::Kind;
-use super::reading::{Reading, integer_code, mismatch, text_code};
+use super::reading::{Reading, float_code, integer_code, mismatch, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::jsonb::{Object, Value};
+use crate::pg::values;
 
 const FORM: &str = "jsonb object";
 
@@ -61,18 +63,33 @@ fn read(target: Target<'_>, index: usize, value: Value) -> Result<f32> {
         Value::Text(_) => true,
         Value::Number(_) | Value::Boolean(_) => false,
     };
-    if let Some(reason) = mismatch(target, index, is_text) {
-        return fail(reason);
-    }
     let coded = target.image.categories(index).is_some();
+    if let Some(reason) = mismatch(target, index, is_text) {
+        let special = if let Value::Text(text) = &value { special(text) } else { None };
+        return match special {
+            Some(number) if coded => float_code(target, index, number.into()),
+            Some(number) => Ok(number),
+            None => fail(reason),
+        };
+    }
     match value {
         Value::Text(text) => text_code(target, index, &text),
         Value::Number(number) if coded => {
-            Reading::NumberCategory(Kind::Numeric).read(target, index, number)
+            Reading::NumberCategory(NumberType::Numeric).read(target, index, number)
         }
-        Value::Number(number) => Ok(Kind::Numeric.number(number)),
+        Value::Number(number) => Ok(values::number(number, NumberType::Numeric).single()),
         Value::Boolean(truth) if coded => integer_code(target, index, i64::from(truth)),
         Value::Boolean(truth) => Ok(f32::from(u8::from(truth))),
         Value::Null | Value::Container => Ok(f32::NAN),
+    }
+}
+
+/// The number that JSON has no number for, as `to_jsonb` writes it.
+fn special(text: &str) -> Option<f32> {
+    match text {
+        "NaN" => Some(f32::NAN),
+        "Infinity" => Some(f32::INFINITY),
+        "-Infinity" => Some(f32::NEG_INFINITY),
+        _ => None,
     }
 }

@@ -5,23 +5,23 @@
 //! which XGBoost does not recode either.
 
 use gbdt::forest::CategoryKind;
+use pg_interface::{Exact, NumberType, ScalarType, TextType};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::Target;
-use super::kind::Kind;
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::values;
+use crate::pg::{encoding, values};
 use crate::settings::{self, UnknownCategory};
 
 /// How to read the values of one feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reading {
     /// A number, taken as it is.
-    Number(Kind),
+    Number(NumberType),
     /// Text, looked up among the feature's categories.
-    TextCategory(Kind),
+    TextCategory(TextType),
     /// A number, looked up among the feature's categories.
-    NumberCategory(Kind),
+    NumberCategory(NumberType),
     /// A literal without a type, which may only be NULL: why it may be nothing else.
     OnlyNull(TypeReason),
 }
@@ -32,14 +32,16 @@ impl Reading {
     /// # Errors
     /// [`Error::FeatureType`].
     pub fn of(target: Target<'_>, index: usize, type_oid: Oid) -> Result<Reading> {
-        let Some(kind) = Kind::of(type_oid) else {
+        let Some(scalar_type) = ScalarType::of(type_oid) else {
             return Err(target.unusable(index, type_oid, TypeReason::Unusable));
         };
-        let Some(reason) = mismatch(target, index, kind.is_text()) else {
-            return Ok(match (kind.is_text(), target.image.categories(index)) {
-                (true, _) => Reading::TextCategory(kind),
-                (false, Some(_)) => Reading::NumberCategory(kind),
-                (false, None) => Reading::Number(kind),
+        let Some(reason) = mismatch(target, index, scalar_type.is_text()) else {
+            return Ok(match scalar_type {
+                ScalarType::Text(text) => Reading::TextCategory(text),
+                ScalarType::Number(number) if target.image.categories(index).is_some() => {
+                    Reading::NumberCategory(number)
+                }
+                ScalarType::Number(number) => Reading::Number(number),
             });
         };
         // A NULL without a type is what users write for a missing value.
@@ -56,8 +58,8 @@ impl Reading {
     #[inline]
     pub fn read(self, target: Target<'_>, index: usize, datum: Datum) -> Result<f32> {
         match self {
-            Reading::Number(kind) => Ok(kind.number(datum)),
-            Reading::TextCategory(kind) => text_code(target, index, &kind.text(datum)),
+            Reading::Number(kind) => Ok(values::number(datum, kind).single()),
+            Reading::TextCategory(kind) => text_code(target, index, &values::category(datum, kind)),
             Reading::NumberCategory(kind) => number_code(target, index, kind, datum),
             Reading::OnlyNull(reason) => Err(target.unusable(index, pg_sys::UNKNOWNOID, reason)),
         }
@@ -85,51 +87,26 @@ pub fn text_code(target: Target<'_>, index: usize, value: &str) -> Result<f32> {
     code_or_unknown(target, index, code, || value.to_owned())
 }
 
-/// The code of a category given as a number of that kind; a NaN is a missing value.
-fn number_code(target: Target<'_>, index: usize, kind: Kind, datum: Datum) -> Result<f32> {
-    let bits = datum.value();
-    match kind {
-        Kind::Int2 => integer_code(target, index, i64::from(bits as i16)),
-        Kind::Int4 => integer_code(target, index, i64::from(bits as i32)),
-        Kind::Int8 => integer_code(target, index, bits as i64),
-        Kind::Bool => integer_code(target, index, i64::from(bits as u8 != 0)),
-        Kind::Float8 => float_code(target, index, f64::from_bits(bits as u64)),
-        Kind::Numeric => {
-            // Not by way of a float, which cannot hold every bigint.
-            let text = values::numeric_text(datum);
-            let whole = match text.split_once('.') {
-                Some((whole, fraction)) if fraction.bytes().all(|digit| digit == b'0') => whole,
-                _ => text.as_str(),
-            };
-            match whole.parse() {
-                Ok(whole) => integer_code(target, index, whole),
-                Err(_) => float_code(target, index, text.parse().unwrap_or(f64::NAN)),
-            }
-        }
-        _ => float_code(target, index, f64::from(kind.number(datum))),
+/// The code of a category given as a number of that type; a NaN is a missing value.
+fn number_code(target: Target<'_>, index: usize, kind: NumberType, datum: Datum) -> Result<f32> {
+    match values::number(datum, kind).exact() {
+        Exact::Integer(value) => integer_code(target, index, value),
+        Exact::Float(value) => float_code(target, index, value),
     }
 }
 
 /// The code of a category given as a whole number.
 pub fn integer_code(target: Target<'_>, index: usize, value: i64) -> Result<f32> {
-    let code = target.image.categories(index).and_then(|all| match all.kind() {
-        CategoryKind::Float => all.code_of_float(value as f64),
-        _ => all.code_of_integer(value),
-    });
+    let code = target.image.categories(index).and_then(|all| all.code_of_integer(value));
     code_or_unknown(target, index, code, || value.to_string())
 }
 
-fn float_code(target: Target<'_>, index: usize, value: f64) -> Result<f32> {
+/// The code of a category given as a floating-point number; a NaN is a missing value.
+pub fn float_code(target: Target<'_>, index: usize, value: f64) -> Result<f32> {
     if value.is_nan() {
         return Ok(f32::NAN);
     }
-    // Above 2^53 the neighbours of a float are not whole numbers that it could be told from.
-    let whole = value.fract() == 0.0 && value.abs() <= 9_007_199_254_740_992.0;
-    let code = target.image.categories(index).and_then(|all| match all.kind() {
-        CategoryKind::Float => all.code_of_float(value),
-        _ if whole => all.code_of_integer(value as i64),
-        _ => None,
-    });
+    let code = target.image.categories(index).and_then(|all| all.code_of_float(value));
     code_or_unknown(target, index, code, || value.to_string().replace("inf", "Infinity"))
 }
 
@@ -142,6 +119,9 @@ fn code_or_unknown(
     match code {
         Some(code) => Ok(code as f32),
         None if settings::unknown_category() == UnknownCategory::Missing => Ok(f32::NAN),
-        None => Err(Error::UnknownCategory { feature: target.feature(index), value: value() }),
+        None => {
+            let value = encoding::require_allowed(value(), "category")?;
+            Err(Error::UnknownCategory { feature: target.feature(index), value })
+        }
     }
 }

@@ -56,15 +56,16 @@ impl Matched {
         let columns = (0..target.image.num_features())
             .map(|index| {
                 let name = target.image.feature_name(index).unwrap_or_default();
-                let column =
-                    columns.iter().find(|column| column.name == name).ok_or_else(|| {
-                        Error::NoSuchFeature {
-                            model: target.model.to_owned(),
-                            feature: name.to_owned(),
-                            form: FORM,
-                            unnamed,
-                        }
-                    })?;
+                let mut named = columns.iter().filter(|column| column.name == name);
+                let column = named.next().ok_or_else(|| Error::NoSuchFeature {
+                    model: target.model.to_owned(),
+                    feature: name.to_owned(),
+                    form: FORM,
+                    unnamed,
+                })?;
+                if named.next().is_some() {
+                    return Err(Error::AmbiguousColumn { column: name.to_owned() });
+                }
                 Ok((column.position, Reading::of(target, index, column.type_oid)?))
             })
             .collect::<Result<_>>()?;

@@ -1,7 +1,8 @@
 //! One-dimensional arrays: reading features and names, and building results.
 
+use pgrx::array::RawArray;
 use pgrx::pg_sys::{self, Datum, Oid};
-use pgrx::{FromDatum, IntoDatum};
+use pgrx::{Array, FromDatum, IntoDatum};
 
 /// An array argument, taken apart: its dimensions, and its elements in order.
 pub struct Elements {
@@ -74,6 +75,12 @@ pub unsafe fn plain_reals<'a>(datum: Datum) -> Option<&'a [f32]> {
         let data = array.byte_add(header + 2 * size_of::<i32>()).cast::<f32>();
         Some(std::slice::from_raw_parts(data, usize::try_from(len).unwrap_or(0)))
     }
+}
+
+/// Number of dimensions of an array argument; 0 for an empty array.
+pub fn dimensions<T>(array: Array<'_, T>) -> usize {
+    // SAFETY: pgrx made it of an argument that PostgreSQL passed.
+    unsafe { RawArray::from_array(array) }.map_or(0, |array| array.dims().len())
 }
 
 /// A text[] as Rust strings.

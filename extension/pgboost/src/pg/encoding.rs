@@ -14,24 +14,17 @@ use crate::error::{Error, Result};
 /// [`Error::Encoding`].
 pub fn utf8<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str> {
     match std::str::from_utf8(bytes) {
-        Ok(text) if is_allowed(text) => Ok(text),
-        _ => Err(Error::Encoding { what }),
+        Ok(text) => require_allowed(text, what),
+        Err(_) => Err(Error::Encoding { what }),
     }
 }
 
-/// Text of a model file, if the database can hold it.
+/// The text, if the database can hold it and messages can show it.
 ///
 /// # Errors
 /// [`Error::Encoding`].
-pub fn require_allowed<'a>(
-    texts: impl IntoIterator<Item = &'a String>,
-    what: &'static str,
-) -> Result<()> {
-    if texts.into_iter().all(|text| is_allowed(text)) {
-        Ok(())
-    } else {
-        Err(Error::Encoding { what })
-    }
+pub fn require_allowed<T: AsRef<str>>(text: T, what: &'static str) -> Result<T> {
+    if is_allowed(text.as_ref()) { Ok(text) } else { Err(Error::Encoding { what }) }
 }
 
 fn is_allowed(text: &str) -> bool {

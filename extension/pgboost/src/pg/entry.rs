@@ -4,6 +4,7 @@
 //! releases, because a database upgraded by pg_upgrade looks up each of them. pgrx's guard turns a
 //! Rust panic, and every error raised on the way, into an `ereport`.
 
+use pg_interface::report;
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum};
 
@@ -31,7 +32,7 @@ macro_rules! c_function {
             // SAFETY: PostgreSQL passes a valid call.
             let arguments = unsafe { Arguments::new(call) };
             let body: fn(Arguments) -> crate::error::Result<Datum> = $body;
-            body(arguments).unwrap_or_else(|error| super::report::raise(error))
+            body(arguments).unwrap_or_else(|error| report::raise(error))
         }
     };
 }

@@ -3,6 +3,7 @@
 //! An expression here is a node that the planner is working on: it stays valid as long as the
 //! planning that handed it out.
 
+use pg_interface::varlena;
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::lists;
@@ -202,7 +203,7 @@ impl Expr {
             if (*constant).constisnull || (*constant).consttype != pg_sys::TEXTOID {
                 return None;
             }
-            Some(super::varlena::text((*constant).constvalue).into_owned())
+            Some(varlena::text((*constant).constvalue).into_owned())
         }
     }
 }

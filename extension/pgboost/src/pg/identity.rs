@@ -2,9 +2,8 @@
 
 use std::ffi::CString;
 
+use pg_interface::{settings, unguarded, varlena};
 use pgrx::pg_sys::{self, Oid};
-
-use super::unguarded;
 
 /// `PUBLIC`, as PostgreSQL writes it in access lists.
 pub const PUBLIC: Oid = Oid::INVALID;
@@ -18,7 +17,7 @@ pub fn current_user() -> Oid {
 /// The name of a role.
 pub fn role_name(role: Oid) -> String {
     // SAFETY: the function allocates the name in the current context and raises if there is none.
-    unsafe { super::varlena::owned_string(pg_sys::GetUserNameFromId(role, false)) }
+    unsafe { varlena::owned_string(pg_sys::GetUserNameFromId(role, false)) }
 }
 
 /// Whether the user is a superuser.
@@ -49,30 +48,14 @@ pub fn role_by_name(name: &str) -> Option<Oid> {
 pub fn as_user<T>(user: Oid, run: impl FnOnce() -> T) -> T {
     let mut before = Oid::INVALID;
     let mut context = 0;
-    // SAFETY: plain variables of the backend; the setting exists and the value is valid, and the
-    // nest level is closed below or by the abort.
-    let level = unsafe {
+    // SAFETY: plain variables of the backend.
+    unsafe {
         pg_sys::GetUserIdAndSecContext(&mut before, &mut context);
         let switched = context | pg_sys::SECURITY_LOCAL_USERID_CHANGE.cast_signed();
         pg_sys::SetUserIdAndSecContext(user, switched);
-        let level = pg_sys::NewGUCNestLevel();
-        pg_sys::set_config_option(
-            c"search_path".as_ptr(),
-            c"pg_catalog, pg_temp".as_ptr(),
-            pg_sys::GucContext::PGC_USERSET,
-            pg_sys::GucSource::PGC_S_SESSION,
-            pg_sys::GucAction::GUC_ACTION_SAVE,
-            true,
-            0,
-            false,
-        );
-        level
-    };
-    let result = run();
-    // SAFETY: undoes exactly what was done above.
-    unsafe {
-        pg_sys::AtEOXact_GUC(false, level);
-        pg_sys::SetUserIdAndSecContext(before, context);
     }
+    let result = settings::with_setting(c"search_path", c"pg_catalog, pg_temp", run);
+    // SAFETY: undoes exactly what was done above.
+    unsafe { pg_sys::SetUserIdAndSecContext(before, context) };
     result
 }

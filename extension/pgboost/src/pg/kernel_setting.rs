@@ -10,7 +10,6 @@ use std::ffi::{CStr, CString, c_char, c_void};
 use pgrx::guc::GucEnum;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, pg_guard, pg_sys};
 
-use super::report;
 use crate::error::Error;
 use crate::settings::{self, KernelChoice};
 
@@ -59,7 +58,7 @@ fn refuse(error: Error) {
     let hint = error.hint().map_or(std::ptr::null_mut(), |hint| copied(hint.to_owned()));
     // SAFETY: variables of the backend, which a check hook may set.
     unsafe {
-        pg_sys::GUC_check_errcode(report::code(error.sqlstate()) as i32);
+        pg_sys::GUC_check_errcode(error.sqlstate().packed());
         pg_sys::GUC_check_errmsg_string = copied(error.message());
         pg_sys::GUC_check_errdetail_string = detail;
         pg_sys::GUC_check_errhint_string = hint;

@@ -14,64 +14,23 @@ pub mod encoding;
 pub mod entry;
 pub mod expressions;
 pub mod identity;
-pub mod invalidation;
 pub mod jsonb;
 pub mod kernel_setting;
 mod lists;
 pub mod map;
-mod numeric;
 pub mod paths;
 pub mod query;
-pub mod report;
 pub mod rows;
 pub mod scan;
-pub mod snapshot;
 pub mod transaction;
-pub mod types;
 mod unguarded;
 pub mod values;
-mod varlena;
 
-use std::ffi::CStr;
-
+pub use pg_interface::{invalidation, snapshot};
 use pgrx::pg_sys;
-
-/// Makes PostgreSQL refuse settings with this prefix that are not defined.
-pub fn reserve_setting_prefix(prefix: &'static CStr) {
-    // SAFETY: the prefix lives for ever and ends in a NUL; the function is called from _PG_init.
-    #[cfg(not(feature = "pg14"))]
-    unsafe {
-        pg_sys::MarkGUCPrefixReserved(prefix.as_ptr());
-    }
-    // SAFETY: as above, under the name that it had in PostgreSQL 14.
-    #[cfg(feature = "pg14")]
-    unsafe {
-        pg_sys::EmitWarningsOnPlaceholders(prefix.as_ptr());
-    }
-}
-
-/// Whether a setting is defined. One that somebody has only given a value, for a library that is
-/// not loaded yet, is not. A setting that is asked for here must have some flag.
-pub fn is_setting_defined(name: &'static CStr) -> bool {
-    // SAFETY: the name ends in a NUL; a setting that is not there has no flags.
-    let flags = unsafe { pg_sys::GetConfigOptionFlags(name.as_ptr(), true) };
-    flags != 0 && flags & pg_sys::GUC_CUSTOM_PLACEHOLDER.cast_signed() == 0
-}
 
 /// The database that this backend is connected to.
 pub fn database() -> u32 {
     // SAFETY: a backend sets this once, before it runs any function.
     unsafe { pg_sys::MyDatabaseId }.to_u32()
-}
-
-/// The permissions that PostgreSQL gives files in its data directory.
-pub fn file_mode() -> u32 {
-    // SAFETY: set once when the postmaster starts.
-    unsafe { unguarded::pg_file_create_mode as u32 }
-}
-
-/// The permissions that PostgreSQL gives folders in its data directory.
-pub fn directory_mode() -> u32 {
-    // SAFETY: set once when the postmaster starts.
-    unsafe { unguarded::pg_dir_create_mode as u32 }
 }

@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use pg_interface::Row;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
@@ -69,7 +70,7 @@ impl RowType {
 
     /// Takes a row apart, if it is of this type and the type cannot have changed meanwhile: a
     /// running statement does not keep others from altering a composite type.
-    pub fn read(&mut self, datum: Datum) -> Option<Values<'_>> {
+    pub fn read(&mut self, datum: Datum) -> Option<Row<'_>> {
         // SAFETY: the datum is a row; the buffers have a place for each column of the description,
         // and the row has that description, since it has that type and no relation has changed.
         unsafe {
@@ -90,7 +91,7 @@ impl RowType {
                 self.nulls.as_mut_ptr(),
             );
         }
-        Some(Values { values: &self.values, nulls: &self.nulls })
+        Some(Row::new(&self.values, &self.nulls))
     }
 }
 
@@ -99,23 +100,6 @@ impl RowType {
 fn name_of(attribute: &pg_sys::FormData_pg_attribute) -> String {
     // SAFETY: a name is an array of bytes that ends in a NUL.
     unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_string_lossy().into_owned()
-}
-
-/// The values of one row.
-pub struct Values<'a> {
-    values: &'a [Datum],
-    nulls: &'a [bool],
-}
-
-impl Values<'_> {
-    /// The value of a column, or nothing if it is NULL.
-    #[inline]
-    pub fn get(&self, position: usize) -> Option<Datum> {
-        match (self.values.get(position), self.nulls.get(position)) {
-            (Some(value), Some(false)) => Some(*value),
-            _ => None,
-        }
-    }
 }
 
 unsafe fn header(datum: Datum) -> pg_sys::HeapTupleHeader {

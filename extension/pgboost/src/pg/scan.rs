@@ -6,10 +6,9 @@
 
 use std::ops::ControlFlow;
 
+use pg_interface::snapshot::{self, Seen, SnapshotMark};
+use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
-
-use super::snapshot::{Seen, SnapshotMark};
-use super::varlena;
 
 /// A table and its primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,44 +28,36 @@ pub enum Key<'a> {
 }
 
 /// A row that a scan has found; valid until the scan goes on.
-pub struct Row<'a> {
-    values: &'a [Datum],
-    nulls: &'a [bool],
-}
+pub struct Row<'a>(pg_interface::Row<'a>);
 
 impl Row<'_> {
-    fn value(&self, column: usize) -> Option<Datum> {
-        let null = self.nulls.get(column).copied().unwrap_or(true);
-        if null { None } else { self.values.get(column).copied() }
-    }
-
     /// An integer column, counted from 0.
     pub fn integer(&self, column: usize) -> Option<i32> {
-        Some(self.value(column)?.value() as i32)
+        Some(self.0.get(column)?.value() as i32)
     }
 
     /// An OID column.
     pub fn oid(&self, column: usize) -> Option<Oid> {
-        Some(Oid::from(self.value(column)?.value() as u32))
+        Some(Oid::from(self.0.get(column)?.value() as u32))
     }
 
     /// A text column.
     pub fn text(&self, column: usize) -> Option<String> {
         // SAFETY: the tables are the extension's own, and the callers know their columns; the row
         // outlives the borrow.
-        Some(unsafe { varlena::text(self.value(column)?) }.into_owned())
+        Some(unsafe { varlena::text(self.0.get(column)?) }.into_owned())
     }
 
     /// A bytea column.
     pub fn bytes(&self, column: usize) -> Option<&[u8]> {
         // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
-        Some(unsafe { varlena::bytes(self.value(column)?) })
+        Some(unsafe { varlena::bytes(self.0.get(column)?) })
     }
 
     /// A text[] column; its NULL elements are left out.
     pub fn texts(&self, column: usize) -> Option<Vec<String>> {
         // SAFETY: as for `text`.
-        let array = unsafe { super::arrays::texts(self.value(column)?) };
+        let array = unsafe { super::arrays::texts(self.0.get(column)?) };
         Some(array.into_iter().flatten().collect())
     }
 }
@@ -90,10 +81,10 @@ pub fn rows(
     unsafe {
         let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
         let snapshot = match seen {
-            Seen::Active if super::unguarded::ActiveSnapshotSet() => {
-                super::unguarded::GetActiveSnapshot()
+            Seen::Active if unguarded::ActiveSnapshotSet() => {
+                unguarded::GetActiveSnapshot()
             }
-            Seen::Active | Seen::Latest => latest(table),
+            Seen::Active | Seen::Latest => snapshot::latest(table.relation),
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);
         let mark = SnapshotMark::of(snapshot);
@@ -110,21 +101,6 @@ pub fn rows(
         pg_sys::UnregisterSnapshot(snapshot);
         pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
         mark
-    }
-}
-
-/// The mark of a snapshot taken now.
-pub fn latest_mark(table: Table) -> SnapshotMark {
-    // SAFETY: the snapshot is valid until the next one is asked for.
-    unsafe { SnapshotMark::of(latest(table)) }
-}
-
-/// A snapshot taken now, as PostgreSQL reads its own catalogs.
-fn latest(table: Table) -> pg_sys::Snapshot {
-    // SAFETY: takes any relation.
-    unsafe {
-        pg_sys::InvalidateCatalogSnapshot();
-        pg_sys::GetCatalogSnapshot(table.relation)
     }
 }
 
@@ -165,7 +141,7 @@ unsafe fn visit_all(
                 return;
             }
             pg_sys::heap_deform_tuple(tuple, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-            if visit(&Row { values: &values, nulls: &nulls }).is_break() {
+            if visit(&Row(pg_interface::Row::new(&values, &nulls))).is_break() {
                 return;
             }
         }

@@ -1,19 +1,9 @@
-//! Whether the transaction may write, and work that waits for its end.
+//! Work that waits for the transaction's end.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::CStr;
 use std::path::PathBuf;
 
 use pgrx::pg_sys;
-
-/// Raises unless the transaction may write. `function` is what the user called, for the message.
-pub fn require_writable(function: &'static CStr) {
-    // SAFETY: the name ends in a NUL.
-    unsafe {
-        pg_sys::PreventCommandIfReadOnly(function.as_ptr());
-        pg_sys::PreventCommandIfParallelMode(function.as_ptr());
-    }
-}
 
 thread_local! {
     static PENDING: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };

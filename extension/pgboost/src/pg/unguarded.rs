@@ -7,17 +7,9 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use pgrx::pg_sys::{
-    JsonbContainer, JsonbValue, MemoryContext, MemoryContextCallback, Oid, Snapshot,
-};
+use pgrx::pg_sys::{JsonbContainer, JsonbValue, MemoryContext, MemoryContextCallback};
 
 unsafe extern "C-unwind" {
-    /// The user whose rights apply now (miscinit.c).
-    pub safe fn GetUserId() -> Oid;
-    /// Whether there is an active snapshot (snapmgr.c).
-    pub safe fn ActiveSnapshotSet() -> bool;
-    /// The active snapshot; there must be one (snapmgr.c).
-    pub fn GetActiveSnapshot() -> Snapshot;
     /// What a key of an object holds, written to a value of the caller's; null if there is no such
     /// key (jsonb_util.c).
     pub fn getKeyJsonValueFromContainer(
@@ -38,8 +30,4 @@ unsafe extern "C-unwind" {
         context: MemoryContext,
         callback: *mut MemoryContextCallback,
     );
-    /// Permissions of files in the data directory (file_perm.c).
-    pub static pg_file_create_mode: i32;
-    /// Permissions of folders in the data directory (file_perm.c).
-    pub static pg_dir_create_mode: i32;
 }

@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use gbdt::{ErrorKind, Limits, Model};
+use pg_interface::report::check_for_interrupts;
 
 use super::Registry;
 use crate::error::{Error, Result};
-use crate::pg::report::check_for_interrupts;
 use crate::pg::scan::{Key, Row, rows};
 use crate::pg::snapshot::{Seen, SnapshotMark};
 

@@ -1,5 +1,6 @@
 //! `train_model`: rows of a source become a new version of a model.
 
+use pg_interface::{report, server};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{JsonB, name, pg_extern};
@@ -9,12 +10,13 @@ use super::required;
 use crate::data::columns::Roles;
 use crate::error::{Error, Result};
 use crate::parameters::Parameters;
-use crate::pg::{backend, report};
+use crate::parameters::table::MAX_ROUNDS;
 use crate::registry::{Registry, Trained};
 use crate::training::progress::{Phase, Progress};
 use crate::training::{self, Outcome, Request, Score};
 
-const MAX_ROUNDS: i32 = 1_000_000;
+const DEFAULT_ROUNDS: i32 = 100;
+const DEFAULT_SEED: i32 = 0;
 
 /// `train_model(name, source, target, ...) -> table(set, metric, best_round, value)`
 #[pg_extern(sql = false)]
@@ -42,7 +44,11 @@ fn pgboost_train_model(
     >,
     ErrorReport,
 > {
-    backend::require_writable(c"train_model()");
+    server::require_writable(c"train_model()");
+    let parameters = Parameters::parse(&params.map_or_else(|| json!({}), |JsonB(params)| params))?;
+    let rounds = parameters.argument("rounds", rounds)?.unwrap_or(DEFAULT_ROUNDS);
+    let patience = parameters.argument("early_stopping_rounds", early_stopping_rounds)?;
+    let seed = parameters.argument("seed", seed)?.unwrap_or(DEFAULT_SEED);
     let request = Request {
         source: required(source, "source")?.to_owned(),
         roles: Roles {
@@ -52,14 +58,14 @@ fn pgboost_train_model(
             group: group_by.map(str::to_owned),
             upper_bound: upper_bound.map(str::to_owned),
         },
-        parameters: Parameters::parse(&params.map_or_else(|| json!({}), |JsonB(params)| params))?,
-        rounds: between("rounds", required(rounds, "rounds")?)?,
+        parameters,
+        rounds: between("rounds", rounds)?,
         eval_fraction: eval_fraction.map(share).transpose()?,
         eval_source: eval_source.map(str::to_owned),
-        early_stopping_rounds: early_stopping_rounds
+        early_stopping_rounds: patience
             .map(|rounds| between("early_stopping_rounds", rounds))
             .transpose()?,
-        seed: required(seed, "seed")?,
+        seed,
         notice_every: notice_every.map(|rounds| between("notice_every", rounds)).transpose()?,
     };
     check(&request)?;

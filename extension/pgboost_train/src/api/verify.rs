@@ -1,11 +1,11 @@
 //! `verify_model`: pgboost and libxgboost side by side over all rows of a source.
 //!
 //! Margins are compared by their bits, because they are what pgboost promises to be equal. Both are
-//! given the same f32 features; a text is looked up among the model's categories here.
+//! given the same f32 features, read as `predict` reads them: categories become codes by the same image.
 
-use std::collections::HashMap;
-
-use gbdt::model::Categories;
+use gbdt::Image;
+use gbdt::forest::{AlignedBytes, CategoryKind};
+use pg_interface::report;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern};
@@ -56,9 +56,13 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     if source.is_relation() {
         features.iter_mut().enumerate().for_each(|(at, feature)| feature.at = at);
     }
+    let image = gbdt::compile(&registered.model, &[], &mut report::check_for_interrupts)
+        .and_then(Image::open)
+        .map_err(|_| Error::Registry { what: "valid model" })?;
+    check_types(&image, &features)?;
     let mut comparison = Comparison {
         registry: Registry::find()?,
-        codes: codes(&registered, &features)?,
+        image,
         registered: &registered,
         features,
         batch: Vec::new(),
@@ -69,33 +73,28 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     Ok(comparison.found)
 }
 
-/// The codes of a feature's categories by their text.
-type Codes = HashMap<String, f32>;
-
-fn codes(registered: &Registered, features: &[Used]) -> Result<Vec<Option<Codes>>> {
-    let known = registered.model.categories();
-    let of = |(at, feature): (usize, &Used)| {
-        let codes = known.get(at).and_then(Option::as_ref).map(texts);
-        if feature.kind.is_text() && codes.is_none() {
-            return Err(Error::ColumnType {
-                column: feature.name.clone(),
-                type_name: "text".to_owned(),
-                role: "feature of this model, which is a number",
-                hint: "Cast it to a numeric type in a query.",
-            });
-        }
-        Ok(codes)
-    };
-    features.iter().enumerate().map(of).collect()
-}
-
-fn texts(categories: &Categories) -> Codes {
-    let texts: Vec<String> = match categories {
-        Categories::Text(texts) => texts.clone(),
-        Categories::Integer(numbers) => numbers.iter().map(i64::to_string).collect(),
-        Categories::Float(numbers) => numbers.iter().map(f64::to_string).collect(),
-    };
-    texts.into_iter().enumerate().map(|(code, text)| (text, code as f32)).collect()
+/// Checks that each column is of the kind that `predict` takes for the feature.
+fn check_types(image: &Image<AlignedBytes>, features: &[Used]) -> Result<()> {
+    for (index, feature) in features.iter().enumerate() {
+        let kind = image.categories(index).map(|categories| categories.kind());
+        let (type_name, role, hint) = match (feature.kind.is_text(), kind) {
+            (true, Some(CategoryKind::Text)) | (false, None) => continue,
+            (false, Some(CategoryKind::Integer | CategoryKind::Float)) => continue,
+            (true, _) => (
+                "text",
+                "feature of this model, which is a number",
+                "Cast it to a numeric type in a query.",
+            ),
+            (false, Some(CategoryKind::Text)) => (
+                feature.kind.xgboost(),
+                "feature of this model, which is text",
+                "Cast it to text in a query.",
+            ),
+        };
+        let (column, type_name) = (feature.name.clone(), type_name.to_owned());
+        return Err(Error::ColumnType { column, type_name, role, hint });
+    }
+    Ok(())
 }
 
 /// Collects rows and compares them.
@@ -103,23 +102,21 @@ struct Comparison<'a> {
     registry: Registry,
     registered: &'a Registered,
     features: Vec<Used>,
-    codes: Vec<Option<Codes>>,
+    image: Image<AlignedBytes>,
     batch: Vec<f32>,
     found: Found,
 }
 
 impl Comparison<'_> {
     fn add(&mut self, row: Row<'_>) -> Result<()> {
-        for (feature, codes) in self.features.iter().zip(&self.codes) {
-            let value = match (row.get(feature.at), codes) {
+        for (index, feature) in self.features.iter().enumerate() {
+            let value = match (row.get(feature.at), self.image.categories(index)) {
                 (None, _) => f32::NAN,
                 (Some(datum), None) => feature.kind.number(datum),
-                (Some(datum), Some(codes)) => {
-                    let text = feature.kind.text(datum, feature.output);
-                    let column = || feature.name.clone();
-                    *codes.get(text.as_ref()).ok_or_else(|| Error::UnknownCategory {
-                        column: column(),
-                        argument: "source",
+                (Some(datum), Some(categories)) => {
+                    feature.kind.category(datum, categories).ok_or_else(|| {
+                        let column = feature.name.clone();
+                        Error::UnknownCategory { column, argument: "source" }
                     })?
                 }
             };
@@ -136,7 +133,7 @@ impl Comparison<'_> {
         if rows == 0 {
             return Ok(());
         }
-        let reference = &self.registered.reference;
+        let reference = &self.registered.version.reference;
         let theirs = self.registered.predict(&self.batch, Output::Margin)?;
         let ours = self.registry.margins(reference, &self.batch, self.features.len())?;
         if ours.len() != theirs.len() {

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use pg_interface::types;
 use pgrx::pg_sys::Oid;
 
 use super::kind::Kind;
 use crate::error::{Error, Result};
 use crate::pg::source::Column;
-use crate::pg::types;
 
 /// What the caller says of columns, by their names.
 #[derive(Clone, Debug)]

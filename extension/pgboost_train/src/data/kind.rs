@@ -1,124 +1,77 @@
-//! The types that a column may have, and how a value becomes an f32.
-//!
-//! Numbers are converted as pgboost converts them when it predicts: straight to f32, rounded once.
-//! A date or timestamp is the seconds since 1970, which an f32 holds to about two minutes today.
+//! How a value of a column is read: as a number, as a category, or as the label of a class.
 
 use std::borrow::Cow;
 
-use pgrx::pg_sys::{self, Datum, Oid};
+use gbdt::forest::CategoryView;
+use pg_interface::{Exact, NumberType, ScalarType};
+use pgrx::pg_sys::{Datum, Oid};
 
-use crate::pg::{types, values};
+use crate::pg::values;
 
 /// How to read a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// real
-    Float4,
-    /// double precision
-    Float8,
-    /// smallint
-    Int2,
-    /// integer
-    Int4,
-    /// bigint
-    Int8,
-    /// numeric
-    Numeric,
-    /// boolean
-    Bool,
-    /// date
-    Date,
-    /// timestamp, with or without time zone
-    Timestamp,
-    /// text, varchar
-    Text,
-    /// char(n), whose trailing blanks do not count
-    Blanks,
-    /// name
-    Name,
-    /// any enum
-    Enum,
-}
-
-/// Seconds from 1970 to PostgreSQL's own epoch, the first day of 2000.
-const EPOCH_SECONDS: f64 = 946_684_800.0;
-const DAY_SECONDS: f64 = 86_400.0;
-const MICROSECONDS: f64 = 1e6;
+pub struct Kind(ScalarType);
 
 impl Kind {
-    /// How to read values of a type, or nothing if they can be neither a number nor a category. A
-    /// domain is read as the type below it.
+    /// How to read values of a type, or nothing if they can be neither a number nor a category.
     pub fn of(type_oid: Oid) -> Option<Kind> {
-        let base = types::base_type(type_oid);
-        Some(match base {
-            pg_sys::FLOAT4OID => Kind::Float4,
-            pg_sys::FLOAT8OID => Kind::Float8,
-            pg_sys::INT2OID => Kind::Int2,
-            pg_sys::INT4OID => Kind::Int4,
-            pg_sys::INT8OID => Kind::Int8,
-            pg_sys::NUMERICOID => Kind::Numeric,
-            pg_sys::BOOLOID => Kind::Bool,
-            pg_sys::DATEOID => Kind::Date,
-            pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => Kind::Timestamp,
-            pg_sys::TEXTOID | pg_sys::VARCHAROID => Kind::Text,
-            pg_sys::BPCHAROID => Kind::Blanks,
-            pg_sys::NAMEOID => Kind::Name,
-            _ if types::is_enum(base) => Kind::Enum,
-            _ => return None,
-        })
+        ScalarType::of(type_oid).map(Kind)
     }
 
     /// Whether values are names of categories.
     pub fn is_text(self) -> bool {
-        matches!(self, Kind::Text | Kind::Blanks | Kind::Name | Kind::Enum)
+        self.0.is_text()
+    }
+
+    /// Whether values are booleans.
+    pub fn is_bool(self) -> bool {
+        self.0 == ScalarType::Number(NumberType::Bool)
     }
 
     /// What XGBoost calls a feature of this type.
     pub fn xgboost(self) -> &'static str {
-        match self {
-            Kind::Int2 | Kind::Int4 | Kind::Int8 => "int",
-            Kind::Bool => "i",
-            kind if kind.is_text() => "c",
-            _ => "float",
+        match self.0 {
+            ScalarType::Text(_) => "c",
+            ScalarType::Number(NumberType::Int2 | NumberType::Int4 | NumberType::Int8) => "int",
+            ScalarType::Number(NumberType::Bool) => "i",
+            ScalarType::Number(_) => "float",
         }
     }
 
-    /// A number as f32. One that is infinite, or out of range, gives an infinity.
+    /// A number as f32. One that is infinite, or out of range, becomes an infinity.
     #[inline]
     pub fn number(self, datum: Datum) -> f32 {
-        let bits = datum.value();
-        match self {
-            Kind::Float4 => f32::from_bits(bits as u32),
-            Kind::Float8 => f64::from_bits(bits as u64) as f32,
-            Kind::Int2 => f32::from(bits as i16),
-            Kind::Int4 => bits as i32 as f32,
-            Kind::Int8 => bits as i64 as f32,
-            Kind::Bool => f32::from(u8::from(bits as u8 != 0)),
-            Kind::Numeric => values::numeric(datum),
-            Kind::Date => match bits as i32 {
-                i32::MIN => f32::NEG_INFINITY,
-                i32::MAX => f32::INFINITY,
-                days => (f64::from(days) * DAY_SECONDS + EPOCH_SECONDS) as f32,
-            },
-            Kind::Timestamp => match bits as i64 {
-                i64::MIN => f32::NEG_INFINITY,
-                i64::MAX => f32::INFINITY,
-                micros => (micros as f64 / MICROSECONDS + EPOCH_SECONDS) as f32,
-            },
-            Kind::Text | Kind::Blanks | Kind::Name | Kind::Enum => f32::NAN,
+        match self.0 {
+            ScalarType::Number(number_type) => values::number(datum, number_type),
+            ScalarType::Text(_) => f32::NAN,
         }
+    }
+
+    /// The code of a value among the categories of a model, as `predict` finds it: NaN for a NaN, and
+    /// nothing for a value that is none of them.
+    pub fn category(self, datum: Datum, categories: CategoryView<'_>) -> Option<f32> {
+        let code = match self.0 {
+            ScalarType::Text(text_type) => {
+                categories.code_of_text(&values::text(datum, text_type))
+            }
+            ScalarType::Number(number_type) => match values::exact(datum, number_type) {
+                Exact::Integer(number) => categories.code_of_integer(number),
+                Exact::Float(number) if number.is_nan() => return Some(f32::NAN),
+                Exact::Float(number) => categories.code_of_float(number),
+            },
+        };
+        code.map(|code| code as f32)
     }
 
     /// A category, or the label of a class, as text. It is what pgboost compares with.
     #[inline]
     pub fn text<'a>(self, datum: Datum, output: Oid) -> Cow<'a, str> {
-        match self {
-            Kind::Text => values::text(datum),
-            Kind::Blanks => Cow::Owned(values::text(datum).trim_end_matches(' ').to_owned()),
-            Kind::Name => values::name(datum),
-            Kind::Enum => Cow::Owned(values::enum_label(datum)),
-            Kind::Bool => Cow::Borrowed(if datum.value() as u8 == 0 { "false" } else { "true" }),
-            _ => Cow::Owned(values::written(output, datum)),
+        match self.0 {
+            ScalarType::Text(text_type) => values::text(datum, text_type),
+            ScalarType::Number(NumberType::Bool) => {
+                Cow::Borrowed(if datum.value() as u8 == 0 { "false" } else { "true" })
+            }
+            ScalarType::Number(_) => Cow::Owned(values::written(output, datum)),
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Records in a temporary file, written once and read as often as libxgboost asks for them.
 
+use pg_interface::report;
+
 use super::dictionary::Sorted;
-use crate::pg::report;
 use crate::pg::temporary::TemporaryFile;
 use crate::xgboost::interface::Batch;
 use crate::xgboost::matrix::Rows;

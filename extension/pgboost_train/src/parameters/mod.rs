@@ -4,20 +4,19 @@ mod constraint;
 pub mod metric;
 pub mod nearest;
 pub mod objective;
-mod table;
+pub mod table;
 mod value;
 
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
 use objective::Objective;
-use table::{OTHERS, Parameter, REFUSED, TABLE};
+use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 /// Parameters that are known and in range.
 #[derive(Debug, Default)]
 pub struct Parameters {
-    /// As libxgboost takes them.
-    values: Vec<(&'static str, String)>,
+    values: Vec<Given>,
     /// As the caller gave them, under their main names.
     given: Map<String, Value>,
     /// The objective, if one was chosen.
@@ -25,6 +24,16 @@ pub struct Parameters {
     /// The metrics, if any were chosen.
     pub metrics: Vec<String>,
     constraints: Vec<(&'static str, Value)>,
+}
+
+/// A parameter of the table.
+#[derive(Debug)]
+struct Given {
+    name: &'static str,
+    /// The name or alias that the caller used.
+    alias: &'static str,
+    /// The value as libxgboost takes it.
+    value: String,
 }
 
 /// XGBoost's default.
@@ -47,20 +56,22 @@ impl Parameters {
     }
 
     fn take(&mut self, name: &str, value: &Value) -> Result<()> {
-        if let Some(other) = OTHERS.into_iter().find(|other| *other == name) {
-            self.take_other(other, value)?;
+        if let Some(special) = SPECIAL.into_iter().find(|special| *special == name) {
+            self.take_special(special, value)?;
             self.given.insert(name.to_owned(), value.clone());
             return Ok(());
         }
-        let parameter = find(name)?;
-        if self.given.insert(parameter.name.to_owned(), value.clone()).is_some() {
-            return Err(Error::ParameterTwice { name: parameter.name });
+        let (parameter, alias) = find(name)?;
+        let text = value::checked(name, parameter.rule, value)?;
+        if let Some(earlier) = self.find_given(parameter.name) {
+            return same(&earlier.value, &text, || [quoted(earlier.alias), quoted(alias)]);
         }
-        self.values.push((parameter.name, value::checked(name, parameter.takes, value)?));
+        self.given.insert(parameter.name.to_owned(), value.clone());
+        self.values.push(Given { name: parameter.name, alias, value: text });
         Ok(())
     }
 
-    fn take_other(&mut self, name: &'static str, value: &Value) -> Result<()> {
+    fn take_special(&mut self, name: &'static str, value: &Value) -> Result<()> {
         match name {
             "objective" => self.objective = Some(checked_objective(value)?),
             "eval_metric" => self.metrics = checked_metrics(value)?,
@@ -69,9 +80,26 @@ impl Parameters {
         Ok(())
     }
 
+    fn find_given(&self, name: &str) -> Option<&Given> {
+        self.values.iter().find(|given| given.name == name)
+    }
+
     /// The value of a parameter as libxgboost takes it.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.values.iter().find(|(known, _)| *known == name).map(|(_, value)| value.as_str())
+        self.find_given(name).map(|given| given.value.as_str())
+    }
+
+    /// The value of an argument of `train_model` that may be given as a parameter instead.
+    ///
+    /// # Errors
+    /// [`Error::Contradiction`] if both are given and differ.
+    pub fn argument(&self, name: &'static str, argument: Option<i32>) -> Result<Option<i32>> {
+        let Some(given) = self.find_given(name) else { return Ok(argument) };
+        if let Some(argument) = argument {
+            let names = || [format!("argument {name}"), quoted(given.alias)];
+            same(&given.value, &argument.to_string(), names)?;
+        }
+        Ok(given.value.parse().ok())
     }
 
     /// Most bins of a feature.
@@ -90,8 +118,9 @@ impl Parameters {
     /// Constraints that name features which are not there.
     pub fn settings(&self, features: &[&str]) -> Result<Vec<(&'static str, String)>> {
         const SET_ELSEWHERE: [&str; 3] = ["nthread", "num_class", "tree_method"];
-        let mut all: Vec<_> =
-            self.values.iter().filter(|(name, _)| !SET_ELSEWHERE.contains(name)).cloned().collect();
+        let elsewhere = |name| SET_ELSEWHERE.contains(&name) || ARGUMENTS.contains(&name);
+        let own = self.values.iter().filter(|given| !elsewhere(given.name));
+        let mut all: Vec<_> = own.map(|given| (given.name, given.value.clone())).collect();
         for (name, value) in &self.constraints {
             all.push((name, constraint::checked(name, value, features)?));
         }
@@ -105,18 +134,27 @@ impl Parameters {
     }
 }
 
-/// The parameter of that name or alias.
-fn find(name: &str) -> Result<&'static Parameter> {
-    let known = TABLE.iter().find(|known| known.name == name || known.alias == Some(name));
-    if let Some(known) = known {
-        return Ok(known);
+/// The parameter of that name or alias, and the name as it stands in the table.
+fn find(name: &str) -> Result<(&'static Parameter, &'static str)> {
+    let mut names = TABLE.iter().flat_map(|known| known.names().map(move |alias| (known, alias)));
+    if let Some(found) = names.find(|(_, alias)| *alias == name) {
+        return Ok(found);
     }
     if let Some((name, hint)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
         return Err(Error::ParameterRefused { name: (*name).to_owned(), hint });
     }
-    let names = TABLE.iter().flat_map(|known| [Some(known.name), known.alias]).flatten();
-    let nearest = nearest::nearest(name, names.chain(OTHERS));
+    let names = TABLE.iter().flat_map(Parameter::names);
+    let nearest = nearest::nearest(name, names.chain(SPECIAL));
     Err(Error::UnknownParameter { name: name.to_owned(), nearest })
+}
+
+/// Fails if what was given under two names differs.
+fn same(one: &str, other: &str, names: impl FnOnce() -> [String; 2]) -> Result<()> {
+    if one == other { Ok(()) } else { Err(Error::Contradiction { names: names() }) }
+}
+
+fn quoted(name: &str) -> String {
+    format!("training parameter \"{name}\"")
 }
 
 fn checked_objective(value: &Value) -> Result<&'static Objective> {

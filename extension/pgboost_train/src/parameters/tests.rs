@@ -22,8 +22,24 @@ fn unknown_names_come_with_the_nearest() {
 }
 
 #[test]
-fn names_given_twice_are_refused() {
-    assert_eq!(error(json!({"eta": 1, "learning_rate": 1})), Error::ParameterTwice { name: "eta" });
+fn two_names_for_one_thing_must_agree() {
+    let agreed = Parameters::parse(&json!({"eta": 0.5, "learning_rate": 0.50})).unwrap();
+    assert_eq!(agreed.get("eta"), Some("0.5"));
+    let names = ["eta", "learning_rate"].map(quoted);
+    assert_eq!(error(json!({"eta": 1, "learning_rate": 2})), Error::Contradiction { names });
+}
+
+#[test]
+fn arguments_may_be_parameters() {
+    let given = json!({"n_estimators": 20, "random_state": 7, "early_stopping_rounds": 5});
+    let parsed = Parameters::parse(&given).unwrap();
+    assert_eq!(parsed.argument("rounds", None), Ok(Some(20)));
+    assert_eq!(parsed.argument("seed", Some(7)), Ok(Some(7)));
+    assert_eq!(parsed.argument("early_stopping_rounds", None), Ok(Some(5)));
+    assert_eq!(Parameters::default().argument("seed", Some(3)), Ok(Some(3)));
+    let names = ["argument rounds".to_owned(), quoted("n_estimators")];
+    assert_eq!(parsed.argument("rounds", Some(100)), Err(Error::Contradiction { names }));
+    assert!(parsed.settings(&[]).unwrap().is_empty(), "libxgboost is told elsewhere");
 }
 
 #[test]
@@ -55,7 +71,7 @@ fn values_out_of_range_are_refused() {
 
 #[test]
 fn what_reaches_beyond_the_training_is_refused() {
-    for name in ["process_type", "updater", "device", "seed", "n_estimators"] {
+    for name in ["process_type", "updater", "device", "verbosity", "missing"] {
         let mut params = Map::new();
         params.insert(name.to_owned(), json!("x"));
         assert!(matches!(error(params.into()), Error::ParameterRefused { .. }), "{name}");

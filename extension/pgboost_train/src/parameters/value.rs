@@ -2,30 +2,30 @@
 
 use serde_json::Value;
 
-use super::table::Takes;
+use super::table::ValueRule;
 use crate::error::{Error, Result};
 
 /// The value as libxgboost takes it.
 ///
 /// # Errors
 /// [`Error::ParameterValue`].
-pub fn checked(name: &str, takes: Takes, value: &Value) -> Result<String> {
-    let text = match takes {
-        Takes::Number(min, max) => {
+pub fn checked(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
+    let text = match rule {
+        ValueRule::Number(min, max) => {
             value.as_f64().filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
         }
-        Takes::Whole(min, max) => {
+        ValueRule::Whole(min, max) => {
             whole(value).filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
         }
-        Takes::Switch => match (value.as_bool(), whole(value)) {
+        ValueRule::Bool => match (value.as_bool(), whole(value)) {
             (Some(on), _) => Some(u8::from(on).to_string()),
             (None, Some(bit @ 0..=1)) => Some(bit.to_string()),
             _ => None,
         },
-        Takes::Word(words) => value.as_str().filter(|word| words.contains(word)).map(str::to_owned),
-        Takes::Fractions => fractions(value),
+        ValueRule::Word(words) => value.as_str().filter(|word| words.contains(word)).map(str::to_owned),
+        ValueRule::Fractions => fractions(value),
     };
-    text.ok_or_else(|| wrong(name, allowed(takes), value))
+    text.ok_or_else(|| wrong(name, allowed(rule), value))
 }
 
 /// A whole number, also one that jsonb writes with a fraction of zero.
@@ -47,22 +47,22 @@ fn fractions(value: &Value) -> Option<String> {
     }
 }
 
-fn allowed(takes: Takes) -> String {
-    match takes {
-        Takes::Number(min, max) if max >= f64::from(f32::MAX) && min <= -f64::from(f32::MAX) => {
+fn allowed(rule: ValueRule) -> String {
+    match rule {
+        ValueRule::Number(min, max) if max >= f64::from(f32::MAX) && min <= -f64::from(f32::MAX) => {
             "a number".to_owned()
         }
-        Takes::Number(min, max) if max >= f64::from(f32::MAX) => {
+        ValueRule::Number(min, max) if max >= f64::from(f32::MAX) => {
             format!("a number of {min} or more")
         }
-        Takes::Number(min, max) => format!("a number between {min} and {max}"),
-        Takes::Whole(min, max) => format!("a whole number between {min} and {max}"),
-        Takes::Switch => "true or false".to_owned(),
-        Takes::Word(words) => {
+        ValueRule::Number(min, max) => format!("a number between {min} and {max}"),
+        ValueRule::Whole(min, max) => format!("a whole number between {min} and {max}"),
+        ValueRule::Bool => "true or false".to_owned(),
+        ValueRule::Word(words) => {
             let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
             words.join(" or ")
         }
-        Takes::Fractions => "a number between 0 and 1, or an array of such".to_owned(),
+        ValueRule::Fractions => "a number between 0 and 1, or an array of such".to_owned(),
     }
 }
 

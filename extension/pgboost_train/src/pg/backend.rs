@@ -1,7 +1,5 @@
 //! This backend, its user, and the users whose trainings it may see.
 
-use std::ffi::CStr;
-
 use pgrx::pg_sys::{self, Oid};
 
 /// The process.
@@ -30,24 +28,4 @@ pub fn may_watch(user: Oid) -> bool {
         pg_sys::has_privs_of_role(watcher, user)
             || pg_sys::has_privs_of_role(watcher, Oid::from(pg_sys::ROLE_PG_READ_ALL_STATS))
     }
-}
-
-/// Raises unless the transaction may write. `function` is what the user called, for the message.
-pub fn require_writable(function: &'static CStr) {
-    // SAFETY: the name ends in a NUL.
-    unsafe {
-        pg_sys::PreventCommandIfReadOnly(function.as_ptr());
-        pg_sys::PreventCommandIfParallelMode(function.as_ptr());
-    }
-}
-
-/// The permissions that PostgreSQL gives files in its data directory.
-pub fn file_mode() -> u32 {
-    // SAFETY: set once when the postmaster starts.
-    unsafe { pg_file_create_mode.cast_unsigned() }
-}
-
-unsafe extern "C" {
-    /// A variable of the server's that pgrx has no name for.
-    static pg_file_create_mode: std::ffi::c_int;
 }

@@ -2,15 +2,18 @@
 
 use std::ffi::{CStr, CString, c_char};
 
+use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Oid};
-use pgrx::{IntoDatum, Spi};
 
 use crate::error::{Error, Result};
 
 /// The table or view that a text names, as SQL would write it: qualified, and quoted where needed.
 /// Raises PostgreSQL's own error where there is none.
 pub fn quoted_relation(name: &str) -> Result<String> {
-    let name = CString::new(name).map_err(|_| Error::NullArgument { argument: "source" })?;
+    let name = CString::new(name).map_err(|_| Error::NotOneSelect {
+        argument: "source",
+        detail: "It has a NUL character.",
+    })?;
     // SAFETY: the function takes a C string and gives an OID, and raises where there is no such
     // relation. The names are allocated in the current context, or null if it has just gone.
     unsafe {
@@ -34,19 +37,6 @@ pub fn quoted(name: &str) -> String {
     let name = CString::new(name).unwrap_or_default();
     // SAFETY: the name ends in a NUL; the result is the name itself or a fresh string.
     unsafe { owned(pg_sys::quote_identifier(name.as_ptr())) }
-}
-
-/// The schema of extension pgboost, quoted where SQL needs it.
-pub fn pgboost_schema() -> Result<String> {
-    let found = Spi::get_one::<String>(
-        "SELECT n.nspname::pg_catalog.text FROM pg_catalog.pg_extension AS e \
-         JOIN pg_catalog.pg_namespace AS n ON n.oid OPERATOR(pg_catalog.=) e.extnamespace \
-         WHERE e.extname OPERATOR(pg_catalog.=) 'pgboost'",
-    );
-    match found {
-        Ok(Some(schema)) => Ok(quoted(&schema)),
-        _ => Err(Error::Registry { what: "schema: it is not installed" }),
-    }
 }
 
 /// # Safety

@@ -6,10 +6,8 @@
 
 pub mod backend;
 pub mod catalog;
-pub mod report;
-pub mod settings;
 pub mod source;
+pub mod spi;
 pub mod statement;
 pub mod temporary;
-pub mod types;
 pub mod values;

@@ -6,10 +6,11 @@
 
 use std::ffi::{CString, c_int};
 
-use pgrx::pg_sys::{self, Datum, Oid};
+pub use pg_interface::Row;
+use pg_interface::settings::with_setting;
+use pgrx::pg_sys::{self, Oid};
 use pgrx::{PgMemoryContexts, Spi, pg_guard};
 
-use super::settings;
 use crate::error::{Error, Result};
 
 /// A column of a query.
@@ -19,24 +20,6 @@ pub struct Column {
     pub name: String,
     /// Its type.
     pub type_oid: Oid,
-}
-
-/// A row, as long as the closure that is given it runs.
-#[derive(Clone, Copy)]
-pub struct Row<'a> {
-    values: &'a [Datum],
-    nulls: &'a [bool],
-}
-
-impl Row<'_> {
-    /// The value of a column, or nothing if it is NULL.
-    #[inline]
-    pub fn get(&self, at: usize) -> Option<Datum> {
-        match self.nulls.get(at) {
-            Some(false) => self.values.get(at).copied(),
-            _ => None,
-        }
-    }
 }
 
 /// The columns that a query gives.
@@ -58,7 +41,9 @@ pub fn run(
 ) -> Result<()> {
     Spi::connect(|_| {
         let prepared = prepare(query, argument)?;
-        settings::with_scans_in_order(|| prepared.execute(each))
+        // Scans of one table start at its first page, also if another scan of it is under way: the
+        // rows of a table that nobody changes then come in the same order each time.
+        with_setting(c"synchronize_seqscans", c"off", || prepared.execute(each))
     })
 }
 
@@ -180,22 +165,9 @@ unsafe extern "C-unwind" fn receive(
             pg_sys::slot_getsomeattrs_int(slot, columns);
         }
         let columns = usize::try_from(columns).unwrap_or(0);
-        let row = Row {
-            values: slice((*slot).tts_values, columns),
-            nulls: slice((*slot).tts_isnull, columns),
-        };
+        let row = Row::from_raw((*slot).tts_values, (*slot).tts_isnull, columns);
         (*receiver.cast::<Receiver<'_>>()).receive(row)
     }
-}
-
-/// # Safety
-/// The array has that many elements.
-unsafe fn slice<'a, T>(start: *const T, len: usize) -> &'a [T] {
-    if len == 0 {
-        return &[];
-    }
-    // SAFETY: the caller says so.
-    unsafe { std::slice::from_raw_parts(start, len) }
 }
 
 unsafe extern "C-unwind" fn start(

@@ -124,7 +124,7 @@ impl Progress {
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(backend::file_mode())
+            .mode(pg_interface::server::file_mode())
             .open(&unfinished)
             .and_then(|mut file| file.write_all(record.to_string().as_bytes()));
         if written.is_ok() {

@@ -39,7 +39,7 @@ impl Set {
     ) -> Result<Matrix> {
         let matrix = Matrix::of_rows(library, &mut self.spool, making, cuts_of);
         // Reading stops where the statement is to end; this is where it ends.
-        crate::pg::report::check_for_interrupts();
+        pg_interface::report::check_for_interrupts();
         let matrix = matrix?;
         if !self.groups.is_empty() {
             let weights = (!self.weights.is_empty()).then_some(self.weights.as_slice());

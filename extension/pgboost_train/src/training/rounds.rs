@@ -3,10 +3,11 @@
 
 use std::time::{Duration, Instant};
 
+use pg_interface::report;
+
 use super::progress::Progress;
 use super::score::{self, Score};
 use crate::error::Result;
-use crate::pg::report;
 use crate::xgboost::booster::Booster;
 use crate::xgboost::matrix::Matrix;
 

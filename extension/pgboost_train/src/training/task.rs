@@ -101,7 +101,7 @@ impl Undecided {
 }
 
 fn is_classified(kind: Kind) -> bool {
-    kind.is_text() || kind == Kind::Bool
+    kind.is_text() || kind.is_bool()
 }
 
 fn check(objective: &Objective, columns: &Columns) -> Result<()> {

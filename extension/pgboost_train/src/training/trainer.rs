@@ -68,7 +68,7 @@ impl Trainer<'_> {
     }
 
     fn threads(&self) -> usize {
-        self.request.parameters.threads(settings::max_train_threads())
+        self.request.parameters.threads(settings::max_threads())
     }
 
     /// The parameters as libxgboost takes them. The objective comes first, because others are its.

@@ -15,15 +15,14 @@ use super::interface::Batch;
 use super::library;
 use super::matrix::Matrix;
 use crate::error::Result;
-use crate::registry::Registry;
+use crate::registry::{Registry, Version, resolve};
 
 /// The model.
 pub struct Registered {
-    /// `name@version`.
-    pub reference: String,
+    /// The version that it is.
+    pub version: Rc<Version>,
     /// The model as the engine reads it.
     pub model: Model,
-    digest: String,
     booster: Booster,
     proxy: Matrix,
 }
@@ -41,26 +40,23 @@ impl Registered {
     /// The model that a reference means now. Raises pgboost's errors for one that is not there or
     /// not to be seen.
     pub fn find(reference: &str) -> Result<Rc<Registered>> {
-        let registry = Registry::find()?;
-        let (version, digest) = registry.version(reference)?;
-        let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
-        let reference = format!("{name}@{version}");
+        let version = resolve(reference)?;
         let kept = KEPT.with(|kept| {
             let kept = kept.borrow();
-            let is_it = |one: &&Rc<Registered>| one.digest == digest && one.reference == reference;
-            kept.iter().find(is_it).cloned()
+            kept.iter().find(|one| one.version == version).cloned()
         });
         if let Some(kept) = kept {
             return Ok(kept);
         }
-        let (bytes, model) = registry.model(name, version)?;
+        // Who does not own the model is told so by pgboost, and keeps nothing of it.
+        let (bytes, model) = Registry::find()?.model(&version)?;
         let library = library()?;
         library.limit_threads(1);
         let booster = Booster::of_model(library, &bytes)?;
         // One row is not worth a thread.
         booster.set("nthread", "1")?;
         let proxy = Matrix::proxy(library)?;
-        let found = Rc::new(Registered { reference, model, digest, booster, proxy });
+        let found = Rc::new(Registered { version, model, booster, proxy });
         KEPT.with(|kept| {
             let mut kept = kept.borrow_mut();
             if kept.len() >= MAX_KEPT {

@@ -89,6 +89,7 @@ impl Chunks {
         groups: &[TileGroup],
         columns: &Columns,
         sets: &Sets<'_>,
+        check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
         let mut chunks = Chunks::default();
         if columns.records.len() > CHUNK_COLUMNS
@@ -122,6 +123,7 @@ impl Chunks {
             let Some(chunk) = chunks.records.get(index).copied() else { continue };
             for (lane, tree) in trees.by_ref().take(chunk.trees as usize).enumerate() {
                 chunks.put(&chunk, lane, tree, columns, sets);
+                check_interrupts();
             }
         }
         Ok(chunks)

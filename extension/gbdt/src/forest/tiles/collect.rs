@@ -35,13 +35,20 @@ pub(in crate::forest) struct Tiles {
 
 impl Tiles {
     /// The tiles of a model, or none if it has more columns than kernels are made for.
-    pub(in crate::forest) fn collect(model: &Model, trees: &Trees) -> Result<Self> {
+    pub(in crate::forest) fn collect(
+        model: &Model,
+        trees: &Trees,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self> {
         let sets = Sets::of(model)?;
-        let Some(columns) = Columns::of(model, &sets)? else { return Ok(Tiles::default()) };
-        let mut writer = Writer { model, trees, sets, columns, tiles: Tiles::default() };
+        let Some(columns) = Columns::of(model, &sets, check_interrupts)? else {
+            return Ok(Tiles::default());
+        };
+        let tiles = Tiles::default();
+        let mut writer = Writer { model, trees, sets, columns, tiles, check_interrupts };
         writer.write()?;
-        let Writer { sets, columns, mut tiles, .. } = writer;
-        tiles.chunks = Chunks::of(model, &tiles.groups, &columns, &sets)?;
+        let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
+        tiles.chunks = Chunks::of(model, &tiles.groups, &columns, &sets, check_interrupts)?;
         tiles.columns = columns.records;
         tiles.search_trees = columns.search_trees;
         Ok(tiles)
@@ -54,6 +61,7 @@ struct Writer<'a> {
     sets: Sets<'a>,
     columns: Columns,
     tiles: Tiles,
+    check_interrupts: &'a mut dyn FnMut(),
 }
 
 impl Writer<'_> {
@@ -63,6 +71,7 @@ impl Writer<'_> {
         let mut predicates = HashSet::new();
         for (index, group) in groups.iter().enumerate() {
             let more = self.predicates_of(group)?;
+            (self.check_interrupts)();
             let new = more.iter().filter(|predicate| !predicates.contains(*predicate)).count();
             if predicates.len() + new > MAX_PREDICATES {
                 self.segment(groups.get(first..index).unwrap_or_default(), &predicates)?;
@@ -177,7 +186,8 @@ impl Writer<'_> {
         reserve(&mut self.tiles.nodes, count * tile_nodes(group.levels))?;
         let index_of = |predicate| predicates.binary_search(&predicate).unwrap_or(0) as u16;
         for index in group.first as usize..group.first as usize + count {
-            let Some(tree) = self.model.trees().get(index) else { continue };
+            let model = self.model;
+            let Some(tree) = model.trees().get(index) else { continue };
             let tile = fill(tree, group.levels, &self.sets, index_of);
             self.tiles.nodes.extend_from_slice(&tile.nodes);
             if group.below == 0 {
@@ -186,6 +196,7 @@ impl Writer<'_> {
             } else {
                 self.exits(index, tree, &tile)?;
             }
+            (self.check_interrupts)();
         }
         self.tiles.groups.push(placed);
         Ok(())

@@ -152,12 +152,17 @@ pub(super) struct Columns {
 
 impl Columns {
     /// The columns of all predicates of a model; `None` if they are more than [`MAX_COLUMNS`].
-    pub(super) fn of(model: &Model, sets: &Sets<'_>) -> Result<Option<Self>> {
+    pub(super) fn of(
+        model: &Model,
+        sets: &Sets<'_>,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Option<Self>> {
         let mut predicates = Vec::new();
         // Repetitions go whenever they may be half of it all.
         let mut dense = 1 << 16;
         for tree in model.trees() {
             predicates_of(tree, sets, &mut predicates)?;
+            check_interrupts();
             if predicates.len() > 2 * dense {
                 sort_dedup(&mut predicates);
                 dense = dense.max(predicates.len());

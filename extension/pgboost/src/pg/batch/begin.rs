@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use pg_interface::report;
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::call::Call;
@@ -9,7 +10,7 @@ use super::node::{Node, Source};
 use super::rows::{Kept, Rows};
 use crate::error::Error;
 use crate::pg::expressions::Expr;
-use crate::pg::{lists, report};
+use crate::pg::lists;
 
 impl Node {
     /// A node of that state, above that plan.

@@ -11,6 +11,7 @@
 
 use std::time::Instant;
 
+use pg_interface::report;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 use pgrx::{PgMemoryContexts, pg_guard};
 
@@ -18,7 +19,7 @@ use super::call::Call;
 use super::rows::Rows;
 use super::{explain, frames};
 use crate::api::batch::Circumstances;
-use crate::pg::{lists, report};
+use crate::pg::lists;
 
 /// Sizes of batches, one after another; the last one stays.
 const SIZES: [usize; 4] = [1, 8, 64, 512];

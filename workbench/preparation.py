@@ -9,9 +9,9 @@ from cluster import Cluster, start
 from cluster.server import installed
 from data.flights import Request
 from data.load import copy_rows, create_table, finish_table, generated
-from demo.queries import MODEL
-from demo.tell import Teller, say
-from demo.training import Recipe, Trained, trained
+from workbench.queries import MODEL
+from workbench.tell import Teller, say
+from workbench.training import Recipe, Trained, trained
 
 STATE = Path(__file__).resolve().parent.parent / ".demo"
 PREFERRED_PORT = 54329

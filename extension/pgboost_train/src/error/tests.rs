@@ -6,13 +6,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
-#[allow(dead_code, reason = "the alias of Result is for the library")]
-#[path = "../src/error.rs"]
-mod error;
-
 use std::collections::BTreeSet;
 
-use error::Error;
+use super::Error;
 
 /// Classes for what a caller, the data or the machine can do wrong, and for what libxgboost refuses;
 /// XX, a bug, is not among them.
@@ -30,7 +26,7 @@ fn ordinal(error: &Error) -> usize {
         Error::NotOwner { .. } => 5,
         Error::ParametersForm { .. } => 6,
         Error::UnknownParameter { .. } => 7,
-        Error::ParameterTwice { .. } => 8,
+        Error::Contradiction { .. } => 8,
         Error::ParameterValue { .. } => 9,
         Error::ParameterRefused { .. } => 10,
         Error::NotOneSelect { .. } => 11,
@@ -70,7 +66,7 @@ fn samples() -> Vec<Error> {
         Error::ParametersForm { given: "an array" },
         Error::UnknownParameter { name: text(), nearest: Some("eta") },
         Error::UnknownParameter { name: text(), nearest: None },
-        Error::ParameterTwice { name: "eta" },
+        Error::Contradiction { names: [text(), text()] },
         Error::ParameterValue { name: text(), allowed: text(), given: text() },
         Error::ParameterRefused { name: text(), hint },
         Error::NotOneSelect { argument, detail: "It is two." },

@@ -2,7 +2,7 @@
 
 import pytest
 
-from demo.tell import table
+from workbench.tell import table
 
 
 def test_columns_are_aligned(capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from demo.training import Recipe, trained
+from workbench.training import Recipe, trained
 
 RECIPE = Recipe(rows=5000, rounds=4)
 

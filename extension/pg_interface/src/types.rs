@@ -13,7 +13,7 @@ pub fn base_type(type_oid: Oid) -> Oid {
 
 /// The type of an array's elements, if it is an array type.
 pub fn element_type(type_oid: Oid) -> Option<Oid> {
-    // SAFETY: gives an invalid OID for what is no array.
+    // SAFETY: returns an invalid OID for what is no array.
     let element = unsafe { pg_sys::get_element_type(type_oid) };
     (element != Oid::INVALID).then_some(element)
 }
@@ -32,6 +32,14 @@ pub fn is_enum(type_oid: Oid) -> bool {
 
 /// The type's name as a user would write it.
 pub fn type_name(type_oid: Oid) -> String {
-    // SAFETY: gives a palloc'd name for any OID, "???" if there is no such type.
-    unsafe { super::varlena::owned_string(pg_sys::format_type_be(type_oid)) }
+    // SAFETY: returns a palloc'd name for any OID, "???" if there is no such type.
+    unsafe { crate::varlena::owned_string(pg_sys::format_type_be(type_oid)) }
+}
+
+/// The function that writes a value of the type as text.
+pub fn output_function(type_oid: Oid) -> Oid {
+    let (mut function, mut varlena) = (Oid::INVALID, false);
+    // SAFETY: both places are valid; raises for an OID that is no type.
+    unsafe { pg_sys::getTypeOutputInfo(type_oid, &mut function, &mut varlena) };
+    function
 }

@@ -4,9 +4,9 @@
 //! that was known to give the same answer. A later statement may use it again only if its own
 //! snapshot is at least as new: a cursor, or a transaction at REPEATABLE READ, may see less.
 
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, Oid};
 
-use super::unguarded;
+use crate::unguarded;
 
 /// What a snapshot can see, as far as it takes to order two snapshots of one backend.
 ///
@@ -30,12 +30,18 @@ impl SnapshotMark {
         Some(unsafe { Self::of(unguarded::GetActiveSnapshot()) })
     }
 
+    /// The mark of a snapshot taken now, as PostgreSQL reads its own catalogs.
+    pub fn latest(relation: Oid) -> Self {
+        // SAFETY: the snapshot is valid until the next one is asked for.
+        unsafe { Self::of(latest(relation)) }
+    }
+
     /// The mark of a snapshot.
     ///
     /// # Safety
     /// The snapshot is valid.
     #[inline]
-    pub(super) unsafe fn of(snapshot: pg_sys::Snapshot) -> Self {
+    pub unsafe fn of(snapshot: pg_sys::Snapshot) -> Self {
         // SAFETY: the caller says that the snapshot is valid.
         let data = unsafe { &*snapshot };
         // On a standby all running transactions, whatever their level, are in `subxip`.
@@ -61,4 +67,14 @@ pub enum Seen {
     Active,
     /// What has been committed by now, as PostgreSQL reads its own catalogs.
     Latest,
+}
+
+/// A snapshot taken now to read that relation, as PostgreSQL reads its own catalogs. It is valid until
+/// the next one is asked for.
+pub fn latest(relation: Oid) -> pg_sys::Snapshot {
+    // SAFETY: takes any relation.
+    unsafe {
+        pg_sys::InvalidateCatalogSnapshot();
+        pg_sys::GetCatalogSnapshot(relation)
+    }
 }

@@ -1,21 +1,37 @@
 //! pgboost's side, by its SQL functions alone, and with the rights of the caller.
 //!
-//! No code is shared with pgboost, and none of its tables is touched: what a user may do with a
-//! model by hand is what a training may do for that user.
+//! None of its tables is read or written: what a user may do with a model by hand is what a training
+//! may do for that user. Only changes to the tables are listened to.
+
+mod resolve;
 
 use gbdt::{Limits, Model};
+use pg_interface::{catalog, model_name, report};
 use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::Oid;
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
 
 use crate::error::{Error, Result};
-use crate::pg::{catalog, report};
-
-/// Longest name of a model in bytes, as pgboost has it.
-const MAX_NAME_BYTES: usize = 63;
+use crate::pg::spi;
+pub use resolve::resolve;
 
 /// pgboost's functions.
 pub struct Registry {
-    schema: String,
+    schema: Oid,
+    quoted_schema: String,
+}
+
+/// A version of a registered model, as the current user sees it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Version {
+    /// `name@number`.
+    pub reference: String,
+    name: String,
+    number: i32,
+    /// SHA-256 of the bytes, in hexadecimal digits.
+    pub digest: String,
+    /// Whether the user owns the model, and so may have its bytes.
+    pub owned: bool,
 }
 
 /// A trained model, to be stored.
@@ -33,17 +49,35 @@ pub struct Trained {
 impl Registry {
     /// The registry of this database.
     pub fn find() -> Result<Registry> {
-        Ok(Registry { schema: catalog::pgboost_schema()? })
+        let schema = spi::select(
+            "SELECT e.extnamespace FROM pg_catalog.pg_extension AS e \
+             WHERE e.extname OPERATOR(pg_catalog.=) 'pgboost'",
+            &[],
+            |row| row.get(1),
+        );
+        let schema = schema.flatten().ok_or(Error::Registry { what: "schema: it is not installed" })?;
+        Ok(Registry { schema, quoted_schema: catalog::quoted_schema(schema) })
     }
 
+    /// pgboost's tables.
+    fn tables(&self) -> Result<[Oid; 3]> {
+        let table = |name| {
+            catalog::relation(self.schema, name).ok_or(Error::Registry { what: "registry" })
+        };
+        Ok([table(c"pgboost_model")?, table(c"pgboost_version")?, table(c"pgboost_privilege")?])
+    }
+
+    fn in_schema(&self, statement: &str) -> String {
+        statement.replace("{schema}", &self.quoted_schema)
+    }
+
+    /// The first value of a statement that only reads.
     fn ask<T: FromDatum + IntoDatum>(
         &self,
         statement: &str,
         arguments: &[DatumWithOid<'_>],
-    ) -> Result<Option<T>> {
-        let statement = statement.replace("{schema}", &self.schema);
-        // PostgreSQL's own errors do not come back here; what does is an answer without rows.
-        Spi::get_one_with_args(&statement, arguments).or(Ok(None))
+    ) -> Option<T> {
+        spi::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
     }
 
     /// Whether the current user may store a model under that name, as far as can be known before
@@ -58,7 +92,7 @@ impl Registry {
              pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
              pg_catalog.jsonb)', 'EXECUTE')",
             &[],
-        )?;
+        );
         if callable != Some(true) {
             return Err(Error::Denied { function: "load_model" });
         }
@@ -66,7 +100,7 @@ impl Registry {
             "SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') FROM {schema}.pgboost_models AS m \
              WHERE m.name OPERATOR(pg_catalog.=) $1 AND m.deployed",
             &[name.into()],
-        )?;
+        );
         match owned {
             Some(false) => Err(Error::NotOwner { name: name.to_owned() }),
             _ => Ok(()),
@@ -75,8 +109,8 @@ impl Registry {
 
     /// Stores a model and deploys it.
     pub fn store(&self, name: &str, model: Trained) -> Result<i32> {
-        self.ask(
-            "SELECT {schema}.load_model($1, $2, $3, NULL, $4, $5)",
+        let stored = Spi::get_one_with_args(
+            &self.in_schema("SELECT {schema}.load_model($1, $2, $3, NULL, $4, $5)"),
             &[
                 name.into(),
                 model.bytes.into(),
@@ -84,30 +118,36 @@ impl Registry {
                 model.parameters.into(),
                 model.metrics.into(),
             ],
-        )?
-        .ok_or(Error::Registry { what: "version" })
+        );
+        // PostgreSQL's own errors do not come back here; what does is an answer without rows.
+        stored.ok().flatten().ok_or(Error::Registry { what: "version" })
     }
 
-    /// The version in use and the digest of its bytes, or those of the version that is named. Raises
-    /// pgboost's errors for a model that is not there or not to be seen.
-    pub fn version(&self, reference: &str) -> Result<(i32, String)> {
-        let answer = self.ask::<JsonB>("SELECT {schema}.model_info($1)", &[reference.into()])?;
-        let JsonB(info) = answer.ok_or(Error::Registry { what: "description of the model" })?;
-        let version = info.get("version").and_then(serde_json::Value::as_i64);
-        let digest = info.get("sha256").and_then(serde_json::Value::as_str);
-        match (version.and_then(|version| i32::try_from(version).ok()), digest) {
-            (Some(version), Some(digest)) => Ok((version, digest.to_owned())),
-            _ => Err(Error::Registry { what: "version" }),
-        }
+    /// The version in use, or the one that is named. Raises pgboost's errors for a model that is not
+    /// there or not to be seen.
+    fn version(&self, reference: &str) -> Result<Version> {
+        let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
+        let query = "SELECT (i.info OPERATOR(pg_catalog.->>) 'version')::pg_catalog.int4, \
+                     i.info OPERATOR(pg_catalog.->>) 'sha256', \
+                     (SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') \
+                     FROM {schema}.pgboost_models AS m \
+                     WHERE m.name OPERATOR(pg_catalog.=) $2 AND m.deployed) \
+                     FROM {schema}.model_info($1) AS i (info)";
+        let version = spi::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
+            let number = row.get(1)?;
+            let (reference, name) = (format!("{name}@{number}"), name.to_owned());
+            Some(Version { reference, name, number, digest: row.get(2)?, owned: row.get(3)? })
+        });
+        version.flatten().ok_or(Error::Registry { what: "version" })
     }
 
     /// A model's bytes, and the model as the engine reads it: libxgboost must not see what the
-    /// engine has not checked.
-    pub fn model(&self, name: &str, version: i32) -> Result<(Vec<u8>, Model)> {
+    /// engine has not checked. Raises pgboost's error for a model that is another's.
+    pub fn model(&self, version: &Version) -> Result<(Vec<u8>, Model)> {
         let bytes = self.ask::<Vec<u8>>(
             "SELECT {schema}.export_model($1, $2)",
-            &[name.into(), version.into()],
-        )?;
+            &[version.name.as_str().into(), version.number.into()],
+        );
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
         let limits = Limits { bytes: usize::MAX, ..Limits::default() };
         let model = gbdt::parse(&bytes, &limits, &mut report::check_for_interrupts)
@@ -129,21 +169,15 @@ impl Registry {
              OPERATOR(pg_catalog.+) 1 : r.number OPERATOR(pg_catalog.*) $4])) \
              WITH ORDINALITY AS m (margin, output)",
             &[reference.into(), rows.into(), width(count).into(), width(features).into()],
-        )?;
+        );
         margins.ok_or(Error::Registry { what: "margins" })
     }
 }
 
-/// The rules that pgboost has for names; asked before the training, not after it.
+/// Asked before the training, not after it.
 fn check_name(name: &str) -> Result<()> {
-    let reason = if name.is_empty() {
-        "A model name must not be empty."
-    } else if name.len() > MAX_NAME_BYTES {
-        "A model name must not be longer than 63 bytes."
-    } else if name.contains('@') {
-        "A model name must not contain \"@\", which separates it from the version."
-    } else {
-        return Ok(());
-    };
-    Err(Error::ModelName { name: name.chars().take(MAX_NAME_BYTES).collect(), reason })
+    match model_name::check(name) {
+        Ok(_) => Ok(()),
+        Err(reason) => Err(Error::ModelName { name: model_name::shown(name), reason }),
+    }
 }

@@ -37,7 +37,7 @@ const MIDDLE: u64 = 1 << 28;
 /// The f32 nearest to a numeric, given what follows its length word; nothing if it takes more
 /// than one operation to tell.
 #[inline]
-pub(super) fn single(stored: &[u8]) -> Option<f32> {
+pub(crate) fn single(stored: &[u8]) -> Option<f32> {
     let (header, rest) = word(stored)?;
     let (negative, weight, digits) = match header & FORM {
         SPECIAL => return None,

@@ -1,0 +1,76 @@
+//! Errors and messages as PostgreSQL's, and whether the statement is to end.
+//!
+//! An extension's error unwinds as a Rust panic to the entry point, so every value on the way is
+//! dropped, and only there becomes an `ereport`.
+
+use pgrx::pg_sys::{self, panic::ErrorReport};
+use pgrx::{PgLogLevel, PgSqlErrorCode};
+
+use crate::SqlState;
+
+/// An error report with these texts. `raised_by` is the extension's name.
+pub fn error_report(
+    raised_by: &'static str,
+    state: SqlState,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+) -> ErrorReport {
+    let mut report = ErrorReport::new(PgSqlErrorCode::from(state.packed()), message, raised_by);
+    if let Some(detail) = detail {
+        report = report.set_detail(detail);
+    }
+    if let Some(hint) = hint {
+        report = report.set_hint(hint);
+    }
+    report
+}
+
+/// Ends the statement with the error.
+pub fn raise(error: impl Into<ErrorReport>) -> ! {
+    error.into().report(PgLogLevel::ERROR);
+    unreachable!("an ERROR does not return")
+}
+
+/// Makes errors carry no backtrace, whatever the server's environment says: pgrx would send it to the
+/// client as the error's detail, with the paths of the machine that built this.
+pub fn without_backtraces() {
+    const VARIABLES: [&str; 2] = ["RUST_BACKTRACE", "RUST_LIB_BACKTRACE"];
+    let before = VARIABLES.map(std::env::var_os);
+    // SAFETY: the process has one thread when it loads a library.
+    unsafe {
+        VARIABLES.iter().for_each(|variable| std::env::remove_var(variable));
+        // The first capture decides for all that follow.
+        let _ = std::backtrace::Backtrace::capture();
+        for (variable, value) in VARIABLES.iter().zip(before) {
+            if let Some(value) = value {
+                std::env::set_var(variable, value);
+            }
+        }
+    }
+}
+
+/// Checks whether the statement was cancelled or the backend is to end; raises the error if so.
+pub fn check_for_interrupts() {
+    pgrx::check_for_interrupts!();
+}
+
+/// Whether the statement was cancelled or the backend is to end. Raises nothing.
+pub fn is_ending() -> bool {
+    // SAFETY: flags that signal handlers of this thread set.
+    unsafe {
+        (&raw const pg_sys::QueryCancelPending).read_volatile() != 0
+            || (&raw const pg_sys::ProcDiePending).read_volatile() != 0
+    }
+}
+
+/// Tells the server log, not the client.
+pub fn log(message: &str) {
+    pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, message.to_owned());
+}
+
+/// Tells the client.
+pub fn notice(message: &str) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    pgrx::ereport!(PgLogLevel::NOTICE, code, message.to_owned());
+}

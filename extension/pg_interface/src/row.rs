@@ -1,0 +1,45 @@
+//! The values of one row, as PostgreSQL keeps them once a tuple is taken apart.
+
+use pgrx::pg_sys::Datum;
+
+/// One row: `values.len() == nulls.len()`, one of each per column.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    values: &'a [Datum],
+    nulls: &'a [bool],
+}
+
+impl<'a> Row<'a> {
+    /// The row of these values.
+    #[inline]
+    pub fn new(values: &'a [Datum], nulls: &'a [bool]) -> Self {
+        Row { values, nulls }
+    }
+
+    /// The row of two arrays of that length.
+    ///
+    /// # Safety
+    /// Both are that long and stay as they are for `'a`.
+    #[inline]
+    pub unsafe fn from_raw(values: *const Datum, nulls: *const bool, len: usize) -> Self {
+        if len == 0 {
+            return Row { values: &[], nulls: &[] };
+        }
+        // SAFETY: the caller says so.
+        unsafe {
+            Row {
+                values: std::slice::from_raw_parts(values, len),
+                nulls: std::slice::from_raw_parts(nulls, len),
+            }
+        }
+    }
+
+    /// The value of a column, counted from 0, or nothing if it is NULL or there is no such column.
+    #[inline]
+    pub fn get(self, column: usize) -> Option<Datum> {
+        match (self.values.get(column), self.nulls.get(column)) {
+            (Some(value), Some(false)) => Some(*value),
+            _ => None,
+        }
+    }
+}

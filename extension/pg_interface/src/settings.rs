@@ -1,0 +1,46 @@
+//! Settings of the server: the extensions' prefixes, and values that hold for a while.
+
+use std::ffi::CStr;
+
+use pgrx::pg_sys;
+
+/// Makes PostgreSQL refuse settings with this prefix that are not defined.
+pub fn reserve_prefix(prefix: &'static CStr) {
+    // SAFETY: the prefix lives for ever and ends in a NUL; the function is called from _PG_init.
+    #[cfg(not(feature = "pg14"))]
+    unsafe {
+        pg_sys::MarkGUCPrefixReserved(prefix.as_ptr());
+    }
+    // SAFETY: as above, under the name that it had in PostgreSQL 14.
+    #[cfg(feature = "pg14")]
+    unsafe {
+        pg_sys::EmitWarningsOnPlaceholders(prefix.as_ptr());
+    }
+}
+
+/// Runs the closure while a setting of PostgreSQL's has that value.
+///
+/// An error leaves it as it is: PostgreSQL restores it when it aborts the transaction or
+/// subtransaction.
+pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOnce() -> T) -> T {
+    // SAFETY: both texts end in a NUL; PostgreSQL raises if it takes neither. The nest level is
+    // closed below or by the abort.
+    let level = unsafe {
+        let level = pg_sys::NewGUCNestLevel();
+        pg_sys::set_config_option(
+            name.as_ptr(),
+            value.as_ptr(),
+            pg_sys::GucContext::PGC_USERSET,
+            pg_sys::GucSource::PGC_S_SESSION,
+            pg_sys::GucAction::GUC_ACTION_SAVE,
+            true,
+            0,
+            false,
+        );
+        level
+    };
+    let result = run();
+    // SAFETY: closes the level that was opened above.
+    unsafe { pg_sys::AtEOXact_GUC(false, level) };
+    result
+}
