@@ -6,9 +6,9 @@
 //! other processors take one row after another.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
-use super::Scratch;
 use super::block::{BLOCK, Buffers, Rows};
 use super::kernel::Kernel;
+use super::{Scratch, present_values};
 use crate::forest::sections::GROUPS;
 use crate::forest::{Image, StableBytes};
 
@@ -17,6 +17,7 @@ use crate::forest::{Image, StableBytes};
 pub struct BatchScratch {
     kernel: Kernel,
     row: Scratch,
+    present: Vec<f32>,
     /// Made for the first block.
     block: Option<Buffers>,
 }
@@ -29,7 +30,12 @@ impl BatchScratch {
 
     /// Buffers for batches of rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        BatchScratch { kernel, row: Scratch::with_kernel(image, kernel), block: None }
+        BatchScratch {
+            kernel,
+            row: Scratch::with_kernel(image, kernel),
+            present: Vec::new(),
+            block: None,
+        }
     }
 }
 
@@ -62,12 +68,15 @@ impl<B: StableBytes> Image<B> {
         let blocks = rows.chunks(BLOCK * features).zip(out.chunks_mut(BLOCK * outputs));
         for (rows, out) in blocks {
             let count = (rows.len() / features).min(out.len() / outputs);
-            if self.margins_block(scratch, rows, count, out) {
-                continue;
+            let mut present = std::mem::take(&mut scratch.present);
+            let rows = present_values(self.sections(), rows, &mut present);
+            if !self.margins_block(scratch, rows, count, out) {
+                let margins = out.chunks_exact_mut(outputs);
+                for (row, margins) in rows.chunks_exact(features).zip(margins) {
+                    self.margins(&mut scratch.row, row, margins);
+                }
             }
-            for (row, margins) in rows.chunks_exact(features).zip(out.chunks_exact_mut(outputs)) {
-                self.margins(&mut scratch.row, row, margins);
-            }
+            scratch.present = present;
         }
     }
 

@@ -21,13 +21,13 @@ mod row_keys;
 mod tests;
 
 pub use batch::BatchScratch;
-use categorical::goes_right;
+use categorical::is_in_set;
 pub use kernel::Kernel;
 
 use crate::forest::records::GroupKind;
-use crate::forest::sections::{COMPACT_IDS, OUTPUTS, WIDE_IDS};
+use crate::forest::sections::{COMPACT_IDS, OUTPUTS, SOURCES, Sections, WIDE_IDS, ZERO_MISSING};
 use crate::forest::{Image, StableBytes};
-use crate::model::{Task, Transform};
+use crate::model::{MissingRule, Task, Transform};
 use crate::transform;
 
 /// Buffers for the evaluation of one row after another; nothing is allocated per row.
@@ -35,6 +35,7 @@ use crate::transform;
 pub struct Scratch {
     kernel: Kernel,
     keys: row_keys::RowKeys,
+    present: Vec<f32>,
 }
 
 impl Scratch {
@@ -45,8 +46,26 @@ impl Scratch {
 
     /// Buffers for rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        Scratch { kernel, keys: row_keys::RowKeys::new(image.num_features()) }
+        let keys = row_keys::RowKeys::new(image.num_features());
+        Scratch { kernel, keys, present: Vec::new() }
     }
+}
+
+/// Rows as splits see them: NaN for the zeros of features whose zeros are missing. Models without such
+/// features see what they are given.
+#[inline]
+fn present_values<'a>(image: Sections<'_>, rows: &'a [f32], buffer: &'a mut Vec<f32>) -> &'a [f32] {
+    let zero_missing = image.get(ZERO_MISSING);
+    if zero_missing.is_empty() {
+        return rows;
+    }
+    let values = rows.iter().zip(zero_missing.iter().cycle()).map(|(value, zero_missing)| {
+        let rule = if *zero_missing == 0 { MissingRule::Nan } else { MissingRule::Zero };
+        rule.present(*value).unwrap_or(f32::NAN)
+    });
+    buffer.clear();
+    buffer.extend(values);
+    buffer
 }
 
 impl<B: StableBytes> Image<B> {
@@ -64,19 +83,21 @@ impl<B: StableBytes> Image<B> {
         }
         out.copy_from_slice(self.base_margins());
         let image = self.sections();
+        let Scratch { kernel, keys, present } = scratch;
+        let features = present_values(image, features, present);
         // SAFETY: there is no such Kernel where the processor lacks the instructions.
-        if scratch.kernel.row().is_some_and(|row| unsafe { row(image, features, out) }) {
+        if kernel.row().is_some_and(|row| unsafe { row(image, features, out) }) {
             return;
         }
-        scratch.keys.set(self.num_features(), features);
+        keys.set(self.num_features(), features);
         if let [margin] = out {
             // The usual case: the sum stays in a register.
             let mut sum = *margin;
-            interleaved::walk(image, &scratch.keys, features, |_, leaf| sum += leaf.value());
+            interleaved::walk(image, keys, features, |_, leaf| sum += leaf.value());
             *margin = sum;
         } else {
             let outputs = image.get(OUTPUTS);
-            interleaved::walk(image, &scratch.keys, features, |tree, leaf| {
+            interleaved::walk(image, keys, features, |tree, leaf| {
                 let output = outputs.get(tree).map(|output| *output as usize);
                 if let Some(margin) = output.and_then(|output| out.get_mut(output)) {
                     *margin += leaf.value();
@@ -93,16 +114,26 @@ impl<B: StableBytes> Image<B> {
         debug_assert_eq!(out.len(), self.num_trees(), "number of trees");
         let image = self.sections();
         let (compact_ids, wide_ids) = (image.get(COMPACT_IDS), image.get(WIDE_IDS));
-        scratch.keys.set(self.num_features(), features);
-        interleaved::walk(image, &scratch.keys, features, |tree, leaf| {
+        let sources = image.get(SOURCES);
+        let Scratch { keys, present, .. } = scratch;
+        let features = present_values(image, features, present);
+        keys.set(self.num_features(), features);
+        interleaved::walk(image, keys, features, |tree, leaf| {
+            let source = sources.get(tree).map_or(usize::MAX, |source| *source as usize);
             let ids = match leaf.kind {
                 GroupKind::Compact => compact_ids,
                 GroupKind::Wide | GroupKind::Categorical => wide_ids,
             };
-            if let (Some(out), Some(id)) = (out.get_mut(tree), ids.get(leaf.node as usize)) {
+            if let (Some(out), Some(id)) = (out.get_mut(source), ids.get(leaf.node as usize)) {
                 *out = *id;
             }
         });
+    }
+
+    /// Turns the margins of a row into its values, in place; returns [`Image::num_values`], their
+    /// number.
+    pub fn values(&self, margins: &mut [f32]) -> usize {
+        transform::apply(self.transform(), self.slope(), margins)
     }
 
     /// The class of a row with these margins, if the model is a classifier: the first of the
@@ -118,7 +149,7 @@ impl<B: StableBytes> Image<B> {
                 transform::first_largest(margins)
             }
             (Task::Binary, [margin]) if self.transform() == Transform::Logistic => {
-                Some(u32::from(transform::logistic(*margin) > 0.5))
+                Some(u32::from(transform::logistic(*margin * self.slope()) > 0.5))
             }
             (Task::Binary, [margin]) => Some(u32::from(*margin > 0.0)),
             _ => None,

@@ -11,8 +11,8 @@ use super::aligned::StableBytes;
 use super::categories::CategoryView;
 use super::sections::damaged;
 use super::sections::{
-    BASE_MARGINS, CATEGORICAL, DICTIONARIES, Header, LABELS, NAMES, NUMBERS, SORTED, Sections,
-    WORDS,
+    BASE_MARGINS, CATEGORICAL, DICTIONARIES, Header, LABELS, NAMES, NUMBERS, SORTED, SOURCES,
+    Sections, WORDS,
 };
 use super::text::TextList;
 use super::verify;
@@ -74,9 +74,9 @@ impl<B: StableBytes> Image<B> {
         if self.transform == Transform::ArgMax { 1 } else { self.num_outputs() }
     }
 
-    /// Number of trees.
+    /// Number of trees of the model, of each of which a row reaches one leaf.
     pub fn num_trees(&self) -> usize {
-        self.header.num_trees as usize
+        self.sections().get(SOURCES).last().map_or(0, |last| *last as usize + 1)
     }
 
     /// What the values are good for.
@@ -87,6 +87,11 @@ impl<B: StableBytes> Image<B> {
     /// How margins become values.
     pub fn transform(&self) -> Transform {
         self.transform
+    }
+
+    /// The factor of a margin in [`Transform::Logistic`].
+    pub fn slope(&self) -> f32 {
+        self.header.slope
     }
 
     /// The sum of all trees' depths, which is what one evaluation costs.

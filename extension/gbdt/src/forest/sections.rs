@@ -60,7 +60,8 @@ pub(super) struct Header {
     pub(super) num_trees: u32,
     pub(super) task: u32,
     pub(super) transform: u32,
-    pub(super) reserved: u32,
+    /// [`crate::Objective::slope`].
+    pub(super) slope: f32,
     /// Sum over the trees of their depths.
     pub(super) total_depth: u64,
     pub(super) sections: [Span; SECTIONS],
@@ -141,6 +142,8 @@ sections! {
     LARGE_SETS: u32,
     /// The predicates of the nodes of tiles.
     TILE_NODES: u16,
+    /// One per tree: the tree of the model that it comes from.
+    SOURCES: u32,
     /// One per tree: index of its root in the nodes of its kind.
     ROOTS: u32,
     /// The trees in the order of summation.
@@ -157,6 +160,8 @@ sections! {
     SET_WORDS: u32,
     /// One per feature: 1 if it is categorical.
     CATEGORICAL: u8,
+    /// One per feature: 1 if its zeros are missing. None if no feature's are.
+    ZERO_MISSING: u8,
     /// Text: one name per feature, or nothing.
     NAMES: u8,
     /// Text: the class labels, or nothing.

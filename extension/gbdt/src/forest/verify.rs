@@ -12,8 +12,8 @@ use super::key::leaf_slot;
 use super::records::{CATEGORICAL as CATEGORICAL_SPLIT, InterleavedNode, LANES, SetSpan, WideNode};
 use super::sections::{
     BASE_MARGINS, CATEGORICAL, COMPACT_IDS, COMPACT_NODES, DICTIONARIES, ENDIANNESS, GROUPS,
-    Header, LABELS, MAGIC, NAMES, NUMBERS, OUTPUTS, ROOTS, SET_WORDS, SETS, SORTED, Sections,
-    WIDE_IDS, WIDE_NODES, WORDS, checksum, damaged, ensure,
+    Header, LABELS, MAGIC, NAMES, NUMBERS, OUTPUTS, ROOTS, SET_WORDS, SETS, SORTED, SOURCES,
+    Sections, WIDE_IDS, WIDE_NODES, WORDS, ZERO_MISSING, checksum, damaged, ensure,
 };
 use super::text::TextList;
 use super::tiles;
@@ -49,6 +49,7 @@ pub(super) fn sections(image: &Sections<'_>, header: &Header) -> Result<()> {
     ensure(per_tree, "does not have one root and one output per tree")?;
     let in_range = outputs.iter().all(|output| *output < header.num_outputs);
     ensure(in_range, "has an output out of range")?;
+    sources(image, num_trees)?;
     let margins = image.get(BASE_MARGINS).len();
     ensure(margins == num_outputs, "does not have one base margin per output")?;
 
@@ -64,8 +65,20 @@ pub(super) fn sections(image: &Sections<'_>, header: &Header) -> Result<()> {
     tiles::verify(image, num_features)?;
     let types = image.get(CATEGORICAL).len();
     ensure(types == num_features, "does not have one type per feature")?;
+    let rules = image.get(ZERO_MISSING).len();
+    ensure([0, num_features].contains(&rules), "does not have one rule per feature")?;
     text(image, header)?;
     dictionaries(image, num_features)
+}
+
+/// The model's trees, each once or more, in order.
+fn sources(image: &Sections<'_>, num_trees: usize) -> Result<()> {
+    let sources = image.get(SOURCES);
+    let follows = |pair: &[u32]| matches!(pair, [a, b] if *b == *a || *b == *a + 1);
+    let right = sources.len() == num_trees
+        && sources.first().is_none_or(|first| *first == 0)
+        && sources.windows(2).all(follows);
+    ensure(right, "does not have one tree of the model per tree")
 }
 
 /// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's

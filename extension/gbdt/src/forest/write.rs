@@ -7,18 +7,19 @@ use bytemuck::{NoUninit, bytes_of, cast_slice};
 
 use super::IMAGE_VERSION;
 use super::aligned::{ALIGNMENT, AlignedBytes};
+use super::canonical::Forest;
 use super::categories::Dictionaries;
 use super::sections::{
     BASE_MARGINS, CATEGORICAL, CHUNKS, CODE_TABLES, COMPACT_IDS, COMPACT_NODES, DICTIONARIES,
     ENDIANNESS, GROUPS, Header, LABELS, LARGE_SETS, MAGIC, NAMES, NODE_BLOCKS, NUMBERS, OUTPUTS,
     PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, ROOTS, SEARCH_TREES, SECTIONS, SEGMENTS, SET_WORDS,
-    SETS, SORTED, Section, Span, TILE_EXITS, TILE_GROUPS, TILE_LEAVES, TILE_NODES, TOP_NODES,
-    WIDE_IDS, WIDE_NODES, WORDS, checksum,
+    SETS, SORTED, SOURCES, Section, Span, TILE_EXITS, TILE_GROUPS, TILE_LEAVES, TILE_NODES,
+    TOP_NODES, WIDE_IDS, WIDE_NODES, WORDS, ZERO_MISSING, checksum,
 };
 use super::text::{self, to_u32};
 use super::tiles::Tiles;
 use super::trees::Trees;
-use crate::model::{FeatureType, Model, Task};
+use crate::model::{FeatureType, MissingRule, Model, Task};
 use crate::{Error, ErrorKind, Result};
 
 /// Lowers a model to an image. `labels` are the names of its classes, or nothing.
@@ -34,19 +35,23 @@ pub fn compile(
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<AlignedBytes> {
     check_labels(model, labels)?;
-    let trees = Trees::collect(model, check_interrupts)?;
-    let tiles = Tiles::collect(model, &trees, check_interrupts)?;
+    let forest = Forest::of(model, check_interrupts)?;
+    let trees = Trees::collect(&forest, check_interrupts)?;
+    let tiles = Tiles::collect(&forest, &trees, check_interrupts)?;
+    let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
+    let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
     let dictionaries = Dictionaries::collect(model.categories())?;
     let categorical: Vec<u8> = model
         .feature_types()
         .iter()
         .map(|kind| u8::from(*kind == FeatureType::Categorical))
         .collect();
+    let zero_missing = zero_missing(model);
     let names = text::write(model.feature_names().iter().map(String::as_str))?;
     let label_text = text::write(labels.iter().map(String::as_str))?;
     let words = text::write(dictionaries.words.iter().copied())?;
     let mut writer = Writer { sections: [&[]; SECTIONS] };
-    writer.put(OUTPUTS, model.tree_outputs());
+    writer.put(OUTPUTS, &outputs);
     writer.put(BASE_MARGINS, model.base_margin());
     writer.put(PREDICATE_COLUMNS, &tiles.columns);
     writer.put(SEARCH_TREES, &tiles.search_trees);
@@ -62,6 +67,7 @@ pub fn compile(
     writer.put(CODE_TABLES, &tiles.code_tables);
     writer.put(LARGE_SETS, &tiles.large_sets);
     writer.put(TILE_NODES, &tiles.nodes);
+    writer.put(SOURCES, &sources);
     writer.put(ROOTS, &trees.roots);
     writer.put(GROUPS, &trees.groups);
     writer.put(COMPACT_NODES, &trees.compact_nodes);
@@ -71,6 +77,7 @@ pub fn compile(
     writer.put(SETS, &trees.sets);
     writer.put(SET_WORDS, &trees.set_words);
     writer.put(CATEGORICAL, &categorical);
+    writer.put(ZERO_MISSING, &zero_missing);
     writer.put(NAMES, &names);
     writer.put(LABELS, &label_text);
     writer.put(DICTIONARIES, &dictionaries.records);
@@ -85,13 +92,22 @@ pub fn compile(
         checksum: 0,
         num_features: to_u32(model.num_features())?,
         num_outputs: to_u32(model.num_outputs())?,
-        num_trees: to_u32(model.trees().len())?,
+        num_trees: to_u32(forest.trees().len())?,
         task: model.objective().task() as u32,
         transform: model.objective().transform() as u32,
-        reserved: 0,
-        total_depth: model.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
+        slope: model.objective().slope(),
+        total_depth: forest.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
         sections: [Span::default(); SECTIONS],
     })
+}
+
+/// For each feature whether its zeros are missing; nothing if no feature's are.
+fn zero_missing(model: &Model) -> Vec<u8> {
+    let rules = model.missing_rules();
+    if !rules.contains(&MissingRule::Zero) {
+        return Vec::new();
+    }
+    rules.iter().map(|rule| u8::from(*rule == MissingRule::Zero)).collect()
 }
 
 fn check_labels(model: &Model, labels: &[String]) -> Result<()> {

@@ -1,7 +1,7 @@
 //! What the predicates of a column compare with, and how a single value is looked up.
 
-use crate::eval::goes_right;
 use crate::eval::interleaved::NodeSections;
+use crate::eval::is_in_set;
 use crate::forest::tiles::{CodeTable, PredicateColumn, PredicateRun, TABLE_CODES};
 
 /// A ranked column's search tree.
@@ -32,5 +32,5 @@ pub(super) fn operands<'a, T>(section: &'a [T], run: &PredicateRun) -> &'a [T] {
 /// Whether a value goes right at a split with a set that has no table; `large` is a record of
 /// [`LARGE_SETS`](crate::forest::sections::LARGE_SETS).
 pub(super) fn goes_right_large(nodes: &NodeSections<'_>, large: u32, value: f32) -> bool {
-    if value.is_nan() { large & 1 == 1 } else { goes_right(nodes.words(large / 2), value) }
+    if value.is_nan() { large & 1 == 1 } else { is_in_set(nodes.words(large / 2), value) }
 }

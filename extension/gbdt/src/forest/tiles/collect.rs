@@ -10,11 +10,11 @@ use super::{
     TileGroup, tile_leaves, tile_nodes,
 };
 use crate::Result;
+use crate::forest::canonical::{Forest, Tree};
 use crate::forest::order::{self, Position};
 use crate::forest::records::{GroupKind, LANES};
 use crate::forest::text::to_u32;
 use crate::forest::trees::{Trees, reserve};
-use crate::model::{Model, Tree};
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]
@@ -34,21 +34,21 @@ pub(in crate::forest) struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a model, or none if it has more columns than kernels are made for.
+    /// The tiles of a forest, or none if it has more columns than kernels are made for.
     pub(in crate::forest) fn collect(
-        model: &Model,
+        forest: &Forest<'_>,
         trees: &Trees,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
-        let sets = Sets::of(model)?;
-        let Some(columns) = Columns::of(model, &sets, check_interrupts)? else {
+        let sets = Sets::of(forest)?;
+        let Some(columns) = Columns::of(forest, &sets, check_interrupts)? else {
             return Ok(Tiles::default());
         };
         let tiles = Tiles::default();
-        let mut writer = Writer { model, trees, sets, columns, tiles, check_interrupts };
+        let mut writer = Writer { forest, trees, sets, columns, tiles, check_interrupts };
         writer.write()?;
         let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
-        tiles.chunks = Chunks::of(model, &tiles.groups, &columns, &sets, check_interrupts)?;
+        tiles.chunks = Chunks::of(forest, &tiles.groups, &columns, &sets, check_interrupts)?;
         tiles.columns = columns.records;
         tiles.search_trees = columns.search_trees;
         Ok(tiles)
@@ -56,7 +56,7 @@ impl Tiles {
 }
 
 struct Writer<'a> {
-    model: &'a Model,
+    forest: &'a Forest<'a>,
     trees: &'a Trees,
     sets: Sets<'a>,
     columns: Columns,
@@ -86,7 +86,7 @@ impl Writer<'_> {
     /// Successive trees in groups, still without indices of nodes and leaves.
     fn groups(&self) -> Result<Vec<TileGroup>> {
         let mut groups: Vec<TileGroup> = Vec::new();
-        for (index, tree) in self.model.trees().iter().enumerate() {
+        for (index, tree) in self.forest.trees().iter().enumerate() {
             let below = tree.depth().saturating_sub(TILE_LEVELS);
             let levels = levels(tree);
             let kind = self.trees.kind_of(index);
@@ -112,8 +112,8 @@ impl Writer<'_> {
         Ok(groups)
     }
 
-    fn members(&self, group: &TileGroup) -> impl Iterator<Item = (usize, &Tree)> {
-        let trees = self.model.trees().iter().enumerate();
+    fn members(&self, group: &TileGroup) -> impl Iterator<Item = (usize, &Tree<'_>)> {
+        let trees = self.forest.trees().iter().enumerate();
         trees.skip(group.first as usize).take(group.count as usize)
     }
 
@@ -186,8 +186,8 @@ impl Writer<'_> {
         reserve(&mut self.tiles.nodes, count * tile_nodes(group.levels))?;
         let index_of = |predicate| predicates.binary_search(&predicate).unwrap_or(0) as u16;
         for index in group.first as usize..group.first as usize + count {
-            let model = self.model;
-            let Some(tree) = model.trees().get(index) else { continue };
+            let forest = self.forest;
+            let Some(tree) = forest.trees().get(index) else { continue };
             let tile = fill(tree, group.levels, &self.sets, index_of);
             self.tiles.nodes.extend_from_slice(&tile.nodes);
             if group.below == 0 {
@@ -203,7 +203,7 @@ impl Writer<'_> {
     }
 
     /// Where a tree goes on below its tile: indices among the nodes of its kind.
-    fn exits(&mut self, index: usize, tree: &Tree, tile: &Filled) -> Result<()> {
+    fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
         let mut index_of = vec![0usize; tree.nodes().len()];
         for (index, position) in order::positions(tree).into_iter().enumerate() {
             if let Position::Node { id, .. } = position

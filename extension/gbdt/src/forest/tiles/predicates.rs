@@ -1,4 +1,4 @@
-//! The predicates of a model's tiles, and the columns by which they are evaluated.
+//! The predicates of a forest's tiles, and the columns by which they are evaluated.
 
 use std::collections::HashMap;
 
@@ -7,10 +7,10 @@ use super::{
     TILE_LEVELS,
 };
 use crate::Result;
+use crate::forest::canonical::{Forest, Node, Tree};
 use crate::forest::key::{monotone_key, number_of_key};
 use crate::forest::text::to_u32;
 use crate::forest::trees::reserve;
-use crate::model::{CategorySet, Model, Node, Tree};
 
 /// What decides at a node. Predicates are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +45,7 @@ impl Predicate {
     }
 }
 
-/// The category sets of a model, each once.
+/// The category sets of a forest, each once.
 #[derive(Default)]
 pub(super) struct Sets<'a> {
     indices: HashMap<&'a [u32], u32>,
@@ -55,10 +55,10 @@ pub(super) struct Sets<'a> {
 }
 
 impl<'a> Sets<'a> {
-    /// The sets of a model, whose trees' sets lie in the image one after another.
-    pub(super) fn of(model: &'a Model) -> Result<Self> {
+    /// The sets of a forest, whose trees' sets lie in the image one after another.
+    pub(super) fn of(forest: &'a Forest<'a>) -> Result<Self> {
         let mut all = Sets::default();
-        let sets = model.trees().iter().flat_map(|tree| tree.category_sets());
+        let sets = forest.trees().iter().flat_map(|tree| &tree.sets);
         for (index, set) in sets.enumerate() {
             let words = used_words(set);
             let index_of_set = to_u32(all.sets.len())?;
@@ -101,13 +101,13 @@ impl<'a> Sets<'a> {
 }
 
 /// The words up to the last that is not empty.
-fn used_words(set: &CategorySet) -> &[u32] {
-    let used = set.words().iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    set.words().get(..used).unwrap_or_default()
+fn used_words(words: &[u32]) -> &[u32] {
+    let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+    words.get(..used).unwrap_or_default()
 }
 
 /// The predicate of a node; `None` for a leaf.
-pub(super) fn predicate_of(tree: &Tree, id: u32, sets: &Sets<'_>) -> Option<Predicate> {
+pub(super) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Predicate> {
     match *tree.nodes().get(id as usize)? {
         Node::Numerical { feature, threshold, default_left, .. } => {
             let kind = [PredicateKind::BelowMissingRight, PredicateKind::BelowMissingLeft]
@@ -117,7 +117,7 @@ pub(super) fn predicate_of(tree: &Tree, id: u32, sets: &Sets<'_>) -> Option<Pred
         Node::Categorical { feature, set, default_left, .. } => {
             let kind = [PredicateKind::InSetMissingRight, PredicateKind::InSetMissingLeft]
                 [usize::from(default_left)];
-            let words = used_words(tree.category_sets().get(set as usize)?);
+            let words = used_words(tree.sets.get(set as usize)?);
             Some(Predicate { feature, kind, threshold_key_or_set: *sets.indices.get(words)? })
         }
         Node::Leaf { .. } | Node::Deleted => None,
@@ -125,7 +125,11 @@ pub(super) fn predicate_of(tree: &Tree, id: u32, sets: &Sets<'_>) -> Option<Pred
 }
 
 /// Appends the predicates of a tree's tile, without order, some repeatedly.
-pub(super) fn predicates_of(tree: &Tree, sets: &Sets<'_>, into: &mut Vec<Predicate>) -> Result<()> {
+pub(super) fn predicates_of(
+    tree: &Tree<'_>,
+    sets: &Sets<'_>,
+    into: &mut Vec<Predicate>,
+) -> Result<()> {
     reserve(into, tree.nodes().len().min(1 << TILE_LEVELS))?;
     let mut open = vec![(0u32, 0u32)];
     while let Some((id, level)) = open.pop() {
@@ -139,7 +143,7 @@ pub(super) fn predicates_of(tree: &Tree, sets: &Sets<'_>, into: &mut Vec<Predica
     Ok(())
 }
 
-/// The columns of a model.
+/// The columns of a forest.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) records: Vec<PredicateColumn>,
@@ -151,16 +155,16 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The columns of all predicates of a model; `None` if they are more than [`MAX_COLUMNS`].
+    /// The columns of all predicates of a forest; `None` if they are more than [`MAX_COLUMNS`].
     pub(super) fn of(
-        model: &Model,
+        forest: &Forest<'_>,
         sets: &Sets<'_>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Option<Self>> {
         let mut predicates = Vec::new();
         // Repetitions go whenever they may be half of it all.
         let mut dense = 1 << 16;
-        for tree in model.trees() {
+        for tree in forest.trees() {
             predicates_of(tree, sets, &mut predicates)?;
             check_interrupts();
             if predicates.len() > 2 * dense {
