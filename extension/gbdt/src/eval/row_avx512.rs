@@ -2,30 +2,45 @@
 //!
 //! The ranks of all columns fit two registers, in which each of 64 trees looks up the rank that its
 //! node compares: one permutation and one comparison decide a node of 64 trees. So the upper levels
-//! are decided as a whole, and their bits chosen as for blocks of rows. Of the levels below, the
-//! block of nodes at which a tree has arrived is decided as a whole, four trees at a time; a table
-//! then says where its seven decisions lead.
+//! are decided as a whole, and their bits chosen as for blocks of rows. Of the levels below, the block
+//! of nodes at which a tree has arrived is decided as a whole, four trees at a time; a table then says
+//! where its seven decisions lead. The image has sections of its own for this, `CHUNKS`, `TOP_NODES`
+//! and `NODE_BLOCKS`; a model without them takes interleaved traversal.
+#![allow(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::*;
 
-use crate::forest::Chunked;
+use crate::forest::sections::{
+    CHUNKS, NODE_BLOCKS, OUTPUTS, PREDICATE_COLUMNS, SEARCH_TREES, Sections, TILE_GROUPS,
+    TILE_LEAVES, TOP_NODES,
+};
+use crate::forest::tiles::chunks::{CHUNK_TREES, Chunk, NodeBlock, TopNode};
 use crate::forest::tiles::{
-    CHUNK_TREES, Chunk, Column, ColumnKind, LEAST_SEARCH_LEVELS, NodeBlock, TILE_LEVELS,
-    TOP_LEVELS, TileGroup, TopNode, tile_leaves,
+    ColumnKind, MIN_SEARCH_LEVELS, PredicateColumn, TILE_LEVELS, TOP_LEVELS, TileGroup, tile_leaves,
 };
 
-/// By the decisions of a block's nodes as bits, the way through it as three bits.
-static WAYS: [u8; 128] = {
-    let mut ways = [0; 128];
+/// The sections that are read for a tree or a column. They are few, since to find them takes a part
+/// of a row's time.
+struct Chunked<'a> {
+    outputs: &'a [u32],
+    search_trees: &'a [f32],
+    top_nodes: &'a [TopNode],
+    node_blocks: &'a [NodeBlock],
+    leaves: &'a [f32],
+}
+
+/// By the decisions of a block's nodes as bits, the path through it as three bits.
+static PATHS: [u8; 128] = {
+    let mut paths = [0; 128];
     let mut decisions = 0;
     while decisions < 128 {
         let first = decisions & 1;
         let second = decisions >> (1 + first) & 1;
         let third = decisions >> (3 + 2 * first + second) & 1;
-        ways[decisions] = (4 * first + 2 * second + third) as u8;
+        paths[decisions] = (4 * first + 2 * second + third) as u8;
         decisions += 1;
     }
-    ways
+    paths
 };
 
 /// Where the decisions of each tree are found: those of tree 32 h + 4 q + i are byte q of word 2 i + h.
@@ -44,38 +59,51 @@ static ORDER: Bytes<CHUNK_TREES> = {
 #[repr(C, align(64))]
 struct Bytes<const COUNT: usize>([u8; COUNT]);
 
-/// Adds the leaves of all trees to a row's margins.
+/// Adds the leaves of all trees to a row's margins, if the image has chunks; returns whether it has.
 ///
 /// # Safety
 /// The processor has the instructions.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-pub(super) unsafe fn add(image: &Chunked<'_>, features: &[f32], margins: &mut [f32]) {
-    let mut columns = image.columns.chunks(64);
+pub(super) unsafe fn add(sections: Sections<'_>, features: &[f32], margins: &mut [f32]) -> bool {
+    let chunks = sections.get(CHUNKS);
+    if chunks.is_empty() {
+        return false;
+    }
+    let image = &Chunked {
+        outputs: sections.get(OUTPUTS),
+        search_trees: sections.get(SEARCH_TREES),
+        top_nodes: sections.get(TOP_NODES),
+        node_blocks: sections.get(NODE_BLOCKS),
+        leaves: sections.get(TILE_LEAVES),
+    };
+    let groups = sections.get(TILE_GROUPS);
+    let mut columns = sections.get(PREDICATE_COLUMNS).chunks(64);
     let ranks =
         std::array::from_fn(|_| ranks_of(image, columns.next().unwrap_or_default(), features));
-    let mut ways = Bytes([0; CHUNK_TREES]);
-    for chunk in image.chunks {
+    let mut paths = Bytes([0; CHUNK_TREES]);
+    for chunk in chunks {
         // SAFETY: the image's check found the nodes of its chunks to be there.
-        let numbers = unsafe { chunk_ways(image, chunk, ranks) };
+        let numbers = unsafe { leaf_indices(image, chunk, ranks) };
         // SAFETY: 64 bytes are written, aligned.
-        unsafe { _mm512_store_si512(ways.0.as_mut_ptr().cast(), numbers) };
+        unsafe { _mm512_store_si512(paths.0.as_mut_ptr().cast(), numbers) };
         let first = chunk.first_group as usize;
-        let groups = image.groups.get(first..first + chunk.groups as usize).unwrap_or_default();
+        let groups = groups.get(first..first + chunk.groups as usize).unwrap_or_default();
         let mut lane = 0;
         for group in groups {
             let count = group.count as usize;
-            let ways = ways.0.get(lane..lane + count).unwrap_or_default();
+            let paths = paths.0.get(lane..lane + count).unwrap_or_default();
             let shift = chunk.levels - group.levels;
-            add_leaves(image, group, ways, shift, margins);
+            add_leaves(image, group, paths, shift, margins);
             lane += count;
         }
     }
+    true
 }
 
 /// The ranks of a row in up to 64 columns. They are put together in registers: one loaded from bytes
 /// that were just written would wait for them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-fn ranks_of(image: &Chunked<'_>, columns: &[Column], features: &[f32]) -> __m512i {
+fn ranks_of(image: &Chunked<'_>, columns: &[PredicateColumn], features: &[f32]) -> __m512i {
     let mut ranks = _mm512_setzero_si512();
     let mut lane = 1u8;
     for columns in columns.chunks(8) {
@@ -92,14 +120,14 @@ fn ranks_of(image: &Chunked<'_>, columns: &[Column], features: &[f32]) -> __m512
 /// A value's rank in a column: how many thresholds it is not below, counted.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-fn rank_of(image: &Chunked<'_>, column: &Column, features: &[f32]) -> u64 {
+fn rank_of(image: &Chunked<'_>, column: &PredicateColumn, features: &[f32]) -> u64 {
     let value = features.get(column.feature as usize).copied().unwrap_or(f32::NAN);
     let value = _mm512_set1_ps(value);
     // SAFETY: the image's check found the column's search tree to be there.
     let tree = unsafe { image.search_trees.as_ptr().add(column.tree as usize) };
     // SAFETY: as above; it has at least 32 places, and a multiple of that.
     unsafe {
-        if column.kind == ColumnKind::RankedRight as u32 {
+        if column.kind == ColumnKind::RankedMissingRight {
             count::<_CMP_NLT_UQ>(value, tree, column.levels)
         } else {
             count::<_CMP_GE_OQ>(value, tree, column.levels)
@@ -110,7 +138,7 @@ fn rank_of(image: &Chunked<'_>, column: &Column, features: &[f32]) -> u64 {
 /// How many of the nodes of a search tree a value compares with. The first place is not a node.
 ///
 /// # Safety
-/// The tree has so many levels, at least 5.
+/// The tree has that many levels, at least 5.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 unsafe fn count<const COMPARE: i32>(value: __m512, tree: *const f32, levels: u32) -> u64 {
@@ -125,23 +153,23 @@ unsafe fn count<const COMPARE: i32>(value: __m512, tree: *const f32, levels: u32
         let both = _mm512_kunpackd(compare_32(place + 32).into(), compare_32(place).into());
         u64::from(both.count_ones())
     };
-    if levels == LEAST_SEARCH_LEVELS {
+    if levels == MIN_SEARCH_LEVELS {
         return u64::from((compare_32(0) & !1).count_ones());
     }
     let first = _mm512_kunpackd(compare_32(32).into(), compare_32(0).into());
     let mut count = u64::from((first & !1).count_ones());
-    for part in 1..1usize << (levels - LEAST_SEARCH_LEVELS - 1) {
+    for part in 1..1usize << (levels - MIN_SEARCH_LEVELS - 1) {
         count += compare_64(64 * part);
     }
     count
 }
 
-/// The numbers of the ways through a chunk's tiles, of as many bits as the chunk has levels.
+/// The leaf indices of a chunk's tiles, of as many bits as the chunk has levels.
 ///
 /// # Safety
 /// The processor has the instructions; the chunk's nodes are there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn chunk_ways(image: &Chunked<'_>, chunk: &Chunk, ranks: [__m512i; 2]) -> __m512i {
+unsafe fn leaf_indices(image: &Chunked<'_>, chunk: &Chunk, ranks: [__m512i; 2]) -> __m512i {
     // SAFETY: the caller's promise.
     unsafe {
         let nodes = image.top_nodes.as_ptr().add(chunk.top_nodes as usize);
@@ -156,12 +184,12 @@ unsafe fn chunk_ways(image: &Chunked<'_>, chunk: &Chunk, ranks: [__m512i; 2]) ->
             6 => top::<6>(nodes, ranks),
             levels => {
                 let top = top::<{ TOP_LEVELS as usize }>(nodes, ranks);
-                let ways = below(blocks, chunk.trees as usize, top, ranks);
+                let paths = below(blocks, chunk.trees as usize, top, ranks);
                 // Bytes: what a shift of words brings over from the next byte is masked off.
                 if levels == TILE_LEVELS {
-                    ways
+                    paths
                 } else {
-                    _mm512_and_si512(_mm512_srli_epi16::<1>(ways), _mm512_set1_epi8(0x7f))
+                    _mm512_and_si512(_mm512_srli_epi16::<1>(paths), _mm512_set1_epi8(0x7f))
                 }
             }
         }
@@ -227,7 +255,7 @@ type Below3 = Below<Below2>;
 type Below4 = Below<Below3>;
 type Below5 = Below<Below4>;
 
-/// The numbers of the ways of 64 trees through their upper levels.
+/// The paths of 64 trees through their upper levels.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn top<const LEVELS: usize>(nodes: *const TopNode, ranks: [__m512i; 2]) -> __m512i {
     let mut numbers = _mm512_setzero_si512();
@@ -243,7 +271,7 @@ unsafe fn top<const LEVELS: usize>(nodes: *const TopNode, ranks: [__m512i; 2]) -
             }
         };
     }
-    // SAFETY: the caller's promise: the nodes of so many levels are there, one level after another,
+    // SAFETY: the caller's promise: the nodes of that many levels are there, one level after another,
     // the root at 1.
     unsafe {
         level!(0, Root);
@@ -256,8 +284,8 @@ unsafe fn top<const LEVELS: usize>(nodes: *const TopNode, ranks: [__m512i; 2]) -
     numbers
 }
 
-/// The numbers of the ways of 64 trees through all levels, of which eight are taken to be there, by
-/// those through the upper.
+/// The paths of 64 trees through all levels, of which eight are taken to be there, by those through the
+/// upper.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn below(
     blocks: *const NodeBlock,
@@ -299,11 +327,11 @@ unsafe fn below(
     unsafe {
         let order = _mm512_load_si512(ORDER.0.as_ptr().cast());
         let decisions = _mm512_permutexvar_epi8(order, together);
-        let low = _mm512_loadu_si512(WAYS.as_ptr().cast());
-        let high = _mm512_loadu_si512(WAYS.as_ptr().add(64).cast());
-        let ways = _mm512_permutex2var_epi8(low, decisions, high);
+        let low = _mm512_loadu_si512(PATHS.as_ptr().cast());
+        let high = _mm512_loadu_si512(PATHS.as_ptr().add(64).cast());
+        let paths = _mm512_permutex2var_epi8(low, decisions, high);
         // Numbers have five bits, so that none leaves its byte.
-        _mm512_or_si512(_mm512_slli_epi16::<3>(top), ways)
+        _mm512_or_si512(_mm512_slli_epi16::<3>(top), paths)
     }
 }
 
@@ -312,23 +340,23 @@ unsafe fn below(
 fn add_leaves(
     image: &Chunked<'_>,
     group: &TileGroup,
-    ways: &[u8],
+    paths: &[u8],
     shift: u32,
     margins: &mut [f32],
 ) {
     let stride = tile_leaves(group.levels);
     let start = group.leaves as usize;
-    let leaf = |lane: usize, way: u8| {
-        debug_assert!(start + lane * stride + usize::from(way) < image.leaves.len(), "leaves");
-        // SAFETY: the image's check found the leaves of the group's tiles to be there; a way's number
-        // has as many bits as the tile has levels.
-        unsafe { *image.leaves.get_unchecked(start + lane * stride + usize::from(way)) }
+    let leaf = |lane: usize, path: u8| {
+        debug_assert!(start + lane * stride + usize::from(path) < image.leaves.len(), "leaves");
+        // SAFETY: the image's check found the leaves of the group's tiles to be there; a path has
+        // as many bits as the tile has levels.
+        unsafe { *image.leaves.get_unchecked(start + lane * stride + usize::from(path)) }
     };
-    let ways = ways.iter().enumerate();
+    let paths = paths.iter().enumerate();
     if shift == 0 {
-        sum(image.outputs, group, ways.map(|(lane, way)| leaf(lane, *way)), margins);
+        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, *path)), margins);
     } else {
-        sum(image.outputs, group, ways.map(|(lane, way)| leaf(lane, way >> shift)), margins);
+        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, path >> shift)), margins);
     }
 }
 

@@ -1,24 +1,55 @@
-//! Lock step: one row, several trees at a time, in portable code.
+//! Interleaved traversal: one row, several trees at a time, in portable code.
 //!
-//! A walk down one tree waits at every step for the node and then for the row's key. Walking
-//! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of
-//! one comparison to a link, leaves link to themselves, and a group of trees is walked to the depth
-//! of its deepest. Where there are categorical splits, a step asks which kind a split is, the one branch
-//! that is mispredicted. The leaves are handed over in the order of the trees.
+//! A traversal of one tree waits at every step for the node and then for the row's key. Traversing
+//! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of one
+//! comparison to a link, leaves link to themselves, and a group of trees is walked to the depth of its
+//! deepest. In trees with categorical splits a step asks which kind a split is, the one branch that is
+//! mispredicted. The leaves are handed over in the order of the trees.
 #![allow(
     unsafe_code,
     reason = "the kernel indexes nodes and keys that the image's check has vouched for"
 )]
 
 use super::categorical::CODE_END;
-use super::key::RowKeys;
-use crate::forest::{CATEGORICAL, Forest, GroupKind, LockStepNode, WideNode};
-
-/// Most trees that are walked together.
-pub(crate) const LANES: usize = 16;
+use super::row_keys::RowKeys;
+use crate::forest::records::{
+    CATEGORICAL, CompactNode, Group, GroupKind, InterleavedNode, LANES, SetSpan, WideNode,
+};
+use crate::forest::sections::{
+    COMPACT_NODES, GROUPS, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
+};
 
 /// Steps that are taken before it is first seen whether all trees have come to a leaf.
 const STRIDE: u32 = 8;
+
+/// What a traversal reads at every step.
+#[derive(Clone, Copy)]
+pub(super) struct NodeSections<'a> {
+    pub(super) compact: &'a [CompactNode],
+    pub(super) wide: &'a [WideNode],
+    sets: &'a [SetSpan],
+    set_words: &'a [u32],
+}
+
+impl<'a> NodeSections<'a> {
+    #[inline(always)]
+    pub(super) fn of(image: Sections<'a>) -> Self {
+        NodeSections {
+            compact: image.get(COMPACT_NODES),
+            wide: image.get(WIDE_NODES),
+            sets: image.get(SETS),
+            set_words: image.get(SET_WORDS),
+        }
+    }
+
+    /// The bits of a category set.
+    #[inline(always)]
+    pub(super) fn words(&self, set: u32) -> &'a [u32] {
+        let Some(span) = self.sets.get(set as usize) else { return &[] };
+        let start = span.start as usize;
+        self.set_words.get(start..start + span.count as usize).unwrap_or_default()
+    }
+}
 
 /// A leaf that a row has fallen into.
 #[derive(Clone, Copy)]
@@ -32,7 +63,7 @@ pub(super) struct Leaf {
 }
 
 impl Leaf {
-    /// What the tree gives.
+    /// What the tree adds to the sum.
     #[inline(always)]
     pub(super) fn value(self) -> f32 {
         f32::from_bits(self.key)
@@ -41,53 +72,50 @@ impl Leaf {
 
 /// Calls `visit` with every tree's index and the row's leaf in it, in the order of the trees.
 ///
-/// `keys` must have been set to `features` for the image that the forest is of.
+/// `keys` must have been set to `features` for this image.
 #[inline(always)]
 pub(super) fn walk(
-    forest: &Forest<'_>,
+    image: Sections<'_>,
     keys: &RowKeys,
     features: &[f32],
     mut visit: impl FnMut(usize, Leaf),
 ) {
-    for group in forest.groups {
+    let (nodes, all_roots) = (NodeSections::of(image), image.get(ROOTS));
+    for group in image.get(GROUPS) {
         let first = group.first as usize;
-        let roots = forest.roots.get(first..first + group.count as usize).unwrap_or_default();
-        let Some(kind) = GroupKind::from_number(group.kind) else { continue };
+        let roots = all_roots.get(first..first + group.count as usize).unwrap_or_default();
         let visit = |lane, leaf| visit(first + lane, leaf);
-        walk_from(forest, kind, roots, group.depth, keys, features, visit);
+        walk_group(&nodes, group, roots, keys, features, visit);
     }
 }
 
-/// Calls `visit` with every lane and its leaf. The lanes, at most [`LANES`], begin at nodes of a kind
-/// from which no leaf is more than `depth` steps away.
+/// Calls `visit` with every lane and its leaf.
 #[inline(always)]
-pub(super) fn walk_from(
-    forest: &Forest<'_>,
-    kind: GroupKind,
-    starts: &[u32],
-    depth: u32,
+fn walk_group(
+    nodes: &NodeSections<'_>,
+    group: &Group,
+    roots: &[u32],
     keys: &RowKeys,
     features: &[f32],
     visit: impl FnMut(usize, Leaf),
 ) {
+    let Group { depth, kind, .. } = *group;
     // All lanes walk with the keys of the one row.
     let keys = Keys { keys: keys.as_slice(), width: 0 };
     match kind {
-        GroupKind::Compact => {
-            walk_together(forest.compact_nodes, &keys, starts, depth, kind, visit);
-        }
-        GroupKind::Wide => walk_together(forest.wide_nodes, &keys, starts, depth, kind, visit),
+        GroupKind::Compact => walk_together(nodes.compact, &keys, roots, depth, kind, visit),
+        GroupKind::Wide => walk_together(nodes.wide, &keys, roots, depth, kind, visit),
         GroupKind::Categorical => {
             let num_features = keys.keys.len() / 2;
-            let keys = KeysAndSets { keys, features, num_features, forest };
-            walk_together(forest.wide_nodes, &keys, starts, depth, kind, visit);
+            let keys = KeysAndSets { keys, features, num_features, nodes };
+            walk_together(nodes.wide, &keys, roots, depth, kind, visit);
         }
     }
 }
 
-/// Walks in lock step.
+/// Walks up to [`LANES`] trees of one kind.
 #[inline(always)]
-fn walk_together<N: LockStepNode>(
+fn walk_together<N: InterleavedNode>(
     nodes: &[N],
     keys: &impl Decide<N>,
     starts: &[u32],
@@ -96,13 +124,13 @@ fn walk_together<N: LockStepNode>(
     mut visit: impl FnMut(usize, Leaf),
 ) {
     let mut visit = |lane: usize, node: usize| {
-        // SAFETY: lock_step gives indices of nodes.
+        // SAFETY: interleaved returns indices of nodes.
         let key = unsafe { nodes.get_unchecked(node) }.key();
         visit(lane, Leaf { kind, node: node as u32, key });
     };
     if let Some(starts) = starts.first_chunk::<LANES>() {
         // SAFETY: the starts are nodes, and the keys are those of the row: see `Decide`.
-        let leaves = unsafe { lock_step(nodes, keys, *starts, depth) };
+        let leaves = unsafe { interleaved(nodes, keys, *starts, depth) };
         leaves.into_iter().enumerate().for_each(|(lane, node)| visit(lane, node));
         return;
     }
@@ -114,7 +142,7 @@ fn walk_together<N: LockStepNode>(
                 starts.get(lane).or(starts.last()).map_or(0, |start| *start)
             });
             // SAFETY: as above.
-            let leaves: [usize; $lanes] = unsafe { lock_step(nodes, keys, padded, depth) };
+            let leaves: [usize; $lanes] = unsafe { interleaved(nodes, keys, padded, depth) };
             leaves
                 .into_iter()
                 .take(starts.len())
@@ -131,12 +159,12 @@ fn walk_together<N: LockStepNode>(
     }
 }
 
-/// Walks `L` trees, `depth` steps each; gives the indices of the nodes reached.
+/// Walks `L` trees, `depth` steps each; returns the indices of the nodes reached.
 ///
 /// # Safety
 /// The starts are nodes; `keys` can decide every node in every lane.
 #[inline(always)]
-pub(super) unsafe fn lock_step<N: LockStepNode, const L: usize>(
+pub(super) unsafe fn interleaved<N: InterleavedNode, const L: usize>(
     nodes: &[N],
     keys: &impl Decide<N>,
     starts: [u32; L],
@@ -157,9 +185,9 @@ pub(super) unsafe fn lock_step<N: LockStepNode, const L: usize>(
 /// come to a leaf.
 ///
 /// # Safety
-/// See [`lock_step`].
+/// See [`interleaved`].
 #[inline(never)]
-unsafe fn go_on<N: LockStepNode, const L: usize>(
+unsafe fn go_on<N: InterleavedNode, const L: usize>(
     nodes: &[N],
     keys: &impl Decide<N>,
     at: &mut [usize; L],
@@ -167,7 +195,7 @@ unsafe fn go_on<N: LockStepNode, const L: usize>(
 ) {
     // SAFETY: the caller's promise.
     unsafe {
-        while depth > 0 && at.iter().any(|at| nodes.get_unchecked(*at).skip() != 0) {
+        while depth > 0 && at.iter().any(|at| nodes.get_unchecked(*at).right_offset() != 0) {
             steps(nodes, keys, at, depth.min(STRIDE / 2));
             depth = depth.saturating_sub(STRIDE / 2);
         }
@@ -175,31 +203,31 @@ unsafe fn go_on<N: LockStepNode, const L: usize>(
 }
 
 /// # Safety
-/// See [`lock_step`].
+/// See [`interleaved`].
 #[inline(always)]
-unsafe fn steps<N: LockStepNode, const L: usize>(
+unsafe fn steps<N: InterleavedNode, const L: usize>(
     nodes: &[N],
     keys: &impl Decide<N>,
     at: &mut [usize; L],
     count: u32,
 ) {
     for _ in 0..count {
-        for (lane, place) in at.iter_mut().enumerate() {
-            // SAFETY: the check of the image (forest::check) found every root and every exit of a
+        for (lane, at) in at.iter_mut().enumerate() {
+            // SAFETY: the check of the image (forest::verify) found every root and every exit of a
             // tile to be a node; every node's slot to be at most leaf_slot; both children of every
-            // split to be nodes; and the slot of every leaf, whose skip is 0, to be leaf_slot, for
-            // which nothing decides left: a walk stays at a leaf. By induction `place` is always the
+            // split to be nodes; and the slot of every leaf, whose right_offset is 0, to be leaf_slot, for
+            // which nothing decides left: a walk stays at a leaf. By induction `at` is always the
             // index of a node.
             let (node, left) = unsafe {
-                let node = nodes.get_unchecked(*place);
+                let node = nodes.get_unchecked(*at);
                 (node, keys.left(node, lane))
             };
-            *place += node.skip() as usize + usize::from(left);
+            *at += node.right_offset() as usize + usize::from(left);
         }
     }
 }
 
-/// What decides at the nodes of a lock step.
+/// What decides at the nodes.
 pub(super) trait Decide<N> {
     /// Whether a lane's row goes left at a node.
     ///
@@ -226,7 +254,7 @@ impl Keys<'_> {
     }
 }
 
-impl<N: LockStepNode> Decide<N> for Keys<'_> {
+impl<N: InterleavedNode> Decide<N> for Keys<'_> {
     #[inline(always)]
     unsafe fn left(&self, node: &N, lane: usize) -> bool {
         // SAFETY: the caller's promise.
@@ -241,7 +269,7 @@ pub(super) struct KeysAndSets<'a> {
     pub(super) keys: Keys<'a>,
     pub(super) features: &'a [f32],
     pub(super) num_features: usize,
-    pub(super) forest: &'a Forest<'a>,
+    pub(super) nodes: &'a NodeSections<'a>,
 }
 
 impl KeysAndSets<'_> {
@@ -266,10 +294,10 @@ impl Decide<WideNode> for KeysAndSets<'_> {
             return key < node.key;
         }
         let (code, is_code) = self.code(node.slot(), lane);
-        let Some(span) = self.forest.sets.get(node.key as usize) else { return false };
+        let Some(span) = self.nodes.sets.get(node.key as usize) else { return false };
         let within = is_code & (code / 32 < span.count);
         let word = span.start + ((code / 32) & u32::from(within).wrapping_neg());
-        let word = self.forest.set_words.get(word as usize).copied().unwrap_or(0);
+        let word = self.nodes.set_words.get(word as usize).copied().unwrap_or(0);
         let member = within & (word >> (code % 32) & 1 == 1);
         // A missing value, which is no code, has the key u32::MAX where the default is right.
         !member & (key != u32::MAX)

@@ -9,18 +9,18 @@ fn not_below<const MISSING_RIGHT: bool>(value: f32, threshold: f32) -> bool {
     if MISSING_RIGHT { !(value < threshold) } else { value >= threshold }
 }
 
-/// Walks a search tree with eight values at a time, and gives the ranks of the first `rows` values. A
-/// tree has 32 to 256 places, a power of two.
+/// The ranks of the first `rows` values, eight searches at a time. A tree has 32 to 256 places, a
+/// power of two; the ranks in any other are 0.
 #[inline(always)]
 pub(super) fn ranks<const MISSING_RIGHT: bool>(
     values: &Values,
     rows: usize,
     tree: &[f32],
-) -> Option<[u8; BLOCK]> {
-    if !(32..=256).contains(&tree.len()) || !tree.len().is_power_of_two() {
-        return None;
-    }
+) -> [u8; BLOCK] {
     let mut ranks = [0u8; BLOCK];
+    if !(32..=256).contains(&tree.len()) || !tree.len().is_power_of_two() {
+        return ranks;
+    }
     let levels = tree.len().ilog2();
     let chunks = values.0.as_chunks::<8>().0.iter().zip(ranks.as_chunks_mut::<8>().0);
     for (values, ranks) in chunks.take(rows.div_ceil(8)) {
@@ -35,5 +35,5 @@ pub(super) fn ranks<const MISSING_RIGHT: bool>(
         }
         *ranks = at.map(|at| (at - tree.len()) as u8);
     }
-    Some(ranks)
+    ranks
 }
