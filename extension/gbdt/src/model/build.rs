@@ -373,7 +373,7 @@ mod tests {
             (|tree| tree.nodes[4] = split(3, 5), ErrorKind::TreeShape),
             (|tree| tree.nodes[3] = Node::Deleted, ErrorKind::TreeShape),
             (|tree| tree.nodes[4] = tree.nodes[1], ErrorKind::TreeShape),
-            (|tree| drop(tree.leaf_vectors.pop()), ErrorKind::Length),
+            (|tree| tree.leaf_vectors.truncate(5), ErrorKind::Length),
             (|tree| tree.weight = f32::MAX, ErrorKind::NotFinite),
             (|tree| tree.output = TreeOutput::One(2), ErrorKind::OutputRange),
             (|tree| tree.output = TreeOutput::One(0), ErrorKind::OutputRange),
