@@ -100,7 +100,7 @@ bench: bench-install ## compare with the Python microservice: the whole table
 .PHONY: bench-split
 bench-split: ## compare over a network: three hosts on this machine, with a delay between them; as root
 	@for role in server store client; do bench/provision/$$role.sh; done
-	@toolchain/delay_line.sh
+	@bench/delay_line/build.sh
 	@bench/run --workload split
 
 .PHONY: report

@@ -36,7 +36,10 @@ FIGURES = SimpleNamespace(
     us_per=lambda predictions: lambda run: server_us(run) / predictions,
 )  # fmt: skip
 ENTRIES = SimpleNamespace(
-    MAIN=entries.MAIN, TUNED=entries.TUNED, FOR_THE_RECORD=(*entries.MAIN, entries.AS_PUBLISHED)
+    MAIN=entries.MAIN,
+    SIMPLE=entries.SIMPLE,
+    TUNED=entries.TUNED,
+    FOR_THE_RECORD=(*entries.MAIN, entries.AS_PUBLISHED),
 )
 
 
@@ -67,7 +70,7 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
     named = Named(local)
     return {
         **{name: getattr(named, name) for name in dir(named) if not name.startswith("_")},
-        "local": local, "split": split, "runs": sources.runs,
+        "local": local, "split": split, "runs": sources.runs, "elsewhere": sources.elsewhere,
         "kept": [(one, goals.of_local(one)) for one in sources.kept],
         "goals": found, "split_goals": goals.of_split(split) if split else [],
         "wins": won, "contests": contests, "shows": _shows(sources, found, won),

@@ -31,6 +31,8 @@ class Sources:
     split: Measured | None
     # All whole runs of the same workload on the machine of `local`, itself included, the newest first;
     kept: list[Measured]
+    # The newest whole run of each other machine and topology.
+    elsewhere: list[Measured]
 
     @property
     def runs(self) -> list[Measured]:
@@ -79,6 +81,13 @@ def lacks(measured: Measured) -> list[str]:
     ]
 
 
+def _place(one: Measured) -> tuple[str, ...]:
+    """The server's machine, and the topology."""
+    topology = one.result.topology
+    facts = topology.hosts[topology.roles["server"]]
+    return facts["processor"], facts["cores"], topology.name
+
+
 def sources(directory: Path, local: str | None = None) -> Sources | None:
     """The files in bench/results/; None where there is no full run. `local` names one that is to be used."""
     read = [_read(path, directory) for path in sorted(directory.rglob("results.json"))]
@@ -97,7 +106,8 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
     if not whole:
         raise Lacking(f"{full[0].name} lacks {'; '.join(lacks(full[0]))}")
     apart = [one for one in found if one.result.topology.name == "split" and growth(one)]
-    facts = whole[0].result.machine
-    same = [one for one in whole if one.result.machine["processor"] == facts["processor"]]
-    same = [one for one in same if one.result.machine["cores"] == facts["cores"]]
-    return Sources(directory, whole[0], apart[0] if apart else None, same)
+    shown = {_place(whole[0]), *(_place(one) for one in apart[:1])}
+    rest = {_place(one): one for one in reversed(found) if not lacks(one)}
+    same = [one for one in whole if _place(one) == _place(whole[0])]
+    elsewhere = [one for place, one in rest.items() if place not in shown]
+    return Sources(directory, whole[0], apart[0] if apart else None, same, elsewhere)

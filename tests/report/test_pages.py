@@ -220,11 +220,12 @@ def test_figures_are_filled_in(
 
 def test_the_other_runs_of_the_machine_are_kept(directory: Path) -> None:
     document = json.loads((directory / LOCAL / "results.json").read_text())
+    larger = document["topology"] | {"hosts": {"local": document["machine"] | {"cores": "64"}}}
     for place, changes in (
         ("same/2026-01-02T100000", {"started": "2026-01-02T10:00:00+00:00"}),
         ("same/2025-12-02T100000", {"started": "2025-12-02T10:00:00+00:00", "commit": "f" * 40}),
         ("other/2025-12-03T100000", {
-            "started": "2025-12-03T10:00:00+00:00", "machine": document["machine"] | {"cores": "64"},
+            "started": "2025-12-03T10:00:00+00:00", "topology": larger
         }),
     ):  # fmt: skip
         (directory / place).mkdir(parents=True)
@@ -236,6 +237,24 @@ def test_the_other_runs_of_the_machine_are_kept(directory: Path) -> None:
         *(one.name for one in found.runs),
         "same/2025-12-02T100000",
     ]
+
+
+def test_another_machine_and_another_topology_appear(
+    directory: Path, root: Path, small: Path
+) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    facts = {"processor": "Another", "cores": "64"}
+    topology = document["topology"] | {"name": "aws", "hosts": {"local": facts}}
+    changes = {"started": "2025-01-01T00:00:00+00:00", "machine": facts, "topology": topology}
+    (directory / "another/2025-01-01T000000").mkdir(parents=True)
+    (directory / "another/2025-01-01T000000/results.json").write_text(
+        json.dumps(document | changes)
+    )
+    text = '{% import "tables.j2" as t with context %}\n{{ t.elsewhere_table() }}\n'
+    (small / "README.md.j2").write_text(text)
+    page = files_of(sources(directory), root, small)[INDEX]
+    assert "| 64 cores (Another) | aws | 2025-01-01 |" in page
+    assert "another/2025-01-01T000000/results.json" in page
 
 
 def test_other_kinds_of_files_are_read(directory: Path, root: Path, small: Path) -> None:

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Builds the delay line of `bench/run --topology split`, where the kernel has no netem, into .build/.
 set -euo pipefail
-. "$(dirname "$0")/ground.sh"
+. "$(dirname "$0")/../../toolchain/ground.sh"
 
-source=$root/bench/split/delay_line.c
+source=$root/bench/delay_line/delay_line.c
 program=$root/.build/delay_line
 [ ! "$program" -nt "$source" ] || exit 0
 
