@@ -112,7 +112,7 @@ fn describe<'a>(name: &'a str, bytes: &'a [u8], model: &'a Model, said: Said) ->
     NewVersion {
         name,
         bytes,
-        format: model.format().name(),
+        format: model.format(),
         library_version: (major > 0).then(|| format!("{major}.{minor}.{patch}")),
         objective: model.objective().name(),
         features: count(model.num_features()),

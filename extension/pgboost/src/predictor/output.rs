@@ -1,7 +1,6 @@
 //! From a row's margins to the result of a function.
 
 use gbdt::model::Task;
-use gbdt::transform;
 use pgrx::pg_sys::Datum;
 
 use super::single::Predictor;
@@ -55,7 +54,7 @@ impl Output {
 /// The values of a row with these margins.
 #[inline]
 fn transformed<'a>(image: &ModelImage, margins: &'a mut [f32]) -> &'a [f32] {
-    let count = transform::apply(image.transform(), margins);
+    let count = image.values(margins);
     margins.get(..count).unwrap_or_default()
 }
 
