@@ -1,6 +1,5 @@
 //! Features as arguments of their own, in the model's order.
 
-use pg_interface::{NumberType, Value};
 use pgrx::pg_sys::{self, Oid};
 
 use super::FeatureContext;
@@ -47,18 +46,13 @@ impl Columns {
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
-        if self.all_real && arguments.read_reals(features) {
+        if self.all_real {
+            arguments.read_reals(features);
             return Ok(());
         }
         for (index, (feature, reader)) in features.iter_mut().zip(&self.readers).enumerate() {
             *feature = match (arguments.scalar(index), reader) {
                 (None, _) => f32::NAN,
-                // The usual case, before the call that the others need.
-                (Some(Value::Number(number)), FeatureReader::Number)
-                    if number.number_type() == NumberType::Float4 =>
-                {
-                    number.single()
-                }
                 (Some(value), reader) => reader.read(context, index, value)?,
             };
         }

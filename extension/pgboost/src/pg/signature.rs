@@ -144,15 +144,19 @@ impl<S: ArgSource> TypedArguments<'_, S> {
         }
     }
 
-    /// The arguments as reals, NaN where one is NULL, if all are of that type and lie one after
-    /// another; returns whether they are.
+    /// The arguments, which are all of type real; NaN where one is NULL.
     #[inline]
-    pub fn read_reals(&self, reals: &mut [f32]) -> bool {
-        let Some((values, nulls)) = self.source.run() else { return false };
-        for ((real, value), null) in reals.iter_mut().zip(values).zip(nulls) {
-            *real = if *null { f32::NAN } else { f32::from_bits(value.value() as u32) };
+    pub fn read_reals(&self, reals: &mut [f32]) {
+        let real_of = |datum: Datum| f32::from_bits(datum.value() as u32);
+        if let Some((values, nulls)) = self.source.run() {
+            for ((real, value), null) in reals.iter_mut().zip(values).zip(nulls) {
+                *real = if *null { f32::NAN } else { real_of(*value) };
+            }
+        } else {
+            for (index, real) in reals.iter_mut().enumerate() {
+                *real = self.source.get(FIRST + index).map_or(f32::NAN, real_of);
+            }
         }
-        true
     }
 }
 
