@@ -10,6 +10,8 @@ use pg_interface::snapshot::{self, Seen, SnapshotMark};
 use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::large;
+
 /// A table and its primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -51,7 +53,7 @@ impl Row<'_> {
     /// A bytea column.
     pub fn bytes(&self, column: usize) -> Option<&[u8]> {
         // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
-        Some(unsafe { varlena::bytes(self.0.get(column)?) })
+        Some(unsafe { large::bytes(self.0.get(column)?) })
     }
 
     /// A text[] column; its NULL elements are left out.
