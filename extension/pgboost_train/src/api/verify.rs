@@ -9,6 +9,7 @@ use pg_interface::report;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern};
+use xgboost_ffi::Output;
 
 use super::required;
 use crate::data::columns::{Columns, Used};
@@ -16,8 +17,7 @@ use crate::data::query::Source;
 use crate::error::{Error, Result};
 use crate::pg::source::{self, Row};
 use crate::registry::Registry;
-use crate::xgboost::booster::Output;
-use crate::xgboost::registered::Registered;
+use crate::xgboost::cached::CachedBooster;
 
 /// Rows that are scored at once.
 const BATCH_ROWS: usize = 512;
@@ -44,7 +44,7 @@ struct Found {
 }
 
 fn verify(model: &str, text: &str) -> Result<Found> {
-    let registered = Registered::find(model)?;
+    let registered = CachedBooster::find(model)?;
     let names = registered.model.feature_names();
     if names.is_empty() {
         return Err(Error::NoFeatureNames { model: model.to_owned() });
@@ -100,7 +100,7 @@ fn check_types(image: &Image<AlignedBytes>, features: &[Used]) -> Result<()> {
 /// Collects rows and compares them.
 struct Comparison<'a> {
     registry: Registry,
-    registered: &'a Registered,
+    registered: &'a CachedBooster,
     features: Vec<Used>,
     image: Image<AlignedBytes>,
     batch: Vec<f32>,

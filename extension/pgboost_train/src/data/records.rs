@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use pgrx::pg_sys::Datum;
+use xgboost_ffi::Layout;
 
 use super::columns::{Columns, Used};
 use super::dictionary::{Dictionary, Full};
 use crate::error::{Error, Result};
 use crate::pg::source::Row;
 use crate::pg::values;
-use crate::xgboost::matrix::Layout;
 
 /// Most categories of a feature.
 const MAX_CATEGORIES: usize = 65_536;

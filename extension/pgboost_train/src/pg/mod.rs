@@ -11,3 +11,4 @@ pub mod spi;
 pub mod statement;
 pub mod temporary;
 pub mod values;
+pub mod wait;

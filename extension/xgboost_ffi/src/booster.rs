@@ -3,11 +3,11 @@
 use std::ffi::{CStr, c_char};
 use std::{ptr, slice};
 
-use super::interface::Batch;
-use super::matrix::{Feature, Matrix};
-use super::symbols::{Handle, count, round_number};
-use super::{Library, c_text, pointers};
+use crate::array::Batch;
 use crate::error::Result;
+use crate::library::{Library, c_text, pointers};
+use crate::matrix::{Feature, Matrix};
+use crate::symbols::{Handle, count, round_number};
 
 /// What to predict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +66,7 @@ impl Booster {
     /// Names the features and their types, as the model file carries them.
     pub fn name_features(&self, features: &[Feature]) -> Result<()> {
         self.set_texts(c"feature_name", features.iter().map(|feature| feature.name.as_str()))?;
-        self.set_texts(c"feature_type", features.iter().map(|feature| feature.kind))
+        self.set_texts(c"feature_type", features.iter().map(|feature| feature.kind.as_str()))
     }
 
     fn set_texts<'a>(&self, field: &CStr, texts: impl Iterator<Item = &'a str>) -> Result<()> {
@@ -148,7 +148,7 @@ impl Booster {
         Ok(unsafe { owned(bytes.cast(), len) })
     }
 
-    /// Predicts the rows of a batch in place: as many values for each row as the model has outputs.
+    /// Predicts the rows of a batch in place: `rows * outputs` values.
     pub fn predict(&self, batch: Batch<'_>, proxy: &Matrix, output: Output) -> Result<Vec<f32>> {
         let table = c_text(&batch.table(batch.record));
         let config = c_text(&format!(

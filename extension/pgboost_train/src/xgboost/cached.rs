@@ -9,16 +9,14 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use gbdt::Model;
+use xgboost_ffi::{Batch, Booster, Matrix, Output};
 
-use super::booster::{Booster, Output};
-use super::interface::Batch;
 use super::library;
-use super::matrix::Matrix;
 use crate::error::Result;
 use crate::registry::{Registry, Version, resolve};
 
-/// The model.
-pub struct Registered {
+/// A registered model.
+pub struct CachedBooster {
     /// The version that it is.
     pub version: Rc<Version>,
     /// The model as the engine reads it.
@@ -27,19 +25,19 @@ pub struct Registered {
     proxy: Matrix,
 }
 
-/// A backend keeps so many models.
+/// A backend keeps this many models.
 const MAX_KEPT: usize = 4;
 
 thread_local! {
     /// Not dropped when the process ends: libxgboost has destroyed by then what it needs for that.
-    static KEPT: ManuallyDrop<RefCell<Vec<Rc<Registered>>>> =
+    static KEPT: ManuallyDrop<RefCell<Vec<Rc<CachedBooster>>>> =
         const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
-impl Registered {
+impl CachedBooster {
     /// The model that a reference means now. Raises pgboost's errors for one that is not there or
     /// not to be seen.
-    pub fn find(reference: &str) -> Result<Rc<Registered>> {
+    pub fn find(reference: &str) -> Result<Rc<CachedBooster>> {
         let version = resolve(reference)?;
         let kept = KEPT.with(|kept| {
             let kept = kept.borrow();
@@ -56,7 +54,7 @@ impl Registered {
         // One row is not worth a thread.
         booster.set("nthread", "1")?;
         let proxy = Matrix::proxy(library)?;
-        let found = Rc::new(Registered { version, model, booster, proxy });
+        let found = Rc::new(CachedBooster { version, model, booster, proxy });
         KEPT.with(|kept| {
             let mut kept = kept.borrow_mut();
             if kept.len() >= MAX_KEPT {
@@ -71,6 +69,6 @@ impl Registered {
     pub fn predict(&self, features: &[f32], output: Output) -> Result<Vec<f32>> {
         library()?.limit_threads(1);
         let batch = Batch { words: features, record: self.model.num_features() };
-        self.booster.predict(batch, &self.proxy, output)
+        Ok(self.booster.predict(batch, &self.proxy, output)?)
     }
 }

@@ -1,12 +1,14 @@
 //! The functions of libxgboost's C interface that are used here, found by their names.
 //!
 //! The interface is stable: XGBoost adds functions to it and does not change those that are there.
-//! A library that lacks one of these is too old or not XGBoost, and is refused as a whole. The last one is
-//! of the OpenMP that libxgboost brings, and is found through it.
+//! A library that lacks one of these is too old or not XGBoost, and is refused as a whole. The last
+//! one is of the OpenMP that libxgboost brings, and is found through it.
 
-use std::ffi::{CStr, OsStr, c_char, c_int, c_void};
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::ManuallyDrop;
+use std::path::Path;
+
+use libloading::os::unix::{Library, RTLD_LOCAL, RTLD_NOW};
 
 /// A handle to something of libxgboost's.
 pub type Handle = *mut c_void;
@@ -28,15 +30,10 @@ macro_rules! symbols {
 
         impl Symbols {
             /// Finds them all.
-            fn find(library: *mut c_void) -> Result<Symbols, String> {
+            fn find(library: &Library) -> Result<Symbols, libloading::Error> {
                 Ok(Symbols {
                     // SAFETY: a function of that name in XGBoost's library has that type.
-                    $($name: unsafe {
-                        std::mem::transmute::<
-                            *mut c_void,
-                            unsafe extern "C" fn($($argument),*) -> $result,
-                        >(symbol(library, concat!(stringify!($name), "\0"))?)
-                    },)*
+                    $($name: *unsafe { library.get(stringify!($name).as_bytes())? },)*
                 })
             }
         }
@@ -73,62 +70,12 @@ symbols! {
 }
 
 impl Symbols {
-    /// Loads the library and finds the functions; the error is the loader's text.
-    pub fn load(path: &CStr) -> Result<Symbols, String> {
-        wait_without_spinning();
-        // SAFETY: the path ends in a NUL; the library's initialisers start no threads.
-        let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
-        if library.is_null() {
-            return Err(loader_error());
-        }
-        Symbols::find(library)
+    /// Loads the library and finds the functions. It stays loaded.
+    pub fn load(path: &Path) -> Result<Symbols, libloading::Error> {
+        // SAFETY: the library's initialisers start no threads.
+        let library = unsafe { Library::open(Some(path), RTLD_NOW | RTLD_LOCAL)? };
+        Symbols::find(&ManuallyDrop::new(library))
     }
-}
-
-/// Tells OpenMP, which reads this when it is loaded, that a thread with nothing to do sleeps. By default it
-/// spins for some milliseconds, and on a server whose cores are busy that takes them from the others.
-fn wait_without_spinning() {
-    const POLICY: &str = "OMP_WAIT_POLICY";
-    if std::env::var_os(POLICY).is_none() {
-        // SAFETY: libxgboost is not loaded yet, so the backend has one thread.
-        unsafe { std::env::set_var(POLICY, "passive") };
-    }
-}
-
-/// The address of a function; the name ends in a NUL.
-fn symbol(library: *mut c_void, name: &str) -> Result<*mut c_void, String> {
-    // SAFETY: the library is loaded and the name ends in a NUL.
-    let address = unsafe { libc::dlsym(library, name.as_ptr().cast()) };
-    if address.is_null() { Err(loader_error()) } else { Ok(address) }
-}
-
-fn loader_error() -> String {
-    // SAFETY: gives null or a string of the loader's.
-    unsafe {
-        let text = libc::dlerror();
-        if text.is_null() {
-            return "it cannot be loaded".to_owned();
-        }
-        CStr::from_ptr(text).to_string_lossy().into_owned()
-    }
-}
-
-/// The folder of the library that this code is in.
-pub fn own_folder() -> Option<PathBuf> {
-    let mut found = std::mem::MaybeUninit::<libc::Dl_info>::zeroed();
-    let address: *const c_void = (own_folder as fn() -> Option<PathBuf>) as *const c_void;
-    // SAFETY: the address lies in this library; the record is filled if the call succeeds.
-    let path = unsafe {
-        if libc::dladdr(address, found.as_mut_ptr()) == 0 {
-            return None;
-        }
-        let name = found.assume_init().dli_fname;
-        if name.is_null() {
-            return None;
-        }
-        Path::new(OsStr::from_bytes(CStr::from_ptr(name).to_bytes())).to_owned()
-    };
-    path.parent().map(Path::to_owned)
 }
 
 /// The number of something as the interface counts it.

@@ -14,7 +14,7 @@ const WORD: usize = size_of::<f32>();
 pub struct Batch<'a> {
     /// Their words.
     pub words: &'a [f32],
-    /// Words of a record.
+    /// Words per record.
     pub record: usize,
 }
 
