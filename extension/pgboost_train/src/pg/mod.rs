@@ -6,8 +6,7 @@
 
 pub mod backend;
 pub mod catalog;
-pub mod source;
+pub mod query;
 pub mod spi;
 pub mod statement;
 pub mod temporary;
-pub mod values;

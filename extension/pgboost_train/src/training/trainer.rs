@@ -8,11 +8,11 @@ use super::read::Rows;
 use super::rounds::{self, Plan};
 use super::score::Score;
 use super::task::Task;
-use crate::data::columns::Columns;
-use crate::data::records;
 use crate::error::Result;
-use crate::parameters::objective::Target;
-use crate::settings;
+use crate::guc;
+use crate::params::objective::Target;
+use crate::source::columns::Columns;
+use crate::source::records;
 use crate::xgboost::Library;
 use crate::xgboost::booster::Booster;
 use crate::xgboost::matrix::{Feature, Making, Matrix};
@@ -68,7 +68,7 @@ impl Trainer<'_> {
     }
 
     fn threads(&self) -> usize {
-        self.request.parameters.threads(settings::max_threads())
+        self.request.parameters.threads(guc::max_threads())
     }
 
     /// The parameters as libxgboost takes them. The objective comes first, because others are its.

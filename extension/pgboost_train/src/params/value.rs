@@ -22,7 +22,9 @@ pub fn checked(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
             (None, Some(bit @ 0..=1)) => Some(bit.to_string()),
             _ => None,
         },
-        ValueRule::Word(words) => value.as_str().filter(|word| words.contains(word)).map(str::to_owned),
+        ValueRule::Word(words) => {
+            value.as_str().filter(|word| words.contains(word)).map(str::to_owned)
+        }
         ValueRule::Fractions => fractions(value),
     };
     text.ok_or_else(|| wrong(name, allowed(rule), value))
@@ -49,7 +51,9 @@ fn fractions(value: &Value) -> Option<String> {
 
 fn allowed(rule: ValueRule) -> String {
     match rule {
-        ValueRule::Number(min, max) if max >= f64::from(f32::MAX) && min <= -f64::from(f32::MAX) => {
+        ValueRule::Number(min, max)
+            if max >= f64::from(f32::MAX) && min <= -f64::from(f32::MAX) =>
+        {
             "a number".to_owned()
         }
         ValueRule::Number(min, max) if max >= f64::from(f32::MAX) => {
