@@ -73,6 +73,11 @@ impl Objective {
         })
     }
 
+    /// The names of all objectives, and what their values are good for.
+    pub fn all() -> impl Iterator<Item = (&'static str, Task)> {
+        TABLE.iter().map(|&(name, _, _, task)| (name, task))
+    }
+
     /// XGBoost's name, `binary:logistic` for one.
     pub fn name(&self) -> &str {
         &self.name

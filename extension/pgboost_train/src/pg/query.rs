@@ -16,9 +16,7 @@ use crate::error::{Error, Result};
 /// A column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub type_oid: Oid,
 }
 

@@ -156,7 +156,7 @@ impl Registry {
         Ok((bytes, model))
     }
 
-    /// The margins that pgboost gives for rows of so many features, NaN where they are missing.
+    /// The margins that pgboost computes for rows of this many features, NaN where they are missing.
     pub fn margins(&self, reference: &str, rows: &[f32], features: usize) -> Result<Vec<f32>> {
         let count = rows.len().checked_div(features).unwrap_or(0);
         let rows: Vec<Option<f32>> =

@@ -38,7 +38,7 @@ impl Source {
         }
     }
 
-    /// The query that gives the rows. Of a relation it takes the named columns only, so that no
+    /// The query that returns the rows. Of a relation it takes the named columns only, so that no
     /// right to the others is needed, and it brings groups together.
     pub fn query(&self, columns: &[&str], group: Option<&str>) -> String {
         match self {

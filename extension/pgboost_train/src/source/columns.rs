@@ -27,7 +27,6 @@ pub struct Roles {
 pub struct UsedColumn {
     /// Its place in a row of the query.
     pub position: usize,
-    /// Its name.
     pub name: String,
     /// What its values are.
     pub kind: Kind,
@@ -38,7 +37,6 @@ pub struct UsedColumn {
 pub struct GroupColumn {
     /// Its place in a row of the query.
     pub position: usize,
-    /// Its name.
     pub name: String,
 }
 
@@ -93,7 +91,7 @@ impl Columns {
         SourceColumns { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
     }
 
-    /// The names of all columns in use, in the order that `in_order` gives them.
+    /// The names of all columns in use, in the order of `in_order`.
     pub fn names(&self) -> Vec<&str> {
         let features = self.features.iter().map(|column| column.name.as_str());
         let others = [Some(&self.target), self.weight.as_ref(), self.upper_bound.as_ref()];
