@@ -28,5 +28,5 @@ def create(connection: psycopg.Connection) -> None:
     """Makes the tables, and loads the models."""
     connection.execute(TABLES)
     for path in sorted(MODELS.glob("*.*")):
-        if path.suffix in (".json", ".ubj") and path.stem != "dart":
+        if path.suffix in (".json", ".ubj") and path.stem != "linear":
             connection.execute("SELECT load_model(%s, %s)", (path.stem, path.read_bytes()))

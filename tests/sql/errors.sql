@@ -111,7 +111,7 @@ SELECT load_model('m', substr(file_of('price'), 1, 1000));
 \echo :SQLSTATE
 SELECT load_model('m', substr(file_of('price_doubled'), 1, 1000));
 SELECT load_model('m', file_of('price') || '\x00');
-SELECT load_model('m', file_of('dart'));
+SELECT load_model('m', file_of('linear'));
 \echo :SQLSTATE
 SELECT load_model('m', convert_to('binf' || repeat(' ', 200), 'UTF8'));
 SELECT load_model('m', '\x80049525');

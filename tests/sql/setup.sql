@@ -31,14 +31,14 @@ INSERT INTO model_file VALUES ('codes', decode(:'content', 'base64'));
 INSERT INTO model_file VALUES ('targets', decode(:'content', 'base64'));
 \set content `base64 -w0 :'directory'/sql/models/nameless.ubj`
 INSERT INTO model_file VALUES ('nameless', decode(:'content', 'base64'));
-\set content `base64 -w0 :'directory'/sql/models/dart.json`
-INSERT INTO model_file VALUES ('dart', decode(:'content', 'base64'));
+\set content `base64 -w0 :'directory'/sql/models/linear.json`
+INSERT INTO model_file VALUES ('linear', decode(:'content', 'base64'));
 \set content `base64 -w0 :'directory'/sql/models/large.ubj`
 INSERT INTO model_file VALUES ('large', decode(:'content', 'base64'));
 
 CREATE FUNCTION file_of(name text) RETURNS bytea LANGUAGE sql STABLE
     RETURN (SELECT f.content FROM model_file AS f WHERE f.name = file_of.name);
 
-SELECT load_model(name, content) FROM model_file WHERE name NOT IN ('dart', 'flower') ORDER BY name;
+SELECT load_model(name, content) FROM model_file WHERE name NOT IN ('linear', 'flower') ORDER BY name;
 SELECT load_model('flower', file_of('flower'), labels => ARRAY['setosa', 'versicolor', 'virginica']);
 SELECT name, version, deployed, objective, features, outputs, trees, depth, format FROM pgboost_models ORDER BY name;

@@ -1,20 +1,20 @@
-//! Transforms: from the margins of a row to the values that XGBoost's predict gives.
+//! Transforms: from the margins of a row to the values that the library's predict returns.
 //!
 //! Everything is computed in f32, in the order in which XGBoost computes it, with the C library's
 //! exponential, which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C
-//! libraries do.
+//! libraries do. That quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
 
 use crate::model::Transform;
 
-/// XGBoost's `kRtEps`, by which one expectile lies at least above another.
+/// XGBoost's `kRtEps` (include/xgboost/base.h), by which one expectile lies at least above another.
 const EXPECTILE_GAP: f32 = 1e-6;
 
-/// Turns the margins of a row into its values, in place; gives the number of values, which is 1 for
-/// [`Transform::ArgMax`] and else the number of margins.
-pub fn apply(transform: Transform, margins: &mut [f32]) -> usize {
+/// Turns the margins of a row into its values, in place; returns the number of values, which is 1
+/// for [`Transform::ArgMax`] and else the number of margins. `slope` is [`crate::Objective::slope`].
+pub fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> usize {
     match transform {
         Transform::Identity => {}
-        Transform::Logistic => each(margins, logistic),
+        Transform::Logistic => each(margins, |margin| logistic(margin * slope)),
         Transform::Softmax => softmax(margins),
         Transform::ArgMax => return arg_max(margins),
         Transform::Exponential => each(margins, f32::exp),
@@ -29,14 +29,16 @@ fn each(margins: &mut [f32], value: impl Fn(f32) -> f32) {
     margins.iter_mut().for_each(|margin| *margin = value(*margin));
 }
 
-/// The logistic function, with XGBoost's bound that keeps the exponential finite.
+/// The logistic function, with the bound that keeps the exponential finite (XGBoost: `Sigmoid` in
+/// src/common/math.h).
 pub(crate) fn logistic(margin: f32) -> f32 {
     let negated = if -margin > 88.7 { 88.7 } else { -margin };
-    // The last summand does nothing in f32; it is here because it is there.
+    // 1e-16 does nothing in f32; XGBoost adds it.
     1.0 / (negated.exp() + 1.0 + 1e-16)
 }
 
-/// Exponentials shifted by the largest margin, divided by their sum, which is taken in f64.
+/// Exponentials shifted by the largest margin, divided by their sum, which is taken in f64
+/// (XGBoost: `Softmax` in src/common/math.h).
 pub(crate) fn softmax(margins: &mut [f32]) {
     let largest = margins.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0f64;
@@ -48,7 +50,8 @@ pub(crate) fn softmax(margins: &mut [f32]) {
     each(margins, |exponential| exponential / sum);
 }
 
-/// The index of the first of the largest margins, if there are any.
+/// The index of the first of the largest margins, if there are any (XGBoost: `FindMaxIndex` in
+/// src/common/math.h).
 pub(crate) fn first_largest(margins: &[f32]) -> Option<u32> {
     let mut largest = (0, *margins.first()?);
     for (index, margin) in (0..).zip(margins) {
@@ -70,7 +73,8 @@ fn arg_max(margins: &mut [f32]) -> usize {
     }
 }
 
-/// Each expectile lies above the one before it by a softplus of its margin, and a little more.
+/// Each expectile lies above the one before it by a softplus of its margin, and a little more
+/// (XGBoost: `PredTransform` in src/objective/expectile_obj.cc).
 fn expectiles(margins: &mut [f32]) {
     let mut expectile = None;
     for margin in margins {
@@ -94,7 +98,7 @@ mod tests {
 
     fn applied(transform: Transform, margins: &[f32]) -> Vec<f32> {
         let mut values = margins.to_vec();
-        let count = apply(transform, &mut values);
+        let count = apply(transform, 1.0, &mut values);
         values.truncate(count);
         values
     }
@@ -105,6 +109,9 @@ mod tests {
         assert_eq!(values[..2], [0.5, 1.0]);
         assert_eq!(values[2], 1.0 / (88.7f32.exp() + 1.0));
         assert!(values[2] > 0.0);
+        let mut sloped = [3.0];
+        apply(Transform::Logistic, 0.5, &mut sloped);
+        assert_eq!(sloped[..], applied(Transform::Logistic, &[1.5]));
     }
 
     #[test]

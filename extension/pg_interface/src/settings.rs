@@ -1,8 +1,10 @@
 //! Settings of the server: the extensions' prefixes, and values that hold for a while.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
+
+use crate::SqlState;
 
 /// Makes PostgreSQL refuse settings with this prefix that are not defined.
 pub fn reserve_prefix(prefix: &'static CStr) {
@@ -43,4 +45,25 @@ pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOn
     // SAFETY: closes the level that was opened above.
     unsafe { pg_sys::AtEOXact_GUC(false, level) };
     result
+}
+
+/// Leaves the texts of the error that PostgreSQL reports for a value that a check hook refuses.
+pub fn refuse_value(
+    state: SqlState,
+    message: String,
+    detail: Option<String>,
+    hint: Option<String>,
+) {
+    let copied = |text: String| {
+        let text = CString::new(text).unwrap_or_default();
+        // SAFETY: the text ends in a NUL.
+        unsafe { pg_sys::pstrdup(text.as_ptr()) }
+    };
+    // SAFETY: variables of the backend, which a check hook may set.
+    unsafe {
+        pg_sys::GUC_check_errcode(state.packed());
+        pg_sys::GUC_check_errmsg_string = copied(message);
+        pg_sys::GUC_check_errdetail_string = detail.map_or(std::ptr::null_mut(), copied);
+        pg_sys::GUC_check_errhint_string = hint.map_or(std::ptr::null_mut(), copied);
+    }
 }

@@ -1,20 +1,26 @@
 //! pgboost: gradient-boosted trees inside PostgreSQL.
 //!
-//! A prediction goes through these rooms in order: `api` takes the call, `cache` finds the model's
-//! image by its name (asking `registry` when it does not know), `features` makes a row of f32 of the
-//! arguments, and the engine, crate `gbdt`, walks the trees. `planner` answers the planner's
-//! questions, `settings` and `error` have a table each, and `pg` is the only room that names
-//! PostgreSQL's own symbols.
+//! A prediction goes through these rooms in order: `functions` takes the call, `predictor` keeps what
+//! a statement has found out, `cache` finds the model's image by its name (asking `registry` when it
+//! does not know), `features` makes a row of f32 of the arguments, and the engine, crate `gbdt`, walks
+//! the trees. `customscan` is the plan node that predicts for many rows. `guc` and `error` have a table
+//! each, and `pg` makes PostgreSQL's C interface safe to use.
+//!
+//! `unsafe` is in `pg`, and where PostgreSQL calls in or nodes of its planner and executor are handled:
+//! `functions::entry`, `guc`'s hooks, and the node of `customscan`. `cache` maps files.
 
-mod api;
 mod cache;
+#[allow(unsafe_code, reason = "nodes and callbacks of PostgreSQL's planner and executor")]
+mod customscan;
 mod error;
 mod features;
+mod functions;
+#[allow(unsafe_code, reason = "the hooks of a setting")]
+mod guc;
 #[allow(unsafe_code, reason = "PostgreSQL's C interface; see the module's header")]
 mod pg;
-mod planner;
+mod predictor;
 mod registry;
-mod settings;
 
 ::pgrx::pg_module_magic!();
 
@@ -26,7 +32,7 @@ mod settings;
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     pg_interface::report::without_backtraces();
-    settings::define();
-    pg::batch::register();
-    pg::query::watch_planning();
+    guc::define();
+    customscan::register();
+    customscan::install_hook();
 }

@@ -15,6 +15,7 @@ use crate::forest::{Image, StableBytes};
 pub struct BatchScratch {
     kernel: Kernel,
     row: Scratch,
+    present: Vec<f32>,
     /// Made for the first block.
     block: Option<Buffers>,
 }
@@ -27,7 +28,12 @@ impl BatchScratch {
 
     /// Buffers for batches of rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        BatchScratch { kernel, row: Scratch::with_kernel(image, kernel), block: None }
+        BatchScratch {
+            kernel,
+            row: Scratch::with_kernel(image, kernel),
+            present: Vec::new(),
+            block: None,
+        }
     }
 }
 
@@ -61,12 +67,15 @@ impl<B: StableBytes> Image<B> {
         let blocks = rows.chunks(BLOCK * features).zip(out.chunks_mut(BLOCK * outputs));
         for (rows, out) in blocks {
             let count = (rows.len() / features).min(out.len() / outputs);
-            if self.margins_block(scratch, rows, count, out) {
-                continue;
+            let mut present = std::mem::take(&mut scratch.present);
+            let rows = self.present(rows, &mut present);
+            if !self.margins_block(scratch, rows, count, out) {
+                let margins = out.chunks_exact_mut(outputs);
+                for (row, margins) in rows.chunks_exact(features).zip(margins) {
+                    self.margins(&mut scratch.row, row, margins);
+                }
             }
-            for (row, margins) in rows.chunks_exact(features).zip(out.chunks_exact_mut(outputs)) {
-                self.margins(&mut scratch.row, row, margins);
-            }
+            scratch.present = present;
         }
     }
 

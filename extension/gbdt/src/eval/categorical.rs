@@ -2,15 +2,15 @@
 //!
 //! A row's value is a category code in an f32. XGBoost sends a code right if it is in the split's
 //! set. What cannot be a code, because it is negative or at least 2^24, goes left, as does a code
-//! beyond the set's last word; a fraction is truncated. Missing values are not its business.
+//! beyond the set's last word; a fraction is truncated (XGBoost: `InvalidCat` and `Decision` in
+//! src/common/categorical.h). Missing values are not its business.
 
 /// One above the largest code: from here on f32 no longer has every whole number.
 pub(super) const CODE_END: f32 = 16_777_216.0;
 
-/// Whether a value goes right at a split with this set, given as words, lowest codes first. The
-/// value is not NaN.
+/// Whether a value is in a set, given as words, lowest codes first. The value is not NaN.
 #[inline]
-pub(crate) fn goes_right(words: &[u32], value: f32) -> bool {
+pub(crate) fn is_in_set(words: &[u32], value: f32) -> bool {
     // -0.5 is below zero and goes left, though truncated it would be code 0.
     if !(0.0..CODE_END).contains(&value) {
         return false;
@@ -24,9 +24,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_in_the_set_go_right() {
+    fn codes_are_looked_up() {
         let words = [0b101, 1 << 31];
-        for (value, right) in [
+        for (value, is_in) in [
             (0.0, true),
             (-0.0, true),
             (0.9, true),
@@ -42,7 +42,7 @@ mod tests {
             (f32::INFINITY, false),
             (f32::NEG_INFINITY, false),
         ] {
-            assert_eq!(goes_right(&words, value), right, "{value}");
+            assert_eq!(is_in_set(&words, value), is_in, "{value}");
         }
     }
 
@@ -50,6 +50,6 @@ mod tests {
     fn the_largest_code_is_a_code() {
         let mut words = vec![0; (1 << 24) / 32];
         words[(1 << 24) / 32 - 1] = 1 << 31;
-        assert!(goes_right(&words, CODE_END - 1.0));
+        assert!(is_in_set(&words, CODE_END - 1.0));
     }
 }

@@ -19,13 +19,13 @@ mod simd;
 mod tests;
 
 pub use batch::BatchScratch;
-pub(crate) use categorical::goes_right;
+pub(crate) use categorical::is_in_set;
 pub use kernel::Kernel;
 pub(crate) use key::{default_slot, leaf_slot, monotone_key, number_of_key};
 pub(crate) use scalar::LANES;
 
 use crate::forest::{GroupKind, Image, StableBytes};
-use crate::model::{Task, Transform};
+use crate::model::{MissingRule, Task, Transform};
 use crate::transform;
 
 /// Buffers for the evaluation of one row after another; nothing is allocated per row.
@@ -33,6 +33,7 @@ use crate::transform;
 pub struct Scratch {
     kernel: Kernel,
     keys: key::RowKeys,
+    present: Vec<f32>,
 }
 
 impl Scratch {
@@ -43,7 +44,7 @@ impl Scratch {
 
     /// Buffers for rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        Scratch { kernel, keys: key::RowKeys::new(image.num_features()) }
+        Scratch { kernel, keys: key::RowKeys::new(image.num_features()), present: Vec::new() }
     }
 }
 
@@ -61,18 +62,20 @@ impl<B: StableBytes> Image<B> {
             return;
         }
         out.copy_from_slice(self.base_margins());
-        if self.margins_by_chunks(scratch, features, out) {
+        let Scratch { kernel, keys, present } = scratch;
+        let features = self.present(features, present);
+        if self.margins_by_chunks(*kernel, features, out) {
             return;
         }
         let forest = self.forest();
-        scratch.keys.set(self.num_features(), features);
+        keys.set(self.num_features(), features);
         if let [margin] = out {
             // The usual case: the sum stays in a register.
             let mut sum = *margin;
-            scalar::walk(&forest, &scratch.keys, features, |_, leaf| sum += leaf.value());
+            scalar::walk(&forest, keys, features, |_, leaf| sum += leaf.value());
             *margin = sum;
         } else {
-            scalar::walk(&forest, &scratch.keys, features, |tree, leaf| {
+            scalar::walk(&forest, keys, features, |tree, leaf| {
                 let output = forest.outputs.get(tree).map(|output| *output as usize);
                 if let Some(margin) = output.and_then(|output| out.get_mut(output)) {
                     *margin += leaf.value();
@@ -83,13 +86,13 @@ impl<B: StableBytes> Image<B> {
 
     /// The same with vectors, if that pays; gives whether it does.
     #[cfg(target_arch = "x86_64")]
-    fn margins_by_chunks(&self, scratch: &Scratch, features: &[f32], out: &mut [f32]) -> bool {
-        simd::add_leaves_of_row(scratch.kernel, || self.chunked(), features, out)
+    fn margins_by_chunks(&self, kernel: Kernel, features: &[f32], out: &mut [f32]) -> bool {
+        simd::add_leaves_of_row(kernel, || self.chunked(), features, out)
     }
 
     /// There is no way to on this architecture.
     #[cfg(not(target_arch = "x86_64"))]
-    fn margins_by_chunks(&self, _: &Scratch, _: &[f32], _: &mut [f32]) -> bool {
+    fn margins_by_chunks(&self, _: Kernel, _: &[f32], _: &mut [f32]) -> bool {
         false
     }
 
@@ -100,16 +103,42 @@ impl<B: StableBytes> Image<B> {
         debug_assert_eq!(features.len(), self.num_features(), "number of features");
         debug_assert_eq!(out.len(), self.num_trees(), "number of trees");
         let forest = self.forest();
-        scratch.keys.set(self.num_features(), features);
-        scalar::walk(&forest, &scratch.keys, features, |tree, leaf| {
+        let Scratch { keys, present, .. } = scratch;
+        let features = self.present(features, present);
+        keys.set(self.num_features(), features);
+        scalar::walk(&forest, keys, features, |tree, leaf| {
+            let source = forest.sources.get(tree).map_or(usize::MAX, |source| *source as usize);
             let ids = match leaf.kind {
                 GroupKind::Compact => forest.compact_ids,
                 GroupKind::Wide | GroupKind::Categorical => forest.wide_ids,
             };
-            if let (Some(out), Some(id)) = (out.get_mut(tree), ids.get(leaf.node as usize)) {
+            if let (Some(out), Some(id)) = (out.get_mut(source), ids.get(leaf.node as usize)) {
                 *out = *id;
             }
         });
+    }
+
+    /// Rows as splits see them: NaN for the zeros of features whose zeros are missing. Models without
+    /// such features see what they are given.
+    #[inline]
+    fn present<'a>(&self, rows: &'a [f32], buffer: &'a mut Vec<f32>) -> &'a [f32] {
+        let zero_missing = self.zero_missing();
+        if zero_missing.is_empty() {
+            return rows;
+        }
+        let values = rows.iter().zip(zero_missing.iter().cycle()).map(|(value, zero_missing)| {
+            let rule = if *zero_missing == 0 { MissingRule::Nan } else { MissingRule::Zero };
+            rule.present(*value).unwrap_or(f32::NAN)
+        });
+        buffer.clear();
+        buffer.extend(values);
+        buffer
+    }
+
+    /// Turns the margins of a row into its values, in place; returns [`Image::num_values`], their
+    /// number.
+    pub fn values(&self, margins: &mut [f32]) -> usize {
+        transform::apply(self.transform(), self.slope(), margins)
     }
 
     /// The class of a row with these margins, if the model is a classifier: the first of the
@@ -125,7 +154,7 @@ impl<B: StableBytes> Image<B> {
                 transform::first_largest(margins)
             }
             (Task::Binary, [margin]) if self.transform() == Transform::Logistic => {
-                Some(u32::from(transform::logistic(*margin) > 0.5))
+                Some(u32::from(transform::logistic(*margin * self.slope()) > 0.5))
             }
             (Task::Binary, [margin]) => Some(u32::from(*margin > 0.0)),
             _ => None,

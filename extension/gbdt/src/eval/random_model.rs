@@ -2,11 +2,13 @@
 //!
 //! Everything follows from one seed, so a failing case is found again by its seed. Trees are
 //! unbalanced, have freed ids, children in any order of ids, and several outputs; thresholds come
-//! from a few values, so that rows meet them exactly.
+//! from a few values, so that rows meet them exactly. A model of any library has both comparisons,
+//! thresholds between f32 numbers and beyond them, every rule for missing values, sets that go
+//! either way, leaf vectors and weights.
 
 use crate::model::{
-    Categories, CategorySet, FeatureType, Format, Link, Model, Node, Objective, Task, Transform,
-    Tree,
+    Categories, CategorySet, Comparison, FeatureType, MissingRule, Model, Node, Objective, Task,
+    Transform, Tree, TreeOutput,
 };
 
 /// A small generator of pseudo-random numbers (splitmix64).
@@ -56,8 +58,10 @@ pub(crate) struct Shape {
     pub(crate) outputs: usize,
     pub(crate) trees: usize,
     pub(crate) depth: u32,
-    /// One tree in so many has categorical splits; 0 for none.
+    /// One tree in this many has categorical splits; 0 for none.
     pub(crate) categorical: usize,
+    /// Whether it uses what XGBoost's models do not.
+    pub(crate) any_library: bool,
 }
 
 fn finite(random: &mut Random) -> f32 {
@@ -78,27 +82,63 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Model {
     let trees: Vec<Tree> = (0..shape.trees)
         .map(|_| {
             let categorical = shape.categorical > 0 && random.one_in(shape.categorical);
-            tree(&mut random, shape, categorical)
+            let tree = tree(&mut random, shape, categorical);
+            if shape.any_library { of_any_library(tree, &mut random, shape) } else { tree }
         })
         .collect();
-    let tree_outputs = (0..shape.trees).map(|_| random.below(shape.outputs) as u32).collect();
     let task = if shape.outputs > 1 { Task::Multiclass } else { Task::Binary };
     let transform = if shape.outputs > 1 { Transform::Softmax } else { Transform::Logistic };
+    let rules = [MissingRule::Nan, MissingRule::Zero, MissingRule::None];
+    let mut rule = || if shape.any_library { rules[random.below(3)] } else { MissingRule::Nan };
     Model {
-        format: Format::XgboostJson,
+        missing_rules: (0..shape.features).map(|_| rule()).collect(),
+        format: "test",
         version: [3, 4, 1],
-        objective: Objective { name: "test".into(), transform, link: Link::Identity, task },
+        objective: Objective { name: "test".into(), transform, slope: 1.0, task },
         base_score: vec![0.5; shape.outputs],
         base_margin: (0..shape.outputs).map(|_| random.below(64) as f32 / 64.0).collect(),
         num_features: shape.features,
         round_starts: vec![0, shape.trees as u32],
         trees,
-        tree_outputs,
         feature_names: (0..shape.features).map(|feature| format!("feature é {feature}")).collect(),
         feature_types: vec![FeatureType::Numerical; shape.features],
         categories: vec![None; shape.features],
         attributes: Vec::new(),
     }
+}
+
+/// The same tree with rules that XGBoost does not have.
+fn of_any_library(mut tree: Tree, random: &mut Random, shape: Shape) -> Tree {
+    tree.weight = [1.0, 0.3, -2.5, 1e-3][random.below(4)];
+    let vectors = random.one_in(3);
+    if vectors {
+        tree.output = TreeOutput::All;
+    }
+    for node in &mut tree.nodes {
+        match node {
+            Node::Leaf { cover, .. } if vectors => {
+                let vector = (tree.leaf_vectors.len() / shape.outputs) as u32;
+                let mut value = || random.below(999) as f32 / 77.0 - 6.0;
+                tree.leaf_vectors.extend((0..shape.outputs).map(|_| value()));
+                *node = Node::LeafVector { vector, cover: *cover };
+            }
+            Node::Numerical { comparison, threshold, .. } => {
+                if random.one_in(2) {
+                    *comparison = Comparison::LessOrEqual;
+                }
+                *threshold = match random.below(16) {
+                    0 => [f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300][random.below(4)],
+                    1 => [1e-60, -1e-60, 1e-35, -1e-35][random.below(4)],
+                    2..6 => threshold.next_up(),
+                    6..10 => threshold.next_down(),
+                    _ => *threshold,
+                };
+            }
+            Node::Categorical { members_left, .. } => *members_left = random.one_in(2),
+            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
+        }
+    }
+    tree
 }
 
 /// The same model with dictionaries of all three kinds, as far as it has features for them.
@@ -117,8 +157,18 @@ pub(crate) fn with_categories(mut model: Model) -> Model {
     model
 }
 
+impl Tree {
+    /// A tree of these nodes as XGBoost has them, for output 0.
+    pub(crate) fn of(nodes: Vec<Node>, depth: u32) -> Tree {
+        let (category_sets, leaf_vectors) = (Vec::new(), Vec::new());
+        let output = TreeOutput::One(0);
+        Tree { nodes, category_sets, leaf_vectors, output, weight: 1.0, depth }
+    }
+}
+
 fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
-    let mut tree = Tree { nodes: vec![Node::Deleted], category_sets: Vec::new(), depth: 0 };
+    let mut tree = Tree::of(vec![Node::Deleted], 0);
+    tree.output = TreeOutput::One(random.below(shape.outputs) as u32);
     // Places to fill: a node's id and its depth.
     let mut open = vec![(0usize, 0u32)];
     while let Some((id, depth)) = open.pop() {
@@ -159,10 +209,20 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
             let words = (0..random.below(most)).map(|_| random.next() as u32).collect();
             tree.category_sets.push(CategorySet { words });
             let set = tree.category_sets.len() as u32 - 1;
-            Node::Categorical { feature, set, default_left, left, right, gain, cover }
+            let members_left = false;
+            Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
         } else {
-            let threshold = finite(random);
-            Node::Numerical { feature, threshold, default_left, left, right, gain, cover }
+            let (comparison, threshold) = (Comparison::Less, f64::from(finite(random)));
+            Node::Numerical {
+                feature,
+                comparison,
+                threshold,
+                default_left,
+                left,
+                right,
+                gain,
+                cover,
+            }
         };
     }
     tree
@@ -176,13 +236,14 @@ pub(crate) fn rows(seed: u64, model: &Model, count: usize) -> Vec<Vec<f32>> {
         .iter()
         .flat_map(|tree| tree.nodes())
         .filter_map(|node| match node {
-            Node::Numerical { threshold, .. } => Some(*threshold),
+            Node::Numerical { threshold, .. } => Some(*threshold as f32),
             _ => None,
         })
         .collect();
     let mut value = || match random.below(8) {
         0 => f32::NAN,
         1 => [f32::INFINITY, f32::NEG_INFINITY, -f32::NAN][random.below(3)],
+        2 if random.one_in(4) => [1e-35, -1e-35, 1.0001e-35, 1e-36][random.below(4)],
         2 => {
             let end = [130, 130, 1300][random.below(3)];
             random.below(end) as f32 - 2.5

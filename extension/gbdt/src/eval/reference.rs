@@ -1,54 +1,71 @@
 //! The oracle: walks the checked model node by node, as the file has it.
 //!
-//! Nothing here is fast. It follows XGBoost's rules as they are written down, one after another, and
-//! every other way of evaluation must give the same bits.
+//! Nothing here is fast. It follows the rules of the model as they are written down, one after
+//! another, and every other way of evaluation must give the same bits. The sum starts at the base
+//! margin and takes the trees in file order, in f32 (XGBoost: `PredValueByOneTree` and
+//! `PredictBatchByBlockKernel` in src/predictor/cpu_predictor.cc; a tree's weight is multiplied
+//! in f32 before).
 
-use super::goes_right;
-use crate::model::{Model, Node, Tree};
+use super::is_in_set;
+use crate::model::{Model, Node, Tree, TreeOutput};
 
-/// The margins of a row, one an output. NaN means that a feature is missing, as does its absence.
+/// The margins of a row; `out.len() == model.num_outputs()`. Absent features are NaN.
 pub fn margins(model: &Model, features: &[f32], out: &mut [f32]) {
     for (margin, base) in out.iter_mut().zip(model.base_margin()) {
         *margin = *base;
     }
-    for (tree, output) in model.trees().iter().zip(model.tree_outputs()) {
-        let (_, value) = leaf(tree, features);
-        if let Some(margin) = out.get_mut(*output as usize) {
-            *margin += value;
+    for tree in model.trees() {
+        let id = leaf(model, tree, features);
+        let values = match (tree.nodes().get(id as usize), tree.output()) {
+            (Some(Node::Leaf { value, .. }), TreeOutput::One(output)) => {
+                if let Some(margin) = out.get_mut(output as usize) {
+                    *margin += value * tree.weight();
+                }
+                continue;
+            }
+            (Some(Node::LeafVector { vector, .. }), TreeOutput::All) => {
+                tree.leaf_vectors().chunks(model.num_outputs()).nth(*vector as usize)
+            }
+            // A checked model's walk ends in a leaf that fits the tree.
+            _ => None,
+        };
+        for (margin, value) in out.iter_mut().zip(values.unwrap_or_default()) {
+            *margin += value * tree.weight();
         }
     }
 }
 
-/// For each tree the id of the leaf that a row falls into.
+/// For each tree the id of the leaf that a row falls into; `out.len() == model.trees().len()`.
 pub fn leaves(model: &Model, features: &[f32], out: &mut [u32]) {
     for (id, tree) in out.iter_mut().zip(model.trees()) {
-        *id = leaf(tree, features).0;
+        *id = leaf(model, tree, features);
     }
 }
 
-/// Id and value of the leaf that a row falls into.
-fn leaf(tree: &Tree, features: &[f32]) -> (u32, f32) {
-    let value = |feature: u32| features.get(feature as usize).copied().unwrap_or(f32::NAN);
+/// Id of the leaf that a row falls into.
+fn leaf(model: &Model, tree: &Tree, features: &[f32]) -> u32 {
+    let value = |feature: u32| {
+        let rule = model.missing_rules().get(feature as usize).copied().unwrap_or_default();
+        rule.present(features.get(feature as usize).copied().unwrap_or(f32::NAN))
+    };
     let mut id = 0;
-    loop {
-        let (goes_left, left, right) = match tree.nodes().get(id as usize) {
-            Some(Node::Leaf { value, .. }) => return (id, *value),
-            Some(Node::Numerical { feature, threshold, default_left, left, right, .. }) => {
-                let value = value(*feature);
-                let goes_left = if value.is_nan() { *default_left } else { value < *threshold };
-                (goes_left, *left, *right)
+    while let Some(node) = tree.nodes().get(id as usize) {
+        let (goes_left, [left, right]) = match *node {
+            Node::Numerical {
+                feature, comparison, threshold, default_left, left, right, ..
+            } => {
+                let goes = |value| comparison.holds(value, threshold);
+                (value(feature).map_or(default_left, goes), [left, right])
             }
-            Some(Node::Categorical { feature, set, default_left, left, right, .. }) => {
-                let value = value(*feature);
+            Node::Categorical { feature, set, members_left, default_left, left, right, .. } => {
                 let words =
-                    tree.category_sets().get(*set as usize).map_or(&[][..], |set| set.words());
-                let goes_left =
-                    if value.is_nan() { *default_left } else { !goes_right(words, value) };
-                (goes_left, *left, *right)
+                    tree.category_sets().get(set as usize).map_or(&[][..], |set| set.words());
+                let goes = |value| is_in_set(words, value) == members_left;
+                (value(feature).map_or(default_left, goes), [left, right])
             }
-            // A checked model's links lead to nodes in use.
-            Some(Node::Deleted) | None => return (id, f32::NAN),
+            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => break,
         };
         id = if goes_left { left } else { right };
     }
+    id
 }

@@ -245,7 +245,7 @@ pub(super) struct KeysAndSets<'a> {
 }
 
 impl KeysAndSets<'_> {
-    /// The code of a lane's value, and whether it is one: see [`super::goes_right`].
+    /// The code of a lane's value, and whether it is one: see [`super::is_in_set`].
     #[inline(always)]
     fn code(&self, slot: usize, lane: usize) -> (u32, bool) {
         let row = if self.keys.width == 0 { 0 } else { lane * self.num_features };

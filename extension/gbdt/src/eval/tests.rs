@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::random_model::{Random, Shape, model, rows, with_categories};
 use super::{BatchScratch, Kernel, Scratch, reference};
 use crate::forest::{GroupKind, Image, StableBytes, compile};
-use crate::model::{Model, Node, Task, Transform, Tree};
+use crate::model::{Comparison, Model, Node, Task, Transform, Tree};
 
 /// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
 /// every row.
@@ -50,11 +50,11 @@ fn batch_agrees(model: &Model, image: &Image<impl StableBytes>, rows: &[Vec<f32>
 }
 
 fn shapes() -> impl Strategy<Value = Shape> {
-    (1usize..300, 1usize..5, 0usize..40, 0u32..13, 0usize..4).prop_map(
-        |(features, outputs, trees, depth, categorical)| {
+    (1usize..300, 1usize..5, 0usize..40, 0u32..13, 0usize..4, any::<bool>()).prop_map(
+        |(features, outputs, trees, depth, categorical, any_library)| {
             // Deep trees are large, so there are fewer of them.
             let trees = trees * 6 / (depth as usize).max(6);
-            Shape { features, outputs, trees, depth, categorical }
+            Shape { features, outputs, trees, depth, categorical, any_library }
         },
     )
 }
@@ -71,25 +71,34 @@ proptest! {
 
 #[test]
 fn many_features_take_wide_nodes() {
-    let shape = Shape { features: 40_000, outputs: 2, trees: 21, depth: 7, categorical: 5 };
+    let shape = Shape {
+        features: 40_000,
+        outputs: 2,
+        trees: 21,
+        depth: 7,
+        categorical: 5,
+        any_library: false,
+    };
     let model = model(11, shape);
     agrees(&model, &rows(12, &model, 20));
 }
 
 #[test]
 fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
-    let shape = Shape { features: 5, outputs: 1, trees: 3, depth: 4, categorical: 0 };
+    let shape =
+        Shape { features: 5, outputs: 1, trees: 3, depth: 4, categorical: 0, any_library: false };
     let mut model = model(13, shape);
     let inner = (1u32 << 17) - 1;
     let split = |id| {
         let [left, right] = [2 * id + 1, 2 * id + 2];
-        let threshold = (id % 1009) as f32 / 64.0 - 8.0;
+        let threshold = f64::from(id % 1009) / 64.0 - 8.0;
         let (feature, default_left, gain, cover) = (id % 5, id % 3 == 0, 0.0, 0.0);
-        Node::Numerical { feature, threshold, default_left, left, right, gain, cover }
+        let comparison = Comparison::Less;
+        Node::Numerical { feature, comparison, threshold, default_left, left, right, gain, cover }
     };
     let leaf = |id| Node::Leaf { value: id as f32, cover: 0.0 };
     let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
-    model.trees[1] = Tree { nodes, category_sets: Vec::new(), depth: 17 };
+    model.trees[1] = Tree::of(nodes, 17);
     let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
     let kinds: Vec<u32> = image.forest().groups.iter().map(|group| group.kind).collect();
     assert_eq!(
@@ -101,7 +110,8 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
 
 #[test]
 fn few_features_meet_every_threshold() {
-    let shape = Shape { features: 1, outputs: 1, trees: 37, depth: 5, categorical: 0 };
+    let shape =
+        Shape { features: 1, outputs: 1, trees: 37, depth: 5, categorical: 0, any_library: false };
     let model = model(21, shape);
     agrees(&model, &rows(22, &model, 3000));
 }
@@ -115,6 +125,7 @@ fn kernels_agree_with_the_oracle_on_many_rows() {
         trees,
         depth,
         categorical,
+        any_library: depth == 5 || depth == 13,
     };
     let shapes = [
         // All in one chunk; several chunks and levels; more thresholds than a column has ranks.
@@ -144,14 +155,16 @@ fn kernels_agree_with_the_oracle_on_many_rows() {
 
 #[test]
 fn a_model_without_trees_gives_its_base_margins() {
-    let shape = Shape { features: 3, outputs: 3, trees: 0, depth: 0, categorical: 0 };
+    let shape =
+        Shape { features: 3, outputs: 3, trees: 0, depth: 0, categorical: 0, any_library: false };
     let model = model(31, shape);
     agrees(&model, &rows(32, &model, 3));
 }
 
 #[test]
 fn a_call_takes_fewer_rows_of_a_deep_forest() {
-    let shape = Shape { features: 3, outputs: 1, trees: 480, depth: 6, categorical: 0 };
+    let shape =
+        Shape { features: 3, outputs: 1, trees: 480, depth: 6, categorical: 0, any_library: false };
     let mut model = model(33, shape);
     let rows_per_call = |model: &Model| {
         Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap().rows_per_call()
@@ -164,13 +177,15 @@ fn a_call_takes_fewer_rows_of_a_deep_forest() {
 
 #[test]
 fn a_lone_leaf_is_a_tree() {
-    let shape = Shape { features: 2, outputs: 1, trees: 19, depth: 0, categorical: 0 };
+    let shape =
+        Shape { features: 2, outputs: 1, trees: 19, depth: 0, categorical: 0, any_library: false };
     let model = model(41, shape);
     agrees(&model, &rows(42, &model, 3));
 }
 
 fn image_of(task: Task, transform: Transform, outputs: usize) -> Image<impl StableBytes> {
-    let shape = Shape { features: 2, outputs, trees: 4, depth: 2, categorical: 0 };
+    let shape =
+        Shape { features: 2, outputs, trees: 4, depth: 2, categorical: 0, any_library: false };
     let mut model = model(51, shape);
     model.objective.task = task;
     model.objective.transform = transform;
@@ -207,7 +222,8 @@ fn of_equal_probabilities_the_first_decides() {
 #[test]
 #[cfg(not(debug_assertions))]
 fn wrong_lengths_do_no_harm() {
-    let shape = Shape { features: 3, outputs: 2, trees: 20, depth: 4, categorical: 3 };
+    let shape =
+        Shape { features: 3, outputs: 2, trees: 20, depth: 4, categorical: 3, any_library: false };
     let model = model(61, shape);
     let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
     let mut scratch = Scratch::new(&image);
@@ -224,7 +240,8 @@ fn wrong_lengths_do_no_harm() {
 
 #[test]
 fn scratch_of_another_image_is_taken() {
-    let small = Shape { features: 2, outputs: 1, trees: 5, depth: 3, categorical: 0 };
+    let small =
+        Shape { features: 2, outputs: 1, trees: 5, depth: 3, categorical: 0, any_library: false };
     let large = Shape { features: 90, ..small };
     let [small, large] = [small, large].map(|shape| model(71, shape));
     let [small_image, large_image] = [&small, &large]
@@ -241,7 +258,8 @@ fn scratch_of_another_image_is_taken() {
 
 #[test]
 fn categories_are_found_by_value() {
-    let shape = Shape { features: 4, outputs: 1, trees: 1, depth: 1, categorical: 0 };
+    let shape =
+        Shape { features: 4, outputs: 1, trees: 1, depth: 1, categorical: 0, any_library: false };
     let model = with_categories(model(81, shape));
     let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
     assert_eq!(

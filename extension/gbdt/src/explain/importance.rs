@@ -1,7 +1,8 @@
 //! How important each feature is to a model, as `Booster.get_score` measures it.
 //!
-//! XGBoost sums in f32, tree by tree and from each split to its right child first; so does this, and
-//! the sums have the same bits. A feature that no split uses has 0; XGBoost leaves it out.
+//! XGBoost sums in f32, tree by tree and from each split to its right child first (`FeatureScore` in
+//! src/gbm/gbtree.h); so does this, and the sums have the same bits. The weights of trees are not in
+//! them. A feature that no split uses has 0; XGBoost leaves it out.
 
 use crate::model::{Model, Node, Tree};
 
@@ -80,7 +81,7 @@ fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
                 visit(*feature, *gain, *cover);
                 stack.extend([*left, *right]);
             }
-            Some(Node::Leaf { .. } | Node::Deleted) | None => {}
+            Some(Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted) | None => {}
         }
     }
 }
@@ -89,6 +90,7 @@ fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
 mod tests {
     use super::*;
     use crate::eval::random_model::{Shape, model};
+    use crate::model::Comparison;
 
     /// A tree that splits at ids 0, 1 and 2, with these features, gains and covers.
     fn tree(splits: [(u32, f32, f32); 3]) -> Tree {
@@ -96,18 +98,33 @@ mod tests {
             .zip(splits)
             .map(|(id, (feature, gain, cover))| {
                 let [left, right] = [2 * id + 1, 2 * id + 2];
-                let (threshold, default_left) = (0.0, true);
-                Node::Numerical { feature, threshold, default_left, left, right, gain, cover }
+                let (comparison, threshold, default_left) = (Comparison::Less, 0.0, true);
+                Node::Numerical {
+                    feature,
+                    comparison,
+                    threshold,
+                    default_left,
+                    left,
+                    right,
+                    gain,
+                    cover,
+                }
             })
             .collect();
         nodes.extend([const { Node::Leaf { value: 1.0, cover: 1.0 } }; 4]);
-        Tree { nodes, category_sets: Vec::new(), depth: 2 }
+        Tree::of(nodes, 2)
     }
 
     fn of(trees: Vec<Tree>, kind: ImportanceKind) -> Vec<f32> {
-        let shape = Shape { features: 3, outputs: 1, trees: 0, depth: 0, categorical: 0 };
+        let shape = Shape {
+            features: 3,
+            outputs: 1,
+            trees: 0,
+            depth: 0,
+            categorical: 0,
+            any_library: false,
+        };
         let mut model = model(1, shape);
-        model.tree_outputs = vec![0; trees.len()];
         model.trees = trees;
         importance(&model, kind)
     }

@@ -32,6 +32,7 @@ pub struct Image<B> {
 pub(crate) struct Forest<'a> {
     pub(crate) roots: &'a [u32],
     pub(crate) outputs: &'a [u32],
+    pub(crate) sources: &'a [u32],
     pub(crate) groups: &'a [Group],
     pub(crate) compact_nodes: &'a [CompactNode],
     pub(crate) compact_ids: &'a [u32],
@@ -113,9 +114,10 @@ impl<B: StableBytes> Image<B> {
         if self.transform == Transform::ArgMax { 1 } else { self.num_outputs() }
     }
 
-    /// Number of trees.
+    /// Number of trees of the model, a leaf of each of which a row falls into.
     pub fn num_trees(&self) -> usize {
-        self.header.num_trees as usize
+        let sources: &[u32] = self.section(Section::Sources);
+        sources.last().map_or(0, |last| *last as usize + 1)
     }
 
     /// What the values are good for.
@@ -126,6 +128,11 @@ impl<B: StableBytes> Image<B> {
     /// How margins become values.
     pub fn transform(&self) -> Transform {
         self.transform
+    }
+
+    /// The factor of a margin in [`Transform::Logistic`].
+    pub fn slope(&self) -> f32 {
+        self.header.slope
     }
 
     /// The sum of all trees' depths, which is what one evaluation costs.
@@ -175,6 +182,12 @@ impl<B: StableBytes> Image<B> {
         )
     }
 
+    /// Of each feature whether its zeros are missing; empty if no feature's are.
+    #[inline]
+    pub(crate) fn zero_missing(&self) -> &[u8] {
+        self.section(Section::ZeroMissing)
+    }
+
     /// What each output begins with.
     #[inline]
     pub(crate) fn base_margins(&self) -> &[f32] {
@@ -207,6 +220,7 @@ impl<B: StableBytes> Image<B> {
         Forest {
             roots: self.section(Section::Roots),
             outputs: self.section(Section::Outputs),
+            sources: self.section(Section::Sources),
             groups: self.section(Section::Groups),
             compact_nodes: self.section(Section::CompactNodes),
             compact_ids: self.section(Section::CompactIds),
@@ -280,6 +294,14 @@ fn check_sections(bytes: &[u8], header: &Header) -> Result<()> {
         outputs.iter().all(|output| *output < header.num_outputs),
         "has an output out of range",
     )?;
+    let sources: &[u32] = read(bytes, span(Section::Sources))?;
+    let follow = |pair: &[u32]| matches!(pair, [a, b] if *b == *a || *b == *a + 1);
+    ensure(
+        sources.len() == num_trees
+            && sources.first().is_none_or(|first| *first == 0)
+            && sources.windows(2).all(follow),
+        "has not a tree of the model a tree",
+    )?;
     ensure(base_margins.len() == num_outputs, "has not a base margin an output")?;
 
     let compact: &[CompactNode] = read(bytes, span(Section::CompactNodes))?;
@@ -308,6 +330,8 @@ fn check_sections(bytes: &[u8], header: &Header) -> Result<()> {
 
     let categorical: &[u8] = read(bytes, span(Section::Categorical))?;
     ensure(categorical.len() == num_features, "has not a type a feature")?;
+    let zero_missing: &[u8] = read(bytes, span(Section::ZeroMissing))?;
+    ensure([0, num_features].contains(&zero_missing.len()), "has not a rule a feature")?;
     check_text(bytes, header)
 }
 

@@ -8,6 +8,7 @@
 //! [`IMAGE_VERSION`] with it.
 
 mod aligned;
+mod canonical;
 mod categories;
 mod check;
 mod image;
@@ -33,4 +34,4 @@ pub(crate) use records::{CATEGORICAL, GroupKind, LockStepNode, WideNode};
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 4;
+pub const IMAGE_VERSION: u32 = 5;

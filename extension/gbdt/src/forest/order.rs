@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use crate::model::{Node, Tree};
+use super::canonical::{Node, Tree};
 
 /// Nodes that share a cache line.
 pub(super) const LINE: usize = 8;
@@ -25,7 +25,7 @@ pub(super) enum Place {
 }
 
 /// The children of a split, the right one first.
-pub(super) fn children(tree: &Tree, id: u32) -> Option<[u32; 2]> {
+pub(super) fn children(tree: &Tree<'_>, id: u32) -> Option<[u32; 2]> {
     match tree.nodes().get(id as usize)? {
         Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } => {
             Some([*right, *left])
@@ -35,7 +35,7 @@ pub(super) fn children(tree: &Tree, id: u32) -> Option<[u32; 2]> {
 }
 
 /// How many training rows came to a node, by their hessians.
-fn cover(tree: &Tree, id: u32) -> f32 {
+fn cover(tree: &Tree<'_>, id: u32) -> f32 {
     match tree.nodes().get(id as usize) {
         Some(
             Node::Leaf { cover, .. }
@@ -48,7 +48,7 @@ fn cover(tree: &Tree, id: u32) -> f32 {
 
 /// Up to `count` connected pairs, each named by its parent, from those below `open` on; what is left
 /// of `open` are the pairs next to them.
-fn block(tree: &Tree, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
+fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
     let mut parents = Vec::with_capacity(count);
     while parents.len() < count {
         let most = open
@@ -67,7 +67,7 @@ fn block(tree: &Tree, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
 
 /// The places of a tree's nodes. The root is at the first, children are behind their parents, and the
 /// number of places is a multiple of [`LINE`].
-pub(super) fn places(tree: &Tree) -> Vec<Place> {
+pub(super) fn places(tree: &Tree<'_>) -> Vec<Place> {
     let mut order = Order { tree, places: Vec::new(), at: vec![0; tree.nodes().len()] };
     order.put(0);
     let mut open: Vec<u32> = children(tree, 0).map(|_| 0).into_iter().collect();
@@ -92,7 +92,7 @@ pub(super) fn places(tree: &Tree) -> Vec<Place> {
 }
 
 struct Order<'a> {
-    tree: &'a Tree,
+    tree: &'a Tree<'a>,
     places: Vec<Place>,
     /// By id, where a node is.
     at: Vec<usize>,
@@ -141,6 +141,7 @@ impl Order<'_> {
 mod tests {
     use super::*;
     use crate::eval::random_model::{Shape, model};
+    use crate::forest::canonical::Forest;
 
     #[test]
     fn every_node_in_use_has_one_place_behind_its_parent() {
@@ -151,9 +152,11 @@ mod tests {
                 trees: 1,
                 depth: seed as u32 % 11,
                 categorical: 2,
+                any_library: false,
             };
             let model = model(seed, shape);
-            let tree = &model.trees()[0];
+            let forest = Forest::of(&model, &mut || ()).unwrap();
+            let tree = &forest.trees()[0];
             let places = places(tree);
             assert_eq!(places.len() % LINE, 0);
             let mut ids = Vec::new();
@@ -181,10 +184,10 @@ mod tests {
         for (id, node) in nodes.iter_mut().enumerate().take(255) {
             let [left, right] = [2 * id as u32 + 1, 2 * id as u32 + 2];
             let cover = (256 >> (id + 1).ilog2()) as f32;
-            let (feature, threshold, default_left, gain) = (0, 0.0, true, 0.0);
-            *node = Node::Numerical { feature, threshold, default_left, left, right, gain, cover };
+            let (feature, threshold, default_left) = (0, 0.0, true);
+            *node = Node::Numerical { feature, threshold, default_left, left, right, cover };
         }
-        let tree = Tree { nodes, category_sets: Vec::new(), depth: 8 };
+        let tree = Tree { nodes, sets: Vec::new(), depth: 8, output: 0, source: 0 };
         let mut line_of = vec![0; 511];
         for (at, place) in places(&tree).iter().enumerate() {
             if let Place::Node { id, .. } = place {

@@ -50,6 +50,8 @@ pub(super) enum Section {
     LargeSets,
     /// u16: the cuts that the nodes of tiles ask.
     TileNodes,
+    /// u32 a tree: the tree of the model that it comes from.
+    Sources,
     /// u32 a tree: index of its root in the nodes of its kind.
     Roots,
     /// [`Group`]: the trees in the order of summation.
@@ -68,6 +70,8 @@ pub(super) enum Section {
     SetWords,
     /// u8 a feature: whether it is categorical.
     Categorical,
+    /// u8 a feature: whether its zeros are missing; nothing if no feature's are.
+    ZeroMissing,
     /// Text: one name a feature, or nothing.
     Names,
     /// Text: the class labels, if any.
@@ -111,7 +115,8 @@ pub(super) struct Header {
     pub(super) num_trees: u32,
     pub(super) task: u32,
     pub(super) transform: u32,
-    pub(super) reserved: u32,
+    /// [`crate::Objective::slope`].
+    pub(super) slope: f32,
     /// Sum over the trees of their depths.
     pub(super) total_depth: u64,
     pub(super) sections: [Span; SECTIONS],

@@ -4,11 +4,11 @@
 //! the tree's links and slots, over wide nodes otherwise. Trees with categorical splits are walked
 //! one by one, over wide nodes. Successive trees of a kind form the groups of the lock step.
 
+use super::canonical::{Forest, Node, Tree};
 use super::order::{self, Place};
 use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, SetSpan, WideNode};
 use super::text::to_u32;
 use crate::eval::{LANES, default_slot, leaf_slot, monotone_key};
-use crate::model::{Model, Node, Tree};
 use crate::{Error, ErrorKind, Result, error};
 
 /// The sections that the trees become.
@@ -32,18 +32,18 @@ impl Trees {
         group.and_then(|group| GroupKind::from_number(group.kind)).unwrap_or(GroupKind::Wide)
     }
 
-    /// Lowers every tree of a model.
-    pub(super) fn collect(model: &Model, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
+    /// Lowers every tree.
+    pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut all = Trees::default();
-        for (index, tree) in model.trees().iter().enumerate() {
-            all.add(tree, model.num_features())
+        for (index, tree) in forest.trees().iter().enumerate() {
+            all.add(tree, forest.num_features())
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
             check_interrupts();
         }
         Ok(all)
     }
 
-    fn add(&mut self, tree: &Tree, num_features: usize) -> Result<()> {
+    fn add(&mut self, tree: &Tree<'_>, num_features: usize) -> Result<()> {
         let nodes = self.compile(tree, num_features)?;
         let first = self.roots.len();
         let kind = kind_of(&nodes);
@@ -80,12 +80,12 @@ impl Trees {
     }
 
     /// A tree's nodes and their file ids, in the order in which they lie.
-    fn compile(&mut self, tree: &Tree, num_features: usize) -> Result<Vec<(WideNode, u32)>> {
+    fn compile(&mut self, tree: &Tree<'_>, num_features: usize) -> Result<Vec<(WideNode, u32)>> {
         let first_set = to_u32(self.sets.len())?;
-        for set in tree.category_sets() {
+        for words in &tree.sets {
             let start = to_u32(self.set_words.len())?;
-            self.sets.push(SetSpan { start, count: to_u32(set.words().len())? });
-            self.set_words.extend_from_slice(set.words());
+            self.sets.push(SetSpan { start, count: to_u32(words.len())? });
+            self.set_words.extend_from_slice(words);
         }
         let places = order::places(tree);
         let mut lowered: Vec<(WideNode, u32)> = Vec::new();

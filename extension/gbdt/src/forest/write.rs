@@ -8,12 +8,13 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::IMAGE_VERSION;
 use super::aligned::{ALIGNMENT, AlignedBytes};
+use super::canonical::Forest;
 use super::categories::Dictionaries;
 use super::records::{CHECKSUMMED_FROM, ENDIANNESS, Header, MAGIC, SECTIONS, Span};
 use super::text::{self, to_u32};
 use super::tiles::Tiles;
 use super::trees::Trees;
-use crate::model::{FeatureType, Model, Task};
+use crate::model::{FeatureType, MissingRule, Model, Task};
 use crate::{Error, ErrorKind, Result};
 
 /// Lowers a model to an image. `labels` are the names of its classes, or nothing.
@@ -29,14 +30,18 @@ pub fn compile(
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<AlignedBytes> {
     check_labels(model, labels)?;
-    let trees = Trees::collect(model, check_interrupts)?;
-    let tiles = Tiles::collect(model, &trees, check_interrupts)?;
+    let forest = Forest::of(model, check_interrupts)?;
+    let trees = Trees::collect(&forest, check_interrupts)?;
+    let tiles = Tiles::collect(&forest, &trees, check_interrupts)?;
+    let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
+    let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
     let dictionaries = Dictionaries::collect(model.categories())?;
     let categorical: Vec<u8> = model
         .feature_types()
         .iter()
         .map(|kind| u8::from(*kind == FeatureType::Categorical))
         .collect();
+    let zero_missing = zero_missing(model);
     let names = text::write(model.feature_names().iter().map(String::as_str))?;
     let label_text = text::write(labels.iter().map(String::as_str))?;
     let words = text::write(dictionaries.words.iter().copied())?;
@@ -48,18 +53,18 @@ pub fn compile(
         checksum: 0,
         num_features: to_u32(model.num_features())?,
         num_outputs: to_u32(model.num_outputs())?,
-        num_trees: to_u32(model.trees().len())?,
+        num_trees: to_u32(forest.trees().len())?,
         task: model.objective().task() as u32,
         transform: model.objective().transform() as u32,
-        reserved: 0,
-        total_depth: model.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
+        slope: model.objective().slope(),
+        total_depth: forest.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
         sections: [Span::default(); SECTIONS],
     };
     // In the order of `Section`.
     assemble(
         header,
         [
-            cast_slice(model.tree_outputs()),
+            cast_slice(&outputs),
             cast_slice(model.base_margin()),
             cast_slice(&tiles.columns),
             cast_slice(&tiles.search_trees),
@@ -75,6 +80,7 @@ pub fn compile(
             cast_slice(&tiles.code_tables),
             cast_slice(&tiles.large_sets),
             cast_slice(&tiles.nodes),
+            cast_slice(&sources),
             cast_slice(&trees.roots),
             cast_slice(&trees.groups),
             cast_slice(&trees.compact_nodes),
@@ -84,6 +90,7 @@ pub fn compile(
             cast_slice(&trees.sets),
             cast_slice(&trees.set_words),
             &categorical,
+            &zero_missing,
             &names,
             &label_text,
             cast_slice(&dictionaries.records),
@@ -92,6 +99,15 @@ pub fn compile(
             cast_slice(&dictionaries.sorted),
         ],
     )
+}
+
+/// For each feature whether its zeros are missing; nothing if no feature's are.
+fn zero_missing(model: &Model) -> Vec<u8> {
+    let rules = model.missing_rules();
+    if !rules.contains(&MissingRule::Zero) {
+        return Vec::new();
+    }
+    rules.iter().map(|rule| u8::from(*rule == MissingRule::Zero)).collect()
 }
 
 fn check_labels(model: &Model, labels: &[String]) -> Result<()> {

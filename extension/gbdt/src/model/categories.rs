@@ -20,8 +20,9 @@ pub enum Categories {
 }
 
 impl Categories {
-    /// The most that a feature can have: XGBoost takes codes from 0 up to and without this one.
-    pub(crate) const MOST: usize = 1 << 24;
+    /// Codes are below this: f32 has every whole number up to here (XGBoost: `OutOfRangeCat` in
+    /// src/common/categorical.h).
+    pub(crate) const MAX_CODES: usize = 1 << 24;
 
     /// Number of values.
     pub fn len(&self) -> usize {

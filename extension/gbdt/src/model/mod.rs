@@ -1,81 +1,64 @@
 //! The checked model: what a file says once every invariant has been verified.
 //!
-//! A [`Model`] can only be made by `validate::check`, from what a parser read. Whoever holds one may
-//! rely on all that is written at its fields; nothing after this stage checks them again. Node ids,
-//! tree order and the bits of every number are those of the file, since results depend on all three.
+//! A [`Model`] can only be made by `build::Builder`, from what a format's reader hands it. Whoever
+//! holds one may rely on all that is written at its fields; nothing after this stage checks them
+//! again. Its words are those of any library, and node ids, tree order and the bits of every number
+//! are those of the file, since results depend on all three.
 
+mod build;
 mod categories;
 mod objective;
 mod tree;
-mod validate;
 
+pub(crate) use build::{Builder, Parts, TreeParts, check_limit, in_tree, node_of, out_of_memory};
 pub use categories::Categories;
-pub use objective::{Link, Objective, Task, Transform};
-pub use tree::{CategorySet, Node, Tree};
-pub(crate) use validate::{RawModel, RawTree, check};
+pub use objective::{Objective, Task, Transform};
+pub use tree::{CategorySet, Comparison, MissingRule, Node, Tree, TreeOutput};
 
 use crate::{Error, ErrorKind, Result};
 
-/// The file format that a model came in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
-    /// XGBoost's JSON.
-    XgboostJson,
-    /// XGBoost's UBJSON.
-    XgboostUbjson,
-}
-
-impl Format {
-    /// The name that users see: `xgboost json` or `xgboost ubjson`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Format::XgboostJson => "xgboost json",
-            Format::XgboostUbjson => "xgboost ubjson",
-        }
-    }
-}
-
-/// What XGBoost calls the type of a feature, as far as it matters here.
+/// The type of a feature, as far as it matters here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureType {
-    /// A number (`float`, `int`, `q`), an indicator (`i`), or not said.
+    /// A number, an indicator, or not said.
     Numerical,
-    /// A category code (`c`).
+    /// A category code.
     Categorical,
 }
 
 /// A model whose every invariant has been checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    pub(crate) format: Format,
+    /// The name that users see.
+    pub(crate) format: &'static str,
     /// Release of the library that wrote the file: major, minor, patch; zeros where it does not say.
     pub(crate) version: [u32; 3],
     pub(crate) objective: Objective,
-    /// As the file has it, before the objective turns it into a margin; one value an output.
+    /// As the file has it, before it becomes a margin; one value per output.
     pub(crate) base_score: Vec<f32>,
-    /// What the sum of leaves starts from; one finite value an output.
+    /// What the sum of leaves starts from; one finite value per output.
     pub(crate) base_margin: Vec<f32>,
     /// At least 1.
     pub(crate) num_features: usize,
     /// In file order, which is the order of summation.
     pub(crate) trees: Vec<Tree>,
-    /// The output that each tree adds to; as long as `trees`, every value below the number of outputs.
-    pub(crate) tree_outputs: Vec<u32>,
     /// Index of each boosting round's first tree, then the number of trees: ascending, first 0.
     pub(crate) round_starts: Vec<u32>,
-    /// Empty, or one unique name a feature.
+    /// Empty, or one unique name per feature.
     pub(crate) feature_names: Vec<String>,
-    /// One a feature.
+    /// One per feature.
     pub(crate) feature_types: Vec<FeatureType>,
-    /// One a feature: the values that its codes stand for, where the file carries them.
+    /// One per feature: the values that its codes stand for, where the file carries them.
     pub(crate) categories: Vec<Option<Categories>>,
+    /// One per feature.
+    pub(crate) missing_rules: Vec<MissingRule>,
     /// The booster's attributes, `best_iteration` among them, as the file has them.
     pub(crate) attributes: Vec<(String, String)>,
 }
 
 impl Model {
-    /// The format of the file.
-    pub fn format(&self) -> Format {
+    /// The format of the file, as users see it: `xgboost json` for one.
+    pub fn format(&self) -> &'static str {
         self.format
     }
 
@@ -114,11 +97,6 @@ impl Model {
         &self.trees
     }
 
-    /// The output that each tree adds to.
-    pub fn tree_outputs(&self) -> &[u32] {
-        &self.tree_outputs
-    }
-
     /// Number of boosting rounds.
     pub fn num_rounds(&self) -> usize {
         self.round_starts.len().saturating_sub(1)
@@ -139,6 +117,11 @@ impl Model {
         &self.categories
     }
 
+    /// Which values of each feature are missing.
+    pub fn missing_rules(&self) -> &[MissingRule] {
+        &self.missing_rules
+    }
+
     /// The booster's attributes, as the file has them.
     pub fn attributes(&self) -> &[(String, String)] {
         &self.attributes
@@ -147,7 +130,7 @@ impl Model {
     /// Names the features, in place of the names in the file.
     ///
     /// # Errors
-    /// [`ErrorKind::Names`] if there is not exactly one name a feature, or one is empty or repeated.
+    /// [`ErrorKind::Names`] unless `names.len() == num_features()`, or if one is empty or repeated.
     pub fn set_feature_names(&mut self, names: Vec<String>) -> Result<()> {
         check_feature_names(&names, self.num_features)?;
         self.feature_names = names;
@@ -155,7 +138,7 @@ impl Model {
     }
 }
 
-/// One non-empty, unique name a feature.
+/// One non-empty, unique name per feature.
 pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Result<()> {
     if names.len() != num_features {
         return Err(Error::new(

@@ -1,15 +1,15 @@
 //! Objectives: what a model was trained for, and with it how margins become values.
 //!
-//! The list is XGBoost's. An objective that is not on it may transform its margins in a way that is
-//! not known here, so a model with one is refused rather than scored as if it were linear.
+//! Each format has its own table of names. A model whose objective is not in it is refused rather
+//! than scored as if it were linear, since its margins may be transformed in a way not known here.
 
-/// How the margins of a row become what XGBoost's predict gives.
+/// How the margins of a row become what the library's predict returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Transform {
     /// The margins themselves.
     Identity = 0,
-    /// The logistic function of each margin.
+    /// The logistic function of each margin times the objective's slope.
     Logistic = 1,
     /// One probability an output, from exponentials shifted by the largest margin.
     Softmax = 2,
@@ -23,19 +23,6 @@ pub enum Transform {
     Ascending = 6,
     /// Expectiles: each output lies above the one before it by a softplus of its margin.
     Expectile = 7,
-}
-
-/// How a base score becomes the margin that the sum of leaves starts from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Link {
-    /// It is the margin already.
-    Identity,
-    /// Minus the logarithm of `1 / p - 1`, for a probability p.
-    Logit,
-    /// The logarithm.
-    Logarithm,
-    /// The inverse of [`Transform::Expectile`].
-    Expectile,
 }
 
 /// What a model's values are good for.
@@ -52,33 +39,17 @@ pub enum Task {
     Ranking = 3,
 }
 
-/// An objective by its name in the file, and what follows from it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// An objective, and what follows from it.
+#[derive(Clone, Debug, PartialEq)]
 pub struct Objective {
     pub(crate) name: String,
     pub(crate) transform: Transform,
-    pub(crate) link: Link,
+    pub(crate) slope: f32,
     pub(crate) task: Task,
 }
 
 impl Objective {
-    /// The objective of this name, if it is one of XGBoost's; an old name gives its new one.
-    pub(crate) fn named(name: &str) -> Option<Objective> {
-        let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
-        TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| Objective {
-            name: name.to_owned(),
-            transform,
-            link,
-            task,
-        })
-    }
-
-    /// The names of all objectives, and what their values are good for.
-    pub fn all() -> impl Iterator<Item = (&'static str, Task)> {
-        TABLE.iter().map(|&(name, _, _, task)| (name, task))
-    }
-
-    /// XGBoost's name, `binary:logistic` for one.
+    /// The library's name for it, `binary:logistic` for one.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -88,60 +59,13 @@ impl Objective {
         self.transform
     }
 
-    /// How a base score becomes a margin.
-    pub fn link(&self) -> Link {
-        self.link
+    /// The factor of a margin in [`Transform::Logistic`]; XGBoost's is 1, LightGBM's `sigmoid`.
+    pub fn slope(&self) -> f32 {
+        self.slope
     }
 
     /// What the values are good for.
     pub fn task(&self) -> Task {
         self.task
-    }
-}
-
-/// Names that XGBoost still reads and no longer writes.
-const OLD_NAMES: &[(&str, &str)] = &[("reg:linear", "reg:squarederror")];
-
-/// XGBoost's objectives.
-const TABLE: &[(&str, Transform, Link, Task)] = &[
-    ("reg:squarederror", Transform::Identity, Link::Identity, Task::Regression),
-    ("reg:squaredlogerror", Transform::Identity, Link::Identity, Task::Regression),
-    ("reg:absoluteerror", Transform::Identity, Link::Identity, Task::Regression),
-    ("reg:pseudohubererror", Transform::Identity, Link::Identity, Task::Regression),
-    ("reg:quantileerror", Transform::Ascending, Link::Identity, Task::Regression),
-    ("reg:expectileerror", Transform::Expectile, Link::Expectile, Task::Regression),
-    ("reg:logistic", Transform::Logistic, Link::Logit, Task::Regression),
-    ("reg:gamma", Transform::Exponential, Link::Logarithm, Task::Regression),
-    ("reg:tweedie", Transform::Exponential, Link::Logarithm, Task::Regression),
-    ("count:poisson", Transform::Exponential, Link::Logarithm, Task::Regression),
-    ("survival:cox", Transform::Exponential, Link::Logarithm, Task::Regression),
-    ("survival:aft", Transform::Exponential, Link::Logarithm, Task::Regression),
-    ("binary:logistic", Transform::Logistic, Link::Logit, Task::Binary),
-    ("binary:logitraw", Transform::Identity, Link::Identity, Task::Binary),
-    ("binary:hinge", Transform::Hinge, Link::Identity, Task::Binary),
-    ("multi:softmax", Transform::ArgMax, Link::Identity, Task::Multiclass),
-    ("multi:softprob", Transform::Softmax, Link::Identity, Task::Multiclass),
-    ("rank:pairwise", Transform::Identity, Link::Identity, Task::Ranking),
-    ("rank:ndcg", Transform::Identity, Link::Identity, Task::Ranking),
-    ("rank:map", Transform::Identity, Link::Identity, Task::Ranking),
-];
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_unique_and_found() {
-        for (index, entry) in TABLE.iter().enumerate() {
-            assert!(TABLE[..index].iter().all(|earlier| earlier.0 != entry.0), "{}", entry.0);
-            assert_eq!(Objective::named(entry.0).unwrap().name(), entry.0);
-        }
-    }
-
-    #[test]
-    fn old_names_are_read_and_unknown_ones_are_not() {
-        assert_eq!(Objective::named("reg:linear").unwrap().name(), "reg:squarederror");
-        assert_eq!(Objective::named("reg:nonsense"), None);
-        assert_eq!(Objective::named(""), None);
     }
 }

@@ -1,8 +1,13 @@
-//! One tree of a checked model.
+//! One tree of a checked model, in the words of any library.
 //!
-//! Node ids are the file's, because `pred_leaf` reports them; ids that a pruned tree no longer uses
-//! stay in place as [`Node::Deleted`] and are never reached. Node 0 is the root. Every other node in
-//! use is the child of exactly one node, so a walk from the root ends after at most `depth` splits.
+//! Node ids are the file's, because `predict_leaf` reports them; ids that a pruned tree no longer
+//! uses stay in place as [`Node::Deleted`] and are never reached. Node 0 is the root. Every other
+//! node in use is the child of exactly one node, so a walk from the root ends after at most `depth`
+//! splits. What a split does with a row is written here as the library defines it: `forest` lowers
+//! it to the one form that kernels walk, `eval::reference` follows it as it stands.
+
+use crate::model::Categories;
+use crate::{Error, ErrorKind, Result};
 
 /// A set of category codes, as bits: code `c` is bit `c % 32` of word `c / 32`.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -11,6 +16,29 @@ pub struct CategorySet {
 }
 
 impl CategorySet {
+    /// The set of these codes. Its words, up to that of its largest code, are taken off
+    /// `words_left`: whoever reads a file bounds with it what all sets of a model take.
+    pub(crate) fn new(codes: &[i32], words_left: &mut usize) -> Result<Self> {
+        let mut largest = 0;
+        for code in codes {
+            let code = usize::try_from(*code).ok().filter(|code| *code < Categories::MAX_CODES);
+            largest = largest.max(code.ok_or_else(|| {
+                Error::new(ErrorKind::CategoryRange, "a split names a category that cannot be")
+            })?);
+        }
+        let count = largest / 32 + 1;
+        *words_left = words_left.checked_sub(count).ok_or_else(|| {
+            Error::new(ErrorKind::Limit, "the category sets of the model are too large")
+        })?;
+        let mut words = vec![0u32; count];
+        for code in codes {
+            if let Some(word) = words.get_mut((*code / 32) as usize) {
+                *word |= 1 << (*code % 32);
+            }
+        }
+        Ok(CategorySet { words })
+    }
+
     /// Whether the code is in the set; codes beyond the last word are not.
     pub fn contains(&self, code: u32) -> bool {
         self.words.get((code / 32) as usize).is_some_and(|word| word >> (code % 32) & 1 == 1)
@@ -22,22 +50,77 @@ impl CategorySet {
     }
 }
 
-/// A node. Children and features are in range; thresholds are not NaN, leaves are finite.
-#[derive(Clone, Debug, PartialEq)]
+/// How a numerical split compares, in f64; the row goes left where it holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `value < threshold`: XGBoost.
+    Less,
+    /// `value <= threshold`: LightGBM, scikit-learn, ONNX's BRANCH_LEQ.
+    LessOrEqual,
+}
+
+impl Comparison {
+    /// Whether a value goes left. Neither number is NaN.
+    pub fn holds(self, value: f32, threshold: f64) -> bool {
+        match self {
+            Comparison::Less => f64::from(value) < threshold,
+            Comparison::LessOrEqual => f64::from(value) <= threshold,
+        }
+    }
+}
+
+/// Which values of a feature are missing; a missing value goes to a split's default child.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum MissingRule {
+    /// NaN: XGBoost, and LightGBM's `missing_type` NaN.
+    #[default]
+    Nan,
+    /// NaN and what is at most [`MissingRule::ZERO`] away from 0: LightGBM's `missing_type` Zero.
+    Zero,
+    /// Nothing; NaN counts as 0: LightGBM's `missing_type` None.
+    None,
+}
+
+impl MissingRule {
+    /// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h).
+    pub const ZERO: f32 = 1e-35;
+
+    /// The value that splits see, or nothing if it is missing.
+    pub fn present(self, value: f32) -> Option<f32> {
+        match self {
+            MissingRule::Nan => (!value.is_nan()).then_some(value),
+            MissingRule::Zero => (value.abs() > Self::ZERO).then_some(value),
+            MissingRule::None => Some(if value.is_nan() { 0.0 } else { value }),
+        }
+    }
+}
+
+/// A node. Children, features, sets and leaf vectors are in range; thresholds are not NaN, leaves
+/// are finite.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Node {
-    /// Adds `value` to the margin. `cover` is the sum of hessians that reached it in training.
+    /// Adds a value, times the tree's weight, to the tree's output.
     Leaf {
-        /// What the tree gives.
+        /// What is added.
         value: f32,
-        /// Sum of hessians.
+        /// Sum of hessians, or of rows, that reached the leaf in training.
         cover: f32,
     },
-    /// Goes left if the feature is below the threshold, to the default child if it is missing.
+    /// Adds a value to every output.
+    LeafVector {
+        /// Index into the tree's leaf vectors.
+        vector: u32,
+        /// As a leaf's.
+        cover: f32,
+    },
+    /// Goes left where the comparison holds.
     Numerical {
         /// Index of the feature.
         feature: u32,
-        /// Compared as f32: left if and only if `value < threshold`.
-        threshold: f32,
+        /// How it is compared.
+        comparison: Comparison,
+        /// What it is compared with.
+        threshold: f64,
         /// Where a missing value goes.
         default_left: bool,
         /// Id of the left child.
@@ -46,15 +129,17 @@ pub enum Node {
         right: u32,
         /// The split's loss change.
         gain: f32,
-        /// Sum of hessians.
+        /// As a leaf's.
         cover: f32,
     },
-    /// Goes right if the code is in the set, to the default child if it is missing, else left.
+    /// Goes by whether the category code is in a set.
     Categorical {
         /// Index of the feature.
         feature: u32,
         /// Index into the tree's category sets.
         set: u32,
+        /// Whether codes in the set go left, and others right; XGBoost has it the other way round.
+        members_left: bool,
         /// Where a missing value goes.
         default_left: bool,
         /// Id of the left child.
@@ -63,18 +148,42 @@ pub enum Node {
         right: u32,
         /// The split's loss change.
         gain: f32,
-        /// Sum of hessians.
+        /// As a leaf's.
         cover: f32,
     },
     /// An id that pruning freed.
     Deleted,
 }
 
-/// A tree: nodes by id, and the sets that its categorical splits use.
+impl Node {
+    /// The left and the right child of a split.
+    pub fn children(&self) -> Option<[u32; 2]> {
+        match self {
+            Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } => {
+                Some([*left, *right])
+            }
+            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => None,
+        }
+    }
+}
+
+/// Which outputs a tree adds to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TreeOutput {
+    /// This one: its leaves are [`Node::Leaf`].
+    One(u32),
+    /// Every one: its leaves are [`Node::LeafVector`].
+    All,
+}
+
+/// A tree: nodes by id, and what they refer to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tree {
     pub(crate) nodes: Vec<Node>,
     pub(crate) category_sets: Vec<CategorySet>,
+    pub(crate) leaf_vectors: Vec<f32>,
+    pub(crate) output: TreeOutput,
+    pub(crate) weight: f32,
     pub(crate) depth: u32,
 }
 
@@ -84,9 +193,24 @@ impl Tree {
         &self.nodes
     }
 
-    /// The sets that `Node::Categorical` refers to.
+    /// The sets that [`Node::Categorical`] refers to.
     pub fn category_sets(&self) -> &[CategorySet] {
         &self.category_sets
+    }
+
+    /// Leaf vectors one after another, `num_outputs` values each.
+    pub fn leaf_vectors(&self) -> &[f32] {
+        &self.leaf_vectors
+    }
+
+    /// Which outputs the tree adds to.
+    pub fn output(&self) -> TreeOutput {
+        self.output
+    }
+
+    /// The factor of every leaf; the product is rounded to f32 before it is added.
+    pub fn weight(&self) -> f32 {
+        self.weight
     }
 
     /// Number of splits on the longest way from the root to a leaf; 0 for a lone leaf.

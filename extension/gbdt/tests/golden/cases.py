@@ -251,6 +251,30 @@ simple("no_trees", tables.signal, ubjson=True, rounds=0, objective="reg:squarede
 simple("no_trees_multiclass", three, rounds=0, objective="multi:softmax", num_class=3)
 simple("two_classes_softprob", binary, objective="multi:softprob", num_class=2, rounds=2)
 
+# Weights of trees. DART is laid out in three ways; gbtree drops trees too since 3.4.
+DROPS = {"rate_drop": 0.4, "one_drop": 1, "rounds": 8}
+simple("dart", tables.signal, core=True, ubjson=True, booster="dart", **DROPS)
+simple(
+    "dart_multiclass",
+    three,
+    core=True,
+    booster="dart",
+    normalize_type="forest",
+    objective="multi:softprob",
+    num_class=3,
+    **DROPS,
+)
+simple(
+    "dart_forest",
+    binary,
+    booster="dart",
+    objective="binary:logistic",
+    num_parallel_tree=2,
+    subsample=0.6,
+    **DROPS,
+)
+simple("gbtree_dropout", tables.signal, since=(3, 4), booster="gbtree", **DROPS)
+
 # Numbers out of the ordinary.
 simple("logistic_saturated", binary, eta=60.0, min_child_weight=0, objective="binary:logistic")
 simple("softprob_saturated", three, eta=150.0, objective="multi:softprob", num_class=3)
@@ -383,6 +407,30 @@ def targets_logistic():
     label = np.stack([binary(table), three(table) == 1], axis=1).astype(np.float32)
     params = {"objective": "binary:logistic", "tree_method": "hist"}
     return Trained(fit(params, table, label, 2, tables.NAMES), table)
+
+
+# Several outputs of one tree: vectors in its leaves, which files have in a place of their own since 3.2.
+VECTORS = {"multi_strategy": "multi_output_tree", "tree_method": "hist"}
+
+
+@case("vector_leaf", since=(3, 2), core=True, ubjson=True)
+def vector_leaf():
+    table = tables.features()
+    signal = tables.signal(table)
+    label = np.stack([signal, signal**2 + 5, -3 * signal], axis=1)
+    return Trained(
+        fit({"objective": "reg:squarederror", **VECTORS}, table, label, 3, tables.NAMES), table
+    )
+
+
+simple(
+    "vector_leaf_multiclass",
+    three,
+    since=(3, 2),
+    objective="multi:softprob",
+    num_class=3,
+    **VECTORS,
+)
 
 
 # Categorical features given as codes.

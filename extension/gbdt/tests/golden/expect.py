@@ -15,6 +15,7 @@ import sys
 import xgboost as xgb
 
 import expected
+import rows
 
 KEPT = ("margins", "values", "leaves")
 # SHAP values do not depend on who wrote the file, so a few releases are enough.
@@ -32,7 +33,7 @@ def complete(text):
     if not text.startswith(b'{"learner"'):  # UBJSON, or a memory snapshot
         return text
     document = json.loads(text)
-    model = document["learner"]["gradient_booster"]["model"]
+    model = rows.model_of(document)
     for tree in model["trees"]:
         tree["tree_param"].setdefault("num_deleted", str(tree["split_indices"].count(DELETED)))
     if not model["trees"]:

@@ -41,14 +41,11 @@ def unscored(folder, release, major):
         booster.save_model(os.path.join(folder, file))
         made[file] = named
 
-    dart = small({"booster": "dart", "rate_drop": 0.9}, rounds=4)
-    for written in sorted({".json", suffix}):
-        keep("dart", dart, "dart", written)
     linear = {key: value for key, value in SMALL.items() if key not in ("max_depth", "tree_method")}
     table = np.nan_to_num(tables.features())
     data = xgb.DMatrix(table, label=tables.signal(tables.features()))
     keep("gblinear", xgb.train({**linear, "booster": "gblinear"}, data, 2), "gblinear")
-    if major >= (2, 0):
+    if (2, 0) <= major < (3, 2):
         signal = tables.signal(tables.features())
         params = {"tree_method": "hist", "multi_strategy": "multi_output_tree"}
         keep("vector_leaf", small(params, np.stack([signal, -signal], axis=1)), "vector")

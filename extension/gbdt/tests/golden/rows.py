@@ -11,10 +11,16 @@ LARGEST = np.finfo(np.float32).max
 SPECIAL = [np.nan, 0.0, -0.0, LARGEST, -LARGEST, 1e30, -1e30, 1e-45, -1e-45, 1.1754944e-38]
 
 
+def model_of(document):
+    """The trees of a parsed model file and what belongs to them; DART up to 3.2 has a booster in it."""
+    booster = document["learner"]["gradient_booster"]
+    return booster.get("gbtree", booster)["model"]
+
+
 def thresholds(document, num_features):
     """The distinct thresholds of each feature in a parsed model file."""
     found = [set() for _ in range(num_features)]
-    for tree in document["learner"]["gradient_booster"]["model"]["trees"]:
+    for tree in model_of(document)["trees"]:
         kinds = tree.get("split_type") or [0] * len(tree["left_children"])
         for node, left in enumerate(tree["left_children"]):
             if left != -1 and not kinds[node]:

@@ -61,7 +61,7 @@ def train(folder, name, case):
 
 def check(name, document, trained):
     """Each case must show what it is named for; training that no longer does is an error."""
-    trees = document["learner"]["gradient_booster"]["model"]["trees"]
+    trees = rows.model_of(document)["trees"]
     cuts = rows.thresholds(document, trained.table.shape[1])
     if name == "pruned":
         assert any(int(tree["tree_param"].get("num_deleted", 1)) for tree in trees), (
@@ -78,6 +78,10 @@ def check(name, document, trained):
         }
         assert defaults == {False, True}, "missing values go one way only"
         assert 0 in cuts[4], "no threshold is 0"
+    if name.startswith("dart") or name == "gbtree_dropout":
+        booster = document["learner"]["gradient_booster"]
+        weights = booster.get("weight_drop") or booster["model"]["weight_drop"]
+        assert len(weights) == len(trees) and set(weights) != {1.0}, "no tree was dropped"
     if trained.categorical:
         assert any(any(tree["split_type"]) for tree in trees), "no categorical split"
     if name == "early_stopping":

@@ -5,7 +5,7 @@
 
 use crate::models::{binary, categorical};
 use crate::{ErrorKind, parse};
-use gbdt::model::{Model, Node};
+use gbdt::model::{Model, Node, TreeOutput};
 
 const XGBOOST_JSON: &[u8] = include_bytes!("categories.json");
 const XGBOOST_UBJSON: &[u8] = include_bytes!("categories.ubj");
@@ -38,16 +38,16 @@ fn assert_invariants(model: &Model) {
     assert!(model.base_margin().iter().all(|margin| margin.is_finite()));
     assert_eq!(model.feature_types().len(), model.num_features());
     assert_eq!(model.categories().len(), model.num_features());
-    assert_eq!(model.tree_outputs().len(), model.trees().len());
-    assert!(model.tree_outputs().iter().all(|output| (*output as usize) < outputs));
+    assert_eq!(model.missing_rules().len(), model.num_features());
     for tree in model.trees() {
+        assert!(matches!(tree.output(), TreeOutput::One(output) if (output as usize) < outputs));
         let mut way = vec![(0usize, 0u32)];
         let mut steps = 0;
         while let Some((node, depth)) = way.pop() {
             steps += 1;
             assert!(steps <= tree.nodes().len() && depth <= tree.depth());
             match &tree.nodes()[node] {
-                Node::Leaf { value, .. } => assert!(value.is_finite()),
+                Node::Leaf { value, .. } => assert!((value * tree.weight()).is_finite()),
                 Node::Numerical { feature, threshold, left, right, .. } => {
                     assert!((*feature as usize) < model.num_features() && !threshold.is_nan());
                     way.extend([(*left as usize, depth + 1), (*right as usize, depth + 1)]);
@@ -57,6 +57,7 @@ fn assert_invariants(model: &Model) {
                     assert!((*set as usize) < tree.category_sets().len());
                     way.extend([(*left as usize, depth + 1), (*right as usize, depth + 1)]);
                 }
+                Node::LeafVector { .. } => panic!("a vector in a leaf for one output"),
                 Node::Deleted => panic!("a link leads to a deleted node"),
             }
         }

@@ -7,7 +7,7 @@ use crate::ErrorKind::{
 use crate::Where::{Byte, Model, Tree};
 use crate::models::{binary, categorical};
 use crate::value::Value::{self, Float, Integer, List, Null};
-use crate::value::{integers, map, text};
+use crate::value::{floats, integers, map, text};
 use crate::{Case, parse, run};
 
 const BOOSTER: &str = "learner.gradient_booster";
@@ -64,6 +64,45 @@ fn missing_and_repeated_keys() {
         ),
     ];
     run(binary, cases);
+}
+
+/// DART in the three layouts that releases have written: before 3.3, 3.3, and since.
+const LAYOUTS: [fn(&mut Value, Value); 3] = [
+    |model, weights| {
+        let gbtree = model.at(BOOSTER).clone();
+        let dart = map([("gbtree", gbtree), ("name", text("dart")), ("weight_drop", weights)]);
+        model.set(BOOSTER, dart);
+    },
+    |model, weights| model.add(BOOSTER, "weight_drop", weights),
+    |model, weights| model.add(MODEL, "weight_drop", weights),
+];
+
+#[test]
+fn weights_of_trees_are_read_in_every_layout() {
+    for layout in LAYOUTS {
+        let weighted = |weights| {
+            let mut model = binary();
+            layout(&mut model, weights);
+            [model.to_json(), model.to_ubjson()].map(|bytes| parse(&bytes))
+        };
+        for model in weighted(floats(&[1.0, 0.5])) {
+            let weights: Vec<f32> =
+                model.unwrap().trees().iter().map(gbdt::model::Tree::weight).collect();
+            assert_eq!(weights, [1.0, 0.5]);
+        }
+        for (weights, kind) in [
+            (floats(&[1.0]), Length),
+            (floats(&[]), Length),
+            (floats(&[1.0, 0.5, 0.25]), Length),
+            (floats(&[1.0, f32::NAN]), NotFinite),
+            (floats(&[f32::INFINITY, 1.0]), NotFinite),
+            (text("1"), WrongType),
+        ] {
+            for model in weighted(weights.clone()) {
+                assert_eq!(model.unwrap_err().kind(), kind, "{weights:?}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -101,6 +101,7 @@ fn links() {
             "split leads to a deleted node",
             |m| {
                 set(m, "split_indices.3", Integer(i64::from(i32::MAX)));
+                set(m, "tree_param.num_deleted", text("1"));
             },
             TreeShape,
             Node(0, 3),

@@ -22,18 +22,6 @@ const BOOSTER: &str = "learner.gradient_booster";
 
 #[test]
 fn boosters() {
-    refused_after("dart", |model| {
-        let inner = model.at(BOOSTER).clone();
-        let weights = floats(&[1.0, 0.5]);
-        model.set(
-            BOOSTER,
-            map([("gbtree", inner), ("name", text("dart")), ("weight_drop", weights)]),
-        );
-    });
-    refused_after("dart", |model| model.add(BOOSTER, "weight_drop", floats(&[1.0, 0.5])));
-    refused_after("dart", |model| {
-        model.add(&format!("{BOOSTER}.model"), "weight_drop", floats(&[1.0, 0.5]));
-    });
     refused_after("gblinear", |model| {
         let weights = map([("boosted_rounds", integers(&[3])), ("weights", floats(&[1.0]))]);
         model.set(BOOSTER, map([("model", weights), ("name", text("gblinear"))]));

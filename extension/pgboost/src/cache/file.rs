@@ -4,7 +4,7 @@
 //! the engine's version of the layout. So a file never changes, a wrong one is never found, and an
 //! upgrade makes new ones. A file is written under another name and renamed, and carries a checksum.
 //! Who opens it first checks all of it and writes a record of that beside it, which spares others
-//! the check for as long as the server runs and the file stays as it is (`pg/checked.rs`); a file
+//! the check for as long as the server runs and the file stays as it is (`checked`); a file
 //! that does not pass is written again. Losing the folder costs
 //! nothing but the time to make the images again. The folder is below the data directory, which is
 //! the current directory of every backend; each database has its own.
@@ -21,18 +21,18 @@ use gbdt::forest::IMAGE_VERSION;
 use pg_interface::server;
 use sha2::{Digest, Sha256};
 
-use crate::pg;
-use crate::pg::checked::{self, Mark};
-use crate::pg::map::ImageBytes;
+use super::checked::{self, FileStamp};
+use super::map::{ImageBytes, ModelImage};
+use crate::pg::catalog;
 
 const FOLDER: &str = "pgboost";
 const SUFFIX: &str = ".image";
 const RECORD: &str = ".checked";
 const UNFINISHED: &str = ".tmp";
 /// Younger images may belong to a version that another session has not committed yet.
-const YOUNG: Duration = Duration::from_secs(60);
+const SWEEP_GRACE: Duration = Duration::from_secs(60);
 /// A file of an unfinished write this old was left behind by a backend that died.
-const ABANDONED: Duration = Duration::from_secs(3600);
+const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 
 /// What an image is made from, as a short text that is the same in every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -67,7 +67,7 @@ impl ImageKey {
 }
 
 fn folder() -> PathBuf {
-    folder_of(pg::database())
+    folder_of(catalog::database())
 }
 
 fn folder_of(database: u32) -> PathBuf {
@@ -75,16 +75,16 @@ fn folder_of(database: u32) -> PathBuf {
 }
 
 /// Opens an image that some backend has written, if it is there and undamaged.
-pub fn open(key: &ImageKey) -> Option<Image<ImageBytes>> {
+pub fn open(key: &ImageKey) -> Option<ModelImage> {
     let file = File::open(key.path()).ok()?;
-    let mark = Mark::of(&file).ok()?;
+    let stamp = FileStamp::of(&file).ok()?;
     if let Ok(record) = fs::read(key.record())
-        && let Some(image) = checked::open(&file, &mark, &record)
+        && let Some(image) = checked::open(&file, &stamp, &record)
     {
         return Some(image);
     }
     let image = Image::open(ImageBytes::map(&file).ok()?).ok()?;
-    if let Some(record) = mark.record() {
+    if let Some(record) = stamp.record() {
         // Without it the next backend checks the image again.
         let _ = replace(&key.record(), record);
     }
@@ -130,9 +130,9 @@ pub fn sweep(in_use: &HashSet<ImageKey>) {
         let key = [SUFFIX, RECORD].iter().find_map(|suffix| name.strip_suffix(suffix));
         let unused = match key {
             Some(key) => {
-                !in_use.contains(&ImageKey(key.to_owned())) && is_older_than(&entry, YOUNG)
+                !in_use.contains(&ImageKey(key.to_owned())) && is_older_than(&entry, SWEEP_GRACE)
             }
-            None => name.ends_with(UNFINISHED) && is_older_than(&entry, ABANDONED),
+            None => name.ends_with(UNFINISHED) && is_older_than(&entry, STALE_TMP_AGE),
         };
         if unused {
             let _ = fs::remove_file(entry.path());
@@ -141,7 +141,7 @@ pub fn sweep(in_use: &HashSet<ImageKey>) {
     for entry in entries(Path::new(FOLDER)) {
         let database = entry.file_name().to_str().and_then(|name| name.parse().ok());
         if let Some(database) = database
-            && !pg::catalog::database_exists(database)
+            && !catalog::database_exists(database)
         {
             let _ = fs::remove_dir_all(folder_of(database));
         }

@@ -6,8 +6,10 @@
 //! here takes time that grows with the number of open images, because a change of any model makes
 //! the next statement come by.
 
+use std::any::Any;
 use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashSet};
+use std::mem::ManuallyDrop;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::rc::Rc;
 
@@ -16,12 +18,12 @@ use gbdt::forest::AlignedBytes;
 use pg_interface::report;
 
 use super::file::{self, ImageKey};
+use super::map::{ImageBytes, ModelImage};
 use crate::error::Result;
-use crate::pg::map::ImageBytes;
+use crate::guc;
 use crate::pg::snapshot::Seen;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
-use crate::settings;
 
 /// Most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
 const MAX_IMAGES: usize = 16_384;
@@ -30,10 +32,13 @@ const MAX_CHECKED: usize = 8;
 /// A sweep reads this many versions, at most, per image that was made since the last one.
 const MAX_SWEPT_PER_IMAGE: usize = 16;
 
-/// An open image.
-pub struct Loaded {
-    /// The image.
-    pub image: Image<ImageBytes>,
+/// Most idle states per image.
+const MAX_IDLE: usize = 4;
+
+/// An open image, and what statements that used it have left for the next.
+pub struct CachedImage {
+    model: ModelImage,
+    idle: RefCell<Vec<Box<dyn Any>>>,
     pub(super) key: ImageKey,
     /// The clock at its last use.
     last_used: Cell<u64>,
@@ -41,11 +46,36 @@ pub struct Loaded {
     queued: Cell<u64>,
 }
 
+impl CachedImage {
+    /// The image.
+    #[inline]
+    pub fn model(&self) -> &ModelImage {
+        &self.model
+    }
+
+    /// Takes the last state left behind that is of this type and fits.
+    #[inline]
+    pub fn take_idle<T: 'static>(&self, fits: impl Fn(&T) -> bool) -> Option<Box<T>> {
+        let mut idle = self.idle.borrow_mut();
+        let found = idle.iter().rposition(|state| state.downcast_ref().is_some_and(&fits))?;
+        idle.remove(found).downcast().ok()
+    }
+
+    /// Leaves a state for a later statement; of too many, the one left first is dropped.
+    pub fn put_idle(&self, state: Box<dyn Any>) {
+        let mut idle = self.idle.borrow_mut();
+        if idle.len() >= MAX_IDLE {
+            idle.remove(0);
+        }
+        idle.push(state);
+    }
+}
+
 #[derive(Default)]
 struct Images {
-    by_key: BTreeMap<ImageKey, Rc<Loaded>>,
+    by_key: BTreeMap<ImageKey, Rc<CachedImage>>,
     /// By the clock at some use, which is the last one of those that come first.
-    by_use: BTreeMap<u64, Rc<Loaded>>,
+    by_use: BTreeMap<u64, Rc<CachedImage>>,
     bytes: usize,
     clock: u64,
     /// The count of changes for which files are looked for, the image that was looked for last, and
@@ -59,17 +89,19 @@ struct Images {
 }
 
 thread_local! {
-    static IMAGES: RefCell<Images> = RefCell::default();
+    // Never dropped: at a backend's exit memory goes back as a whole, and what an idle state holds of
+    // PostgreSQL's memory must not be freed so late.
+    static IMAGES: RefCell<ManuallyDrop<Images>> = RefCell::default();
 }
 
 /// The image of a stored version: from this backend, from its file, or made anew.
 ///
 /// # Errors
 /// What the engine says of the stored bytes.
-pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<Loaded>> {
+pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
     let key = key_of(stored)?;
-    if let Some(loaded) = find(&key) {
-        return Ok(loaded);
+    if let Some(image) = find(&key) {
+        return Ok(image);
     }
     let image = match file::open(&key) {
         Some(image) => image,
@@ -91,7 +123,7 @@ pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
 }
 
 /// Writes an image for all backends and opens it; where that fails, it stays this backend's own.
-fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<Image<ImageBytes>> {
+fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
     match file::write(key, &lowered) {
         Ok(()) => {
             if let Some(image) = file::open(key) {
@@ -143,34 +175,35 @@ pub fn in_use(registry: &Registry) -> HashSet<ImageKey> {
     keys
 }
 
-fn find(key: &ImageKey) -> Option<Rc<Loaded>> {
-    let loaded = IMAGES.with_borrow(|images| images.by_key.get(key).cloned())?;
-    mark_used(&loaded);
-    Some(loaded)
+fn find(key: &ImageKey) -> Option<Rc<CachedImage>> {
+    let image = IMAGES.with_borrow(|images| images.by_key.get(key).cloned())?;
+    mark_used(&image);
+    Some(image)
 }
 
 /// Marks an image as used now, so that others are let go before it.
 #[inline]
-pub fn mark_used(loaded: &Loaded) {
-    loaded.last_used.set(IMAGES.with_borrow_mut(Images::tick));
+pub fn mark_used(image: &CachedImage) {
+    image.last_used.set(IMAGES.with_borrow_mut(|images| images.tick()));
 }
 
 /// Keeps an image, and lets others go until all fit; one that alone is too large is kept alone.
-fn insert(image: Image<ImageBytes>, key: ImageKey) -> Rc<Loaded> {
-    let bound = settings::cache_bytes();
+fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
+    let bound = guc::cache_bytes();
     IMAGES.with_borrow_mut(|images| {
-        let bytes = image.bytes_len();
+        let bytes = model.bytes_len();
         while (images.bytes + bytes > bound || images.by_key.len() >= MAX_IMAGES)
             && images.remove_oldest()
         {}
         let now = images.tick();
         let (last_used, queued) = (Cell::new(now), Cell::new(now));
-        let loaded = Rc::new(Loaded { image, key: key.clone(), last_used, queued });
+        let idle = RefCell::default();
+        let image = Rc::new(CachedImage { model, idle, key: key.clone(), last_used, queued });
         images.remove(&key);
         images.bytes += bytes;
-        images.by_use.insert(now, Rc::clone(&loaded));
-        images.by_key.insert(key, Rc::clone(&loaded));
-        loaded
+        images.by_use.insert(now, Rc::clone(&image));
+        images.by_key.insert(key, Rc::clone(&image));
+        image
     })
 }
 
@@ -183,11 +216,11 @@ pub fn evict_deleted(changes: u64) {
         }
         for _ in 0..images.unchecked.min(MAX_CHECKED) {
             images.unchecked -= 1;
-            let Some(loaded) = images.next_to_check() else { return };
-            images.checked = Some(loaded.key.clone());
-            let is_mapped = matches!(loaded.image.storage(), ImageBytes::Mapped(_));
-            if is_mapped && !loaded.key.path().exists() {
-                images.remove(&loaded.key);
+            let Some(image) = images.next_to_check() else { return };
+            images.checked = Some(image.key.clone());
+            let is_mapped = matches!(image.model.storage(), ImageBytes::Mapped(_));
+            if is_mapped && !image.key.path().exists() {
+                images.remove(&image.key);
             }
         }
     });
@@ -200,32 +233,32 @@ impl Images {
     }
 
     /// The image after the one that was checked last; after the last one comes the first.
-    fn next_to_check(&self) -> Option<Rc<Loaded>> {
+    fn next_to_check(&self) -> Option<Rc<CachedImage>> {
         let later = self
             .checked
             .as_ref()
             .and_then(|checked| self.by_key.range((Excluded(checked), Unbounded)).next());
-        later.or_else(|| self.by_key.first_key_value()).map(|(_, loaded)| Rc::clone(loaded))
+        later.or_else(|| self.by_key.first_key_value()).map(|(_, image)| Rc::clone(image))
     }
 
     fn remove(&mut self, key: &ImageKey) {
-        if let Some(loaded) = self.by_key.remove(key) {
-            self.by_use.remove(&loaded.queued.get());
-            self.bytes -= loaded.image.bytes_len();
+        if let Some(image) = self.by_key.remove(key) {
+            self.by_use.remove(&image.queued.get());
+            self.bytes -= image.model.bytes_len();
         }
     }
 
     /// Removes the least recently used image; returns whether there was one.
     fn remove_oldest(&mut self) -> bool {
-        while let Some((queued, loaded)) = self.by_use.pop_first() {
-            let last_used = loaded.last_used.get();
+        while let Some((queued, image)) = self.by_use.pop_first() {
+            let last_used = image.last_used.get();
             if last_used == queued {
-                self.remove(&loaded.key);
+                self.remove(&image.key);
                 return true;
             }
             // It was used since: only now that matters does it take its place.
-            loaded.queued.set(last_used);
-            self.by_use.insert(last_used, loaded);
+            image.queued.set(last_used);
+            self.by_use.insert(last_used, image);
         }
         false
     }

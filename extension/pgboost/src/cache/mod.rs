@@ -2,11 +2,17 @@
 //!
 //! `resolve` answers from here while nothing it depends on has changed, and reads the registry
 //! otherwise. `images` holds the opened images, the least recently used of which are let go when
-//! they exceed `pgboost.cache_size`. `file` shares each image between all backends as one file.
+//! they exceed `pgboost.cache_size`. `file` shares each image between all backends as one file, which
+//! `map` maps and `checked` spares a second check.
 
+#[allow(unsafe_code, reason = "opens what a record says was checked; see the file's header")]
+mod checked;
 pub mod file;
 pub mod images;
+#[allow(unsafe_code, reason = "maps files, which never change")]
+mod map;
 pub mod resolve;
 
-pub use images::Loaded;
+pub use images::CachedImage;
+pub use map::ModelImage;
 pub use resolve::{Resolved, resolve};

@@ -12,7 +12,7 @@ use std::rc::{Rc, Weak};
 
 use pgrx::pg_sys::Oid;
 
-use super::images::{self, Loaded};
+use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
 use crate::pg::snapshot::{Seen, SnapshotMark};
 use crate::pg::{encoding, identity, invalidation};
@@ -25,7 +25,7 @@ const MAX_NAMES: usize = 16_384;
 /// What a model's name means, and for whom and how long.
 pub struct Resolved {
     /// The image.
-    pub loaded: Rc<Loaded>,
+    pub image: Rc<CachedImage>,
     /// The version that it is of.
     pub version: i32,
     generation: u64,
@@ -35,7 +35,7 @@ pub struct Resolved {
 
 /// An answer that is kept. It does not keep the image, which `images` lets go when it must.
 struct Known {
-    loaded: Weak<Loaded>,
+    image: Weak<CachedImage>,
     version: i32,
     generation: u64,
     user: Oid,
@@ -60,8 +60,8 @@ impl Known {
         let holds = generation == invalidation::generation()
             && user == identity::current_user()
             && snapshot.sees_all_of(self.mark);
-        let loaded = if holds { self.loaded.upgrade()? } else { return None };
-        Some(Resolved { loaded, version, generation, user, mark: snapshot })
+        let image = if holds { self.image.upgrade()? } else { return None };
+        Some(Resolved { image, version, generation, user, mark: snapshot })
     }
 }
 
@@ -85,7 +85,7 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
         NAMES.with_borrow(|names| names.get(reference).and_then(|known| known.answer(snapshot)))
     });
     if let Some(known) = known {
-        images::mark_used(&known.loaded);
+        images::mark_used(&known.image);
         return Ok(known);
     }
     read(reference, function, snapshot)
@@ -107,7 +107,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     let (version, _) = wanted_version(&registry, &parsed, Seen::Active);
     let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
     privilege::require_predict(&registry, parsed.name, user)?;
-    let loaded = lookup::with_version(&registry, parsed.name, version, Seen::Active, |stored| {
+    let image = lookup::with_version(&registry, parsed.name, version, Seen::Active, |stored| {
         images::image_of(&registry, stored)
     })
     .map_err(|error| match error {
@@ -124,13 +124,13 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     let still = snapshot == Some(mark) || {
         let (latest, later) = wanted_version(&registry, &parsed, Seen::Latest);
         mark = later;
-        latest == Some(version) && is_latest(&registry, parsed.name, version, &loaded)
+        latest == Some(version) && is_latest(&registry, parsed.name, version, &image)
     };
     if still {
-        let known = Known { loaded: Rc::downgrade(&loaded), version, generation, user, mark };
+        let known = Known { image: Rc::downgrade(&image), version, generation, user, mark };
         keep(reference, known);
     }
-    Ok(Resolved { loaded, version, generation, user, mark: snapshot.unwrap_or(mark) })
+    Ok(Resolved { image, version, generation, user, mark: snapshot.unwrap_or(mark) })
 }
 
 /// The version that was asked for, or else the deployed one; nothing if there is no such model.
@@ -145,9 +145,9 @@ fn wanted_version(
 
 /// Whether the version is still there and made of the same: a model that was dropped and loaded
 /// again has the same numbers.
-fn is_latest(registry: &Registry, name: &str, version: i32, loaded: &Loaded) -> bool {
+fn is_latest(registry: &Registry, name: &str, version: i32, image: &CachedImage) -> bool {
     lookup::with_version(registry, name, version, Seen::Latest, |stored| {
-        Ok(images::key_of(stored)? == loaded.key)
+        Ok(images::key_of(stored)? == image.key)
     })
     .unwrap_or(false)
 }

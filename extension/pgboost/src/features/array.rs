@@ -5,7 +5,7 @@
 use pg_interface::{NumberType, ScalarType, types};
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::Target;
+use super::FeatureContext;
 use crate::error::{Error, Result};
 use crate::pg::values;
 
@@ -25,12 +25,17 @@ impl Array {
     }
 
     /// Reads the features of one call.
-    pub fn read(&self, array: Datum, target: Target<'_>, features: &mut [f32]) -> Result<()> {
+    pub fn read(
+        &self,
+        array: Datum,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
         if self.element == pg_sys::FLOAT4OID
             && let Some(reals) = values::plain_reals(array)
         {
             if reals.len() != features.len() {
-                return Err(target.count(reals.len()));
+                return Err(context.count(reals.len()));
             }
             features.copy_from_slice(reals);
             return Ok(());
@@ -40,7 +45,7 @@ impl Array {
             return Err(Error::Dimensions { what: "feature", given: elements.dimensions });
         }
         if elements.len() != features.len() {
-            return Err(target.count(elements.len()));
+            return Err(context.count(elements.len()));
         }
         for (feature, element) in features.iter_mut().zip(elements.iter()) {
             *feature =

@@ -3,8 +3,8 @@
 use pg_interface::NumberType;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::reading::Reading;
-use super::{FIRST, Given, Target};
+use super::reader::FeatureReader;
+use super::{ArgSource, FIRST, FeatureContext};
 use crate::error::Result;
 use crate::pg::arguments::Arguments;
 use crate::pg::values;
@@ -14,44 +14,49 @@ const JSON_HINT: &str =
 
 /// How to read each argument.
 pub struct Columns {
-    readings: Vec<Reading>,
+    readers: Vec<FeatureReader>,
     /// Whether all are of type real, and numbers to the model.
     all_real: bool,
 }
 
 impl Columns {
     /// Works out how to read each argument.
-    pub fn bind(arguments: Arguments, target: Target<'_>) -> Result<Self> {
+    pub fn bind(arguments: Arguments<'_>, context: FeatureContext<'_>) -> Result<Self> {
         let given = arguments.len().saturating_sub(FIRST);
-        if given != target.image.num_features() {
+        if given != context.image.num_features() {
             let text = given == 1 && is_text(arguments.type_of(FIRST));
-            return Err(target.count_with_hint(given, text.then_some(JSON_HINT)));
+            return Err(context.count_with_hint(given, text.then_some(JSON_HINT)));
         }
-        let readings: Vec<Reading> = (0..given)
-            .map(|index| Reading::of(target, index, arguments.type_of(FIRST + index)))
+        let readers: Vec<FeatureReader> = (0..given)
+            .map(|index| FeatureReader::of(context, index, arguments.type_of(FIRST + index)))
             .collect::<Result<_>>()?;
         let all_real =
-            readings.iter().all(|reading| *reading == Reading::Number(NumberType::Float4));
-        Ok(Columns { readings, all_real })
+            readers.iter().all(|reader| *reader == FeatureReader::Number(NumberType::Float4));
+        Ok(Columns { readers, all_real })
     }
 
     /// Reads the features of one row.
     #[inline]
-    pub fn read(&self, given: impl Given, target: Target<'_>, features: &mut [f32]) -> Result<()> {
+    pub fn read(
+        &self,
+        source: impl ArgSource,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
         if self.all_real
-            && let Some((values, nulls)) = given.run()
+            && let Some((values, nulls)) = source.run()
         {
             for ((feature, value), null) in features.iter_mut().zip(values).zip(nulls) {
                 *feature = if *null { f32::NAN } else { real(*value) };
             }
             return Ok(());
         }
-        for (index, (feature, reading)) in features.iter_mut().zip(&self.readings).enumerate() {
-            *feature = match (given.get(FIRST + index), reading) {
+        for (index, (feature, reader)) in features.iter_mut().zip(&self.readers).enumerate() {
+            *feature = match (source.get(FIRST + index), reader) {
                 (None, _) => f32::NAN,
                 // The usual case, before the call that the others need.
-                (Some(datum), Reading::Number(NumberType::Float4)) => real(datum),
-                (Some(datum), reading) => reading.read(target, index, datum)?,
+                (Some(datum), FeatureReader::Number(NumberType::Float4)) => real(datum),
+                (Some(datum), reader) => reader.read(context, index, datum)?,
             };
         }
         Ok(())

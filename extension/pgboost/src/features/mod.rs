@@ -1,35 +1,34 @@
 //! From the arguments of a call to a row of f32: the four forms that features come in.
 //!
-//! What an argument list means is worked out once a statement, by `Form::bind`; `Form::read` then
+//! What an argument list means is worked out once a statement, by `FeatureBinding::bind`; `FeatureBinding::read` then
 //! only follows it. Whatever the form, NULL is a missing value, which the engine takes as NaN.
 
 mod array;
 mod columns;
 mod object;
-mod reading;
+mod reader;
 mod row;
 
-use gbdt::Image;
 use pg_interface::types;
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::arguments::Arguments;
-use crate::pg::map::ImageBytes;
 
 /// The position of the first feature among the arguments; the model's name comes before it.
 const FIRST: usize = 1;
 
 /// What features are read for.
 #[derive(Clone, Copy)]
-pub struct Target<'a> {
+pub struct FeatureContext<'a> {
     /// The model as the statement names it, for messages.
     pub model: &'a str,
     /// The model's image.
-    pub image: &'a Image<ImageBytes>,
+    pub image: &'a ModelImage,
 }
 
-impl Target<'_> {
+impl FeatureContext<'_> {
     /// What messages call a feature: its name in quotes, or its position counted from 1.
     fn feature(&self, index: usize) -> String {
         self.image
@@ -57,7 +56,7 @@ impl Target<'_> {
 }
 
 /// Where the values of one row's arguments come from: a call, or a row that was read ahead of one.
-pub trait Given: Copy {
+pub trait ArgSource: Copy {
     /// An argument, or nothing if it is NULL. The model's name is the first.
     fn get(self, index: usize) -> Option<Datum>;
 
@@ -68,7 +67,7 @@ pub trait Given: Copy {
     }
 }
 
-impl Given for Arguments {
+impl ArgSource for Arguments<'_> {
     #[inline]
     fn get(self, index: usize) -> Option<Datum> {
         Arguments::get(self, index)
@@ -76,12 +75,12 @@ impl Given for Arguments {
 }
 
 /// How the features of a statement are passed, and in which types.
-pub struct Form {
-    kind: FormKind,
+pub struct FeatureBinding {
+    kind: Form,
     types: Box<[Oid]>,
 }
 
-enum FormKind {
+enum Form {
     /// An argument each.
     Columns(columns::Columns),
     /// One array.
@@ -92,14 +91,14 @@ enum FormKind {
     Object(object::ObjectForm),
 }
 
-impl Form {
+impl FeatureBinding {
     /// Works out what the arguments of a statement mean for this model.
     ///
     /// # Errors
     /// [`Error::FeatureCount`], [`Error::FeatureType`], [`Error::NoFeatureNames`].
-    pub fn bind(arguments: Arguments, target: Target<'_>) -> Result<Form> {
+    pub fn bind(arguments: Arguments<'_>, context: FeatureContext<'_>) -> Result<FeatureBinding> {
         let types = arguments.types_from(FIRST).collect();
-        Ok(Form { kind: FormKind::bind(arguments, target)?, types })
+        Ok(FeatureBinding { kind: Form::bind(arguments, context)?, types })
     }
 
     /// Whether the arguments of another statement are of the same types.
@@ -116,42 +115,42 @@ impl Form {
     #[inline]
     pub fn read(
         &mut self,
-        given: impl Given,
-        target: Target<'_>,
+        source: impl ArgSource,
+        context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
-        if let FormKind::Columns(form) = &self.kind {
-            return form.read(given, target, features);
+        if let Form::Columns(form) = &self.kind {
+            return form.read(source, context, features);
         }
         // In an array, a row or an object that is NULL as a whole, everything is missing.
-        let Some(whole) = given.get(FIRST) else {
+        let Some(whole) = source.get(FIRST) else {
             features.fill(f32::NAN);
             return Ok(());
         };
         match &mut self.kind {
-            FormKind::Columns(form) => form.read(given, target, features),
-            FormKind::Array(form) => form.read(whole, target, features),
-            FormKind::Row(form) => form.read(whole, target, features),
-            FormKind::Object(form) => form.read(whole, target, features),
+            Form::Columns(form) => form.read(source, context, features),
+            Form::Array(form) => form.read(whole, context, features),
+            Form::Row(form) => form.read(whole, context, features),
+            Form::Object(form) => form.read(whole, context, features),
         }
     }
 }
 
-impl FormKind {
-    fn bind(arguments: Arguments, target: Target<'_>) -> Result<FormKind> {
+impl Form {
+    fn bind(arguments: Arguments<'_>, context: FeatureContext<'_>) -> Result<Form> {
         let given = arguments.len().saturating_sub(FIRST);
         if given == 1 {
             let type_oid = types::base_type(arguments.type_of(FIRST));
             if let Some(element) = types::element_type(type_oid) {
-                return Ok(FormKind::Array(array::Array::bind(type_oid, element)?));
+                return Ok(Form::Array(array::Array::bind(type_oid, element)?));
             }
             if type_oid == pg_sys::JSONBOID {
-                return Ok(FormKind::Object(object::ObjectForm::bind(target)?));
+                return Ok(Form::Object(object::ObjectForm::bind(context)?));
             }
             if types::is_row_type(type_oid) {
-                return Ok(FormKind::Row(row::RowForm::bind(target)?));
+                return Ok(Form::Row(row::RowForm::bind(context)?));
             }
         }
-        Ok(FormKind::Columns(columns::Columns::bind(arguments, target)?))
+        Ok(Form::Columns(columns::Columns::bind(arguments, context)?))
     }
 }

@@ -7,8 +7,8 @@
 use pg_interface::NumberType;
 use pgrx::pg_sys::Datum;
 
-use super::Target;
-use super::reading::{Reading, float_code, integer_code, mismatch, text_code};
+use super::FeatureContext;
+use super::reader::{FeatureReader, float_code, integer_code, mismatch, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::jsonb::{Object, Value};
@@ -24,35 +24,40 @@ pub struct ObjectForm {
 
 impl ObjectForm {
     /// Checks that objects can be matched.
-    pub fn bind(target: Target<'_>) -> Result<Self> {
-        require_names(target, FORM)?;
-        let name = |index| target.image.feature_name(index).unwrap_or_default().into();
-        Ok(ObjectForm { names: (0..target.image.num_features()).map(name).collect() })
+    pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
+        require_names(context, FORM)?;
+        let name = |index| context.image.feature_name(index).unwrap_or_default().into();
+        Ok(ObjectForm { names: (0..context.image.num_features()).map(name).collect() })
     }
 
     /// Reads the features of one call.
-    pub fn read(&self, jsonb: Datum, target: Target<'_>, features: &mut [f32]) -> Result<()> {
+    pub fn read(
+        &self,
+        jsonb: Datum,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
         let Some(object) = Object::of(jsonb) else {
             return Err(Error::NotAnObject);
         };
         for (index, (feature, name)) in features.iter_mut().zip(&self.names).enumerate() {
             let value = object.get(name).ok_or_else(|| Error::NoSuchFeature {
-                model: target.model.to_owned(),
+                model: context.model.to_owned(),
                 feature: name.to_string(),
                 form: FORM,
                 unnamed: false,
             })?;
-            *feature = read(target, index, value)?;
+            *feature = read(context, index, value)?;
         }
         Ok(())
     }
 }
 
-fn read(target: Target<'_>, index: usize, value: Value) -> Result<f32> {
+fn read(context: FeatureContext<'_>, index: usize, value: Value) -> Result<f32> {
     let type_name = value.type_name();
     let fail = |reason| {
         Err(Error::FeatureType {
-            feature: target.feature(index),
+            feature: context.feature(index),
             type_name: format!("JSON {type_name}"),
             reason,
         })
@@ -63,22 +68,22 @@ fn read(target: Target<'_>, index: usize, value: Value) -> Result<f32> {
         Value::Text(_) => true,
         Value::Number(_) | Value::Boolean(_) => false,
     };
-    let coded = target.image.categories(index).is_some();
-    if let Some(reason) = mismatch(target, index, is_text) {
+    let coded = context.image.categories(index).is_some();
+    if let Some(reason) = mismatch(context, index, is_text) {
         let special = if let Value::Text(text) = &value { special(text) } else { None };
         return match special {
-            Some(number) if coded => float_code(target, index, number.into()),
+            Some(number) if coded => float_code(context, index, number.into()),
             Some(number) => Ok(number),
             None => fail(reason),
         };
     }
     match value {
-        Value::Text(text) => text_code(target, index, &text),
+        Value::Text(text) => text_code(context, index, &text),
         Value::Number(number) if coded => {
-            Reading::NumberCategory(NumberType::Numeric).read(target, index, number)
+            FeatureReader::NumberCategory(NumberType::Numeric).read(context, index, number)
         }
         Value::Number(number) => Ok(values::number(number, NumberType::Numeric).single()),
-        Value::Boolean(truth) if coded => integer_code(target, index, i64::from(truth)),
+        Value::Boolean(truth) if coded => integer_code(context, index, i64::from(truth)),
         Value::Boolean(truth) => Ok(f32::from(u8::from(truth))),
         Value::Null | Value::Container => Ok(f32::NAN),
     }

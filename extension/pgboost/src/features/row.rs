@@ -6,8 +6,8 @@
 
 use pgrx::pg_sys::Datum;
 
-use super::Target;
-use super::reading::Reading;
+use super::FeatureContext;
+use super::reader::FeatureReader;
 use crate::error::{Error, Result};
 use crate::pg::rows::RowType;
 
@@ -21,31 +21,36 @@ pub struct RowForm {
 struct Matched {
     row_type: RowType,
     /// For each feature, the column's position and how to read it.
-    columns: Vec<(usize, Reading)>,
+    columns: Vec<(usize, FeatureReader)>,
 }
 
 impl RowForm {
     /// Checks that rows can be matched; the matching waits for the first row, which names its type.
-    pub fn bind(target: Target<'_>) -> Result<Self> {
-        require_names(target, FORM)?;
+    pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
+        require_names(context, FORM)?;
         Ok(RowForm { matched: None })
     }
 
     /// Reads the features of one call.
-    pub fn read(&mut self, row: Datum, target: Target<'_>, features: &mut [f32]) -> Result<()> {
+    pub fn read(
+        &mut self,
+        row: Datum,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
         loop {
             if let Some(matched) = &mut self.matched
-                && matched.read(row, target, features)?
+                && matched.read(row, context, features)?
             {
                 return Ok(());
             }
-            self.matched = Some(Matched::new(row, target)?);
+            self.matched = Some(Matched::new(row, context)?);
         }
     }
 }
 
 impl Matched {
-    fn new(row: Datum, target: Target<'_>) -> Result<Self> {
+    fn new(row: Datum, context: FeatureContext<'_>) -> Result<Self> {
         let row_type = RowType::of(row);
         let columns = row_type.columns();
         // ROW(a, b) calls its columns f1, f2 and so on.
@@ -53,12 +58,12 @@ impl Matched {
             .iter()
             .enumerate()
             .all(|(position, column)| column.name == format!("f{}", position + 1));
-        let columns = (0..target.image.num_features())
+        let columns = (0..context.image.num_features())
             .map(|index| {
-                let name = target.image.feature_name(index).unwrap_or_default();
+                let name = context.image.feature_name(index).unwrap_or_default();
                 let mut named = columns.iter().filter(|column| column.name == name);
                 let column = named.next().ok_or_else(|| Error::NoSuchFeature {
-                    model: target.model.to_owned(),
+                    model: context.model.to_owned(),
                     feature: name.to_owned(),
                     form: FORM,
                     unnamed,
@@ -66,22 +71,27 @@ impl Matched {
                 if named.next().is_some() {
                     return Err(Error::AmbiguousColumn { column: name.to_owned() });
                 }
-                Ok((column.position, Reading::of(target, index, column.type_oid)?))
+                Ok((column.position, FeatureReader::of(context, index, column.type_oid)?))
             })
             .collect::<Result<_>>()?;
         Ok(Matched { row_type, columns })
     }
 
     /// Gives false if the row is of another type, or its type may have been altered.
-    fn read(&mut self, row: Datum, target: Target<'_>, features: &mut [f32]) -> Result<bool> {
+    fn read(
+        &mut self,
+        row: Datum,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<bool> {
         let Some(values) = self.row_type.read(row) else {
             return Ok(false);
         };
-        for (index, (feature, (position, reading))) in
+        for (index, (feature, (position, reader))) in
             features.iter_mut().zip(&self.columns).enumerate()
         {
             *feature = match values.get(*position) {
-                Some(datum) => reading.read(target, index, datum)?,
+                Some(datum) => reader.read(context, index, datum)?,
                 None => f32::NAN,
             };
         }
@@ -90,10 +100,10 @@ impl Matched {
 }
 
 /// Raises if the model has no feature names to match by.
-pub fn require_names(target: Target<'_>, form: &'static str) -> Result<()> {
-    if target.image.feature_name(0).is_some() {
+pub fn require_names(context: FeatureContext<'_>, form: &'static str) -> Result<()> {
+    if context.image.feature_name(0).is_some() {
         Ok(())
     } else {
-        Err(Error::NoFeatureNames { model: target.model.to_owned(), form })
+        Err(Error::NoFeatureNames { model: context.model.to_owned(), form })
     }
 }

@@ -1,35 +1,25 @@
-//! What a function was called with, and what it keeps between the calls of one statement.
+//! What a function was called with.
 
-use std::any::TypeId;
-use std::ffi::c_void;
+use std::marker::PhantomData;
 
-use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::unguarded;
-
-/// A value that a function keeps, behind its type, with what PostgreSQL remembers to drop it by.
-#[repr(C)]
-struct Kept<T> {
-    type_id: TypeId,
-    callback: pg_sys::MemoryContextCallback,
-    value: T,
-}
-
-/// The arguments of a call.
+/// The arguments of a call, which is valid for `'c`.
 #[derive(Clone, Copy)]
-pub struct Arguments {
+pub struct Arguments<'c> {
     call: pg_sys::FunctionCallInfo,
+    lives: PhantomData<&'c ()>,
 }
 
-impl Arguments {
+impl<'c> Arguments<'c> {
     /// The arguments of the call that PostgreSQL is making.
     ///
     /// # Safety
-    /// The pointer is what PostgreSQL passed to the function that is running.
+    /// The pointer is what PostgreSQL passed to the function that is running, or a frame like it, and
+    /// is valid for `'c`.
     #[inline]
-    pub(super) unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
-        Arguments { call }
+    pub unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
+        Arguments { call, lives: PhantomData }
     }
 
     /// Number of arguments.
@@ -58,7 +48,7 @@ impl Arguments {
 
     /// The same for all arguments from one on.
     #[inline]
-    pub fn types_from(self, first: usize) -> impl Iterator<Item = Oid> {
+    pub fn types_from(self, first: usize) -> impl Iterator<Item = Oid> + use<'c> {
         let nodes = self.nodes();
         (first..self.len()).map(move |index| {
             let known = nodes.get(index).and_then(|node| {
@@ -71,7 +61,7 @@ impl Arguments {
 
     /// The expressions of the arguments, if the call is written as one of a function.
     #[inline]
-    fn nodes<'a>(self) -> &'a [pg_sys::ListCell] {
+    fn nodes(self) -> &'c [pg_sys::ListCell] {
         // SAFETY: `flinfo` is set for a function called from SQL, and outlives the call with its
         // expression; a node is what its tag says; a list has so many cells.
         unsafe {
@@ -122,56 +112,14 @@ impl Arguments {
         Datum::from(0)
     }
 
-    /// What an earlier call of the same expression has kept, if it is of this type.
-    #[inline]
-    pub fn kept<'a, T: 'static>(self) -> Option<&'a mut T> {
-        // SAFETY: `flinfo` outlives the call, and so does what was kept in it. Only `keep` writes
-        // there, and what it writes begins with the type of the rest.
+    /// The trigger that the function runs for, or null if it does not run for one.
+    pub fn trigger(self) -> *mut pg_sys::TriggerData {
+        // SAFETY: `new` was given a valid call; a context is a node, which has a tag.
         unsafe {
-            let info = (*self.call).flinfo;
-            if info.is_null() {
-                return None;
-            }
-            let type_id = (*info).fn_extra.cast::<TypeId>().as_ref()?;
-            if *type_id != TypeId::of::<T>() {
-                return None;
-            }
-            Some(&mut (*(*info).fn_extra.cast::<Kept<T>>()).value)
-        }
-    }
-
-    /// Keeps a value until the statement ends, when it is dropped.
-    pub fn keep<'a, T: 'static>(self, value: T) -> &'a mut T {
-        const { assert!(align_of::<Kept<T>>() <= pg_sys::MAXIMUM_ALIGNOF as usize) };
-        // SAFETY: the memory context of the function's state outlives all its calls, and calls back
-        // before it frees what was taken from it; there is room for the value, and it is aligned.
-        unsafe {
-            let context = self.statement_context();
-            let kept: *mut Kept<T> = allocated(context, size_of::<Kept<T>>()).cast();
-            kept.write(Kept {
-                type_id: TypeId::of::<T>(),
-                callback: pg_sys::MemoryContextCallback {
-                    func: Some(drop_kept::<T>),
-                    arg: kept.cast(),
-                    next: std::ptr::null_mut(),
-                },
-                value,
-            });
-            unguarded::MemoryContextRegisterResetCallback(context, &raw mut (*kept).callback);
-            let info = (*self.call).flinfo;
-            if !info.is_null() {
-                (*info).fn_extra = kept.cast();
-            }
-            &mut (*kept).value
-        }
-    }
-
-    /// The memory that lives as long as the statement's use of this function.
-    fn statement_context(self) -> pg_sys::MemoryContext {
-        // SAFETY: without function state the current context is the only one known.
-        unsafe {
-            let info = (*self.call).flinfo;
-            if info.is_null() { pg_sys::CurrentMemoryContext } else { (*info).fn_mcxt }
+            let context = (*self.call).context;
+            let is_trigger =
+                !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_TriggerData;
+            if is_trigger { context.cast() } else { std::ptr::null_mut() }
         }
     }
 }
@@ -192,40 +140,8 @@ unsafe fn type_of_node(node: *const pg_sys::Node) -> Option<Oid> {
     }
 }
 
-/// Memory of a context; raises if there is none.
-///
-/// # Safety
-/// The context is valid, the size at most a gigabyte.
-#[inline]
-unsafe fn allocated(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
-    #[cold]
-    fn raise(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
-        // SAFETY: as below. It tries again, and raises PostgreSQL's own error.
-        unsafe { pg_sys::MemoryContextAlloc(context, size) }
-    }
-    // SAFETY: the caller says so.
-    let memory = unsafe {
-        let flags = pg_sys::MCXT_ALLOC_NO_OOM.cast_signed();
-        unguarded::MemoryContextAllocExtended(context, size, flags)
-    };
-    if memory.is_null() { raise(context, size) } else { memory }
-}
-
-#[pg_guard]
-unsafe extern "C-unwind" fn drop_kept<T>(kept: *mut c_void) {
-    // SAFETY: PostgreSQL passes what was registered, once.
-    unsafe { std::ptr::drop_in_place(&raw mut (*kept.cast::<Kept<T>>()).value) }
-}
-
-impl Arguments {
-    /// The trigger that the function runs for, or null if it does not run for one.
-    pub(super) fn trigger(self) -> *mut pg_sys::TriggerData {
-        // SAFETY: `new` was given a valid call; a context is a node, which has a tag.
-        unsafe {
-            let context = (*self.call).context;
-            let is_trigger =
-                !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_TriggerData;
-            if is_trigger { context.cast() } else { std::ptr::null_mut() }
-        }
-    }
+/// The SQL function that a call runs.
+pub fn function(call: pg_sys::FunctionCallInfo) -> Oid {
+    // SAFETY: pgrx passes on what PostgreSQL passed to it.
+    unsafe { Arguments::new(call) }.function()
 }

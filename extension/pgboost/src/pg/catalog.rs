@@ -28,3 +28,9 @@ pub fn database_exists(database: u32) -> bool {
     // SAFETY: gives a palloc'd name, or null if there is no such database.
     unsafe { !pg_sys::get_database_name(Oid::from(database)).is_null() }
 }
+
+/// The database that this backend is connected to.
+pub fn database() -> u32 {
+    // SAFETY: a backend sets this once, before it runs any function.
+    unsafe { pg_sys::MyDatabaseId }.to_u32()
+}

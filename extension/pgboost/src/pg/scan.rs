@@ -81,9 +81,7 @@ pub fn rows(
     unsafe {
         let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
         let snapshot = match seen {
-            Seen::Active if unguarded::ActiveSnapshotSet() => {
-                unguarded::GetActiveSnapshot()
-            }
+            Seen::Active if unguarded::ActiveSnapshotSet() => unguarded::GetActiveSnapshot(),
             Seen::Active | Seen::Latest => snapshot::latest(table.relation),
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);

@@ -43,7 +43,7 @@ pub const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
 
 /// Those that the engine can evaluate.
 static ALL: LazyLock<Vec<Objective>> =
-    LazyLock::new(|| gbdt::Objective::all().map(|(name, task)| of_task(name, task)).collect());
+    LazyLock::new(|| gbdt::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect());
 
 fn of_task(name: &'static str, task: Task) -> Objective {
     let target = match task {

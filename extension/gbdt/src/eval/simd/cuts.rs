@@ -1,6 +1,6 @@
 //! What the cuts of a column are compared with, and how single values are.
 
-use crate::eval::goes_right;
+use crate::eval::is_in_set;
 use crate::forest::Forest;
 use crate::forest::tiles::{CodeTable, Column, Run, TABLE_CODES, Tiled};
 
@@ -31,5 +31,5 @@ pub(super) fn operands<'a, T>(section: &'a [T], run: &Run) -> &'a [T] {
 
 /// Whether a value goes right at a split with a set that has no table.
 pub(super) fn goes_right_large(forest: &Forest<'_>, set: u32, value: f32) -> bool {
-    if value.is_nan() { set & 1 == 1 } else { goes_right(forest.words(set / 2), value) }
+    if value.is_nan() { set & 1 == 1 } else { is_in_set(forest.words(set / 2), value) }
 }

@@ -7,9 +7,9 @@ use super::{
     TopNode, node_place,
 };
 use crate::Result;
+use crate::forest::canonical::{Forest, Tree};
 use crate::forest::text::to_u32;
 use crate::forest::trees::reserve;
-use crate::model::{Model, Tree};
 
 const NO_TOP_NODE: TopNode = TopNode { columns: [0; CHUNK_TREES], ranks: [0; CHUNK_TREES] };
 const NO_BLOCK: NodeBlock = NodeBlock { columns: [0; 8], ranks: [0; 8] };
@@ -26,7 +26,7 @@ impl Chunks {
     /// The chunks of a model's groups; none if it has codes, or deep trees, or more columns than bytes
     /// can name, or the lock step takes less time.
     pub(super) fn of(
-        model: &Model,
+        forest: &Forest<'_>,
         groups: &[TileGroup],
         columns: &Columns,
         sets: &Sets<'_>,
@@ -37,7 +37,7 @@ impl Chunks {
         if columns.records.len() > CHUNK_COLUMNS
             || !columns.records.iter().all(|column| ranked(column.kind))
             || groups.iter().any(|group| group.below > 0)
-            || !pays(model, columns)
+            || !pays(forest, columns)
         {
             return Ok(chunks);
         }
@@ -59,7 +59,7 @@ impl Chunks {
                 }),
             }
         }
-        let mut trees = model.trees().iter();
+        let mut trees = forest.trees().iter();
         for index in 0..chunks.records.len() {
             chunks.place(index)?;
             let Some(chunk) = chunks.records.get(index).copied() else { continue };
@@ -87,7 +87,14 @@ impl Chunks {
     }
 
     /// Writes a tree's nodes.
-    fn put(&mut self, chunk: &Chunk, lane: usize, tree: &Tree, columns: &Columns, sets: &Sets<'_>) {
+    fn put(
+        &mut self,
+        chunk: &Chunk,
+        lane: usize,
+        tree: &Tree<'_>,
+        columns: &Columns,
+        sets: &Sets<'_>,
+    ) {
         let mut asked = vec![(0u8, 0u8)];
         let tile = fill(tree, chunk.levels, sets, |question| {
             let (column, rank) = columns.find(question).unwrap_or_default();
@@ -120,9 +127,9 @@ impl Chunks {
 
 /// Whether chunks take less time than the lock step, by rough costs in picoseconds: of ranks, which
 /// are found by comparing with all of a search tree, and of trees.
-fn pays(model: &Model, columns: &Columns) -> bool {
-    let trees = model.trees().len();
-    let steps: u64 = model.trees().iter().map(|tree| u64::from(tree.depth())).sum();
+fn pays(forest: &Forest<'_>, columns: &Columns) -> bool {
+    let trees = forest.trees().len();
+    let steps: u64 = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
     let ranks = 1000 * columns.records.len() + 20 * columns.search_trees.len();
     let chunks = ranks + 12_000 * trees.div_ceil(CHUNK_TREES) + 1000 * trees;
     450 * steps > chunks as u64

@@ -11,11 +11,11 @@ use super::{
 };
 use crate::Result;
 use crate::eval::LANES;
+use crate::forest::canonical::{Forest, Tree};
 use crate::forest::order::{self, Place};
 use crate::forest::records::GroupKind;
 use crate::forest::text::to_u32;
 use crate::forest::trees::{Trees, reserve};
-use crate::model::{Model, Tree};
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]
@@ -37,21 +37,21 @@ pub(in crate::forest) struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of a model, or none if it has more columns than kernels are made for.
+    /// The tiles of a forest, or none if it has more columns than kernels are made for.
     pub(in crate::forest) fn collect(
-        model: &Model,
+        forest: &Forest<'_>,
         trees: &Trees,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
-        let sets = Sets::of(model)?;
-        let Some(columns) = Columns::of(model, &sets, check_interrupts)? else {
+        let sets = Sets::of(forest)?;
+        let Some(columns) = Columns::of(forest, &sets, check_interrupts)? else {
             return Ok(Tiles::default());
         };
         let tiles = Tiles::default();
-        let mut writer = Writer { model, trees, sets, columns, tiles, check_interrupts };
+        let mut writer = Writer { forest, trees, sets, columns, tiles, check_interrupts };
         writer.write()?;
         let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
-        let chunks = Chunks::of(model, &tiles.groups, &columns, &sets, check_interrupts)?;
+        let chunks = Chunks::of(forest, &tiles.groups, &columns, &sets, check_interrupts)?;
         (tiles.chunks, tiles.top_nodes, tiles.node_blocks) =
             (chunks.records, chunks.top_nodes, chunks.node_blocks);
         tiles.columns = columns.records;
@@ -61,7 +61,7 @@ impl Tiles {
 }
 
 struct Writer<'a> {
-    model: &'a Model,
+    forest: &'a Forest<'a>,
     trees: &'a Trees,
     sets: Sets<'a>,
     columns: Columns,
@@ -91,7 +91,7 @@ impl Writer<'_> {
     /// Successive trees in groups, still without places.
     fn groups(&self) -> Result<Vec<TileGroup>> {
         let mut groups: Vec<TileGroup> = Vec::new();
-        for (index, tree) in self.model.trees().iter().enumerate() {
+        for (index, tree) in self.forest.trees().iter().enumerate() {
             let below = tree.depth().saturating_sub(TILE_LEVELS);
             let levels = levels(tree);
             let kind = self.trees.kind_of(index);
@@ -117,8 +117,8 @@ impl Writer<'_> {
         Ok(groups)
     }
 
-    fn members(&self, group: &TileGroup) -> impl Iterator<Item = (usize, &Tree)> {
-        let trees = self.model.trees().iter().enumerate();
+    fn members(&self, group: &TileGroup) -> impl Iterator<Item = (usize, &Tree<'_>)> {
+        let trees = self.forest.trees().iter().enumerate();
         trees.skip(group.first as usize).take(group.count as usize)
     }
 
@@ -193,8 +193,8 @@ impl Writer<'_> {
         reserve(&mut self.tiles.nodes, count * tile_nodes(group.levels))?;
         let cut = |question| cuts.binary_search(&question).unwrap_or(0) as u16;
         for index in group.first as usize..group.first as usize + count {
-            let model = self.model;
-            let Some(tree) = model.trees().get(index) else { continue };
+            let forest = self.forest;
+            let Some(tree) = forest.trees().get(index) else { continue };
             let tile = fill(tree, group.levels, &self.sets, cut);
             self.tiles.nodes.extend_from_slice(&tile.nodes);
             if group.below == 0 {
@@ -210,7 +210,7 @@ impl Writer<'_> {
     }
 
     /// Where a tree goes on below its tile: the places of nodes among the nodes of its kind.
-    fn exits(&mut self, index: usize, tree: &Tree, tile: &Filled) -> Result<()> {
+    fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
         let mut place_of = vec![0usize; tree.nodes().len()];
         for (at, place) in order::places(tree).into_iter().enumerate() {
             if let Place::Node { id, .. } = place

@@ -8,9 +8,9 @@ use super::{
 };
 use crate::Result;
 use crate::eval::{monotone_key, number_of_key};
+use crate::forest::canonical::{Forest, Node, Tree};
 use crate::forest::text::to_u32;
 use crate::forest::trees::reserve;
-use crate::model::{CategorySet, Model, Node, Tree};
 
 /// What a node asks. Questions are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -45,7 +45,7 @@ impl Question {
     }
 }
 
-/// The category sets of a model, each once.
+/// The category sets of a forest, each once.
 #[derive(Default)]
 pub(super) struct Sets<'a> {
     numbers: HashMap<&'a [u32], u32>,
@@ -55,10 +55,10 @@ pub(super) struct Sets<'a> {
 }
 
 impl<'a> Sets<'a> {
-    /// The sets of a model, whose trees' sets lie in the image one after another.
-    pub(super) fn of(model: &'a Model) -> Result<Self> {
+    /// The sets of a forest, whose trees' sets lie in the image one after another.
+    pub(super) fn of(forest: &'a Forest<'a>) -> Result<Self> {
         let mut all = Sets::default();
-        let sets = model.trees().iter().flat_map(|tree| tree.category_sets());
+        let sets = forest.trees().iter().flat_map(|tree| &tree.sets);
         for (index, set) in sets.enumerate() {
             let words = used_words(set);
             let number = to_u32(all.sets.len())?;
@@ -101,13 +101,13 @@ impl<'a> Sets<'a> {
 }
 
 /// The words up to the last that is not empty.
-fn used_words(set: &CategorySet) -> &[u32] {
-    let used = set.words().iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    set.words().get(..used).unwrap_or_default()
+fn used_words(words: &[u32]) -> &[u32] {
+    let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+    words.get(..used).unwrap_or_default()
 }
 
 /// The question of a node, unless it is a leaf.
-pub(super) fn question(tree: &Tree, id: u32, sets: &Sets<'_>) -> Option<Question> {
+pub(super) fn question(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Question> {
     match *tree.nodes().get(id as usize)? {
         Node::Numerical { feature, threshold, default_left, .. } => {
             let kind = if default_left {
@@ -123,7 +123,7 @@ pub(super) fn question(tree: &Tree, id: u32, sets: &Sets<'_>) -> Option<Question
             } else {
                 QuestionKind::InSetElseRight
             };
-            let words = used_words(tree.category_sets().get(set as usize)?);
+            let words = used_words(tree.sets.get(set as usize)?);
             Some(Question { feature, kind, operand: *sets.numbers.get(words)? })
         }
         Node::Leaf { .. } | Node::Deleted => None,
@@ -131,7 +131,7 @@ pub(super) fn question(tree: &Tree, id: u32, sets: &Sets<'_>) -> Option<Question
 }
 
 /// The questions that a tree's tile asks, without order, some repeatedly.
-pub(super) fn asked(tree: &Tree, sets: &Sets<'_>, into: &mut Vec<Question>) -> Result<()> {
+pub(super) fn asked(tree: &Tree<'_>, sets: &Sets<'_>, into: &mut Vec<Question>) -> Result<()> {
     reserve(into, tree.nodes().len().min(1 << TILE_LEVELS))?;
     let mut open = vec![(0u32, 0u32)];
     while let Some((id, level)) = open.pop() {
@@ -145,7 +145,7 @@ pub(super) fn asked(tree: &Tree, sets: &Sets<'_>, into: &mut Vec<Question>) -> R
     Ok(())
 }
 
-/// The columns of a model.
+/// The columns of a forest.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) records: Vec<Column>,
@@ -157,16 +157,16 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The columns that answer all questions of a model, or nothing if they are too many.
+    /// The columns that answer all questions of a forest, or nothing if they are too many.
     pub(super) fn of(
-        model: &Model,
+        forest: &Forest<'_>,
         sets: &Sets<'_>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Option<Self>> {
         let mut questions = Vec::new();
         // Repetitions go whenever they may be half of it all.
         let mut dense = 1 << 16;
-        for tree in model.trees() {
+        for tree in forest.trees() {
             asked(tree, sets, &mut questions)?;
             check_interrupts();
             if questions.len() > 2 * dense {

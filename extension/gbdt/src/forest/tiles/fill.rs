@@ -2,8 +2,8 @@
 
 use super::columns::{Question, Sets, question};
 use super::{TILE_LEVELS, node_place, tile_leaves, tile_nodes};
+use crate::forest::canonical::{Node, Tree};
 use crate::forest::order::children;
-use crate::model::{Node, Tree};
 
 /// What is written of a tree into a tile of a given number of levels.
 pub(super) struct Filled {
@@ -15,7 +15,7 @@ pub(super) struct Filled {
 
 /// Fills a tile of a tree; `cut` gives the number of each question that it asks.
 pub(super) fn fill(
-    tree: &Tree,
+    tree: &Tree<'_>,
     levels: u32,
     sets: &Sets<'_>,
     mut cut: impl FnMut(Question) -> u16,
@@ -41,7 +41,7 @@ pub(super) fn fill(
 }
 
 /// The leaves of a tile that holds all of its tree.
-pub(super) fn leaves(tree: &Tree, levels: u32, tile: &Filled) -> Vec<f32> {
+pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Vec<f32> {
     let mut leaves = vec![0.0; tile_leaves(levels)];
     for (leaf, id) in leaves.iter_mut().zip(&tile.ends) {
         if let Some(Node::Leaf { value, .. }) = tree.nodes().get(*id as usize) {
@@ -52,6 +52,6 @@ pub(super) fn leaves(tree: &Tree, levels: u32, tile: &Filled) -> Vec<f32> {
 }
 
 /// Levels of the tile of a tree.
-pub(super) fn levels(tree: &Tree) -> u32 {
+pub(super) fn levels(tree: &Tree<'_>) -> u32 {
     tree.depth().min(TILE_LEVELS)
 }

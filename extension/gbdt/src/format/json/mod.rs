@@ -9,20 +9,20 @@ mod text;
 
 use std::borrow::Cow;
 
-use super::document::{Document, INTERVAL, Kind, MAX_NESTING, Number};
+use super::reader::{INTERVAL, MAX_NESTING, Number, Reader, ValueKind};
 use crate::{Error, ErrorKind, Result};
 
-/// A JSON document.
+/// A reader of JSON.
 pub(super) struct Json<'a, 'b> {
     bytes: &'a [u8],
     position: usize,
     depth: usize,
     until_pause: u32,
-    between: &'b mut dyn FnMut(),
+    check_interrupts: &'b mut dyn FnMut(),
 }
 
 /// An open object or array: whether it has had a member yet.
-pub(super) struct Scope {
+pub(super) struct Container {
     started: bool,
 }
 
@@ -32,8 +32,8 @@ pub(super) fn is_space(byte: u8) -> bool {
 }
 
 impl<'a, 'b> Json<'a, 'b> {
-    pub(super) fn new(bytes: &'a [u8], between: &'b mut dyn FnMut()) -> Self {
-        Json { bytes, position: 0, depth: 0, until_pause: INTERVAL, between }
+    pub(super) fn new(bytes: &'a [u8], check_interrupts: &'b mut dyn FnMut()) -> Self {
+        Json { bytes, position: 0, depth: 0, until_pause: INTERVAL, check_interrupts }
     }
 
     /// The next byte that is not white space, which is not read by this.
@@ -78,7 +78,7 @@ impl<'a, 'b> Json<'a, 'b> {
         Err(self.syntax(word))
     }
 
-    fn open(&mut self, bracket: u8, kind: Kind) -> Result<Scope> {
+    fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Container> {
         if self.peek() != Some(bracket) {
             return Err(self.unexpected(kind));
         }
@@ -90,82 +90,82 @@ impl<'a, 'b> Json<'a, 'b> {
         }
         self.depth += 1;
         self.position += 1;
-        Ok(Scope { started: false })
+        Ok(Container { started: false })
     }
 
     /// Reads the comma before a member, or the bracket after the last one.
-    fn advance(&mut self, scope: &mut Scope, bracket: u8) -> Result<bool> {
+    fn advance(&mut self, container: &mut Container, bracket: u8) -> Result<bool> {
         match self.peek() {
             Some(byte) if byte == bracket => {
                 self.position += 1;
                 self.depth = self.depth.saturating_sub(1);
                 return Ok(false);
             }
-            Some(b',') if scope.started => self.position += 1,
-            _ if scope.started => return Err(self.syntax("a comma or closing bracket")),
-            _ => scope.started = true,
+            Some(b',') if container.started => self.position += 1,
+            _ if container.started => return Err(self.syntax("a comma or closing bracket")),
+            _ => container.started = true,
         }
         self.until_pause -= 1;
         if self.until_pause == 0 {
             self.until_pause = INTERVAL;
-            (self.between)();
+            (self.check_interrupts)();
         }
         Ok(true)
     }
 }
 
-impl<'a> Document<'a> for Json<'a, '_> {
-    type Scope = Scope;
+impl<'a> Reader<'a> for Json<'a, '_> {
+    type Container = Container;
 
     fn offset(&self) -> usize {
         self.position
     }
 
-    fn kind(&mut self) -> Result<Kind> {
+    fn kind(&mut self) -> Result<ValueKind> {
         match self.peek() {
-            Some(b'{') => Ok(Kind::Object),
-            Some(b'[') => Ok(Kind::Array),
-            Some(b'"') => Ok(Kind::Text),
-            Some(b't' | b'f') => Ok(Kind::Flag),
-            Some(b'n') => Ok(Kind::Null),
-            Some(b'-' | b'0'..=b'9' | b'N' | b'I') => Ok(Kind::Number),
+            Some(b'{') => Ok(ValueKind::Object),
+            Some(b'[') => Ok(ValueKind::Array),
+            Some(b'"') => Ok(ValueKind::String),
+            Some(b't' | b'f') => Ok(ValueKind::Bool),
+            Some(b'n') => Ok(ValueKind::Null),
+            Some(b'-' | b'0'..=b'9' | b'N' | b'I') => Ok(ValueKind::Number),
             _ => Err(self.syntax("a value")),
         }
     }
 
-    fn open_object(&mut self) -> Result<Scope> {
-        self.open(b'{', Kind::Object)
+    fn open_object(&mut self) -> Result<Container> {
+        self.open(b'{', ValueKind::Object)
     }
 
-    fn next_key(&mut self, scope: &mut Scope) -> Result<Option<Cow<'a, str>>> {
-        if !self.advance(scope, b'}')? {
+    fn next_key(&mut self, container: &mut Container) -> Result<Option<Cow<'a, str>>> {
+        if !self.advance(container, b'}')? {
             return Ok(None);
         }
         if self.peek() != Some(b'"') {
             return Err(self.syntax("a key"));
         }
-        let key = self.string()?;
+        let key = self.quoted()?;
         self.expect(b':', "a colon")?;
         Ok(Some(key))
     }
 
-    fn open_array(&mut self) -> Result<Scope> {
-        self.open(b'[', Kind::Array)
+    fn open_array(&mut self) -> Result<Container> {
+        self.open(b'[', ValueKind::Array)
     }
 
-    fn next_element(&mut self, scope: &mut Scope) -> Result<bool> {
-        self.advance(scope, b']')
+    fn next_element(&mut self, container: &mut Container) -> Result<bool> {
+        self.advance(container, b']')
     }
 
-    fn declared_elements(&self, _: &Scope) -> Option<usize> {
+    fn declared_elements(&self, _: &Container) -> Option<usize> {
         None
     }
 
-    fn text(&mut self) -> Result<Cow<'a, str>> {
-        if self.kind()? != Kind::Text {
-            return Err(self.unexpected(Kind::Text));
+    fn string(&mut self) -> Result<Cow<'a, str>> {
+        if self.kind()? != ValueKind::String {
+            return Err(self.unexpected(ValueKind::String));
         }
-        self.string()
+        self.quoted()
     }
 
     fn float(&mut self) -> Result<f32> {
@@ -180,34 +180,34 @@ impl<'a> Document<'a> for Json<'a, '_> {
         self.read_number()
     }
 
-    fn flag(&mut self) -> Result<bool> {
+    fn boolean(&mut self) -> Result<bool> {
         match self.peek() {
             Some(b't') => self.word("true").map(|()| true),
             Some(b'f') => self.word("false").map(|()| false),
-            _ => Err(self.unexpected(Kind::Flag)),
+            _ => Err(self.unexpected(ValueKind::Bool)),
         }
     }
 
     fn skip(&mut self) -> Result<()> {
         match self.kind()? {
-            Kind::Object => {
-                let mut scope = self.open_object()?;
-                while self.next_key(&mut scope)?.is_some() {
+            ValueKind::Object => {
+                let mut container = self.open_object()?;
+                while self.next_key(&mut container)?.is_some() {
                     self.skip()?;
                 }
                 Ok(())
             }
-            Kind::Array => {
-                let mut scope = self.open_array()?;
-                while self.next_element(&mut scope)? {
+            ValueKind::Array => {
+                let mut container = self.open_array()?;
+                while self.next_element(&mut container)? {
                     self.skip()?;
                 }
                 Ok(())
             }
-            Kind::Text => self.string().map(drop),
-            Kind::Number => self.token().map(drop),
-            Kind::Flag => self.flag().map(drop),
-            Kind::Null => self.word("null"),
+            ValueKind::String => self.quoted().map(drop),
+            ValueKind::Number => self.token().map(drop),
+            ValueKind::Bool => self.boolean().map(drop),
+            ValueKind::Null => self.word("null"),
         }
     }
 

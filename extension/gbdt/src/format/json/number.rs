@@ -6,7 +6,7 @@
 use std::str::FromStr;
 
 use super::Json;
-use crate::format::document::{Document, Kind, Number};
+use crate::format::reader::{Number, Reader, ValueKind};
 use crate::{Error, ErrorKind, Place, Result};
 
 /// The text of a number.
@@ -28,7 +28,7 @@ impl<'a> Json<'a, '_> {
             Some(b'N') => return self.word("NaN").map(|()| Token::NotANumber),
             Some(b'-') => true,
             Some(b'I' | b'0'..=b'9') => false,
-            _ => return Err(self.unexpected(Kind::Number)),
+            _ => return Err(self.unexpected(ValueKind::Number)),
         };
         let start = self.position;
         self.position += usize::from(negative);

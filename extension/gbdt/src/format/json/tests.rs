@@ -1,12 +1,12 @@
-use super::super::document::{array, object};
+use super::super::reader::{array, object};
 use super::*;
 
 /// Runs `read` on a document of this text.
 fn on<'a, T>(text: &'a [u8], read: impl FnOnce(&mut Json<'a, '_>) -> Result<T>) -> Result<T> {
-    let mut between = || {};
-    let mut document = Json::new(text, &mut between);
-    let value = read(&mut document)?;
-    document.finish()?;
+    let mut check_interrupts = || {};
+    let mut reader = Json::new(text, &mut check_interrupts);
+    let value = read(&mut reader)?;
+    reader.finish()?;
     Ok(value)
 }
 
@@ -16,7 +16,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
 
 #[test]
 fn floats_are_rounded_once() {
-    let float = |text: &str| on(format!("{text} ").as_bytes(), |document| document.float());
+    let float = |text: &str| on(format!("{text} ").as_bytes(), |reader| reader.float());
     for text in ["0", "-0", "1E0", "5E-1", "1e-45", "3.4028235e38", "16777217", "0.1", "-1.5e+3"] {
         assert_eq!(
             float(text).unwrap().to_bits(),
@@ -35,26 +35,23 @@ fn floats_are_rounded_once() {
 #[test]
 fn malformed_numbers_are_refused() {
     for text in ["-", "1.", "1e", "1e+", "12", "1.5", "Na", "Inf", "-I"] {
-        let kind = refused(on(text.as_bytes(), |document| document.float()));
+        let kind = refused(on(text.as_bytes(), |reader| reader.float()));
         assert!(matches!(kind, ErrorKind::Truncated | ErrorKind::WrongType), "{text}: {kind:?}");
     }
     for text in [".5", "01", "-00", "1.x", "1 2", "+1", "0x1", "NaNs", "--1", "nan"] {
-        let kind = refused(on(text.as_bytes(), |document| document.float()));
+        let kind = refused(on(text.as_bytes(), |reader| reader.float()));
         assert!(matches!(kind, ErrorKind::Syntax | ErrorKind::WrongType), "{text}: {kind:?}");
     }
-    assert_eq!(refused(on(b"1e39 ", |document| document.float())), ErrorKind::Number);
-    assert_eq!(
-        refused(on(b"9223372036854775808 ", |document| document.integer())),
-        ErrorKind::Number
-    );
-    assert_eq!(refused(on(b"1.0 ", |document| document.integer())), ErrorKind::WrongType);
-    assert_eq!(refused(on(b"NaN ", |document| document.integer())), ErrorKind::WrongType);
-    assert_eq!(on(b"-9223372036854775808 ", |document| document.integer()).unwrap(), i64::MIN);
+    assert_eq!(refused(on(b"1e39 ", |reader| reader.float())), ErrorKind::Number);
+    assert_eq!(refused(on(b"9223372036854775808 ", |reader| reader.integer())), ErrorKind::Number);
+    assert_eq!(refused(on(b"1.0 ", |reader| reader.integer())), ErrorKind::WrongType);
+    assert_eq!(refused(on(b"NaN ", |reader| reader.integer())), ErrorKind::WrongType);
+    assert_eq!(on(b"-9223372036854775808 ", |reader| reader.integer()).unwrap(), i64::MIN);
 }
 
 #[test]
 fn strings_are_unescaped() {
-    let text = |text: &'static str| on(text.as_bytes(), |document| document.text());
+    let text = |text: &'static str| on(text.as_bytes(), |reader| reader.string());
     assert!(matches!(text("\"plain é\"").unwrap(), Cow::Borrowed("plain é")));
     assert_eq!(text(r#""\"\\\/\b\f\n\r\t""#).unwrap(), "\"\\/\u{8}\u{c}\n\r\t");
     assert_eq!(text(r#""a\u00e9\ud83d\ude00z""#).unwrap(), "aé😀z");
@@ -63,7 +60,7 @@ fn strings_are_unescaped() {
 
 #[test]
 fn malformed_strings_are_refused() {
-    let kind = |text: &'static [u8]| refused(on(text, |document| document.text()));
+    let kind = |text: &'static [u8]| refused(on(text, |reader| reader.string()));
     assert_eq!(kind(b"\"\xff\""), ErrorKind::Encoding);
     assert_eq!(kind(b"\"a\xc3\""), ErrorKind::Encoding);
     assert_eq!(kind(br#""\ud83d""#), ErrorKind::Encoding);
@@ -81,7 +78,7 @@ fn malformed_strings_are_refused() {
 #[test]
 fn containers_need_their_commas_and_brackets() {
     let floats = |text: &'static [u8]| {
-        on(text, |document| array(document, 8, "numbers", |document| document.float()))
+        on(text, |reader| array(reader, 8, "numbers", |reader| reader.float()))
     };
     assert_eq!(floats(b" [ 1 , 2 ] ").unwrap(), [1.0, 2.0]);
     assert_eq!(floats(b"[]").unwrap(), [0.0; 0]);
@@ -90,7 +87,7 @@ fn containers_need_their_commas_and_brackets() {
     }
     assert_eq!(refused(floats(b"[1,2,3,4,5,6,7,8,9]")), ErrorKind::Limit);
     for text in [&b"{\"a\" 1}"[..], b"{\"a\":1,}", b"{1:2}", b"{\"a\":1 \"b\":2}", b"{,}"] {
-        let kind = refused(on(text, |document| document.skip()));
+        let kind = refused(on(text, |reader| reader.skip()));
         assert_eq!(kind, ErrorKind::Syntax, "{}", String::from_utf8_lossy(text));
     }
 }
@@ -99,19 +96,19 @@ fn containers_need_their_commas_and_brackets() {
 fn unknown_values_are_skipped_and_checked() {
     let text = br#"{"a":{"b":[1,"x\n",true,false,null,NaN,-Infinity,{}]},"c":7}"#;
     let mut found = None;
-    on(text, |document| {
-        object(document, |document, key| {
+    on(text, |reader| {
+        object(reader, |reader, key| {
             if key == "c" {
-                found = Some(document.integer()?);
+                found = Some(reader.integer()?);
                 return Ok(());
             }
-            document.skip()
+            reader.skip()
         })
     })
     .unwrap();
     assert_eq!(found, Some(7));
-    assert_eq!(refused(on(b"[nul]", |document| document.skip())), ErrorKind::Syntax);
-    assert_eq!(refused(on(b"[tru", |document| document.skip())), ErrorKind::Truncated);
+    assert_eq!(refused(on(b"[nul]", |reader| reader.skip())), ErrorKind::Syntax);
+    assert_eq!(refused(on(b"[tru", |reader| reader.skip())), ErrorKind::Truncated);
 }
 
 #[test]
@@ -119,19 +116,18 @@ fn repeated_keys_are_refused_among_few_and_many() {
     for count in [1, 40] {
         let mut text: String = (0..count).map(|key| format!("\"{key}\":0,")).collect();
         text = format!("{{{text}\"0\":0}}");
-        let result =
-            on(text.as_bytes(), |document| object(document, |document, _| document.skip()));
+        let result = on(text.as_bytes(), |reader| object(reader, |reader, _| reader.skip()));
         assert_eq!(refused(result), ErrorKind::DuplicateKey);
         let text = text.replace("\"0\":0}", "\"x\":0}");
-        on(text.as_bytes(), |document| object(document, |document, _| document.skip())).unwrap();
+        on(text.as_bytes(), |reader| object(reader, |reader, _| reader.skip())).unwrap();
     }
 }
 
 #[test]
 fn nesting_ends_at_the_bound() {
     let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    on(nested(MAX_NESTING).as_bytes(), |document| document.skip()).unwrap();
-    let error = on(nested(MAX_NESTING + 1).as_bytes(), |document| document.skip()).unwrap_err();
+    on(nested(MAX_NESTING).as_bytes(), |reader| reader.skip()).unwrap();
+    let error = on(nested(MAX_NESTING + 1).as_bytes(), |reader| reader.skip()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Syntax);
     assert_eq!(error.place(), crate::Place::Byte(MAX_NESTING));
 }

@@ -3,12 +3,12 @@
 use std::borrow::Cow;
 
 use super::Json;
-use crate::format::document::Document;
+use crate::format::reader::Reader;
 use crate::{ErrorKind, Result};
 
 impl<'a> Json<'a, '_> {
     /// Reads a string; its opening quote is the next byte.
-    pub(super) fn string(&mut self) -> Result<Cow<'a, str>> {
+    pub(super) fn quoted(&mut self) -> Result<Cow<'a, str>> {
         self.position += 1;
         let first = self.plain()?;
         if self.bytes.get(self.position) == Some(&b'"') {

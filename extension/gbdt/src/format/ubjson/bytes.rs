@@ -74,12 +74,12 @@ impl<'a> Ubjson<'a, '_> {
         let declared = declared.ok_or_else(|| wrong("malformed UBJSON: a length belongs here"))?;
         let length =
             u64::try_from(declared).map_err(|_| wrong("malformed UBJSON: a length is negative"))?;
-        let most = self.remaining() / bytes_each.max(1);
+        let max = self.remaining() / bytes_each.max(1);
         match usize::try_from(length) {
-            Ok(length) if length <= most => Ok(length),
+            Ok(length) if length <= max => Ok(length),
             _ => Err(Error::new(
                 ErrorKind::Truncated,
-                format!("model declares {length} values or bytes where {most} are left"),
+                format!("model declares {length} values or bytes where {max} are left"),
             )
             .at(Place::Byte(at))),
         }

@@ -8,11 +8,11 @@ mod bytes;
 
 use std::borrow::Cow;
 
-use super::document::{Document, INTERVAL, Kind, MAX_NESTING, Number};
+use super::reader::{INTERVAL, MAX_NESTING, Number, Reader, ValueKind};
 use crate::{ErrorKind, Result};
 use bytes::width;
 
-/// A UBJSON document.
+/// A reader of UBJSON.
 pub(super) struct Ubjson<'a, 'b> {
     bytes: &'a [u8],
     position: usize,
@@ -20,11 +20,11 @@ pub(super) struct Ubjson<'a, 'b> {
     /// The type of the value at hand where a typed container gave it; no byte of the value itself.
     implied: Option<u8>,
     until_pause: u32,
-    between: &'b mut dyn FnMut(),
+    check_interrupts: &'b mut dyn FnMut(),
 }
 
 /// An open object or array.
-pub(super) struct Scope {
+pub(super) struct Container {
     /// Elements still to come, if the container declared how many; it then has no closing bracket.
     left: Option<usize>,
     /// The type of all elements, if the container declared one.
@@ -32,11 +32,18 @@ pub(super) struct Scope {
 }
 
 impl<'a, 'b> Ubjson<'a, 'b> {
-    pub(super) fn new(bytes: &'a [u8], between: &'b mut dyn FnMut()) -> Self {
-        Ubjson { bytes, position: 0, depth: 0, implied: None, until_pause: INTERVAL, between }
+    pub(super) fn new(bytes: &'a [u8], check_interrupts: &'b mut dyn FnMut()) -> Self {
+        Ubjson {
+            bytes,
+            position: 0,
+            depth: 0,
+            implied: None,
+            until_pause: INTERVAL,
+            check_interrupts,
+        }
     }
 
-    fn open(&mut self, bracket: u8, kind: Kind) -> Result<Scope> {
+    fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Container> {
         if self.peek()? != bracket {
             return Err(self.unexpected(kind));
         }
@@ -48,7 +55,7 @@ impl<'a, 'b> Ubjson<'a, 'b> {
         }
         self.depth += 1;
         self.marker()?;
-        let mut scope = Scope { left: None, element: None };
+        let mut container = Container { left: None, element: None };
         let mut bytes_each = 1;
         if self.bytes.get(self.position) == Some(&b'$') {
             self.position += 1;
@@ -57,7 +64,7 @@ impl<'a, 'b> Ubjson<'a, 'b> {
                 self.error(ErrorKind::Syntax, "malformed UBJSON: a numeric type belongs here")
             })?;
             self.position += 1;
-            scope.element = Some(element);
+            container.element = Some(element);
             if self.peek()? != b'#' {
                 return Err(self.error(
                     ErrorKind::Syntax,
@@ -67,14 +74,14 @@ impl<'a, 'b> Ubjson<'a, 'b> {
         }
         if self.bytes.get(self.position) == Some(&b'#') {
             self.position += 1;
-            scope.left = Some(self.length(bytes_each)?);
+            container.left = Some(self.length(bytes_each)?);
         }
-        Ok(scope)
+        Ok(container)
     }
 
     /// Whether the innermost container has another member.
-    fn advance(&mut self, scope: &mut Scope, bracket: u8) -> Result<bool> {
-        let more = match &mut scope.left {
+    fn advance(&mut self, container: &mut Container, bracket: u8) -> Result<bool> {
+        let more = match &mut container.left {
             Some(0) => false,
             Some(left) => {
                 *left -= 1;
@@ -93,61 +100,61 @@ impl<'a, 'b> Ubjson<'a, 'b> {
         self.until_pause -= 1;
         if self.until_pause == 0 {
             self.until_pause = INTERVAL;
-            (self.between)();
+            (self.check_interrupts)();
         }
         Ok(true)
     }
 }
 
-impl<'a> Document<'a> for Ubjson<'a, '_> {
-    type Scope = Scope;
+impl<'a> Reader<'a> for Ubjson<'a, '_> {
+    type Container = Container;
 
     fn offset(&self) -> usize {
         self.position
     }
 
-    fn kind(&mut self) -> Result<Kind> {
+    fn kind(&mut self) -> Result<ValueKind> {
         match self.peek()? {
-            b'{' => Ok(Kind::Object),
-            b'[' => Ok(Kind::Array),
-            b'S' | b'C' => Ok(Kind::Text),
-            b'T' | b'F' => Ok(Kind::Flag),
-            b'Z' => Ok(Kind::Null),
-            b'i' | b'U' | b'I' | b'l' | b'L' | b'd' | b'D' | b'H' => Ok(Kind::Number),
+            b'{' => Ok(ValueKind::Object),
+            b'[' => Ok(ValueKind::Array),
+            b'S' | b'C' => Ok(ValueKind::String),
+            b'T' | b'F' => Ok(ValueKind::Bool),
+            b'Z' => Ok(ValueKind::Null),
+            b'i' | b'U' | b'I' | b'l' | b'L' | b'd' | b'D' | b'H' => Ok(ValueKind::Number),
             _ => Err(self.error(ErrorKind::Syntax, "malformed UBJSON: a value belongs here")),
         }
     }
 
-    fn open_object(&mut self) -> Result<Scope> {
-        self.open(b'{', Kind::Object)
+    fn open_object(&mut self) -> Result<Container> {
+        self.open(b'{', ValueKind::Object)
     }
 
-    fn next_key(&mut self, scope: &mut Scope) -> Result<Option<Cow<'a, str>>> {
-        if !self.advance(scope, b'}')? {
+    fn next_key(&mut self, container: &mut Container) -> Result<Option<Cow<'a, str>>> {
+        if !self.advance(container, b'}')? {
             return Ok(None);
         }
         let key = self.counted_text()?;
-        self.implied = scope.element;
+        self.implied = container.element;
         Ok(Some(Cow::Borrowed(key)))
     }
 
-    fn open_array(&mut self) -> Result<Scope> {
-        self.open(b'[', Kind::Array)
+    fn open_array(&mut self) -> Result<Container> {
+        self.open(b'[', ValueKind::Array)
     }
 
-    fn next_element(&mut self, scope: &mut Scope) -> Result<bool> {
-        let more = self.advance(scope, b']')?;
+    fn next_element(&mut self, container: &mut Container) -> Result<bool> {
+        let more = self.advance(container, b']')?;
         if more {
-            self.implied = scope.element;
+            self.implied = container.element;
         }
         Ok(more)
     }
 
-    fn declared_elements(&self, scope: &Scope) -> Option<usize> {
-        scope.left
+    fn declared_elements(&self, container: &Container) -> Option<usize> {
+        container.left
     }
 
-    fn text(&mut self) -> Result<Cow<'a, str>> {
+    fn string(&mut self) -> Result<Cow<'a, str>> {
         match self.peek()? {
             b'S' => {
                 self.marker()?;
@@ -161,7 +168,7 @@ impl<'a> Document<'a> for Ubjson<'a, '_> {
                 }
                 Ok(Cow::Owned(char::from(byte).to_string()))
             }
-            _ => Err(self.unexpected(Kind::Text)),
+            _ => Err(self.unexpected(ValueKind::String)),
         }
     }
 
@@ -192,8 +199,8 @@ impl<'a> Document<'a> for Ubjson<'a, '_> {
     }
 
     fn number(&mut self) -> Result<Number> {
-        if self.kind()? != Kind::Number {
-            return Err(self.unexpected(Kind::Number));
+        if self.kind()? != ValueKind::Number {
+            return Err(self.unexpected(ValueKind::Number));
         }
         match self.marker()? {
             b'd' => Ok(Number::Float(f64::from(f32::from_be_bytes(self.fixed()?)))),
@@ -206,41 +213,43 @@ impl<'a> Document<'a> for Ubjson<'a, '_> {
         }
     }
 
-    fn flag(&mut self) -> Result<bool> {
+    fn boolean(&mut self) -> Result<bool> {
         match self.peek()? {
             b'T' => self.marker().map(|_| true),
             b'F' => self.marker().map(|_| false),
-            _ => Err(self.unexpected(Kind::Flag)),
+            _ => Err(self.unexpected(ValueKind::Bool)),
         }
     }
 
     fn skip(&mut self) -> Result<()> {
         match self.kind()? {
-            Kind::Object => {
-                let mut scope = self.open_object()?;
-                while self.next_key(&mut scope)?.is_some() {
+            ValueKind::Object => {
+                let mut container = self.open_object()?;
+                while self.next_key(&mut container)?.is_some() {
                     self.skip()?;
                 }
                 Ok(())
             }
-            Kind::Array => {
-                let mut scope = self.open_array()?;
-                if let (Some(left), Some(width)) = (scope.left, scope.element.and_then(width)) {
+            ValueKind::Array => {
+                let mut container = self.open_array()?;
+                if let (Some(left), Some(width)) =
+                    (container.left, container.element.and_then(width))
+                {
                     self.take(left.saturating_mul(width))?;
-                    scope.left = Some(0);
+                    container.left = Some(0);
                 }
-                while self.next_element(&mut scope)? {
+                while self.next_element(&mut container)? {
                     self.skip()?;
                 }
                 Ok(())
             }
-            Kind::Text => self.text().map(drop),
-            Kind::Number if self.peek()? == b'H' => {
+            ValueKind::String => self.string().map(drop),
+            ValueKind::Number if self.peek()? == b'H' => {
                 self.marker()?;
                 self.counted_text().map(drop)
             }
-            Kind::Number => self.number().map(drop),
-            Kind::Flag | Kind::Null => self.marker().map(drop),
+            ValueKind::Number => self.number().map(drop),
+            ValueKind::Bool | ValueKind::Null => self.marker().map(drop),
         }
     }
 

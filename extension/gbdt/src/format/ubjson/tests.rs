@@ -1,21 +1,21 @@
-use super::super::document::array;
+use super::super::reader::array;
 use super::*;
 
 /// Runs `read` on a document of these bytes.
 fn on<'a, T>(bytes: &'a [u8], read: impl FnOnce(&mut Ubjson<'a, '_>) -> Result<T>) -> Result<T> {
-    let mut between = || {};
-    let mut document = Ubjson::new(bytes, &mut between);
-    let value = read(&mut document)?;
-    document.finish()?;
+    let mut check_interrupts = || {};
+    let mut reader = Ubjson::new(bytes, &mut check_interrupts);
+    let value = read(&mut reader)?;
+    reader.finish()?;
     Ok(value)
 }
 
 fn floats(bytes: &[u8]) -> Result<Vec<f32>> {
-    on(bytes, |document| array(document, 1 << 20, "numbers", |document| document.float()))
+    on(bytes, |reader| array(reader, 1 << 20, "numbers", |reader| reader.float()))
 }
 
 fn integers(bytes: &[u8]) -> Result<Vec<i64>> {
-    on(bytes, |document| array(document, 1 << 20, "numbers", |document| document.integer()))
+    on(bytes, |reader| array(reader, 1 << 20, "numbers", |reader| reader.integer()))
 }
 
 fn kind_of<T: std::fmt::Debug>(result: Result<T>) -> ErrorKind {
@@ -41,7 +41,7 @@ fn typed_and_counted_arrays_have_no_closing_bracket() {
     assert_eq!(integers(b"[#i\x02U\x01i\x02").unwrap(), [1, 2]);
     for empty in [&b"[]"[..], b"[#i\0", b"[$l#i\0", b"[$d#L\0\0\0\0\0\0\0\0"] {
         assert_eq!(integers(empty).unwrap(), [0; 0]);
-        on(empty, |document| document.skip()).unwrap();
+        on(empty, |reader| reader.skip()).unwrap();
     }
 }
 
@@ -51,33 +51,33 @@ fn declared_lengths_are_compared_with_what_is_left() {
     for head in [&b"[$d#L"[..], b"[#L", b"[$U#L"] {
         let bytes = [head, huge, b"abc"].concat();
         assert_eq!(kind_of(floats(&bytes)), ErrorKind::Truncated);
-        assert_eq!(kind_of(on(&bytes, |document| document.skip())), ErrorKind::Truncated);
+        assert_eq!(kind_of(on(&bytes, |reader| reader.skip())), ErrorKind::Truncated);
     }
     for head in [&b"SL"[..], b"{L", b"{#L", b"HL"] {
         let bytes = [head, huge, b"abc"].concat();
-        assert_eq!(kind_of(on(&bytes, |document| document.skip())), ErrorKind::Truncated);
+        assert_eq!(kind_of(on(&bytes, |reader| reader.skip())), ErrorKind::Truncated);
     }
     assert_eq!(kind_of(integers(b"[$l#i\x02\0\0\0\0\0\0\0")), ErrorKind::Truncated);
-    assert_eq!(kind_of(on(b"Si\xff", |document| document.text())), ErrorKind::Syntax);
-    assert_eq!(kind_of(on(b"S\"x\"", |document| document.text())), ErrorKind::Syntax);
+    assert_eq!(kind_of(on(b"Si\xff", |reader| reader.string())), ErrorKind::Syntax);
+    assert_eq!(kind_of(on(b"S\"x\"", |reader| reader.string())), ErrorKind::Syntax);
 }
 
 #[test]
 fn typed_containers_hold_numbers_only() {
     for element in [b'Z', b'T', b'S', b'[', b'{', b'H', b'x'] {
         let bytes = [b'[', b'$', element, b'#', b'i', 1, 0, 0];
-        assert_eq!(kind_of(on(&bytes, |document| document.skip())), ErrorKind::Syntax);
+        assert_eq!(kind_of(on(&bytes, |reader| reader.skip())), ErrorKind::Syntax);
     }
-    assert_eq!(kind_of(on(b"[$U\x01]", |document| document.skip())), ErrorKind::Syntax);
+    assert_eq!(kind_of(on(b"[$U\x01]", |reader| reader.skip())), ErrorKind::Syntax);
 }
 
 #[test]
 fn text_is_checked() {
-    assert_eq!(on("SU\x03aé".as_bytes(), |document| document.text()).unwrap(), "aé");
-    assert_eq!(on(b"Cx", |document| document.text()).unwrap(), "x");
-    assert_eq!(kind_of(on(b"SU\x01\xff", |document| document.text())), ErrorKind::Encoding);
-    assert_eq!(kind_of(on(b"C\xff", |document| document.text())), ErrorKind::Encoding);
-    assert_eq!(kind_of(on(b"U\x01", |document| document.text())), ErrorKind::WrongType);
+    assert_eq!(on("SU\x03aé".as_bytes(), |reader| reader.string()).unwrap(), "aé");
+    assert_eq!(on(b"Cx", |reader| reader.string()).unwrap(), "x");
+    assert_eq!(kind_of(on(b"SU\x01\xff", |reader| reader.string())), ErrorKind::Encoding);
+    assert_eq!(kind_of(on(b"C\xff", |reader| reader.string())), ErrorKind::Encoding);
+    assert_eq!(kind_of(on(b"U\x01", |reader| reader.string())), ErrorKind::WrongType);
 }
 
 #[test]
@@ -85,19 +85,16 @@ fn objects_may_be_counted_and_typed() {
     for bytes in
         [&b"{i\x01aT}"[..], b"{#i\x01i\x01aT", b"{}", b"{#i\0", b"{$U#i\x02i\x01a\x01i\x01b\x02"]
     {
-        on(bytes, |document| document.skip()).unwrap();
+        on(bytes, |reader| reader.skip()).unwrap();
     }
-    assert_eq!(kind_of(on(b"{i\x01aT", |document| document.skip())), ErrorKind::Truncated);
-    assert_eq!(kind_of(on(b"{}}", |document| document.skip())), ErrorKind::Syntax);
-    assert_eq!(kind_of(on(b"{i\x01aN}", |document| document.skip())), ErrorKind::Syntax);
+    assert_eq!(kind_of(on(b"{i\x01aT", |reader| reader.skip())), ErrorKind::Truncated);
+    assert_eq!(kind_of(on(b"{}}", |reader| reader.skip())), ErrorKind::Syntax);
+    assert_eq!(kind_of(on(b"{i\x01aN}", |reader| reader.skip())), ErrorKind::Syntax);
 }
 
 #[test]
 fn nesting_ends_at_the_bound() {
     let nested = |depth| [vec![b'['; depth], vec![b']'; depth]].concat();
-    on(&nested(MAX_NESTING), |document| document.skip()).unwrap();
-    assert_eq!(
-        kind_of(on(&nested(MAX_NESTING + 1), |document| document.skip())),
-        ErrorKind::Syntax
-    );
+    on(&nested(MAX_NESTING), |reader| reader.skip()).unwrap();
+    assert_eq!(kind_of(on(&nested(MAX_NESTING + 1), |reader| reader.skip())), ErrorKind::Syntax);
 }

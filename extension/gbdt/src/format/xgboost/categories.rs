@@ -9,29 +9,29 @@
 //! dropped: the model then takes codes, like one of a release that does not store values.
 
 use super::required;
-use crate::format::document::{Document, Number, array, object};
+use crate::format::reader::{Number, Reader, array, object};
 use crate::model::Categories;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 /// The offsets that strings are found by are 32 bits wide.
-const MOST_BYTES: usize = i32::MAX as usize;
+const MAX_BYTES: usize = i32::MAX as usize;
 
-pub(super) fn read<'a, D: Document<'a>>(
-    document: &mut D,
+pub(super) fn read<'a, R: Reader<'a>>(
+    reader: &mut R,
     limits: &Limits,
 ) -> Result<Vec<Option<Categories>>> {
     let mut features: Vec<Feature> = Vec::new();
     let mut segments = Vec::new();
-    object(document, |document, key| {
+    object(reader, |reader, key| {
         match key {
             "enc" => {
-                features = array(document, limits.features, "features", read_feature)?;
+                features = array(reader, limits.features, "features", read_feature)?;
             }
             "feature_segments" => {
-                let most = limits.features.saturating_add(1);
-                segments = array(document, most, "features", |document| document.integer())?;
+                let max = limits.features.saturating_add(1);
+                segments = array(reader, max, "features", |reader| reader.integer())?;
             }
-            _ => document.skip()?,
+            _ => reader.skip()?,
         }
         Ok(())
     })?;
@@ -82,52 +82,49 @@ impl Encoding {
     }
 }
 
-fn read_feature<'a, D: Document<'a>>(document: &mut D) -> Result<Feature> {
+fn read_feature<'a, R: Reader<'a>>(reader: &mut R) -> Result<Feature> {
     let mut encoding = None;
     let mut feature = None;
-    object(document, |document, key| {
+    object(reader, |reader, key| {
         match key {
             "offsets" => {
-                let offsets = array(document, Categories::MOST + 1, "categories", |document| {
-                    document.integer()
+                let offsets = array(reader, Categories::MAX_CODES + 1, "categories", |reader| {
+                    reader.integer()
                 })?;
                 encoding = Some(Encoding::Text(offsets));
             }
-            "type" => encoding = Some(read_type(document)?),
-            "values" => feature = Some(read_values(document, encoding.as_ref())?),
-            _ => document.skip()?,
+            "type" => encoding = Some(read_type(reader)?),
+            "values" => feature = Some(read_values(reader, encoding.as_ref())?),
+            _ => reader.skip()?,
         }
         Ok(())
     })?;
     required(feature, "values")
 }
 
-fn read_type<'a, D: Document<'a>>(document: &mut D) -> Result<Encoding> {
-    match document.integer()? {
+fn read_type<'a, R: Reader<'a>>(reader: &mut R) -> Result<Encoding> {
+    match reader.integer()? {
         7 | 8 => Ok(Encoding::Floats),
         9..=16 => Ok(Encoding::Integers),
-        _ => Err(document.error(ErrorKind::Parameter, "categories have an unknown type")),
+        _ => Err(reader.error(ErrorKind::Parameter, "categories have an unknown type")),
     }
 }
 
 /// The writer sorts keys, so how values are written is known before they come.
-fn read_values<'a, D: Document<'a>>(
-    document: &mut D,
-    encoding: Option<&Encoding>,
-) -> Result<Feature> {
+fn read_values<'a, R: Reader<'a>>(reader: &mut R, encoding: Option<&Encoding>) -> Result<Feature> {
     let categories = match encoding {
         Some(Encoding::Text(offsets)) => {
-            let bytes = array(document, MOST_BYTES, "bytes of categories", byte)?;
+            let bytes = array(reader, MAX_BYTES, "bytes of categories", byte)?;
             Categories::from_offsets(offsets, &bytes)
         }
         Some(Encoding::Integers) => {
             let values =
-                array(document, Categories::MOST, "categories", |document| document.integer())?;
+                array(reader, Categories::MAX_CODES, "categories", |reader| reader.integer())?;
             Ok(Categories::Integer(values))
         }
         Some(Encoding::Floats) => {
-            let values = array(document, Categories::MOST, "categories", |document| {
-                Ok(match document.number()? {
+            let values = array(reader, Categories::MAX_CODES, "categories", |reader| {
+                Ok(match reader.number()? {
                     Number::Integer(value) => value as f64,
                     Number::Float(value) => value,
                 })
@@ -147,15 +144,31 @@ fn read_values<'a, D: Document<'a>>(
         Err(error) if error.kind() == ErrorKind::Encoding => {
             Ok(Feature { count: encoding.map_or(0, Encoding::strings), categories: None })
         }
-        Err(error) => Err(error.at(Place::Byte(document.offset()))),
+        Err(error) => Err(error.at(Place::Byte(reader.offset()))),
     }
 }
 
 /// A byte of a string, which XGBoost writes as a signed number.
-fn byte<'a, D: Document<'a>>(document: &mut D) -> Result<u8> {
-    let value = document.integer()?;
+fn byte<'a, R: Reader<'a>>(reader: &mut R) -> Result<u8> {
+    let value = reader.integer()?;
     i8::try_from(value)
         .map(i8::cast_unsigned)
         .or_else(|_| u8::try_from(value))
-        .map_err(|_| document.error(ErrorKind::Number, "a byte of a category is no byte"))
+        .map_err(|_| reader.error(ErrorKind::Number, "a byte of a category is no byte"))
+}
+
+/// Releases from 3.1 to 3.3 cut text by characters where bytes are meant. Where that happens to give
+/// UTF-8 the values are wrong all the same, so text of these releases is kept only if it is ASCII.
+pub(super) fn drop_miscut_categories(
+    version: [u32; 3],
+    mut features: Vec<Option<Categories>>,
+) -> Vec<Option<Categories>> {
+    let is_cut = |categories: &mut Categories| match categories {
+        Categories::Text(values) => !values.iter().all(|value| value.is_ascii()),
+        Categories::Integer(_) | Categories::Float(_) => false,
+    };
+    if matches!(version, [3, 1..=3, _]) {
+        features.iter_mut().for_each(|feature| drop(feature.take_if(is_cut)));
+    }
+    features
 }

@@ -2,103 +2,96 @@
 
 use std::borrow::Cow;
 
-use super::parameters;
-use super::{booster, required, shown};
-use crate::format::document::{Document, array, object};
-use crate::format::recognise::unsupported;
-use crate::model::{FeatureType, Format, Objective, RawModel, Transform};
+use super::booster::{self, Booster};
+use super::objective::{self, Link};
+use super::{parameters, required, shown};
+use crate::format::reader::{Reader, array, object};
+use crate::format::sniff::unsupported;
+use crate::model::{FeatureType, Objective, Transform};
 use crate::{ErrorKind, Limits, Result};
 
-/// Sizes and the base score.
-struct Parameters {
-    base_score: Vec<f32>,
-    num_class: i64,
-    num_target: i64,
-    num_feature: i64,
+/// What the file says of everything but its version; typed, and not checked in any other way.
+pub(super) struct Learner {
+    pub objective: Objective,
+    pub link: Link,
+    pub parameters: Parameters,
+    pub feature_names: Vec<String>,
+    pub feature_types: Vec<FeatureType>,
+    pub attributes: Vec<(String, String)>,
+    pub booster: Booster,
 }
 
-pub(super) fn read<'a, D: Document<'a>>(
-    document: &mut D,
-    format: Format,
-    limits: &Limits,
-) -> Result<RawModel> {
+/// Sizes and the base score.
+pub(super) struct Parameters {
+    /// One value, or one per output.
+    pub base_score: Vec<f32>,
+    pub num_class: i64,
+    pub num_target: i64,
+    pub num_feature: i64,
+}
+
+pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Learner> {
     let mut attributes = Vec::new();
     let mut feature_names = Vec::new();
     let mut feature_types = Vec::new();
     let mut parameters = None;
     let mut objective = None;
     let mut booster = None;
-    object(document, |document, key| {
+    object(reader, |reader, key| {
         match key {
-            "attributes" => attributes = read_attributes(document)?,
+            "attributes" => attributes = read_attributes(reader)?,
             "feature_names" => {
-                feature_names = array(document, limits.features, "feature names", |document| {
-                    document.text().map(Cow::into_owned)
+                feature_names = array(reader, limits.features, "feature names", |reader| {
+                    reader.string().map(Cow::into_owned)
                 })?;
             }
             "feature_types" => {
-                feature_types = array(document, limits.features, "feature types", feature_type)?;
+                feature_types = array(reader, limits.features, "feature types", feature_type)?;
             }
-            "learner_model_param" => parameters = Some(read_parameters(document, limits)?),
-            "objective" => objective = Some(read_objective(document, limits)?),
-            "gradient_booster" => booster = Some(booster::read(document, limits)?),
-            _ => document.skip()?,
+            "learner_model_param" => parameters = Some(read_parameters(reader, limits)?),
+            "objective" => objective = Some(read_objective(reader, limits)?),
+            "gradient_booster" => booster = Some(booster::read(reader, limits)?),
+            _ => reader.skip()?,
         }
         Ok(())
     })?;
     let parameters = required(parameters, "learner_model_param")?;
     let booster = required(booster, "gradient_booster")?;
-    Ok(RawModel {
-        format,
-        version: [0; 3],
-        objective: required(objective, "objective")?,
-        base_score: parameters.base_score,
-        num_class: parameters.num_class,
-        num_target: parameters.num_target,
-        num_feature: parameters.num_feature,
-        num_trees: booster.num_trees,
-        num_parallel_tree: booster.num_parallel_tree,
-        trees: booster.trees,
-        tree_info: booster.tree_info,
-        iteration_indptr: booster.iteration_indptr,
-        feature_names,
-        feature_types,
-        categories: booster.categories,
-        attributes,
-    })
+    let (objective, link) = required(objective, "objective")?;
+    Ok(Learner { objective, link, parameters, feature_names, feature_types, attributes, booster })
 }
 
-fn read_attributes<'a, D: Document<'a>>(document: &mut D) -> Result<Vec<(String, String)>> {
+fn read_attributes<'a, R: Reader<'a>>(reader: &mut R) -> Result<Vec<(String, String)>> {
     let mut attributes = Vec::new();
-    object(document, |document, key| {
-        attributes.push((key.to_owned(), document.text()?.into_owned()));
+    object(reader, |reader, key| {
+        attributes.push((key.to_owned(), reader.string()?.into_owned()));
         Ok(())
     })?;
     Ok(attributes)
 }
 
-fn feature_type<'a, D: Document<'a>>(document: &mut D) -> Result<FeatureType> {
-    match document.text()?.as_ref() {
+fn feature_type<'a, R: Reader<'a>>(reader: &mut R) -> Result<FeatureType> {
+    match reader.string()?.as_ref() {
         "c" => Ok(FeatureType::Categorical),
         "float" | "int" | "i" | "q" => Ok(FeatureType::Numerical),
-        _ => Err(document.error(ErrorKind::Parameter, "a feature has an unknown type")),
+        _ => Err(reader.error(ErrorKind::Parameter, "a feature has an unknown type")),
     }
 }
 
-fn read_parameters<'a, D: Document<'a>>(document: &mut D, limits: &Limits) -> Result<Parameters> {
+fn read_parameters<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Parameters> {
     let mut base_score = None;
     let mut num_class = None;
     let mut num_target = None;
     let mut num_feature = None;
-    object(document, |document, key| {
+    object(reader, |reader, key| {
         match key {
             "base_score" => {
-                base_score = Some(parameters::floats(document, key, limits.outputs)?);
+                base_score = Some(parameters::floats(reader, key, limits.outputs)?);
             }
-            "num_class" => num_class = Some(parameters::integer(document, key)?),
-            "num_target" => num_target = Some(parameters::integer(document, key)?),
-            "num_feature" => num_feature = Some(parameters::integer(document, key)?),
-            _ => document.skip()?,
+            "num_class" => num_class = Some(parameters::integer(reader, key)?),
+            "num_target" => num_target = Some(parameters::integer(reader, key)?),
+            "num_feature" => num_feature = Some(parameters::integer(reader, key)?),
+            _ => reader.skip()?,
         }
         Ok(())
     })?;
@@ -111,19 +104,19 @@ fn read_parameters<'a, D: Document<'a>>(document: &mut D, limits: &Limits) -> Re
     })
 }
 
-fn read_objective<'a, D: Document<'a>>(document: &mut D, limits: &Limits) -> Result<Objective> {
+fn read_objective<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<(Objective, Link)> {
     let mut name = None;
     let mut quantiles = Vec::new();
-    object(document, |document, key| {
+    object(reader, |reader, key| {
         match key {
-            "name" => name = Some(document.text()?),
-            "quantile_loss_param" => quantiles = read_quantiles(document, limits)?,
-            _ => document.skip()?,
+            "name" => name = Some(reader.string()?),
+            "quantile_loss_param" => quantiles = read_quantiles(reader, limits)?,
+            _ => reader.skip()?,
         }
         Ok(())
     })?;
     let name = required(name, "name")?;
-    let mut objective = Objective::named(&name).ok_or_else(|| {
+    let (mut objective, link) = objective::named(&name).ok_or_else(|| {
         unsupported(
             &format!("objective \"{}\"", shown(&name)),
             "A model with a custom objective can be scored after its objective is set to one of \
@@ -136,15 +129,15 @@ fn read_objective<'a, D: Document<'a>>(document: &mut D, limits: &Limits) -> Res
     if objective.transform == Transform::Ascending && !quantiles.is_sorted() {
         objective.transform = Transform::Identity;
     }
-    Ok(objective)
+    Ok((objective, link))
 }
 
-fn read_quantiles<'a, D: Document<'a>>(document: &mut D, limits: &Limits) -> Result<Vec<f32>> {
+fn read_quantiles<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<f32>> {
     let mut quantiles = Vec::new();
-    object(document, |document, key| {
+    object(reader, |reader, key| {
         match key {
-            "quantile_alpha" => quantiles = parameters::floats(document, key, limits.outputs)?,
-            _ => document.skip()?,
+            "quantile_alpha" => quantiles = parameters::floats(reader, key, limits.outputs)?,
+            _ => reader.skip()?,
         }
         Ok(())
     })?;

@@ -1,48 +1,64 @@
-//! What the keys of an XGBoost model mean, for every release that writes JSON or UBJSON.
+//! XGBoost's models, of every release that writes JSON or UBJSON.
 //!
 //! Keys come in any order, so everything is read into optional places first and what is required is
 //! asked for at the end; a booster that is not scored is refused before anything is missed in it.
-//! What is read here is typed and no more than that: `model::check` decides whether it is a model.
+//! `learner`, `booster` and `tree` say what keys mean, `nodes` makes a tree's arrays nodes, `build`
+//! hands all of it to the model's builder. What no other library's files have is checked here:
+//! that a right child follows its left one, marks of parents and of deleted nodes, where trees'
+//! outputs, rounds, weights and categories are listed, and how a base score becomes a margin.
+//!
+//! Files are written by `SaveModel` of src/learner.cc, src/gbm/gbtree.cc, src/gbm/gbtree_model.cc
+//! and src/tree/tree_model.cc. Their numbers are the newest release's business, whichever wrote them.
 
+mod base_score;
 mod booster;
+mod build;
 mod categories;
 mod learner;
+mod nodes;
+mod objective;
 mod parameters;
+mod rounds;
+mod sets;
 mod tree;
 
-use super::document::{Document, Kind, array, object};
-use super::recognise::unsupported;
-use crate::model::{Format, RawModel};
-use crate::{Error, ErrorKind, Limits, Result};
+pub(super) use build::build;
+pub use objective::objectives;
 
-/// Reads a whole document.
-pub(super) fn read<'a, D: Document<'a>>(
-    document: &mut D,
-    format: Format,
-    limits: &Limits,
-) -> Result<RawModel> {
-    let root = root(document, format, limits, true)?;
-    document.finish()?;
+use super::reader::{Reader, ValueKind, array, object};
+use super::sniff::unsupported;
+use crate::{Error, ErrorKind, Limits, Result};
+use learner::Learner;
+
+/// A whole file.
+pub(super) struct File {
+    version: [u32; 3],
+    learner: Learner,
+}
+
+/// Reads a whole file.
+pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<File> {
+    let root = root(reader, limits, true)?;
+    reader.finish()?;
     required(root, "learner")
 }
 
 /// Reads the outermost object, or the model inside a memory snapshot.
-fn root<'a, D: Document<'a>>(
-    document: &mut D,
-    format: Format,
+fn root<'a, R: Reader<'a>>(
+    reader: &mut R,
     limits: &Limits,
     outermost: bool,
-) -> Result<Option<RawModel>> {
+) -> Result<Option<File>> {
     let mut version = [0; 3];
-    let mut model = None;
+    let mut learner = None;
     let mut inner = None;
-    object(document, |document, key| {
+    object(reader, |reader, key| {
         match key {
-            "version" => version = read_version(document)?,
-            "learner" => model = Some(learner::read(document, format, limits)?),
-            "Model" if outermost => inner = root(document, format, limits, false)?,
-            "name" if document.kind()? == Kind::Text => {
-                if document.text()? == "tree" {
+            "version" => version = read_version(reader)?,
+            "learner" => learner = Some(learner::read(reader, limits)?),
+            "Model" if outermost => inner = root(reader, limits, false)?,
+            "name" if reader.kind()? == ValueKind::String => {
+                if reader.string()? == "tree" {
                     let hint = "LightGBM models are not read yet.";
                     return Err(unsupported("a LightGBM model", hint));
                 }
@@ -50,22 +66,22 @@ fn root<'a, D: Document<'a>>(
             "oblivious_trees" => {
                 return Err(unsupported("a CatBoost model", "CatBoost models are not read."));
             }
-            _ => document.skip()?,
+            _ => reader.skip()?,
         }
         Ok(())
     })?;
-    Ok(model.map(|model| RawModel { version, ..model }).or(inner))
+    Ok(learner.map(|learner| File { version, learner }).or(inner))
 }
 
 /// Major, minor and patch.
-fn read_version<'a, D: Document<'a>>(document: &mut D) -> Result<[u32; 3]> {
-    let parts = array(document, 3, "parts of a version", |document| {
-        let part = document.integer()?;
+fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
+    let parts = array(reader, 3, "parts of a version", |reader| {
+        let part = reader.integer()?;
         u32::try_from(part)
-            .map_err(|_| document.error(ErrorKind::Number, "a part of the version is no u32"))
+            .map_err(|_| reader.error(ErrorKind::Number, "a part of the version is no u32"))
     })?;
     <[u32; 3]>::try_from(parts)
-        .map_err(|_| document.error(ErrorKind::Length, "the version does not have three parts"))
+        .map_err(|_| reader.error(ErrorKind::Length, "the version does not have three parts"))
 }
 
 /// What stands at a key that every model has.

@@ -4,16 +4,16 @@
 
 use std::borrow::Cow;
 
-use crate::format::document::{Document, Kind};
+use crate::format::reader::{Reader, ValueKind};
 use crate::{Error, ErrorKind, Place, Result};
 
 /// Reads a whole number, quoted or not.
-pub(super) fn integer<'a, D: Document<'a>>(document: &mut D, key: &str) -> Result<i64> {
-    if document.kind()? == Kind::Number {
-        return document.integer();
+pub(super) fn integer<'a, R: Reader<'a>>(reader: &mut R, key: &str) -> Result<i64> {
+    if reader.kind()? == ValueKind::Number {
+        return reader.integer();
     }
-    let at = Place::Byte(document.offset());
-    let text = document.text()?;
+    let at = Place::Byte(reader.offset());
+    let text = reader.string()?;
     let digits = text.strip_prefix('-').unwrap_or(&text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         let message = format!("parameter \"{key}\" is not a whole number");
@@ -24,16 +24,12 @@ pub(super) fn integer<'a, D: Document<'a>>(document: &mut D, key: &str) -> Resul
 
 /// Reads a list of numbers in any of the spellings that releases have used: a number, `"5E-1"`,
 /// `"[5E-1]"`, `"[1E0,2E0]"`.
-pub(super) fn floats<'a, D: Document<'a>>(
-    document: &mut D,
-    key: &str,
-    most: usize,
-) -> Result<Vec<f32>> {
-    if document.kind()? == Kind::Number {
-        return document.float().map(|value| vec![value]);
+pub(super) fn floats<'a, R: Reader<'a>>(reader: &mut R, key: &str, max: usize) -> Result<Vec<f32>> {
+    if reader.kind()? == ValueKind::Number {
+        return reader.float().map(|value| vec![value]);
     }
-    let at = Place::Byte(document.offset());
-    let text: Cow<'a, str> = document.text()?;
+    let at = Place::Byte(reader.offset());
+    let text: Cow<'a, str> = reader.string()?;
     let text = text.trim();
     let list = match text.strip_prefix('[') {
         Some(rest) => rest.strip_suffix(']').ok_or_else(|| not_a_list(key).at(at))?,
@@ -41,10 +37,10 @@ pub(super) fn floats<'a, D: Document<'a>>(
     };
     let mut values = Vec::new();
     for part in list.split(',') {
-        if values.len() == most {
+        if values.len() == max {
             return Err(Error::new(
                 ErrorKind::Limit,
-                format!("parameter \"{key}\" has more than {most} values"),
+                format!("parameter \"{key}\" has more than {max} values"),
             )
             .at(at));
         }

@@ -1,155 +1,153 @@
-//! One tree: arrays with an entry a node, and the category sets of its categorical splits.
+//! One tree: arrays with an entry per node, and the category sets of its categorical splits.
 
-use super::{parameters, required};
-use crate::format::document::{Document, Kind, array, object};
-use crate::format::recognise::unsupported;
-use crate::model::RawTree;
-use crate::{Error, ErrorKind, Limits, Place, Result};
+use super::{nodes, parameters};
+use crate::format::reader::{Reader, ValueKind, array, object};
+use crate::model::{TreeParts, in_tree};
+use crate::{ErrorKind, Limits, Result};
 
-/// The arrays as they are found; which of them must be there is decided at the end.
+/// A tree that has been read. Which output it adds to, if it is one, and its weight are not known
+/// from the tree itself.
+pub(super) struct RawTree {
+    pub parts: TreeParts,
+    /// How many values a leaf has.
+    pub leaf_size: i64,
+}
+
+/// What the trees that are still to be read may take.
+pub(super) struct Allowance {
+    nodes: usize,
+    /// A set takes memory up to its largest code, whatever the number of its codes, so all sets
+    /// together may take as many bytes as the file might have.
+    pub set_words: usize,
+    codes: usize,
+}
+
+impl Allowance {
+    pub(super) fn new(limits: &Limits) -> Self {
+        let set_words = limits.bytes / size_of::<u32>();
+        Allowance { nodes: limits.nodes, set_words, codes: limits.bytes }
+    }
+}
+
+/// The arrays as they are found; `nodes` decides which of them must be there, and how long.
 #[derive(Default)]
-struct Parts {
-    parameters: Option<Parameters>,
-    id: Option<i64>,
-    left_children: Option<Vec<i32>>,
-    right_children: Option<Vec<i32>>,
-    parents: Option<Vec<i32>>,
-    split_indices: Option<Vec<i32>>,
-    split_conditions: Option<Vec<f32>>,
-    default_left: Option<Vec<bool>>,
-    loss_changes: Option<Vec<f32>>,
-    sum_hessian: Option<Vec<f32>>,
-    split_type: Option<Vec<bool>>,
-    categories: Vec<i32>,
-    categories_nodes: Vec<i32>,
-    categories_segments: Vec<i64>,
-    categories_sizes: Vec<i64>,
+pub(super) struct Arrays {
+    pub parameters: Option<Parameters>,
+    pub id: Option<i64>,
+    pub left_children: Option<Vec<i32>>,
+    pub right_children: Option<Vec<i32>>,
+    pub parents: Option<Vec<i32>>,
+    pub split_indices: Option<Vec<i32>>,
+    /// Thresholds of splits, values of leaves.
+    pub split_conditions: Option<Vec<f32>>,
+    /// Leaf vectors one after another, since 3.2.
+    pub leaf_weights: Option<Vec<f32>>,
+    pub default_left: Option<Vec<bool>>,
+    pub loss_changes: Option<Vec<f32>>,
+    pub sum_hessian: Option<Vec<f32>>,
+    /// Whether a split is categorical; absent in files of releases that have none.
+    pub split_type: Option<Vec<bool>>,
+    /// The codes of all category sets, one set after the other.
+    pub categories: Vec<i32>,
+    /// The categorical nodes, in ascending order.
+    pub categories_nodes: Vec<i32>,
+    /// Where the codes of each of them begin.
+    pub categories_segments: Vec<i64>,
+    /// How many they are.
+    pub categories_sizes: Vec<i64>,
 }
 
 /// The tree's own sizes.
 #[derive(Default)]
-struct Parameters {
-    num_nodes: Option<i64>,
-    num_deleted: Option<i64>,
-    size_leaf_vector: i64,
+pub(super) struct Parameters {
+    pub num_nodes: Option<i64>,
+    /// Absent in files of the first releases.
+    pub num_deleted: Option<i64>,
+    pub size_leaf_vector: i64,
 }
 
-/// Reads the tree at `index` of the model, which may have `nodes_left` nodes.
-pub(super) fn read<'a, D: Document<'a>>(
-    document: &mut D,
+/// Reads the tree at `index` of the model.
+pub(super) fn read<'a, R: Reader<'a>>(
+    reader: &mut R,
     index: usize,
-    nodes_left: usize,
-    limits: &Limits,
+    left: &mut Allowance,
 ) -> Result<RawTree> {
-    let mut parts = Parts::default();
-    object(document, |document, key| parts.read(document, key, nodes_left, limits))?;
-    parts.finish(index).map_err(|error| match error.place() {
-        Place::Model => error.at(Place::Tree(index)),
-        _ => error,
-    })
+    let mut arrays = Arrays::default();
+    object(reader, |reader, key| arrays.read(reader, key, left))?;
+    let tree = nodes::build(&arrays, index, left).map_err(|error| in_tree(error, index))?;
+    left.nodes = left.nodes.saturating_sub(tree.parts.nodes.len());
+    Ok(tree)
 }
 
-impl Parts {
-    fn read<'a, D: Document<'a>>(
+impl Arrays {
+    fn read<'a, R: Reader<'a>>(
         &mut self,
-        document: &mut D,
+        reader: &mut R,
         key: &str,
-        most: usize,
-        limits: &Limits,
+        left: &Allowance,
     ) -> Result<()> {
+        let max = left.nodes;
         match key {
-            "tree_param" => self.parameters = Some(read_parameters(document)?),
-            "id" => self.id = Some(document.integer()?),
-            "left_children" => self.left_children = Some(indices(document, most)?),
-            "right_children" => self.right_children = Some(indices(document, most)?),
-            "parents" => self.parents = Some(indices(document, most)?),
-            "split_indices" => self.split_indices = Some(indices(document, most)?),
-            "split_conditions" => self.split_conditions = Some(floats(document, most)?),
-            "loss_changes" => self.loss_changes = Some(floats(document, most)?),
-            "sum_hessian" => self.sum_hessian = Some(floats(document, most)?),
-            "default_left" => self.default_left = Some(array(document, most, "nodes", switch)?),
-            "split_type" => self.split_type = Some(array(document, most, "nodes", switch)?),
-            "categories" => self.categories = indices(document, limits.bytes)?,
-            "categories_nodes" => self.categories_nodes = indices(document, most)?,
-            "categories_segments" => self.categories_segments = integers(document, most)?,
-            "categories_sizes" => self.categories_sizes = integers(document, most)?,
-            _ => document.skip()?,
+            "tree_param" => self.parameters = Some(read_parameters(reader)?),
+            "id" => self.id = Some(reader.integer()?),
+            "left_children" => self.left_children = Some(indices(reader, max)?),
+            "right_children" => self.right_children = Some(indices(reader, max)?),
+            "parents" => self.parents = Some(indices(reader, max)?),
+            "split_indices" => self.split_indices = Some(indices(reader, max)?),
+            "split_conditions" => self.split_conditions = Some(floats(reader, max)?),
+            "leaf_weights" => self.leaf_weights = Some(floats(reader, max)?),
+            "loss_changes" => self.loss_changes = Some(floats(reader, max)?),
+            "sum_hessian" => self.sum_hessian = Some(floats(reader, max)?),
+            "default_left" => self.default_left = Some(array(reader, max, "nodes", switch)?),
+            "split_type" => self.split_type = Some(array(reader, max, "nodes", switch)?),
+            "categories" => self.categories = indices(reader, left.codes)?,
+            "categories_nodes" => self.categories_nodes = indices(reader, max)?,
+            "categories_segments" => self.categories_segments = integers(reader, max)?,
+            "categories_sizes" => self.categories_sizes = integers(reader, max)?,
+            _ => reader.skip()?,
         }
         Ok(())
     }
-
-    fn finish(self, index: usize) -> Result<RawTree> {
-        let parameters = required(self.parameters, "tree_param")?;
-        // A scalar leaf is a vector of size 0 up to 1.7 and of size 1 since 2.0.
-        if parameters.size_leaf_vector > 1 {
-            return Err(unsupported(
-                "a tree with vectors in its leaves",
-                "Train the model with multi_strategy \"one_output_per_tree\".",
-            ));
-        }
-        if self.id.is_some_and(|id| usize::try_from(id) != Ok(index)) {
-            return Err(Error::new(ErrorKind::Parameter, "a tree's id is not its position"));
-        }
-        Ok(RawTree {
-            num_nodes: required(parameters.num_nodes, "num_nodes")?,
-            num_deleted: parameters.num_deleted,
-            left_children: required(self.left_children, "left_children")?,
-            right_children: required(self.right_children, "right_children")?,
-            parents: self.parents,
-            split_indices: required(self.split_indices, "split_indices")?,
-            split_conditions: required(self.split_conditions, "split_conditions")?,
-            default_left: required(self.default_left, "default_left")?,
-            loss_changes: required(self.loss_changes, "loss_changes")?,
-            sum_hessian: required(self.sum_hessian, "sum_hessian")?,
-            split_type: self.split_type,
-            categories: self.categories,
-            categories_nodes: self.categories_nodes,
-            categories_segments: self.categories_segments,
-            categories_sizes: self.categories_sizes,
-        })
-    }
 }
 
-fn read_parameters<'a, D: Document<'a>>(document: &mut D) -> Result<Parameters> {
+fn read_parameters<'a, R: Reader<'a>>(reader: &mut R) -> Result<Parameters> {
     let mut parameters = Parameters::default();
-    object(document, |document, key| {
+    object(reader, |reader, key| {
         match key {
-            "num_nodes" => parameters.num_nodes = Some(parameters::integer(document, key)?),
-            "num_deleted" => parameters.num_deleted = Some(parameters::integer(document, key)?),
-            "size_leaf_vector" => {
-                parameters.size_leaf_vector = parameters::integer(document, key)?;
-            }
-            _ => document.skip()?,
+            "num_nodes" => parameters.num_nodes = Some(parameters::integer(reader, key)?),
+            "num_deleted" => parameters.num_deleted = Some(parameters::integer(reader, key)?),
+            "size_leaf_vector" => parameters.size_leaf_vector = parameters::integer(reader, key)?,
+            _ => reader.skip()?,
         }
         Ok(())
     })?;
     Ok(parameters)
 }
 
-fn indices<'a, D: Document<'a>>(document: &mut D, most: usize) -> Result<Vec<i32>> {
-    array(document, most, "nodes", |document| {
-        let index = document.integer()?;
+fn indices<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<i32>> {
+    array(reader, max, "nodes", |reader| {
+        let index = reader.integer()?;
         i32::try_from(index)
-            .map_err(|_| document.error(ErrorKind::Number, "an index is too large for i32"))
+            .map_err(|_| reader.error(ErrorKind::Number, "an index is too large for i32"))
     })
 }
 
-fn integers<'a, D: Document<'a>>(document: &mut D, most: usize) -> Result<Vec<i64>> {
-    array(document, most, "categories", |document| document.integer())
+fn integers<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<i64>> {
+    array(reader, max, "categories", |reader| reader.integer())
 }
 
-fn floats<'a, D: Document<'a>>(document: &mut D, most: usize) -> Result<Vec<f32>> {
-    array(document, most, "nodes", |document| document.float())
+fn floats<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<f32>> {
+    array(reader, max, "nodes", |reader| reader.float())
 }
 
 /// A boolean, as releases up to 1.5 write it, or 0 or 1.
-fn switch<'a, D: Document<'a>>(document: &mut D) -> Result<bool> {
-    if document.kind()? == Kind::Flag {
-        return document.flag();
+fn switch<'a, R: Reader<'a>>(reader: &mut R) -> Result<bool> {
+    if reader.kind()? == ValueKind::Bool {
+        return reader.boolean();
     }
-    match document.integer()? {
+    match reader.integer()? {
         0 => Ok(false),
         1 => Ok(true),
-        _ => Err(document.error(ErrorKind::WrongType, "found a number where 0 or 1 belongs")),
+        _ => Err(reader.error(ErrorKind::WrongType, "found a number where 0 or 1 belongs")),
     }
 }

@@ -1,0 +1,188 @@
+//! What JSON and UBJSON have in common, as one interface to pull values from.
+//!
+//! The reader of the schema asks for the value that it expects and gets it in the type that it
+//! needs, so an array of numbers goes straight into a vector and no tree of values is built. Keys
+//! that the schema does not know are skipped. A key that occurs twice in an object that is read is
+//! an error: two readers that disagree on which one counts would see two different models.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use crate::{Error, ErrorKind, Place, Result};
+
+/// How deep objects and arrays may nest. A model needs 8.
+pub(super) const MAX_NESTING: usize = 64;
+
+/// How many numbers are read between two calls of the hook for interrupts.
+pub(super) const INTERVAL: u32 = 4096;
+
+/// What a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    Object,
+    Array,
+    String,
+    Number,
+    Bool,
+    Null,
+}
+
+impl ValueKind {
+    /// As it is called in messages.
+    fn name(self) -> &'static str {
+        match self {
+            ValueKind::Object => "an object",
+            ValueKind::Array => "an array",
+            ValueKind::String => "a string",
+            ValueKind::Number => "a number",
+            ValueKind::Bool => "a boolean",
+            ValueKind::Null => "null",
+        }
+    }
+}
+
+/// A number whose type the file decides.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Number {
+    Integer(i64),
+    Float(f64),
+}
+
+/// A document that is read from its start to its end, value by value.
+///
+/// Every method that returns a value reads it; a value of another kind is [`ErrorKind::WrongType`].
+pub(super) trait Reader<'a> {
+    /// What has to be remembered of an object or array that is open.
+    type Container;
+
+    /// Bytes read so far.
+    fn offset(&self) -> usize;
+
+    /// The kind of the value at hand, which is not read by this.
+    fn kind(&mut self) -> Result<ValueKind>;
+
+    /// Enters an object.
+    fn open_object(&mut self) -> Result<Self::Container>;
+
+    /// The next key of the innermost open object; at its end leaves it and returns nothing.
+    fn next_key(&mut self, container: &mut Self::Container) -> Result<Option<Cow<'a, str>>>;
+
+    /// Enters an array.
+    fn open_array(&mut self) -> Result<Self::Container>;
+
+    /// Whether the innermost open array has another element; at its end leaves it.
+    fn next_element(&mut self, container: &mut Self::Container) -> Result<bool>;
+
+    /// How many elements an array has, if it says so at its start; never more than the bytes left.
+    fn declared_elements(&self, container: &Self::Container) -> Option<usize>;
+
+    /// A string.
+    fn string(&mut self) -> Result<Cow<'a, str>>;
+
+    /// A number, rounded once to f32.
+    fn float(&mut self) -> Result<f32>;
+
+    /// A whole number.
+    fn integer(&mut self) -> Result<i64>;
+
+    /// A number of either type.
+    fn number(&mut self) -> Result<Number>;
+
+    /// A boolean.
+    fn boolean(&mut self) -> Result<bool>;
+
+    /// Reads a value of any kind and forgets it.
+    fn skip(&mut self) -> Result<()>;
+
+    /// Checks that nothing follows the reader.
+    fn finish(&mut self) -> Result<()>;
+
+    /// An error at the byte that is read next.
+    fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {
+        Error::new(kind, message).at(Place::Byte(self.offset()))
+    }
+
+    /// The error for a value of another kind than `wanted`.
+    fn unexpected(&mut self, wanted: ValueKind) -> Error {
+        match self.kind() {
+            Ok(found) => self.error(
+                ErrorKind::WrongType,
+                format!("found {} where {} belongs", found.name(), wanted.name()),
+            ),
+            Err(error) => error,
+        }
+    }
+}
+
+/// Reads an object: `member` is given each key and must read or skip its value.
+pub(super) fn object<'a, R: Reader<'a>>(
+    reader: &mut R,
+    mut member: impl FnMut(&mut R, &str) -> Result<()>,
+) -> Result<()> {
+    let mut container = reader.open_object()?;
+    let mut seen = Keys::default();
+    while let Some(key) = reader.next_key(&mut container)? {
+        if seen.contains(&key) {
+            return Err(reader.error(ErrorKind::DuplicateKey, "a key occurs twice in one object"));
+        }
+        member(reader, &key)?;
+        seen.add(key);
+    }
+    Ok(())
+}
+
+/// The keys of one object: compared one by one while they are few, by hash once they are many.
+#[derive(Default)]
+struct Keys<'a> {
+    few: Vec<Cow<'a, str>>,
+    many: HashSet<Cow<'a, str>>,
+}
+
+impl<'a> Keys<'a> {
+    const FEW: usize = 32;
+
+    fn contains(&self, key: &str) -> bool {
+        self.few.iter().any(|seen| seen == key) || self.many.contains(key)
+    }
+
+    fn add(&mut self, key: Cow<'a, str>) {
+        if self.few.len() < Keys::FEW {
+            self.few.push(key);
+        } else {
+            self.many.insert(key);
+        }
+    }
+}
+
+/// Reads an array of at most `max` elements; more are an error that names `what` there are too
+/// many of.
+pub(super) fn array<'a, R: Reader<'a>, T>(
+    reader: &mut R,
+    max: usize,
+    what: &str,
+    mut element: impl FnMut(&mut R) -> Result<T>,
+) -> Result<Vec<T>> {
+    let mut container = reader.open_array()?;
+    let mut values = Vec::new();
+    if let Some(declared) = reader.declared_elements(&container) {
+        reserve(reader, &mut values, declared.min(max))?;
+    }
+    while reader.next_element(&mut container)? {
+        if values.len() >= max {
+            return Err(reader.error(ErrorKind::Limit, format!("model has more than {max} {what}")));
+        }
+        if values.len() == values.capacity() {
+            let more = values.len().max(16);
+            reserve(reader, &mut values, more)?;
+        }
+        values.push(element(reader)?);
+    }
+    Ok(values)
+}
+
+/// Takes memory without aborting the process when there is none.
+fn reserve<'a, R: Reader<'a>, T>(reader: &R, values: &mut Vec<T>, more: usize) -> Result<()> {
+    values
+        .try_reserve(more)
+        .map_err(|_| reader.error(ErrorKind::OutOfMemory, "out of memory while the model was read"))
+}

@@ -1,0 +1,48 @@
+//! Where each boosting round begins in the list of trees.
+
+use crate::{Error, ErrorKind, Result};
+
+/// The starts of the rounds, and the number of trees at the end, for a file that does not list them.
+///
+/// Releases before 2.0 leave it to the reader: every round grows the same number of trees for every
+/// output (src/gbm/gbtree_model.cc, `MakeIndptr`). XGBoost refuses a file whose trees do not come
+/// out even, and so does this.
+pub(super) fn derive(num_parallel_tree: i64, tree_info: &[i64]) -> Result<Vec<u32>> {
+    let outputs = tree_info
+        .iter()
+        .max()
+        .and_then(|last| usize::try_from(*last).ok())
+        .map_or(1, |last| last.saturating_add(1));
+    let step = usize::try_from(num_parallel_tree)
+        .ok()
+        .filter(|parallel| *parallel > 0)
+        .and_then(|parallel| parallel.checked_mul(outputs))
+        .filter(|step| tree_info.len().is_multiple_of(*step))
+        .ok_or_else(|| {
+            Error::new(
+                ErrorKind::Parameter,
+                format!(
+                    "{} trees do not make whole rounds of {num_parallel_tree} trees for {outputs} outputs",
+                    tree_info.len()
+                ),
+            )
+        })?;
+    Ok((0..=tree_info.len()).step_by(step).map(|start| start as u32).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_derived_from_parallel_trees_and_outputs() {
+        assert_eq!(derive(1, &[0, 0, 0]).unwrap(), [0, 1, 2, 3]);
+        assert_eq!(derive(2, &[0, 0, 1, 1, 0, 0, 1, 1]).unwrap(), [0, 4, 8]);
+        assert_eq!(derive(3, &[]).unwrap(), [0]);
+        for (parallel, outputs) in
+            [(2, [0, 0, 0]), (0, [0, 0, 0]), (-1, [0, 0, 0]), (i64::MAX, [0, 0, 1])]
+        {
+            assert_eq!(derive(parallel, &outputs).unwrap_err().kind(), ErrorKind::Parameter);
+        }
+    }
+}

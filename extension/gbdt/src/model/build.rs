@@ -1,0 +1,310 @@
+//! The one way to a [`Model`]: any format's reader hands its trees over, one after another.
+//!
+//! What holds for trees of every library is checked here, and only here: links make a tree of the
+//! nodes, features, outputs and sets are in range, thresholds are numbers, leaves are finite, names
+//! and types fit the features, and nothing is larger than the limits. What is true of one library's
+//! files alone is its reader's business.
+
+#![deny(clippy::indexing_slicing)]
+
+use super::{
+    Categories, CategorySet, FeatureType, MissingRule, Model, Node, Objective, Tree, TreeOutput,
+    check_feature_names,
+};
+use crate::{Error, ErrorKind, Limits, Place, Result};
+
+/// All of a model but its trees; lists of features are empty or have one entry per feature.
+pub(crate) struct Parts {
+    pub format: &'static str,
+    pub version: [u32; 3],
+    pub objective: Objective,
+    /// As the file has it, one value per output.
+    pub base_score: Vec<f32>,
+    /// What the sum of leaves starts from, one value per output.
+    pub base_margin: Vec<f32>,
+    pub num_features: usize,
+    pub feature_names: Vec<String>,
+    pub feature_types: Vec<FeatureType>,
+    pub categories: Vec<Option<Categories>>,
+    pub missing_rules: Vec<MissingRule>,
+    pub attributes: Vec<(String, String)>,
+}
+
+/// A tree as a reader has it.
+pub(crate) struct TreeParts {
+    pub nodes: Vec<Node>,
+    pub category_sets: Vec<CategorySet>,
+    /// Vectors one after another; empty if leaves are scalar.
+    pub leaf_vectors: Vec<f32>,
+    pub output: TreeOutput,
+    /// 1 where the library has no weights. A forest that averages has a weight of 1 / n in each of
+    /// the n trees of an output.
+    pub weight: f32,
+}
+
+/// Builds a model tree by tree.
+pub(crate) struct Builder<'a> {
+    model: Model,
+    limits: &'a Limits,
+    /// Nodes so far, those of a tree with leaf vectors once per output.
+    nodes: usize,
+}
+
+impl<'a> Builder<'a> {
+    /// Begins a model.
+    pub(crate) fn new(parts: Parts, limits: &'a Limits) -> Result<Self> {
+        check_features(&parts, limits)?;
+        let outputs = parts.base_margin.len();
+        check_limit(outputs, limits.outputs, "outputs")?;
+        if outputs == 0 || outputs != parts.base_score.len() {
+            return Err(Error::new(
+                ErrorKind::Length,
+                format!("model has {outputs} outputs, but {} base scores", parts.base_score.len()),
+            ));
+        }
+        if parts.base_margin.iter().any(|margin| !margin.is_finite()) {
+            return Err(Error::new(
+                ErrorKind::NotFinite,
+                "the base score does not give a finite margin",
+            ));
+        }
+        let mut model = Model {
+            format: parts.format,
+            version: parts.version,
+            objective: parts.objective,
+            base_score: parts.base_score,
+            base_margin: parts.base_margin,
+            num_features: parts.num_features,
+            trees: Vec::new(),
+            round_starts: Vec::new(),
+            feature_names: parts.feature_names,
+            feature_types: parts.feature_types,
+            categories: parts.categories,
+            missing_rules: parts.missing_rules,
+            attributes: parts.attributes,
+        };
+        model.feature_types.resize(model.num_features, FeatureType::Numerical);
+        model.categories.resize(model.num_features, None);
+        model.missing_rules.resize(model.num_features, MissingRule::Nan);
+        Ok(Builder { model, limits, nodes: 0 })
+    }
+
+    /// Adds the next tree, in the order of summation.
+    pub(crate) fn add_tree(&mut self, parts: TreeParts) -> Result<()> {
+        let index = self.model.trees.len();
+        check_limit(index + 1, self.limits.trees, "trees")?;
+        let copies = match parts.output {
+            TreeOutput::One(_) => 1,
+            TreeOutput::All => self.model.num_outputs(),
+        };
+        self.nodes = self.nodes.saturating_add(parts.nodes.len().saturating_mul(copies));
+        check_limit(self.nodes, self.limits.nodes, "nodes")?;
+        let tree = self.tree(parts).map_err(|error| in_tree(error, index))?;
+        self.model.trees.try_reserve(1).map_err(|_| out_of_memory())?;
+        self.model.trees.push(tree);
+        Ok(())
+    }
+
+    /// Ends the model. `round_starts` has the index of each round's first tree, then the number of
+    /// trees.
+    pub(crate) fn finish(mut self, round_starts: Vec<u32>) -> Result<Model> {
+        let end = round_starts.last().map(|end| *end as usize);
+        if !round_starts.is_sorted()
+            || round_starts.first() != Some(&0)
+            || end != Some(self.model.trees.len())
+        {
+            return Err(Error::new(
+                ErrorKind::Parameter,
+                "the rounds do not ascend from 0 to the number of trees",
+            ));
+        }
+        self.model.round_starts = round_starts;
+        self.model.mark_categorical();
+        self.model.categories.iter().flatten().try_for_each(Categories::check)?;
+        Ok(self.model)
+    }
+
+    fn tree(&self, parts: TreeParts) -> Result<Tree> {
+        if let TreeOutput::One(output) = parts.output
+            && output as usize >= self.model.num_outputs()
+        {
+            let outputs = self.model.num_outputs();
+            return Err(Error::new(
+                ErrorKind::OutputRange,
+                format!("a tree adds to output {output} of a model of {outputs}"),
+            ));
+        }
+        let depth = depth(&parts.nodes, self.limits.depth)?;
+        for (id, node) in parts.nodes.iter().enumerate() {
+            self.check_node(node, &parts).map_err(|error| error.at(node_of(id)))?;
+        }
+        let TreeParts { nodes, category_sets, leaf_vectors, output, weight } = parts;
+        Ok(Tree { nodes, category_sets, leaf_vectors, output, weight, depth })
+    }
+
+    fn check_node(&self, node: &Node, tree: &TreeParts) -> Result<()> {
+        let finite = |values: &[f32]| values.iter().all(|value| (value * tree.weight).is_finite());
+        let (feature, sound) = match *node {
+            Node::Deleted => return Ok(()),
+            Node::Leaf { value, .. } if matches!(tree.output, TreeOutput::One(_)) => {
+                return if finite(&[value]) { Ok(()) } else { Err(not_finite("a leaf")) };
+            }
+            Node::LeafVector { vector, .. } if tree.output == TreeOutput::All => {
+                let length = self.model.num_outputs();
+                let start = (vector as usize).saturating_mul(length);
+                let values = tree.leaf_vectors.get(start..start.saturating_add(length));
+                return match values {
+                    Some(values) if finite(values) => Ok(()),
+                    Some(_) => Err(not_finite("a leaf")),
+                    None => Err(Error::new(ErrorKind::Length, "a leaf has no vector")),
+                };
+            }
+            Node::Leaf { .. } | Node::LeafVector { .. } => {
+                let message = "a leaf does not fit the outputs of its tree";
+                return Err(Error::new(ErrorKind::OutputRange, message));
+            }
+            Node::Numerical { feature, threshold, .. } => {
+                let sound =
+                    if threshold.is_nan() { Err(not_finite("a threshold")) } else { Ok(()) };
+                (feature, sound)
+            }
+            Node::Categorical { feature, set, .. } => {
+                let message = "a categorical split has no categories";
+                let set = tree.category_sets.get(set as usize);
+                (feature, set.map(|_| ()).ok_or(Error::new(ErrorKind::CategoryRange, message)))
+            }
+        };
+        if feature as usize >= self.model.num_features {
+            let features = self.model.num_features;
+            return Err(Error::new(
+                ErrorKind::FeatureRange,
+                format!("a split tests feature {feature} of a model of {features}"),
+            ));
+        }
+        sound
+    }
+}
+
+impl Model {
+    /// A feature that a categorical split tests is categorical, whether or not the file names
+    /// types: they are missing from models that were not trained on a data frame.
+    fn mark_categorical(&mut self) {
+        for node in self.trees.iter().flat_map(|tree| &tree.nodes) {
+            if let Node::Categorical { feature, .. } = node
+                && let Some(kind) = self.feature_types.get_mut(*feature as usize)
+            {
+                *kind = FeatureType::Categorical;
+            }
+        }
+    }
+}
+
+/// Checks the links of a tree; returns the number of splits on the longest way from root to leaf.
+///
+/// The walk follows links that are in range to nodes that no link has led to before, so it ends
+/// after as many steps as there are nodes, whatever the links say. Deleted nodes, and no others,
+/// are those that it does not reach.
+fn depth(nodes: &[Node], limit: usize) -> Result<u32> {
+    let fault = |kind, node, message: String| Err(Error::new(kind, message).at(node_of(node)));
+    let mut reached = vec![false; nodes.len()];
+    let mut enter = |node: usize| match (reached.get_mut(node), nodes.get(node)) {
+        (Some(true), _) => Err("more than one split leads to a node".to_owned()),
+        (_, Some(Node::Deleted)) => Err("a split leads to a deleted node".to_owned()),
+        (Some(reached), _) => {
+            *reached = true;
+            Ok(())
+        }
+        (None, _) => {
+            Err(format!("a split of a tree of {} nodes has node {node} below it", nodes.len()))
+        }
+    };
+    if enter(0).is_err() {
+        return Err(Error::new(ErrorKind::TreeShape, "a tree has no nodes"));
+    }
+    let (mut depth, mut level) = (0u32, vec![0usize]);
+    loop {
+        let mut below = Vec::new();
+        for node in level {
+            let Some(children) = nodes.get(node).and_then(Node::children) else { continue };
+            if depth as usize >= limit {
+                let message = format!("a tree is deeper than the limit of {limit}");
+                return fault(ErrorKind::Limit, node, message);
+            }
+            for child in children.map(|child| child as usize) {
+                if let Err(message) = enter(child) {
+                    let place = if child < nodes.len() { child } else { node };
+                    return fault(ErrorKind::TreeShape, place, message);
+                }
+                below.push(child);
+            }
+        }
+        if below.is_empty() {
+            break;
+        }
+        depth += 1;
+        level = below;
+    }
+    let lost = |(node, reached): &(&Node, &bool)| !**reached && **node != Node::Deleted;
+    match nodes.iter().zip(&reached).position(|pair| lost(&pair)) {
+        None => Ok(depth),
+        Some(node) => fault(ErrorKind::TreeShape, node, "no split leads to a node".to_owned()),
+    }
+}
+
+/// At least one feature, and nothing, or one entry per feature, in what describes them.
+fn check_features(parts: &Parts, limits: &Limits) -> Result<()> {
+    let num_features = parts.num_features;
+    if num_features == 0 {
+        return Err(Error::new(ErrorKind::Parameter, "a model cannot have 0 features"));
+    }
+    check_limit(num_features, limits.features, "features")?;
+    if !parts.feature_names.is_empty() {
+        check_feature_names(&parts.feature_names, num_features)?;
+    }
+    for (length, what) in [
+        (parts.feature_types.len(), "feature types"),
+        (parts.categories.len(), "sets of categories"),
+        (parts.missing_rules.len(), "rules for missing values"),
+    ] {
+        if length != 0 && length != num_features {
+            return Err(Error::new(
+                ErrorKind::Length,
+                format!("model has {num_features} features, but {length} {what}"),
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The error for more than a limit allows.
+pub(crate) fn check_limit(count: usize, limit: usize, what: &str) -> Result<()> {
+    if count > limit {
+        return Err(Error::new(
+            ErrorKind::Limit,
+            format!("model has {count} {what}, more than the limit of {limit}"),
+        ));
+    }
+    Ok(())
+}
+
+/// A node of the tree at hand, whose index [`in_tree`] adds.
+pub(crate) fn node_of(node: usize) -> Place {
+    Place::Node { tree: 0, node }
+}
+
+/// An error in a tree, at its place in the model.
+pub(crate) fn in_tree(error: Error, tree: usize) -> Error {
+    match error.place() {
+        Place::Model => error.at(Place::Tree(tree)),
+        Place::Node { node, .. } => error.at(Place::Node { tree, node }),
+        Place::Byte(_) | Place::Tree(_) => error,
+    }
+}
+
+pub(crate) fn out_of_memory() -> Error {
+    Error::new(ErrorKind::OutOfMemory, "out of memory while the model was checked")
+}
+
+fn not_finite(what: &str) -> Error {
+    Error::new(ErrorKind::NotFinite, format!("{what} is not a finite number"))
+}

@@ -1,0 +1,133 @@
+//! The path of a batch, which the planner makes a plan of.
+
+use pgrx::pg_sys::{self, NodeTag};
+
+use super::calls::varying_features;
+use super::level::QueryLevel;
+use super::methods::Methods;
+use super::paths::{NAME, Path};
+use super::plan;
+use crate::pg::expr::Expr;
+use crate::pg::lists;
+
+/// A batch to be placed.
+pub struct Batch<'a, 'p> {
+    /// The query level.
+    pub level: &'a QueryLevel<'p>,
+    /// What it reads.
+    pub below: Path<'p>,
+    /// The calls that it computes.
+    pub calls: &'a [Expr<'p>],
+    /// How many rows are asked of it at most, if that is known.
+    pub limit: Option<f64>,
+}
+
+/// What PostgreSQL asks of the path.
+static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
+    CustomName: NAME.as_ptr(),
+    PlanCustomPath: Some(plan::make_plan),
+    ReparameterizeCustomPathByChild: None,
+});
+
+impl<'p> Batch<'_, 'p> {
+    /// A batch that takes the place of a projection.
+    pub fn instead_of(&self, projection: Path<'p>) -> Path<'p> {
+        // SAFETY: the paths are valid.
+        unsafe {
+            let projection = projection.as_ptr();
+            self.path(projection, (*projection).pathtarget, false)
+        }
+    }
+
+    /// A batch that hands on what is needed of what is below it, and the calls' values.
+    pub fn added(&self, is_needed: impl Fn(Expr<'p>) -> bool) -> Path<'p> {
+        // SAFETY: the path is valid; where there are labels for sorting, each output has one.
+        unsafe {
+            let below = self.below.as_ptr();
+            let labels = (*(*below).pathtarget).sortgrouprefs;
+            let target = pg_sys::create_empty_pathtarget();
+            for (index, output) in self.below.outputs().into_iter().enumerate() {
+                let label = if labels.is_null() { 0 } else { *labels.add(index) };
+                if label > 0 || is_needed(output) {
+                    pg_sys::add_column_to_pathtarget(target, output.node().cast(), label);
+                }
+            }
+            for call in self.calls {
+                pg_sys::add_column_to_pathtarget(target, call.node().cast(), 0);
+            }
+            (*target).width = (*(*below).pathtarget).width;
+            self.path(below, target, false)
+        }
+    }
+
+    /// A batch that takes the place of a scan and takes over the scan's conditions, from the first
+    /// on that predicts. What is below is the scan without its filter's effect on how
+    /// many rows are expected. With `adds_calls` the calls' values are handed on.
+    pub fn testing(&self, scan: Path<'p>, adds_calls: bool) -> Path<'p> {
+        // SAFETY: the path is valid; the target is a copy.
+        unsafe {
+            let scan = scan.as_ptr();
+            let target = pg_sys::copy_pathtarget((*scan).pathtarget);
+            for call in self.calls.iter().filter(|_| adds_calls) {
+                pg_sys::add_new_column_to_pathtarget(target, call.node().cast());
+            }
+            self.path(scan, target, true)
+        }
+    }
+
+    /// A path of the same rows, order and cost as `like`, with that output.
+    ///
+    /// # Safety
+    /// Both are valid.
+    unsafe fn path(
+        &self,
+        like: *mut pg_sys::Path,
+        target: *mut pg_sys::PathTarget,
+        tests: bool,
+    ) -> Path<'p> {
+        // SAFETY: the caller says so; a node of zeros but for its tag is what makeNode gives.
+        unsafe {
+            let below = self.with_features();
+            let path: *mut pg_sys::CustomPath =
+                pg_sys::palloc0(size_of::<pg_sys::CustomPath>()).cast();
+            (*path).path = *like;
+            (*path).path.type_ = NodeTag::T_CustomPath;
+            (*path).path.pathtype = NodeTag::T_CustomScan;
+            (*path).path.pathtarget = target;
+            (*path).path.parallel_aware = false;
+            (*path).path.parallel_safe = (*like).parallel_safe && (*below).parallel_safe;
+            (*path).flags = plan::PROJECTS;
+            (*path).custom_paths = pg_sys::lappend(std::ptr::null_mut(), below.cast());
+            let limit = self.limit.unwrap_or(0.0).min(f64::from(i32::MAX)) as i32;
+            let numbers = pg_sys::lappend_int(std::ptr::null_mut(), limit);
+            let numbers = pg_sys::lappend_int(numbers, tests.into());
+            let calls = self.calls.iter().map(|call| call.node());
+            (*path).custom_private =
+                lists::of_pointers(std::iter::once(numbers.cast()).chain(calls));
+            (*path).methods = &raw const METHODS.0;
+            Path::new(path.cast())
+        }
+    }
+
+    /// What is below, such that it has each feature that is not a constant as a column.
+    unsafe fn with_features(&self) -> *mut pg_sys::Path {
+        // SAFETY: the paths and expressions are valid; the target is a copy.
+        unsafe {
+            let below = self.below.as_ptr();
+            let target = pg_sys::copy_pathtarget((*below).pathtarget);
+            let before = lists::pointers::<pg_sys::Node>((*target).exprs).count();
+            for feature in self.calls.iter().flat_map(|call| varying_features(*call)) {
+                let known = lists::pointers((*target).exprs)
+                    .any(|output| Expr::new(output).is_same_as(feature));
+                if !known {
+                    pg_sys::add_column_to_pathtarget(target, feature.node().cast(), 0);
+                }
+            }
+            if lists::pointers::<pg_sys::Node>((*target).exprs).count() == before {
+                return below;
+            }
+            let relation = (*below).parent;
+            pg_sys::create_projection_path(self.level.root(), relation, below, target).cast()
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! One call of predict in a batch: where its arguments come from, and its results.
+
+use pgrx::PgMemoryContexts;
+use pgrx::pg_sys::{self, Datum, NodeTag};
+
+use super::rows::Rows;
+use crate::features::ArgSource;
+use crate::functions::entry;
+use crate::pg::arguments::Arguments;
+use crate::pg::expr::Expr;
+use crate::pg::{lists, unguarded_exec};
+use crate::predictor::batch::BatchPredictor;
+
+/// The memory that reading rows takes is reset each time that this many are read.
+const ROWS_PER_RESET: usize = 16;
+
+/// A call.
+pub struct Call {
+    pub predictor: BatchPredictor,
+    /// The call as an expression over the node's scan tuple.
+    pub expression: *mut pg_sys::FuncExpr,
+    /// The result of each row of the batch, or nothing where the function itself is to be called.
+    pub results: Vec<Option<Datum>>,
+    /// What the function would be called with. It holds the arguments that are constants.
+    frame: pg_sys::FunctionCallInfo,
+    /// For each argument that is a column, its place among the columns kept.
+    columns: Vec<Option<usize>>,
+    /// The place of the first feature, if all of them are columns kept one after another.
+    run: Option<usize>,
+}
+
+impl Call {
+    /// The call of an entry of the scan tuple, whose arguments are these columns of it, 0 standing
+    /// for a constant. Nothing if the function is not there any more.
+    ///
+    /// # Safety
+    /// The entry is such a one; the current memory context lives as long as the statement.
+    pub unsafe fn new(
+        entry: *mut pg_sys::TargetEntry,
+        columns: &[i32],
+        tuple: *mut pg_sys::List,
+    ) -> Option<Call> {
+        // SAFETY: the entry is a call of a function; everything is made in the current context.
+        unsafe {
+            let expression: *mut pg_sys::FuncExpr =
+                pg_sys::copyObjectImpl((*entry).expr.cast_const().cast()).cast();
+            for (cell, column) in lists::cells((*expression).args).zip(columns) {
+                if *column > 0 {
+                    (*cell).ptr_value = reference(*column, tuple).cast();
+                }
+            }
+            let output = entry::batched((*expression).funcid)?;
+            let (_, arguments) = Expr::new(expression.cast()).as_call()?;
+            let model = arguments.first()?.constant_text()?;
+            Some(Call {
+                predictor: BatchPredictor::new(output, model),
+                expression,
+                results: Vec::new(),
+                frame: frame(expression, &arguments),
+                columns: Vec::new(),
+                run: None,
+            })
+        }
+    }
+
+    /// The model and its version, as far as the current user may know it.
+    pub fn described(&self) -> String {
+        // SAFETY: the expression is a call of a function.
+        self.predictor.described(unsafe { (*self.expression).funcid })
+    }
+
+    /// Notes at which place among the kept columns each argument is.
+    pub fn find_columns(&mut self, columns: &[i32], rows: &Rows) {
+        let place = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
+        self.columns = columns.iter().map(place).collect();
+        let mut features = self.columns.iter().skip(1).copied();
+        let first = features.next().flatten();
+        self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
+    }
+
+    /// Scores all rows. Results are made in the current memory context; what reading a row takes is
+    /// allocated in `reading`, and soon let go.
+    pub fn score(&mut self, rows: &Rows, reading: pg_sys::MemoryContext) {
+        self.results.clear();
+        self.results.resize(rows.count, None);
+        // SAFETY: the frame is one that the function could be called with.
+        let call = unsafe { Arguments::new(self.frame) };
+        let (columns, run) = (&self.columns[..], self.run);
+        let given = |row| {
+            if row % ROWS_PER_RESET == 0 {
+                // SAFETY: nothing of the rows before is used any more: their features are numbers.
+                unsafe { unguarded_exec::MemoryContextReset(reading) };
+            }
+            let (values, nulls) = rows.row(row);
+            Cells { call, columns, run, values, nulls }
+        };
+        let predictor = &mut self.predictor;
+        // SAFETY: the context lives as long as the node.
+        unsafe {
+            PgMemoryContexts::For(reading).switch_to(|_| predictor.read(call, rows.count, given));
+        }
+        predictor.put_results(&mut self.results);
+    }
+}
+
+/// The arguments of one row of a batch.
+#[derive(Clone, Copy)]
+struct Cells<'a> {
+    call: Arguments<'a>,
+    columns: &'a [Option<usize>],
+    run: Option<usize>,
+    values: &'a [Datum],
+    nulls: &'a [bool],
+}
+
+impl ArgSource for Cells<'_> {
+    #[inline]
+    fn get(self, index: usize) -> Option<Datum> {
+        match self.columns.get(index) {
+            Some(Some(kept)) => match (self.values.get(*kept), self.nulls.get(*kept)) {
+                (Some(value), Some(false)) => Some(*value),
+                _ => None,
+            },
+            _ => self.call.get(index),
+        }
+    }
+
+    #[inline]
+    fn run(&self) -> Option<(&[Datum], &[bool])> {
+        let features = self.run?..self.run? + self.columns.len() - 1;
+        Some((self.values.get(features.clone())?, self.nulls.get(features)?))
+    }
+}
+
+/// A reference to a column of the scan tuple.
+///
+/// # Safety
+/// The tuple is a target list.
+unsafe fn reference(column: i32, tuple: *mut pg_sys::List) -> *mut pg_sys::Node {
+    // SAFETY: the caller says so.
+    unsafe {
+        let entry = lists::pointers::<pg_sys::TargetEntry>(tuple).nth(column as usize - 1);
+        let Some(entry) = entry else { return std::ptr::null_mut() };
+        let expression: *mut pg_sys::Node = (*entry).expr.cast();
+        pg_sys::makeVar(
+            pg_sys::INDEX_VAR as _,
+            column as i16,
+            pg_sys::exprType(expression),
+            pg_sys::exprTypmod(expression),
+            pg_sys::exprCollation(expression),
+            0,
+        )
+        .cast()
+    }
+}
+
+/// What the function would be called with, its constant arguments filled in.
+unsafe fn frame(call: *mut pg_sys::FuncExpr, arguments: &[Expr<'_>]) -> pg_sys::FunctionCallInfo {
+    let size = std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
+        + arguments.len() * size_of::<pg_sys::NullableDatum>();
+    // SAFETY: the memory is as large as PostgreSQL's own frames for so many arguments.
+    unsafe {
+        let info: *mut pg_sys::FmgrInfo = pg_sys::palloc0(size_of::<pg_sys::FmgrInfo>()).cast();
+        pg_sys::fmgr_info_cxt((*call).funcid, info, pg_sys::CurrentMemoryContext);
+        (*info).fn_expr = call.cast();
+        let frame: pg_sys::FunctionCallInfo = pg_sys::palloc0(size).cast();
+        (*frame).flinfo = info;
+        (*frame).fncollation = (*call).inputcollid;
+        (*frame).nargs = arguments.len() as i16;
+        for (index, argument) in arguments.iter().enumerate() {
+            let node = argument.node();
+            if (*node).type_ == NodeTag::T_Const {
+                let constant = node.cast::<pg_sys::Const>();
+                let place = (*frame).args.as_mut_ptr().add(index);
+                (*place).value = (*constant).constvalue;
+                (*place).isnull = (*constant).constisnull;
+            }
+        }
+        frame
+    }
+}

@@ -1,0 +1,105 @@
+//! Which predictions an expression holds, and which of them can be computed in batches.
+//!
+//! A call counts where PostgreSQL evaluates it whatever the row: not in a branch of CASE, nor behind
+//! the first operand of COALESCE, AND or OR, nor in an aggregate's arguments behind FILTER. In other
+//! places it would be computed for rows that do not need it.
+
+use pgrx::pg_sys::NodeTag;
+
+use super::error_safety::{ExprKind, is_made_of, kind, never_errors};
+use crate::functions::entry;
+use crate::pg::expr::Expr;
+use crate::predictor::output::Output;
+
+/// What the function of a call returns, if it is one that can be computed in batches.
+pub fn prediction(call: Expr<'_>) -> Option<Output> {
+    let (function, _) = call.as_call()?;
+    entry::batched(function)
+}
+
+/// Collects the calls of predict that an expression evaluates whatever the row.
+pub fn unconditional_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
+    if kind(expression) == ExprKind::Calling && prediction(expression).is_some() {
+        calls.push(expression);
+    } else {
+        let parts = parts_always_evaluated(expression).into_iter();
+        parts.for_each(|part| unconditional_calls(part, calls));
+    }
+}
+
+/// The parts that are evaluated whenever the expression is; of an aggregate, for every row.
+fn parts_always_evaluated(expression: Expr<'_>) -> Vec<Expr<'_>> {
+    match kind(expression) {
+        // FILTER's condition comes before the arguments.
+        ExprKind::Aggregate => match expression.as_aggregate() {
+            (_, Some(filter)) => vec![filter],
+            (arguments, None) => arguments,
+        },
+        ExprKind::Branching => first_part(expression).into_iter().collect(),
+        ExprKind::Plain | ExprKind::Calling | ExprKind::Failing => expression.parts(),
+        _ => Vec::new(),
+    }
+}
+
+/// What is evaluated first: the first operand of AND, OR and COALESCE, and what CASE looks at before
+/// it chooses.
+fn first_part(expression: Expr<'_>) -> Option<Expr<'_>> {
+    let first = expression.parts().into_iter().next()?;
+    let is_list = first.tag() == NodeTag::T_List;
+    if is_list { first.parts().into_iter().next() } else { Some(first) }
+}
+
+/// Whether there is a call of predict anywhere in an expression.
+pub fn predicts(expression: Expr<'_>) -> bool {
+    prediction(expression).is_some() || expression.parts().into_iter().any(predicts)
+}
+
+/// Collects the calls that aggregates evaluate for every row.
+pub fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
+    if kind(expression) == ExprKind::Aggregate {
+        unconditional_calls(expression, calls);
+    } else {
+        expression.parts().into_iter().for_each(|part| aggregated_calls(part, calls));
+    }
+}
+
+/// Collects the columns that an expression names outside of these calls.
+pub fn columns_beside<'p>(expression: Expr<'p>, calls: &[Expr<'p>], columns: &mut Vec<Expr<'p>>) {
+    if kind(expression) == ExprKind::Column {
+        columns.push(expression);
+    } else if !calls.iter().any(|call| call.is_same_as(expression)) {
+        let parts = expression.parts().into_iter();
+        parts.for_each(|part| columns_beside(part, calls, columns));
+    }
+}
+
+/// The columns that expressions name, each once.
+pub fn columns_of<'p>(expressions: &[Expr<'p>]) -> Vec<Expr<'p>> {
+    let mut columns = Vec::new();
+    expressions.iter().for_each(|expression| columns_beside(*expression, &[], &mut columns));
+    distinct(columns)
+}
+
+/// Each expression once.
+pub fn distinct(expressions: Vec<Expr<'_>>) -> Vec<Expr<'_>> {
+    expressions.into_iter().fold(Vec::new(), |mut distinct: Vec<Expr<'_>>, expression| {
+        if !distinct.iter().any(|known| known.is_same_as(expression)) {
+            distinct.push(expression);
+        }
+        distinct
+    })
+}
+
+/// Whether the model is named by a constant, and the features can be had from these inputs.
+pub fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
+    let Some((_, arguments)) = call.as_call() else { return false };
+    let [model, features @ ..] = &arguments[..] else { return false };
+    model.constant_text().is_some()
+        && features.iter().all(|feature| never_errors(*feature) && is_made_of(*feature, inputs))
+}
+
+/// A call's features that differ from row to row.
+pub fn varying_features(call: Expr<'_>) -> impl Iterator<Item = Expr<'_>> {
+    let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
+    arguments.into_iter().filter(|argument| kind(*argument) != ExprKind::Constant)
+}

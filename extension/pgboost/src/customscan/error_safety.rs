@@ -1,0 +1,170 @@
+//! What may be evaluated sooner or later than it would be without a batch, without changing which
+//! errors a query raises. This file is the whole policy: the kinds of expressions, the functions that
+//! never fail, and the paths that may be read ahead.
+//!
+//! A batch asks for rows that nobody may ever ask the query for. So nothing that runs for such a row
+//! may fail because of the row's values, and nothing may have an effect: else a query with LIMIT 10
+//! could fail for row 300. PostgreSQL already has a word for a function that never fails because of
+//! its arguments: LEAKPROOF, since an error tells something of them. Comparisons of numbers, dates
+//! and texts are, and casts that only widen; arithmetic, which can overflow, is not. What a sort or a
+//! scan of a function has below it does not matter: all of that runs before the first row comes out,
+//! batch or no batch.
+
+use pgrx::pg_sys::{self, NodeTag, Oid};
+
+use super::paths::{Path, PathKind};
+use crate::pg::expr::{Expr, is_leakproof, is_volatile_function};
+
+/// What an expression's node itself does, without its parts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExprKind {
+    /// A column of what is below.
+    Column,
+    /// A constant.
+    Constant,
+    /// A parameter of the statement, or of the row of an outer loop.
+    Parameter,
+    /// Evaluates all of its parts, and cannot fail by itself.
+    Plain,
+    /// Evaluates some of its parts, and cannot fail by itself.
+    Branching,
+    /// Calls functions, once all of its parts are evaluated.
+    Calling,
+    /// Evaluates all of its parts, and may then fail.
+    Failing,
+    /// What is evaluated below an outer join, and only handed on above it.
+    Placeholder,
+    /// An aggregate of this query level.
+    Aggregate,
+    /// Anything else.
+    Other,
+}
+
+/// The kind of an expression's node.
+pub fn kind(expression: Expr<'_>) -> ExprKind {
+    match expression.tag() {
+        _ if expression.is_of_outer_level() || expression.returns_set() => ExprKind::Other,
+        NodeTag::T_Var => ExprKind::Column,
+        NodeTag::T_Const => ExprKind::Constant,
+        NodeTag::T_Param => ExprKind::Parameter,
+        NodeTag::T_RelabelType
+        | NodeTag::T_ArrayExpr
+        | NodeTag::T_RowExpr
+        | NodeTag::T_NullTest
+        | NodeTag::T_BooleanTest
+        | NodeTag::T_CollateExpr
+        | NodeTag::T_FieldSelect
+        | NodeTag::T_TargetEntry
+        | NodeTag::T_List => ExprKind::Plain,
+        NodeTag::T_BoolExpr
+        | NodeTag::T_CaseExpr
+        | NodeTag::T_CaseWhen
+        | NodeTag::T_CaseTestExpr
+        | NodeTag::T_CoalesceExpr => ExprKind::Branching,
+        NodeTag::T_FuncExpr
+        | NodeTag::T_OpExpr
+        | NodeTag::T_DistinctExpr
+        | NodeTag::T_NullIfExpr
+        | NodeTag::T_ScalarArrayOpExpr
+        | NodeTag::T_CoerceViaIO => ExprKind::Calling,
+        NodeTag::T_MinMaxExpr | NodeTag::T_CoerceToDomain => ExprKind::Failing,
+        NodeTag::T_PlaceHolderVar => ExprKind::Placeholder,
+        NodeTag::T_Aggref => ExprKind::Aggregate,
+        _ => ExprKind::Other,
+    }
+}
+
+/// Comparisons of numeric. They are not marked as leakproof, but fail for no value: numeric.c
+/// compares digits.
+const NEVER_FAIL: [u32; 6] = [
+    pg_sys::F_NUMERIC_EQ,
+    pg_sys::F_NUMERIC_NE,
+    pg_sys::F_NUMERIC_GT,
+    pg_sys::F_NUMERIC_GE,
+    pg_sys::F_NUMERIC_LT,
+    pg_sys::F_NUMERIC_LE,
+];
+
+/// Whether the expression may be evaluated for a row that nobody has asked for.
+pub fn never_errors(expression: Expr<'_>) -> bool {
+    let functions_never_fail = || expression.functions().into_iter().all(never_fails);
+    match kind(expression) {
+        ExprKind::Column | ExprKind::Constant | ExprKind::Parameter => true,
+        ExprKind::Plain | ExprKind::Branching | ExprKind::Placeholder => {
+            none_errors(expression.parts())
+        }
+        ExprKind::Calling => functions_never_fail() && none_errors(expression.parts()),
+        ExprKind::Failing | ExprKind::Aggregate | ExprKind::Other => false,
+    }
+}
+
+fn none_errors(expressions: Vec<Expr<'_>>) -> bool {
+    expressions.into_iter().all(never_errors)
+}
+
+fn never_fails(function: Oid) -> bool {
+    NEVER_FAIL.contains(&function.to_u32())
+        || (is_leakproof(function) && !is_volatile_function(function))
+}
+
+/// Whether the expression can be had from these inputs by what never errors.
+pub fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
+    let is_input = || inputs.iter().any(|input| input.is_same_as(expression));
+    match kind(expression) {
+        ExprKind::Constant | ExprKind::Parameter => true,
+        ExprKind::Column | ExprKind::Placeholder => is_input(),
+        ExprKind::Plain | ExprKind::Branching | ExprKind::Calling => {
+            is_input() || expression.parts().into_iter().all(|part| is_made_of(part, inputs))
+        }
+        ExprKind::Failing | ExprKind::Aggregate | ExprKind::Other => false,
+    }
+}
+
+/// Whether the expression may be evaluated later than it would have been, by another node: it may
+/// fail, but has no effect, and no plan of its own.
+pub fn has_no_effects(expression: Expr<'_>) -> bool {
+    !expression.is_volatile() && has_no_plan(expression)
+}
+
+fn has_no_plan(expression: Expr<'_>) -> bool {
+    !matches!(kind(expression), ExprKind::Aggregate | ExprKind::Other)
+        && expression.parts().into_iter().all(has_no_plan)
+}
+
+/// Whether rows of the path may be read before they are asked for.
+pub fn may_read_ahead(path: Path<'_>) -> bool {
+    reads_ahead(path, true)
+}
+
+/// `first`: whether all that the path does before its first row happens before the batch's first.
+fn reads_ahead(path: Path<'_>, first: bool) -> bool {
+    let evaluates_safely = || none_errors(path.conditions()) && none_errors(path.outputs());
+    match path.kind() {
+        PathKind::Sort if first => none_errors(path.outputs()),
+        PathKind::FunctionScan => first && evaluates_safely(),
+        PathKind::Sort
+        | PathKind::IncrementalSort
+        | PathKind::Transparent
+        | PathKind::Projection
+        | PathKind::SubqueryScan
+        | PathKind::Scan
+        | PathKind::Join
+        | PathKind::Batch => {
+            evaluates_safely()
+                && path.below().into_iter().enumerate().all(|(index, below)| {
+                    reads_ahead(below, first && begins_at_once(path, index, below))
+                })
+        }
+        PathKind::Aggregation | PathKind::Opaque | PathKind::Other => false,
+    }
+}
+
+/// Whether a path below begins, once and for all, before the first row of the path comes out.
+fn begins_at_once(path: Path<'_>, index: usize, below: Path<'_>) -> bool {
+    match path.kind() {
+        // The second side of a join may begin anew with each row of the first, if it depends on it.
+        PathKind::Join => index == 0 || !below.is_parameterized(),
+        // The second of several paths may begin when the first one is done.
+        _ => index == 0,
+    }
+}

@@ -1,0 +1,241 @@
+//! Runs a batch: asks the plan below for rows, has them scored, and hands them out.
+//!
+//! Batches grow: one row, then 8, 64 and 512, so that a query that wants one row pays for one. A
+//! batch of one row is not scored here; the node's output is then evaluated with the calls in it,
+//! as a plan without this node would. The same is done with every row of a larger batch that could
+//! not be scored, and with what is left of a batch when the model, the user or a setting may have
+//! changed since. So an error comes when its row is asked for, from the same code as ever.
+//!
+//! Conditions, where the node has any, are tested when a row would be handed out, and those that do
+//! not pass are passed over. So they too fail for the row that is asked for and for no later one.
+
+use std::time::Instant;
+
+use pg_interface::report;
+use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
+
+use super::row_output::{RowOutput, evaluate_plainly, hand_out};
+use crate::pg::unguarded_exec;
+use crate::predictor::batch::Validity;
+
+/// Sizes of batches, one after another; the last one stays.
+const SIZES: [usize; 4] = [1, 8, 64, 512];
+pub(super) const MAX_BATCH: usize = SIZES[SIZES.len() - 1];
+
+/// What PostgreSQL knows of a running node, and behind it the rest.
+#[repr(C)]
+pub(super) struct State {
+    pub(super) scan: pg_sys::CustomScanState,
+    pub(super) node: *mut Node,
+}
+
+/// A running node.
+pub(super) struct Node {
+    pub(super) below: *mut pg_sys::PlanState,
+    pub(super) output: RowOutput,
+    /// Memory for reading rows' features.
+    pub(super) reading: pg_sys::MemoryContext,
+    /// How many rows of the batch have been handed out.
+    pub(super) position: usize,
+    /// Index of the next batch's size.
+    pub(super) size: usize,
+    /// How many rows LIMIT asks for that have not been read yet; 0 if that is not known.
+    pub(super) expected: usize,
+    /// LIMIT's rows, to begin anew with.
+    pub(super) limit: usize,
+    /// Whether the plan below has said that there are no more rows.
+    pub(super) ended: bool,
+    /// Whether this node has.
+    pub(super) end_told: bool,
+}
+
+/// The node of a state, once it has begun.
+pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut Node {
+    // SAFETY: the state was made by `create`, and `begin` has set its node.
+    unsafe { &mut *(*state.cast::<State>()).node }
+}
+
+impl Node {
+    /// How many rows the next batch is to have.
+    fn next_size(&self) -> usize {
+        let size = SIZES.get(self.size).copied().unwrap_or(MAX_BATCH);
+        let size = if self.expected > 0 { size.min(self.expected) } else { size };
+        size.min(self.memory() / self.row_bytes()).max(1)
+    }
+
+    /// Bytes that a row takes here.
+    fn row_bytes(&self) -> usize {
+        let scoring: usize = self.output.calls.iter().map(|call| call.predictor.row_bytes()).sum();
+        (self.output.rows.row_bytes() + scoring).max(1)
+    }
+
+    /// Bytes that a batch may take.
+    fn memory(&self) -> usize {
+        // SAFETY: a variable of the backend.
+        usize::try_from(unsafe { pg_sys::work_mem }).unwrap_or(0) << 10
+    }
+
+    /// Scores the rows of the batch.
+    fn score(&mut self) {
+        report::check_for_interrupts();
+        // SAFETY: the state is running; it is measured only under EXPLAIN ANALYZE.
+        let instrument = unsafe { (*self.output.scan).ss.ps.instrument.as_mut() };
+        let began = instrument.as_ref().filter(|it| it.need_timer).map(|_| Instant::now());
+        // What changes from now on may come too late for this batch.
+        let validity = Validity::now();
+        let (rows, calls, reading) = (&self.output.rows, &mut self.output.calls, self.reading);
+        // SAFETY: the batch's memory lives until the next batch.
+        unsafe {
+            PgMemoryContexts::For(rows.memory())
+                .switch_to(|_| calls.iter_mut().for_each(|call| call.score(rows, reading)));
+        }
+        let categories = self.output.calls.iter().any(|call| call.predictor.has_categories());
+        self.output.validity =
+            Some(if categories { validity } else { validity.without_categories() });
+        if let Some(instrument) = instrument {
+            // These two fields mean nothing for such a node, and PostgreSQL adds them up over
+            // parallel workers.
+            instrument.ntuples2 += self.output.rows.count as f64;
+            instrument.nfiltered2 += began.map_or(0.0, |began| began.elapsed().as_secs_f64());
+        }
+    }
+
+    fn forget_batch(&mut self) {
+        self.output.rows.count = 0;
+        self.position = 0;
+        self.output.validity = None;
+    }
+}
+
+/// Makes room for a batch.
+#[pg_guard]
+unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
+    node.output.rows.make_room(rows);
+}
+
+/// Scores a batch.
+#[pg_guard]
+unsafe extern "C-unwind" fn score(node: &mut Node) {
+    node.score();
+}
+
+/// Hands out the next row. Runs on frames as `unguarded_exec` describes them, and so do the functions below.
+pub(super) unsafe extern "C-unwind" fn next(
+    state: *mut pg_sys::CustomScanState,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: PostgreSQL passes a running node.
+    unsafe {
+        let node = node_of(state);
+        if (*(*state).ss.ps.state).es_direction == pg_sys::ScanDirection::BackwardScanDirection {
+            return back(node);
+        }
+        loop {
+            if node.position < node.output.rows.count {
+                let row = node.position;
+                node.position += 1;
+                let slot = hand_out(&node.output, row);
+                if slot.is_null() {
+                    continue;
+                }
+                return slot;
+            }
+            if node.ended {
+                node.end_told = true;
+                return std::ptr::null_mut();
+            }
+            let size = node.next_size();
+            node.size += 1;
+            node.expected = node.expected.saturating_sub(size);
+            if size == 1 {
+                let slot = unguarded_exec::next_row(node.below);
+                node.ended = slot.is_null();
+                if !node.ended {
+                    let slot = evaluate_plainly(&node.output, slot);
+                    if !slot.is_null() {
+                        return slot;
+                    }
+                }
+            } else {
+                read_ahead(node, size);
+            }
+        }
+    }
+}
+
+/// Reads a batch and scores it.
+unsafe fn read_ahead(node: &mut Node, size: usize) {
+    // SAFETY: as for `next`.
+    unsafe {
+        make_room(node, size);
+        node.position = 0;
+        node.output.rows.clear();
+        let memory = node.memory();
+        while node.output.rows.count < size && node.output.rows.copied < memory {
+            let slot = unguarded_exec::next_row(node.below);
+            if slot.is_null() {
+                node.ended = true;
+                break;
+            }
+            node.output.rows.push(slot);
+        }
+        if node.output.rows.count > 0 {
+            score(node);
+        }
+    }
+}
+
+/// Hands out the row before the last one.
+///
+/// The plan below stands at the last row that was read, or behind it, and is first brought back to
+/// the last one that was handed out.
+unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: as for `next`.
+    unsafe {
+        let ahead =
+            node.output.rows.count - node.position + usize::from(node.ended && !node.end_told);
+        for _ in 0..ahead {
+            unguarded_exec::next_row(node.below);
+        }
+        node.forget_batch();
+        node.size = 0;
+        node.ended = false;
+        node.end_told = false;
+        loop {
+            let slot = unguarded_exec::next_row(node.below);
+            if slot.is_null() {
+                return slot;
+            }
+            let slot = evaluate_plainly(&node.output, slot);
+            if !slot.is_null() {
+                return slot;
+            }
+        }
+    }
+}
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanState) {
+    // SAFETY: PostgreSQL passes a running node.
+    unsafe {
+        let node = node_of(state);
+        node.forget_batch();
+        node.size = 0;
+        node.expected = node.limit;
+        node.ended = false;
+        node.end_told = false;
+        let changed = (*state).ss.ps.chgParam;
+        if !changed.is_null() {
+            pg_sys::UpdateChangedParamSet(node.below, changed);
+        }
+        // A plan whose parameters have changed begins anew by itself.
+        if (*node.below).chgParam.is_null() {
+            pg_sys::ExecReScan(node.below);
+        }
+    }
+}
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn end(state: *mut pg_sys::CustomScanState) {
+    // SAFETY: PostgreSQL passes a node that has begun.
+    unsafe { pg_sys::ExecEndNode(node_of(state).below) }
+}

@@ -1,0 +1,267 @@
+//! Readies a batch to run: from its plan, and the columns that its output and its calls need.
+
+use std::ffi::CStr;
+
+use pg_interface::report;
+use pgrx::pg_sys::{self, NodeTag};
+use pgrx::{PgMemoryContexts, pg_guard};
+
+use super::call::Call;
+use super::exec::{Node, State};
+use super::row_output::{RowOutput, Source};
+use super::rows::{KeptColumn, Rows};
+use crate::error::Error;
+use crate::pg::expr::Expr;
+use crate::pg::lists;
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn begin(
+    state: *mut pg_sys::CustomScanState,
+    executor: *mut pg_sys::EState,
+    flags: i32,
+) {
+    // SAFETY: PostgreSQL passes a state made by `create`, whose plan was made by `plan`; the current
+    // memory context is the query's.
+    unsafe {
+        let plan = (*state).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let Some(below) = lists::pointers((*plan).custom_plans).next() else { return };
+        let below = pg_sys::ExecInitNode(below, executor, flags);
+        (*state).custom_ps = pg_sys::lappend(std::ptr::null_mut(), below.cast());
+        let node = new_node(state, below);
+        let mut memory = PgMemoryContexts::For((*executor).es_query_cxt);
+        (*state.cast::<State>()).node = memory.leak_and_drop_on_delete(node);
+    }
+}
+
+/// A node of that state, above that plan.
+///
+/// # Safety
+/// The plan was made by `plan`; the current memory context is the query's.
+unsafe fn new_node(scan: *mut pg_sys::CustomScanState, below: *mut pg_sys::PlanState) -> Node {
+    // SAFETY: the caller says so.
+    unsafe {
+        let plan = (*scan).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let tuple = (*plan).custom_scan_tlist;
+        let mut private = lists::pointers::<pg_sys::List>((*plan).custom_private);
+        let limit = private.next().and_then(|limit| lists::integers(limit).next()).unwrap_or(0);
+        let columns: Vec<Vec<i32>> =
+            private.map(|columns| lists::integers(columns).collect()).collect();
+        let inputs = lists::pointers::<pg_sys::Node>(tuple).count() - columns.len();
+        let calls: Option<Vec<Call>> = lists::pointers::<pg_sys::TargetEntry>(tuple)
+            .skip(inputs)
+            .zip(&columns)
+            .map(|(entry, columns)| Call::new(entry, columns, tuple))
+            .collect();
+        // PostgreSQL plans anew when a function is gone.
+        let mut calls = calls.unwrap_or_else(|| report::raise(Error::NoRegistry));
+        let mut wanted = references((*plan).scan.plan.targetlist);
+        wanted.extend(references((*plan).scan.plan.qual));
+        wanted.extend(columns.iter().flatten().filter(|column| **column > 0));
+        wanted.retain(|column| *column as usize <= inputs);
+        wanted.sort_unstable();
+        wanted.dedup();
+        let kept = wanted.iter().filter_map(|number| kept(*number, tuple)).collect();
+        let rows = Rows::new(kept, memory(c"pgboost batch"));
+        for (call, columns) in calls.iter_mut().zip(&columns) {
+            call.find_columns(columns, &rows);
+        }
+        let limit = usize::try_from(limit).unwrap_or(0);
+        let output = RowOutput {
+            plain: plain_projection(scan, inputs, &calls),
+            plain_conditions: plain_conditions(scan, inputs, &calls),
+            direct: direct_sources((*plan).scan.plan.targetlist, inputs, &rows),
+            scan,
+            calls,
+            inputs,
+            rows,
+            validity: None,
+        };
+        Node {
+            below,
+            output,
+            reading: memory(c"pgboost features"),
+            position: 0,
+            size: 0,
+            expected: limit,
+            limit,
+            ended: false,
+            end_told: false,
+        }
+    }
+}
+
+/// The numbers of the scan tuple's columns that an output refers to.
+unsafe fn references(output: *mut pg_sys::List) -> Vec<i32> {
+    fn collect(expression: Expr<'_>, numbers: &mut Vec<i32>) {
+        let node = expression.node();
+        // SAFETY: the node is read by its tag.
+        unsafe {
+            if (*node).type_ == NodeTag::T_Var {
+                let variable = node.cast::<pg_sys::Var>();
+                if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) {
+                    numbers.push((*variable).varattno.into());
+                }
+            }
+        }
+        expression.parts().into_iter().for_each(|part| collect(part, numbers));
+    }
+    let mut numbers = Vec::new();
+    // SAFETY: the output is a target list.
+    unsafe { lists::pointers(output) }.for_each(|entry| {
+        // SAFETY: the entries are expressions.
+        collect(unsafe { Expr::new(entry) }, &mut numbers);
+    });
+    numbers
+}
+
+/// A column that is kept, by its type.
+unsafe fn kept(number: i32, tuple: *mut pg_sys::List) -> Option<KeptColumn> {
+    // SAFETY: the tuple is a target list.
+    unsafe {
+        let place = usize::try_from(number).ok()?.checked_sub(1)?;
+        let entry = lists::pointers::<pg_sys::TargetEntry>(tuple).nth(place)?;
+        let (mut length, mut by_value) = (0, false);
+        let type_oid = pg_sys::exprType((*entry).expr.cast());
+        pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value);
+        Some(KeptColumn { number, by_reference: (!by_value).then_some(length) })
+    }
+}
+
+/// Memory of the node's own, below the query's.
+unsafe fn memory(name: &'static CStr) -> pg_sys::MemoryContext {
+    // SAFETY: the name lives for ever.
+    unsafe {
+        pg_sys::AllocSetContextCreateInternal(
+            pg_sys::CurrentMemoryContext,
+            name.as_ptr(),
+            pg_sys::ALLOCSET_DEFAULT_MINSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_INITSIZE as usize,
+            pg_sys::ALLOCSET_DEFAULT_MAXSIZE as usize,
+        )
+    }
+}
+
+/// The node's output with the calls in it.
+unsafe fn plain_projection(
+    scan: *mut pg_sys::CustomScanState,
+    inputs: usize,
+    calls: &[Call],
+) -> *mut pg_sys::ProjectionInfo {
+    // SAFETY: the state's slots and contexts were made before the node begins.
+    unsafe {
+        pg_sys::ExecBuildProjectionInfo(
+            plainly((*(*scan).ss.ps.plan).targetlist, inputs, calls),
+            (*scan).ss.ps.ps_ExprContext,
+            (*scan).ss.ps.ps_ResultTupleSlot,
+            &raw mut (*scan).ss.ps,
+            (*(*scan).ss.ss_ScanTupleSlot).tts_tupleDescriptor,
+        )
+    }
+}
+
+/// The node's conditions with the calls in them, or null if it has none.
+unsafe fn plain_conditions(
+    scan: *mut pg_sys::CustomScanState,
+    inputs: usize,
+    calls: &[Call],
+) -> *mut pg_sys::ExprState {
+    // SAFETY: the state's plan is valid.
+    unsafe {
+        let conditions = plainly((*(*scan).ss.ps.plan).qual, inputs, calls);
+        pg_sys::ExecInitQual(conditions, &raw mut (*scan).ss.ps)
+    }
+}
+
+/// A copy of a list of expressions with the calls in place of the references to their columns.
+unsafe fn plainly(
+    expressions: *mut pg_sys::List,
+    inputs: usize,
+    calls: &[Call],
+) -> *mut pg_sys::List {
+    let mut calls = WithCalls { inputs, calls };
+    // SAFETY: the expressions are over the scan tuple.
+    unsafe { with_calls(expressions.cast(), std::ptr::from_mut(&mut calls).cast()).cast() }
+}
+
+struct WithCalls<'a> {
+    inputs: usize,
+    calls: &'a [Call],
+}
+
+/// A copy of an expression with the calls in place of the references to their columns.
+unsafe extern "C-unwind" fn with_calls(
+    node: *mut pg_sys::Node,
+    context: *mut std::ffi::c_void,
+) -> *mut pg_sys::Node {
+    if node.is_null() {
+        return node;
+    }
+    // SAFETY: PostgreSQL hands through what `plain_projection` passes; the node is read by its tag.
+    unsafe {
+        let calls = &*context.cast::<WithCalls<'_>>();
+        if (*node).type_ == NodeTag::T_Var {
+            let variable = node.cast::<pg_sys::Var>();
+            let number = (*variable).varattno as usize;
+            if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) && number > calls.inputs {
+                let call = calls.calls.get(number - calls.inputs - 1);
+                return call.map_or(node, |call| call.expression.cast());
+            }
+        }
+        mutated(node, context)
+    }
+}
+
+/// A copy of a node whose parts went through `with_calls`.
+unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
+    type Mutator =
+        unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
+    // SAFETY: up to PostgreSQL 15 the parameter's type does not name its arguments, which are these.
+    unsafe {
+        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        return pg_sys::expression_tree_mutator(
+            node,
+            Some(
+                std::mem::transmute::<Mutator, unsafe extern "C-unwind" fn() -> *mut pg_sys::Node>(
+                    with_calls,
+                ),
+            ),
+            context,
+        );
+        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        return pg_sys::expression_tree_mutator_impl(
+            node,
+            Some(std::mem::transmute::<Mutator, _>(with_calls)),
+            context,
+        );
+    }
+}
+
+/// Where the output's columns come from, if all of them are columns of the scan tuple.
+unsafe fn direct_sources(
+    output: *mut pg_sys::List,
+    inputs: usize,
+    rows: &Rows,
+) -> Option<Vec<Source>> {
+    // SAFETY: the output is a target list.
+    let entries = unsafe { lists::pointers::<pg_sys::TargetEntry>(output) };
+    entries
+        .map(|entry| {
+            // SAFETY: the expression is read by its tag.
+            let number = unsafe {
+                let expression = (*entry).expr;
+                if (*expression).type_ != NodeTag::T_Var {
+                    return None;
+                }
+                i32::from((*expression.cast::<pg_sys::Var>()).varattno)
+            };
+            match usize::try_from(number).ok()? {
+                0 => None,
+                call if call > inputs => Some(Source::Call(call - inputs - 1)),
+                _ => {
+                    let place = rows.columns.iter().position(|kept| kept.number == number)?;
+                    Some(Source::Column(place))
+                }
+            }
+        })
+        .collect()
+}

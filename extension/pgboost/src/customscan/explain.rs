@@ -1,0 +1,51 @@
+//! What EXPLAIN shows of a batch: the models with their versions, and how large batches become.
+//! EXPLAIN ANALYZE adds the kernel, how many rows went through batches larger than one, and how long
+//! that took.
+
+use std::ffi::{CStr, CString};
+
+use pgrx::pg_guard;
+use pgrx::pg_sys;
+
+use super::call::Call;
+use super::exec;
+use crate::guc;
+use crate::pg::lists;
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn explain(
+    state: *mut pg_sys::CustomScanState,
+    _ancestors: *mut pg_sys::List,
+    explain: *mut pg_sys::ExplainState,
+) {
+    // SAFETY: PostgreSQL passes a node that has begun, and where to write.
+    unsafe {
+        let models = exec::node_of(state).output.calls.iter().map(Call::described);
+        let models = lists::of_pointers(models.map(|model| {
+            let model = CString::new(model).unwrap_or_default();
+            pg_sys::pstrdup(model.as_ptr())
+        }));
+        pg_sys::ExplainPropertyList(c"Models".as_ptr(), models, explain);
+        integer(c"Batch Size", exec::MAX_BATCH as i64, explain);
+        let instrument = (*state).ss.ps.instrument;
+        if (*explain).analyze && !instrument.is_null() {
+            let kernel = CString::new(guc::kernel().name()).unwrap_or_default();
+            pg_sys::ExplainPropertyText(c"Kernel".as_ptr(), kernel.as_ptr(), explain);
+            integer(c"Batched Rows", (*instrument).ntuples2 as i64, explain);
+            if (*explain).timing {
+                pg_sys::ExplainPropertyFloat(
+                    c"Prediction Time".as_ptr(),
+                    c"ms".as_ptr(),
+                    (*instrument).nfiltered2 * 1e3,
+                    3,
+                    explain,
+                );
+            }
+        }
+    }
+}
+
+unsafe fn integer(label: &CStr, value: i64, explain: *mut pg_sys::ExplainState) {
+    // SAFETY: the strings end in a NUL; a null pointer stands for no unit.
+    unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value, explain) }
+}

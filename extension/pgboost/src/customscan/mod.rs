@@ -1,0 +1,37 @@
+//! The plan node that computes predictions in batches, `Custom Scan (BatchPredict)`: where the planner
+//! places it, what it becomes, and how it runs.
+//!
+//! A query goes through these files in order. `hook` is called with a `level` whose `paths` are
+//! finished; `placement` decides, asking `calls` which predictions there are and `error_safety` what
+//! may be read ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL
+//! makes of it. `methods` starts it, `exec_init` readies it and `exec` runs it: `rows` holds the rows
+//! of a batch, `call` is one call of predict in it, `row_output` puts a row's output together, and
+//! `explain` tells of it.
+//!
+//! The node runs on two kinds of frames. What asks the plan below for rows and what hands them out is
+//! called for every row and holds nothing that needs dropping: there PostgreSQL's functions are called
+//! without a guard, and an error of theirs jumps over these frames as over C. What predicts for a
+//! batch is ordinary guarded Rust. The three files that decide (`placement`, `calls`, `error_safety`)
+//! have no `unsafe`.
+
+mod batch_path;
+mod call;
+#[deny(unsafe_code)]
+mod calls;
+#[deny(unsafe_code)]
+mod error_safety;
+mod exec;
+mod exec_init;
+mod explain;
+mod hook;
+mod level;
+mod methods;
+mod paths;
+#[deny(unsafe_code)]
+mod placement;
+mod plan;
+mod row_output;
+mod rows;
+
+pub use hook::install as install_hook;
+pub use methods::register;

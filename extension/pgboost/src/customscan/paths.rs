@@ -1,0 +1,249 @@
+//! The paths that the planner weighs: trees of steps, from which it makes the plan.
+//!
+//! `'p` is the life of the planning that a path belongs to. What is said of a kind of path is what
+//! PostgreSQL's executor does with its node.
+
+use std::ffi::CStr;
+use std::marker::PhantomData;
+
+use pgrx::pg_sys::{self, NodeTag};
+
+use crate::pg::expr::Expr;
+use crate::pg::lists;
+
+/// The name of a batch's path, and of its node in EXPLAIN.
+pub const NAME: &CStr = c"BatchPredict";
+
+/// A step of a possible plan, with all steps below it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Path<'p> {
+    path: *mut pg_sys::Path,
+    planning: PhantomData<&'p ()>,
+}
+
+/// What matters of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathKind {
+    /// Computes the output from each row of what is below.
+    Projection,
+    /// Aggregates rows, in the first or only of its stages.
+    Aggregation,
+    /// Reads a table, by itself or by an index, and tests conditions.
+    Scan,
+    /// Reads a function's rows, all of which are made before the first is handed out.
+    FunctionScan,
+    /// Reads a subquery, which was planned by itself, and tests conditions.
+    SubqueryScan,
+    /// Sorts, for which it reads everything before the first row is handed out.
+    Sort,
+    /// Sorts groups that come one after another.
+    IncrementalSort,
+    /// Joins.
+    Join,
+    /// Hands on rows of one or more paths, and evaluates nothing that could fail.
+    Transparent,
+    /// Hands on what comes out of one or more paths, or a part of it, in ways that do not matter
+    /// to where predictions are computed below it.
+    Opaque,
+    /// Computes predictions in batches.
+    Batch,
+    /// Anything else.
+    Other,
+}
+
+impl<'p> Path<'p> {
+    /// # Safety
+    /// The path is valid for `'p`.
+    pub unsafe fn new(path: *mut pg_sys::Path) -> Self {
+        Path { path, planning: PhantomData }
+    }
+
+    /// The path.
+    pub fn as_ptr(self) -> *mut pg_sys::Path {
+        self.path
+    }
+
+    /// What it is.
+    pub fn kind(self) -> PathKind {
+        // SAFETY: the path is valid and is read by its tag.
+        unsafe {
+            match (*self.path).type_ {
+                NodeTag::T_ProjectionPath => PathKind::Projection,
+                NodeTag::T_AggPath => {
+                    let split = (*self.path.cast::<pg_sys::AggPath>()).aggsplit;
+                    if split & pg_sys::AGGSPLITOP_COMBINE == 0 {
+                        PathKind::Aggregation
+                    } else {
+                        PathKind::Opaque
+                    }
+                }
+                NodeTag::T_Path => match (*self.path).pathtype {
+                    NodeTag::T_SeqScan => PathKind::Scan,
+                    NodeTag::T_FunctionScan => PathKind::FunctionScan,
+                    _ => PathKind::Other,
+                },
+                NodeTag::T_IndexPath => {
+                    let index = self.path.cast::<pg_sys::IndexPath>();
+                    if (*index).indexorderbys.is_null() { PathKind::Scan } else { PathKind::Other }
+                }
+                NodeTag::T_BitmapHeapPath | NodeTag::T_TidPath | NodeTag::T_TidRangePath => {
+                    PathKind::Scan
+                }
+                NodeTag::T_SubqueryScanPath => PathKind::SubqueryScan,
+                NodeTag::T_SortPath => PathKind::Sort,
+                NodeTag::T_IncrementalSortPath => PathKind::IncrementalSort,
+                NodeTag::T_NestPath | NodeTag::T_MergePath | NodeTag::T_HashPath => PathKind::Join,
+                NodeTag::T_MaterialPath
+                | NodeTag::T_MemoizePath
+                | NodeTag::T_GatherPath
+                | NodeTag::T_GatherMergePath
+                | NodeTag::T_AppendPath
+                | NodeTag::T_MergeAppendPath
+                | NodeTag::T_LimitPath => PathKind::Transparent,
+                NodeTag::T_GroupPath
+                | NodeTag::T_UpperUniquePath
+                | NodeTag::T_WindowAggPath
+                | NodeTag::T_ModifyTablePath
+                | NodeTag::T_ProjectSetPath => PathKind::Opaque,
+                NodeTag::T_CustomPath => {
+                    let methods = (*self.path.cast::<pg_sys::CustomPath>()).methods;
+                    let is_batch = CStr::from_ptr((*methods).CustomName) == NAME;
+                    if is_batch { PathKind::Batch } else { PathKind::Other }
+                }
+                _ => PathKind::Other,
+            }
+        }
+    }
+
+    /// The paths below.
+    pub fn below(self) -> Vec<Path<'p>> {
+        // SAFETY: the places belong to the path.
+        self.places().into_iter().map(|place| unsafe { Path::new(*place) }).collect()
+    }
+
+    /// Replaces each path below by what the closure returns for it.
+    pub fn replace_below(self, mut replacement: impl FnMut(Path<'p>) -> Path<'p>) {
+        for place in self.places() {
+            // SAFETY: the places belong to the path, which nobody else reads meanwhile.
+            unsafe { *place = replacement(Path::new(*place)).path };
+        }
+    }
+
+    /// Where the path keeps the paths below it.
+    fn places(self) -> Vec<*mut *mut pg_sys::Path> {
+        macro_rules! only {
+            ($type:ident) => {
+                vec![&raw mut (*self.path.cast::<pg_sys::$type>()).subpath]
+            };
+        }
+        macro_rules! all {
+            ($list:expr) => {
+                // A cell of a list of pointers is a pointer.
+                lists::cells($list).map(|cell| cell.cast::<*mut pg_sys::Path>()).collect()
+            };
+        }
+        // SAFETY: each type is the one that the tag stands for; the lists are of paths.
+        unsafe {
+            match (*self.path).type_ {
+                NodeTag::T_ProjectionPath => only!(ProjectionPath),
+                NodeTag::T_ProjectSetPath => only!(ProjectSetPath),
+                NodeTag::T_AggPath => only!(AggPath),
+                NodeTag::T_GroupPath => only!(GroupPath),
+                NodeTag::T_SortPath | NodeTag::T_IncrementalSortPath => only!(SortPath),
+                NodeTag::T_UpperUniquePath => only!(UpperUniquePath),
+                NodeTag::T_WindowAggPath => only!(WindowAggPath),
+                NodeTag::T_LimitPath => only!(LimitPath),
+                NodeTag::T_ModifyTablePath => only!(ModifyTablePath),
+                NodeTag::T_MaterialPath => only!(MaterialPath),
+                NodeTag::T_MemoizePath => only!(MemoizePath),
+                NodeTag::T_GatherPath => only!(GatherPath),
+                NodeTag::T_GatherMergePath => only!(GatherMergePath),
+                NodeTag::T_SubqueryScanPath => only!(SubqueryScanPath),
+                NodeTag::T_AppendPath => all!((*self.path.cast::<pg_sys::AppendPath>()).subpaths),
+                NodeTag::T_MergeAppendPath => {
+                    all!((*self.path.cast::<pg_sys::MergeAppendPath>()).subpaths)
+                }
+                NodeTag::T_CustomPath => {
+                    all!((*self.path.cast::<pg_sys::CustomPath>()).custom_paths)
+                }
+                NodeTag::T_NestPath | NodeTag::T_MergePath | NodeTag::T_HashPath => {
+                    let join = self.path.cast::<pg_sys::JoinPath>();
+                    vec![&raw mut (*join).outerjoinpath, &raw mut (*join).innerjoinpath]
+                }
+                _ => Vec::new(),
+            }
+        }
+    }
+
+    /// What comes out of it.
+    pub fn outputs(self) -> Vec<Expr<'p>> {
+        // SAFETY: a path's target is a list of expressions.
+        unsafe {
+            lists::pointers((*(*self.path).pathtarget).exprs).map(|node| Expr::new(node)).collect()
+        }
+    }
+
+    /// The conditions that are tested on its rows, or on groups of them.
+    pub fn conditions(self) -> Vec<Expr<'p>> {
+        // SAFETY: the lists are those of conditions that the planner keeps for such paths.
+        unsafe {
+            match self.kind() {
+                PathKind::Join => clauses((*self.path.cast::<pg_sys::JoinPath>()).joinrestrictinfo),
+                PathKind::Aggregation => {
+                    lists::pointers((*self.path.cast::<pg_sys::AggPath>()).qual)
+                        .map(|node| Expr::new(node))
+                        .collect()
+                }
+                PathKind::Scan | PathKind::FunctionScan | PathKind::SubqueryScan => {
+                    let mut conditions = clauses((*(*self.path).parent).baserestrictinfo);
+                    let parameters = (*self.path).param_info;
+                    if !parameters.is_null() {
+                        conditions.extend(clauses((*parameters).ppi_clauses));
+                    }
+                    conditions
+                }
+                _ => Vec::new(),
+            }
+        }
+    }
+
+    /// Whether it depends on the rows of another path.
+    pub fn is_parameterized(self) -> bool {
+        // SAFETY: the path is valid.
+        unsafe { !(*self.path).param_info.is_null() }
+    }
+
+    /// Whether it reads rows of a table, and has no condition that is tested once for all rows.
+    pub fn reads_table(self) -> bool {
+        // SAFETY: the path is valid; its relation's conditions are those that the planner keeps.
+        unsafe {
+            let relation = (*self.path).parent;
+            (*relation).rtekind == pg_sys::RTEKind::RTE_RELATION
+                && lists::pointers::<pg_sys::RestrictInfo>((*relation).baserestrictinfo)
+                    .all(|condition| !(*condition).pseudoconstant)
+        }
+    }
+
+    /// Sets how many rows the planner expects of it.
+    pub fn set_rows(self, rows: f64) {
+        // SAFETY: the path is valid.
+        unsafe { (*self.path).rows = rows };
+    }
+
+    /// How many rows the planner expects of it.
+    pub fn rows(self) -> f64 {
+        // SAFETY: the path is valid.
+        unsafe { (*self.path).rows }
+    }
+}
+
+/// # Safety
+/// The list is one of conditions, valid for `'p`.
+unsafe fn clauses<'p>(list: *mut pg_sys::List) -> Vec<Expr<'p>> {
+    // SAFETY: the caller says so; a condition's clause is an expression.
+    unsafe {
+        lists::pointers::<pg_sys::RestrictInfo>(list)
+            .map(|condition| Expr::new((*condition).clause.cast()))
+            .collect()
+    }
+}

@@ -1,0 +1,170 @@
+//! From a batch's path to its plan.
+//!
+//! The plan node declares what it can compute, its scan tuple: the columns of the plan below and then
+//! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
+//! expression that is equal to one of these by a reference to it; that is all the replacing there is.
+//! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
+//! so that all are tested in their order. Which columns are a call's features is kept as numbers, 0
+//! standing for a constant, in a form that survives being copied into the plan cache and sent to a
+//! parallel worker.
+
+use pgrx::pg_guard;
+use pgrx::pg_sys::{self, NodeTag};
+
+use super::calls::predicts;
+use super::methods;
+use crate::pg::expr::Expr;
+use crate::pg::lists;
+
+/// That the node can compute further expressions of its columns.
+#[cfg(not(feature = "pg14"))]
+pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
+/// PostgreSQL 14 takes that for granted.
+#[cfg(feature = "pg14")]
+pub(super) const PROJECTS: u32 = 0;
+
+#[pg_guard]
+pub(super) unsafe extern "C-unwind" fn make_plan(
+    root: *mut pg_sys::PlannerInfo,
+    _relation: *mut pg_sys::RelOptInfo,
+    path: *mut pg_sys::CustomPath,
+    output: *mut pg_sys::List,
+    _conditions: *mut pg_sys::List,
+    below: *mut pg_sys::List,
+) -> *mut pg_sys::Plan {
+    // SAFETY: PostgreSQL passes a path of ours, with one plan below it; a node of zeros but for its
+    // tag is what makeNode gives.
+    unsafe {
+        let Some(below_plan) = lists::pointers::<pg_sys::Plan>(below).next() else {
+            return std::ptr::null_mut();
+        };
+        read_whole_rows(root, below_plan);
+        let inputs = (*below_plan).targetlist;
+        let mut private_of_path = lists::pointers::<pg_sys::Node>((*path).custom_private);
+        let numbers: Vec<i32> = private_of_path
+            .next()
+            .map(|numbers| lists::integers(numbers.cast()).collect())
+            .unwrap_or_default();
+        let [limit, tests] = numbers[..] else { return std::ptr::null_mut() };
+        let calls: Vec<*mut pg_sys::Node> = private_of_path.collect();
+        let plan: *mut pg_sys::CustomScan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast();
+        (*plan).scan.plan.type_ = NodeTag::T_CustomScan;
+        (*plan).scan.plan.targetlist = output;
+        if tests != 0 {
+            (*plan).scan.plan.qual = take_conditions(below_plan);
+        }
+        (*plan).flags = PROJECTS;
+        if pg_sys::ExecSupportsBackwardScan(below_plan) {
+            (*plan).flags |= pg_sys::CUSTOMPATH_SUPPORT_BACKWARD_SCAN;
+        }
+        (*plan).custom_plans = below;
+        (*plan).custom_scan_tlist = scan_tuple(inputs, &calls);
+        (*plan).custom_private = private(limit, inputs, &calls);
+        (*plan).methods = methods::scan();
+        plan.cast()
+    }
+}
+
+/// Lets a scan of a table hand on its rows as they are, if it only picks columns of them: picking
+/// them here costs nothing, and there a copy.
+unsafe fn read_whole_rows(root: *mut pg_sys::PlannerInfo, plan: *mut pg_sys::Plan) {
+    // SAFETY: the plan is valid and read by its tag; a scan's number is that of a relation.
+    unsafe {
+        if !reads_table_rows(plan) {
+            return;
+        }
+        let columns = lists::pointers::<pg_sys::TargetEntry>((*plan).targetlist);
+        let picks = columns.map(|column| (*column).expr).all(|expression| {
+            (*expression).type_ == NodeTag::T_Var
+                && (*expression.cast::<pg_sys::Var>()).varattno > 0
+        });
+        let number = (*plan.cast::<pg_sys::Scan>()).scanrelid;
+        let relation = pg_sys::find_base_rel(root, number as _);
+        if picks && (*relation).rtekind == pg_sys::RTEKind::RTE_RELATION {
+            let whole = pg_sys::build_physical_tlist(root, relation);
+            if !whole.is_null() {
+                (*plan).targetlist = whole;
+            }
+        }
+    }
+}
+
+/// Whether a plan scans a table and has its rows as they are stored.
+unsafe fn reads_table_rows(plan: *mut pg_sys::Plan) -> bool {
+    // SAFETY: the plan is valid.
+    let kind = unsafe { (*plan).type_ };
+    matches!(
+        kind,
+        NodeTag::T_SeqScan
+            | NodeTag::T_IndexScan
+            | NodeTag::T_BitmapHeapScan
+            | NodeTag::T_TidScan
+            | NodeTag::T_TidRangeScan
+    )
+}
+
+/// Takes from a scan the conditions that it tests on each row, from the first on that predicts. If
+/// the scan turned out to be below another plan, that tests them as ever.
+unsafe fn take_conditions(plan: *mut pg_sys::Plan) -> *mut pg_sys::List {
+    // SAFETY: the plan is valid and read by its tag; conditions and calls are expressions.
+    unsafe {
+        if !reads_table_rows(plan) && (*plan).type_ != NodeTag::T_IndexOnlyScan {
+            return std::ptr::null_mut();
+        }
+        let conditions: Vec<*mut pg_sys::Node> = lists::pointers((*plan).qual).collect();
+        let first = conditions.iter().position(|condition| predicts(Expr::new(*condition)));
+        let first = first.unwrap_or(conditions.len());
+        let (kept, taken) = conditions.split_at(first);
+        (*plan).qual = lists::of_pointers(kept.iter().copied());
+        lists::of_pointers(taken.iter().copied())
+    }
+}
+
+/// The columns of the plan below, and then the calls.
+unsafe fn scan_tuple(inputs: *mut pg_sys::List, calls: &[*mut pg_sys::Node]) -> *mut pg_sys::List {
+    // SAFETY: the inputs are a target list.
+    unsafe {
+        let inputs = lists::pointers::<pg_sys::TargetEntry>(inputs)
+            .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
+        let expressions = inputs.chain(calls.iter().copied()).enumerate();
+        lists::of_pointers(expressions.map(|(index, expression)| {
+            let copy = pg_sys::copyObjectImpl(expression.cast_const().cast());
+            pg_sys::makeTargetEntry(copy.cast(), index as i16 + 1, std::ptr::null_mut(), false)
+        }))
+    }
+}
+
+/// How many rows LIMIT asks for, 0 standing for not known, and for each call its features' columns.
+unsafe fn private(
+    limit: i32,
+    inputs: *mut pg_sys::List,
+    calls: &[*mut pg_sys::Node],
+) -> *mut pg_sys::List {
+    // SAFETY: makes lists; the inputs are a target list.
+    unsafe {
+        let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
+        let features = calls.iter().map(|call| {
+            let arguments = Expr::new(*call).as_call().map(|(_, arguments)| arguments);
+            arguments
+                .unwrap_or_default()
+                .into_iter()
+                .fold(std::ptr::null_mut(), |columns, argument| {
+                    pg_sys::lappend_int(columns, column_of(argument, inputs))
+                })
+        });
+        lists::of_pointers(std::iter::once(limit).chain(features))
+    }
+}
+
+/// The number of the column that has the argument's value, or 0 for a constant.
+unsafe fn column_of(argument: Expr<'_>, inputs: *mut pg_sys::List) -> i32 {
+    if argument.tag() == NodeTag::T_Const {
+        return 0;
+    }
+    // SAFETY: the inputs are a target list; the path saw to it that every feature is in it.
+    unsafe {
+        lists::pointers::<pg_sys::TargetEntry>(inputs)
+            .find(|entry| Expr::new((**entry).expr.cast()).is_same_as(argument))
+            .map_or(0, |entry| (*entry).resno.into())
+    }
+}

@@ -1,0 +1,166 @@
+//! A row's way out of a batch: its results put in place, its conditions tested, its output computed.
+//!
+//! A row whose results hold is put together from them. Any other is evaluated with the calls in it,
+//! as a plan without this node would do it. All functions here run on frames as `unguarded_exec`
+//! describes them.
+
+use pgrx::pg_sys::{self, Datum};
+
+use super::call::Call;
+use super::rows::Rows;
+use crate::pg::unguarded_exec;
+use crate::predictor::batch::Validity;
+
+/// What the output of a row is made of.
+pub(super) struct RowOutput {
+    pub(super) scan: *mut pg_sys::CustomScanState,
+    /// The calls, in the order of the scan tuple's last columns.
+    pub(super) calls: Vec<Call>,
+    /// How many columns of the scan tuple come before the calls.
+    pub(super) inputs: usize,
+    pub(super) rows: Rows,
+    /// The node's output with the calls in it.
+    pub(super) plain: *mut pg_sys::ProjectionInfo,
+    /// The node's conditions with the calls in them, or null if it has none.
+    pub(super) plain_conditions: *mut pg_sys::ExprState,
+    /// Where the output's columns come from, if it is columns and calls alone.
+    pub(super) direct: Option<Vec<Source>>,
+    /// What the results depend on.
+    pub(super) validity: Option<Validity>,
+}
+
+/// Where a column of the output comes from.
+#[derive(Clone, Copy)]
+pub(super) enum Source {
+    /// A kept column.
+    Column(usize),
+    /// A call.
+    Call(usize),
+}
+
+/// The output of a row of the plan below, with the calls evaluated one by one; null if a condition
+/// is not met.
+pub(super) unsafe fn evaluate_plainly(
+    batch: &RowOutput,
+    slot: *mut pg_sys::TupleTableSlot,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the node is running; see the module's header.
+    unsafe {
+        unguarded_exec::take_apart(slot, batch.rows.last_column);
+        let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
+        unguarded_exec::clear(tuple);
+        for column in &batch.rows.columns {
+            let place = column.number as usize - 1;
+            *(*tuple).tts_values.add(place) = *(*slot).tts_values.add(place);
+            *(*tuple).tts_isnull.add(place) = *(*slot).tts_isnull.add(place);
+        }
+        output_if(batch, batch.plain_conditions, batch.plain)
+    }
+}
+
+/// The output of a row of the batch; null if a condition is not met.
+#[inline]
+pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the node is running; see the module's header.
+    unsafe {
+        let scored = batch.validity.is_some_and(Validity::still_holds)
+            && batch.calls.iter().all(|call| call.results.get(row).is_some_and(Option::is_some));
+        let conditions = (*batch.scan).ss.ps.qual;
+        if scored
+            && conditions.is_null()
+            && let Some(sources) = &batch.direct
+        {
+            return output_directly(batch, sources, row);
+        }
+        let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
+        unguarded_exec::clear(tuple);
+        let (values, nulls) = batch.rows.row(row);
+        for ((column, value), null) in batch.rows.columns.iter().zip(values).zip(nulls) {
+            let place = column.number as usize - 1;
+            *(*tuple).tts_values.add(place) = *value;
+            *(*tuple).tts_isnull.add(place) = *null;
+        }
+        if !scored {
+            return output_if(batch, batch.plain_conditions, batch.plain);
+        }
+        for (index, call) in batch.calls.iter().enumerate() {
+            if let Some(Some(result)) = call.results.get(row) {
+                *(*tuple).tts_values.add(batch.inputs + index) = *result;
+                *(*tuple).tts_isnull.add(batch.inputs + index) = false;
+            }
+        }
+        output_if(batch, conditions, (*batch.scan).ss.ps.ps_ProjInfo)
+    }
+}
+
+/// The output, if the scan tuple meets these conditions; else null.
+#[inline]
+unsafe fn output_if(
+    batch: &RowOutput,
+    conditions: *mut pg_sys::ExprState,
+    projection: *mut pg_sys::ProjectionInfo,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the node is running; the conditions are over the scan tuple.
+    unsafe {
+        if !conditions.is_null() {
+            let context = (*batch.scan).ss.ps.ps_ExprContext;
+            unguarded_exec::mark_filled((*batch.scan).ss.ss_ScanTupleSlot);
+            unguarded_exec::forget_last_row(context);
+            (*context).ecxt_scantuple = (*batch.scan).ss.ss_ScanTupleSlot;
+            if !unguarded_exec::are_met(conditions, context) {
+                if let Some(instrument) = (*batch.scan).ss.ps.instrument.as_mut() {
+                    instrument.nfiltered1 += 1.0;
+                }
+                return std::ptr::null_mut();
+            }
+        }
+        output(batch, projection)
+    }
+}
+
+/// The output, computed from the scan tuple; the scan tuple itself if they are the same.
+unsafe fn output(
+    batch: &RowOutput,
+    projection: *mut pg_sys::ProjectionInfo,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the node is running; the scan tuple's slot is a virtual one.
+    unsafe {
+        let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
+        let context = (*batch.scan).ss.ps.ps_ExprContext;
+        unguarded_exec::mark_filled(tuple);
+        if projection.is_null() {
+            return tuple;
+        }
+        unguarded_exec::forget_last_row(context);
+        (*context).ecxt_scantuple = tuple;
+        unguarded_exec::project(projection)
+    }
+}
+
+/// The output of a scored row, put together without the scan tuple.
+#[inline]
+unsafe fn output_directly(
+    batch: &RowOutput,
+    sources: &[Source],
+    row: usize,
+) -> *mut pg_sys::TupleTableSlot {
+    // SAFETY: the node is running; the result's slot has a place for every source.
+    unsafe {
+        let slot = (*batch.scan).ss.ps.ps_ResultTupleSlot;
+        unguarded_exec::clear(slot);
+        let (values, nulls) = batch.rows.row(row);
+        for (place, source) in sources.iter().enumerate() {
+            let (value, null) = match *source {
+                Source::Column(kept) => (*values.get_unchecked(kept), *nulls.get_unchecked(kept)),
+                Source::Call(call) => {
+                    let result = *batch.calls.get_unchecked(call).results.get_unchecked(row);
+                    (result.unwrap_or(Datum::from(0)), result.is_none())
+                }
+            };
+            *(*slot).tts_values.add(place) = value;
+            *(*slot).tts_isnull.add(place) = null;
+        }
+        unguarded_exec::mark_filled(slot);
+        slot
+    }
+}

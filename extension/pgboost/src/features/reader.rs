@@ -1,0 +1,136 @@
+//! One value to one f32, for a feature that is a number or a category.
+//!
+//! Text and enums are categories, and become the code that the model file gives them. Numbers are
+//! codes already where the file carries no values for them, or where features come as an array,
+//! which XGBoost does not recode either.
+
+use gbdt::forest::CategoryKind;
+use pg_interface::{Exact, NumberType, ScalarType, TextType};
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::FeatureContext;
+use crate::error::{Error, Result, TypeReason};
+use crate::guc::{self, UnknownCategory};
+use crate::pg::{encoding, values};
+
+/// How to read the values of one feature.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FeatureReader {
+    /// A number, taken as it is.
+    Number(NumberType),
+    /// Text, looked up among the feature's categories.
+    TextCategory(TextType),
+    /// A number, looked up among the feature's categories.
+    NumberCategory(NumberType),
+    /// A literal without a type, which may only be NULL: why it may be nothing else.
+    OnlyNull(TypeReason),
+}
+
+impl FeatureReader {
+    /// How to read values of a type for a feature, in a form that matches columns to features.
+    ///
+    /// # Errors
+    /// [`Error::FeatureType`].
+    pub fn of(context: FeatureContext<'_>, index: usize, type_oid: Oid) -> Result<FeatureReader> {
+        let Some(scalar_type) = ScalarType::of(type_oid) else {
+            return Err(context.unusable(index, type_oid, TypeReason::Unusable));
+        };
+        let Some(reason) = mismatch(context, index, scalar_type.is_text()) else {
+            return Ok(match scalar_type {
+                ScalarType::Text(text) => FeatureReader::TextCategory(text),
+                ScalarType::Number(number) if context.image.categories(index).is_some() => {
+                    FeatureReader::NumberCategory(number)
+                }
+                ScalarType::Number(number) => FeatureReader::Number(number),
+            });
+        };
+        // A NULL without a type is what users write for a missing value.
+        if type_oid == pg_sys::UNKNOWNOID {
+            return Ok(FeatureReader::OnlyNull(reason));
+        }
+        Err(context.unusable(index, type_oid, reason))
+    }
+
+    /// The f32 of a value that is not NULL.
+    ///
+    /// # Errors
+    /// [`Error::UnknownCategory`], [`Error::FeatureType`].
+    #[inline]
+    pub fn read(self, context: FeatureContext<'_>, index: usize, datum: Datum) -> Result<f32> {
+        match self {
+            FeatureReader::Number(kind) => Ok(values::number(datum, kind).single()),
+            FeatureReader::TextCategory(kind) => {
+                text_code(context, index, &values::category(datum, kind))
+            }
+            FeatureReader::NumberCategory(kind) => number_code(context, index, kind, datum),
+            FeatureReader::OnlyNull(reason) => {
+                Err(context.unusable(index, pg_sys::UNKNOWNOID, reason))
+            }
+        }
+    }
+}
+
+/// Why text, or else a number, cannot be a feature, matched by name or by position; nothing if it can.
+pub fn mismatch(context: FeatureContext<'_>, index: usize, is_text: bool) -> Option<TypeReason> {
+    let categories = context.image.categories(index).map(|categories| categories.kind());
+    match (is_text, categories) {
+        (true, Some(CategoryKind::Text)) | (false, None) => None,
+        (false, Some(CategoryKind::Integer | CategoryKind::Float)) => None,
+        (false, Some(CategoryKind::Text)) => Some(TypeReason::NumberForTextCategories),
+        (true, Some(_)) => Some(TypeReason::TextForNumericCategories),
+        (true, None) if context.image.is_categorical(index) => {
+            Some(TypeReason::TextWithoutCategories)
+        }
+        (true, None) => Some(TypeReason::TextForNumber),
+    }
+}
+
+/// The code of a category given as text.
+pub fn text_code(context: FeatureContext<'_>, index: usize, value: &str) -> Result<f32> {
+    let code = context.image.categories(index).and_then(|all| all.code_of_text(value));
+    code_or_unknown(context, index, code, || value.to_owned())
+}
+
+/// The code of a category given as a number of that type; a NaN is a missing value.
+fn number_code(
+    context: FeatureContext<'_>,
+    index: usize,
+    kind: NumberType,
+    datum: Datum,
+) -> Result<f32> {
+    match values::number(datum, kind).exact() {
+        Exact::Integer(value) => integer_code(context, index, value),
+        Exact::Float(value) => float_code(context, index, value),
+    }
+}
+
+/// The code of a category given as a whole number.
+pub fn integer_code(context: FeatureContext<'_>, index: usize, value: i64) -> Result<f32> {
+    let code = context.image.categories(index).and_then(|all| all.code_of_integer(value));
+    code_or_unknown(context, index, code, || value.to_string())
+}
+
+/// The code of a category given as a floating-point number; a NaN is a missing value.
+pub fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
+    if value.is_nan() {
+        return Ok(f32::NAN);
+    }
+    let code = context.image.categories(index).and_then(|all| all.code_of_float(value));
+    code_or_unknown(context, index, code, || value.to_string().replace("inf", "Infinity"))
+}
+
+fn code_or_unknown(
+    context: FeatureContext<'_>,
+    index: usize,
+    code: Option<u32>,
+    value: impl Fn() -> String,
+) -> Result<f32> {
+    match code {
+        Some(code) => Ok(code as f32),
+        None if guc::unknown_category() == UnknownCategory::Missing => Ok(f32::NAN),
+        None => {
+            let value = encoding::require_allowed(value(), "category")?;
+            Err(Error::UnknownCategory { feature: context.feature(index), value })
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Entry points of the functions that run for every row, and of those that SQL cannot call.
+//!
+//! They are written for PostgreSQL's own calling convention, under symbols that stay the same over
+//! releases, because a database upgraded by pg_upgrade looks up each of them. pgrx's guard turns a
+//! Rust panic, and every error raised on the way, into an `ereport`.
+
+use pg_interface::report;
+use pgrx::pg_guard;
+use pgrx::pg_sys::{self, Datum};
+
+use super::{cost, predict};
+use crate::error::Result;
+use crate::pg::arguments::Arguments;
+use crate::pg::call_state::CallState;
+use crate::pg::expr::Expr;
+use crate::pg::invalidation;
+use crate::predictor::output::Output;
+
+/// Defines a C function of that symbol, and the record that tells PostgreSQL its convention.
+macro_rules! c_function {
+    ($symbol:ident, $record:ident, $body:expr) => {
+        #[doc = "Tells PostgreSQL how to call the function of the same name."]
+        #[unsafe(no_mangle)]
+        pub extern "C" fn $record() -> &'static pg_sys::Pg_finfo_record {
+            const RECORD: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
+            &RECORD
+        }
+
+        #[doc = "Called by PostgreSQL."]
+        #[unsafe(no_mangle)]
+        #[pg_guard]
+        pub unsafe extern "C-unwind" fn $symbol(call: pg_sys::FunctionCallInfo) -> Datum {
+            // SAFETY: PostgreSQL passes a valid call; this is its only state.
+            let (arguments, state) = unsafe { (Arguments::new(call), CallState::new(call)) };
+            let body: fn(Arguments<'_>, CallState<'_>) -> Result<Datum> = $body;
+            body(arguments, state).unwrap_or_else(|error| report::raise(error))
+        }
+    };
+}
+
+c_function!(pgboost_predict, pg_finfo_pgboost_predict, |arguments, state| {
+    predict::predict(arguments, state, Output::Value)
+});
+c_function!(pgboost_predict_array, pg_finfo_pgboost_predict_array, |arguments, state| {
+    predict::predict(arguments, state, Output::Array)
+});
+c_function!(pgboost_predict_class, pg_finfo_pgboost_predict_class, |arguments, state| {
+    predict::predict(arguments, state, Output::Class)
+});
+c_function!(pgboost_predict_margin, pg_finfo_pgboost_predict_margin, |arguments, state| {
+    predict::predict(arguments, state, Output::Margin)
+});
+c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
+c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, support);
+c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
+
+/// The planner's questions about a prediction.
+fn support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+    let Some(request) = arguments.get(0) else {
+        return Ok(arguments.null());
+    };
+    let request: *mut pg_sys::Node = request.cast_mut_ptr();
+    // SAFETY: PostgreSQL passes a node, whose tag says what it is; a cost request names the call.
+    unsafe {
+        if (*request).type_ != pg_sys::NodeTag::T_SupportRequestCost {
+            return Ok(Datum::from(0));
+        }
+        let request: *mut pg_sys::SupportRequestCost = request.cast();
+        let Some(model) = constant_text((*request).node) else {
+            return Ok(Datum::from(0));
+        };
+        let Some(cost) = cost::per_row(&model, (*request).funcid) else {
+            return Ok(Datum::from(0));
+        };
+        (*request).startup = 0.0;
+        (*request).per_tuple = cost * pg_sys::cpu_operator_cost;
+        Ok(Datum::from(request))
+    }
+}
+
+/// The first argument of a call, if it is a text constant.
+///
+/// # Safety
+/// The node is valid or null.
+unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
+    if call.is_null() {
+        return None;
+    }
+    // SAFETY: the caller says so.
+    let (_, arguments) = unsafe { Expr::new(call) }.as_call()?;
+    arguments.first()?.constant_text()
+}
+
+/// What a function returns, if it is one of this library's whose calls can be computed in batches.
+pub fn batched(function: pg_sys::Oid) -> Option<Output> {
+    // Only functions of this library have its support function, and PostgreSQL has called it: so
+    // looking up the addresses loads nothing.
+    // SAFETY: gives an invalid OID for what has none.
+    let support = unsafe { pg_sys::get_func_support(function) };
+    if support == pg_sys::Oid::INVALID || address(support)? != pgboost_predict_support as *const ()
+    {
+        return None;
+    }
+    let functions: [(*const (), Output); 4] = [
+        (pgboost_predict as *const (), Output::Value),
+        (pgboost_predict_array as *const (), Output::Array),
+        (pgboost_predict_margin as *const (), Output::Margin),
+        (pgboost_predict_class as *const (), Output::Class),
+    ];
+    let address = address(function)?;
+    functions.iter().find(|(known, _)| *known == address).map(|(_, output)| *output)
+}
+
+fn address(function: pg_sys::Oid) -> Option<*const ()> {
+    let mut info = pg_sys::FmgrInfo::default();
+    // SAFETY: the function exists.
+    unsafe { pg_sys::fmgr_info(function, &mut info) };
+    info.fn_addr.map(|function| function as *const ())
+}
+
+/// The trigger on each of the registry's tables.
+fn registry_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+    // SAFETY: a trigger's context is TriggerData; outside of one it is null or another node.
+    unsafe {
+        let trigger = arguments.trigger();
+        if !trigger.is_null() {
+            invalidation::announce((*(*trigger).tg_relation).rd_id);
+        }
+    }
+    // The result of an AFTER trigger is ignored.
+    Ok(Datum::from(0))
+}

@@ -1,0 +1,119 @@
+//! `model_info`, `model_features`, `feature_importance`: a look at a model, for those who may
+//! predict with it.
+
+use std::rc::Rc;
+
+use gbdt::explain::{ImportanceKind, importance};
+use pgrx::iter::TableIterator;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{JsonB, name, pg_extern, pg_sys};
+
+use super::{exists, required_text};
+use crate::cache::{CachedImage, images};
+use crate::error::{Error, Result};
+use crate::pg::snapshot::Seen;
+use crate::pg::{arguments, identity};
+use crate::registry::lookup::Stored;
+use crate::registry::reference::Reference;
+use crate::registry::{Registry, describe, lookup, privilege};
+
+/// A version that the current user may look at.
+struct Visible<'a> {
+    registry: Registry,
+    name: &'a str,
+    version: i32,
+}
+
+impl<'a> Visible<'a> {
+    fn find(reference: &'a str, call: pg_sys::FunctionCallInfo) -> Result<Self> {
+        let reference = Reference::parse(reference)?;
+        let registry = Registry::of_function(arguments::function(call))?;
+        let deployed = exists(&registry, reference.name)?;
+        privilege::require_predict(&registry, reference.name, identity::current_user())?;
+        let version = reference.version.unwrap_or(deployed);
+        Ok(Visible { registry, name: reference.name, version })
+    }
+
+    fn read<T>(&self, read: impl FnOnce(&Stored<'_>) -> Result<T>) -> Result<T> {
+        lookup::with_version(&self.registry, self.name, self.version, Seen::Active, read)
+    }
+
+    fn image(&self) -> Result<Rc<CachedImage>> {
+        self.read(|stored| images::image_of(&self.registry, stored))
+    }
+}
+
+/// `model_info(model) -> jsonb`
+#[pg_extern(sql = false)]
+fn pgboost_model_info(
+    model: Option<&[u8]>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<JsonB, ErrorReport> {
+    let visible = Visible::find(required_text(model, "model")?, call)?;
+    Ok(describe::describe(&visible.registry, visible.name, visible.version)?)
+}
+
+/// `model_features(model) -> table(position, feature, type, categories)`
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+fn pgboost_model_features(
+    model: Option<&[u8]>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<
+    TableIterator<
+        'static,
+        (
+            name!(position, i32),
+            name!(feature, String),
+            name!(r#type, String),
+            name!(categories, Option<Vec<String>>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let loaded = Visible::find(required_text(model, "model")?, call)?.image()?;
+    let image = loaded.model();
+    let rows: Vec<_> = (0..image.num_features())
+        .map(|index| {
+            let type_name = if image.is_categorical(index) { "categorical" } else { "numerical" };
+            (
+                i32::try_from(index + 1).unwrap_or(i32::MAX),
+                feature_name(image.feature_name(index), index),
+                type_name.to_owned(),
+                image.categories(index).map(|categories| categories.texts().collect()),
+            )
+        })
+        .collect();
+    Ok(TableIterator::new(rows))
+}
+
+/// `feature_importance(model, kind) -> table(feature, importance)`, the most important first
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+fn pgboost_feature_importance(
+    model: Option<&[u8]>,
+    kind: Option<&[u8]>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<
+    TableIterator<'static, (name!(feature, String), name!(importance, f32))>,
+    ErrorReport,
+> {
+    let kind = required_text(kind, "kind")?;
+    let kind = ImportanceKind::from_name(kind)
+        .ok_or_else(|| Error::ImportanceKind { kind: kind.to_owned() })?;
+    let model =
+        Visible::find(required_text(model, "model")?, call)?.read(|stored| stored.model())?;
+    let names = model.feature_names();
+    let mut rows: Vec<(String, f32)> = importance(&model, kind)
+        .into_iter()
+        .enumerate()
+        .map(|(index, value)| (feature_name(names.get(index).map(String::as_str), index), value))
+        .collect();
+    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Ok(TableIterator::new(rows))
+}
+
+/// A feature's name, or the one that XGBoost gives to features without.
+fn feature_name(name: Option<&str>, index: usize) -> String {
+    name.map_or_else(|| format!("f{index}"), str::to_owned)
+}

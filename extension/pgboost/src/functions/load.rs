@@ -1,0 +1,140 @@
+//! `load_model`: a model file becomes the version in use.
+//!
+//! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
+//! first prediction of any connection finds the image made.
+
+use gbdt::model::Categories;
+use gbdt::{Limits, Model};
+use pg_interface::{report, server};
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{Array, JsonB, pg_extern, pg_sys};
+
+use super::{required, required_text};
+use crate::cache::images;
+use crate::error::{Error, Result};
+use crate::guc;
+use crate::pg::{arguments, arrays, encoding, identity};
+use crate::registry::reference::check_name;
+use crate::registry::write::{NewVersion, store};
+use crate::registry::{Registry, privilege};
+
+/// What a user says of a model beside its bytes.
+struct Said {
+    labels: Option<Vec<String>>,
+    feature_names: Option<Vec<String>>,
+    parameters: Option<JsonB>,
+    metrics: Option<JsonB>,
+}
+
+/// `load_model(name, model, labels, feature_names, parameters, metrics) -> version`
+#[pg_extern(sql = false)]
+fn pgboost_load_model(
+    name: Option<&[u8]>,
+    model: Option<&[u8]>,
+    labels: Option<Array<'_, &[u8]>>,
+    feature_names: Option<Array<'_, &[u8]>>,
+    parameters: Option<JsonB>,
+    metrics: Option<JsonB>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<i32, ErrorReport> {
+    server::require_writable(c"load_model()");
+    let name = check_name(required_text(name, "name")?)?;
+    let bytes = required(model, "model")?;
+    let said = Said {
+        labels: names(labels, "label")?,
+        feature_names: names(feature_names, "feature name")?,
+        parameters,
+        metrics,
+    };
+    Ok(load(&Registry::of_function(arguments::function(call))?, name, bytes, said)?)
+}
+
+fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result<i32> {
+    let user = identity::current_user();
+    // Asked before the work; asked again when the row is locked.
+    if super::exists(registry, name).is_ok() {
+        privilege::require_owner(registry, name, user)?;
+    }
+    if is_file_name(bytes) {
+        return Err(Error::FileName);
+    }
+    let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
+    let mut model = gbdt::parse(bytes, &limits, &mut report::check_for_interrupts)?;
+    if let Some(feature_names) = said.feature_names.take() {
+        model.set_feature_names(feature_names)?;
+    }
+    require_storable(&model)?;
+    let labels = said.labels.as_deref().unwrap_or_default();
+    let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
+    let version = store(registry, describe(name, bytes, &model, said), user)?;
+    images::share_new(registry, name, version, lowered)?;
+    Ok(version)
+}
+
+/// Whether somebody has passed the file's name for what is in it.
+fn is_file_name(bytes: &[u8]) -> bool {
+    let ends = |ending: &str| bytes.ends_with(ending.as_bytes());
+    bytes.len() < 1024
+        && bytes.first() != Some(&b'{')
+        && [".ubj", ".json", ".bin", ".model"].into_iter().any(ends)
+}
+
+/// Raises unless the database can hold the texts of a model file.
+fn require_storable(model: &Model) -> Result<()> {
+    for name in model.feature_names() {
+        encoding::require_allowed(name, "feature name")?;
+    }
+    for (key, value) in model.attributes() {
+        encoding::require_allowed(key, "attribute")?;
+        encoding::require_allowed(value, "attribute")?;
+    }
+    for categories in model.categories().iter().flatten() {
+        if let Categories::Text(values) = categories {
+            for value in values {
+                encoding::require_allowed(value, "category")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The row of the registry for a model.
+fn describe<'a>(name: &'a str, bytes: &'a [u8], model: &'a Model, said: Said) -> NewVersion<'a> {
+    let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
+    let [major, minor, patch] = model.version();
+    let attributes = model
+        .attributes()
+        .iter()
+        .map(|(key, value)| (key.clone(), serde_json::Value::from(value.as_str())))
+        .collect::<serde_json::Map<_, _>>();
+    let depth = model.trees().iter().map(gbdt::model::Tree::depth).max().unwrap_or(0);
+    let feature_names = model.feature_names();
+    NewVersion {
+        name,
+        bytes,
+        format: model.format(),
+        library_version: (major > 0).then(|| format!("{major}.{minor}.{patch}")),
+        objective: model.objective().name(),
+        features: count(model.num_features()),
+        outputs: count(model.num_outputs()),
+        trees: count(model.trees().len()),
+        rounds: count(model.num_rounds()),
+        depth: count(depth as usize),
+        feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
+        labels: said.labels,
+        attributes: JsonB(attributes.into()),
+        parameters: said.parameters,
+        metrics: said.metrics,
+    }
+}
+
+/// A text[] argument of one dimension whose elements must all be there.
+fn names(given: Option<Array<'_, &[u8]>>, what: &'static str) -> Result<Option<Vec<String>>> {
+    let Some(given) = given else { return Ok(None) };
+    let names = given.iter().map(|name| Ok(required_text(name, what)?.to_owned()));
+    let names = names.collect::<Result<_>>()?;
+    match arrays::dimensions(given) {
+        1 => Ok(Some(names)),
+        other => Err(Error::Dimensions { what, given: other }),
+    }
+}

@@ -1,0 +1,58 @@
+//! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
+
+mod cost;
+mod deploy;
+#[allow(unsafe_code, reason = "C entry points; see the file's header")]
+pub mod entry;
+mod export;
+mod grant;
+mod inspect;
+mod load;
+mod predict;
+
+use std::ffi::CStr;
+
+use pg_interface::server;
+use pgrx::pg_sys;
+
+use crate::error::{Error, Result};
+use crate::pg::snapshot::Seen;
+use crate::pg::{encoding, identity};
+use crate::registry::{Registry, lookup, privilege};
+
+/// An argument that must be given.
+fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
+    value.ok_or(Error::NullArgument { argument })
+}
+
+/// A text argument that must be given. It is taken as bytes, because pgrx's own way to UTF-8 ends in
+/// a bug report where the database's encoding is another.
+fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<&'a str> {
+    encoding::utf8(required(value, argument)?, argument)
+}
+
+/// The registry for a change by this function, once it is certain that the transaction may write,
+/// that the model exists and that the current user owns it.
+fn writable(
+    call: pg_sys::FunctionCallInfo,
+    function: &'static CStr,
+    name: &str,
+) -> Result<Registry> {
+    server::require_writable(function);
+    owned(call, name)
+}
+
+/// The registry, once it is certain that the model exists and the current user owns it.
+fn owned(call: pg_sys::FunctionCallInfo, name: &str) -> Result<Registry> {
+    let registry = Registry::of_function(crate::pg::arguments::function(call))?;
+    exists(&registry, name)?;
+    privilege::require_owner(&registry, name, identity::current_user())?;
+    Ok(registry)
+}
+
+/// The deployed version of a model that exists.
+fn exists(registry: &Registry, name: &str) -> Result<i32> {
+    lookup::deployed_version(registry, name, Seen::Active)
+        .0
+        .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
+}

@@ -1,0 +1,47 @@
+//! `predict` and its siblings: one call is one row.
+//!
+//! What the first call of a statement finds out is kept until its end: the image, how to read the
+//! arguments, and the buffers. Every further call checks that nothing has changed, reads the
+//! features, walks the trees and hands over the result; it takes no lock, and with features of fixed
+//! width and one value as the result it allocates nothing and calls nothing that could raise an error.
+
+use pgrx::pg_sys::Datum;
+
+use crate::error::Result;
+use crate::pg::arguments::Arguments;
+use crate::pg::call_state::CallState;
+use crate::pg::{arrays, values};
+use crate::predictor::output::Output;
+use crate::predictor::single::{Predictor, Predictors};
+
+/// The statement's predictor with the features of this call in it, or nothing for a NULL model.
+#[inline]
+fn row<'c>(arguments: Arguments<'c>, state: CallState<'c>) -> Result<Option<&'c mut Predictor>> {
+    let Some(model) = arguments.get(0) else {
+        return Ok(None);
+    };
+    let predictors = state.kept::<Predictors>();
+    let predictor = predictors.of(arguments, &values::text(model))?;
+    predictor.read_features(arguments)?;
+    Ok(Some(predictor))
+}
+
+/// `predict`, `predict_array`, `predict_margin` and `predict_class`, by what they return.
+#[inline]
+pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -> Result<Datum> {
+    let Some(predictor) = row(arguments, state)? else {
+        return Ok(arguments.null());
+    };
+    let mut margins = predictor.take_margins();
+    let result = output.of(predictor, &mut margins);
+    predictor.put_back(margins);
+    result
+}
+
+/// `predict_leaf`: for each tree the id of the leaf that the row falls into.
+pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+    let Some(predictor) = row(arguments, state)? else {
+        return Ok(arguments.null());
+    };
+    Ok(arrays::integer_array(predictor.leaves()))
+}

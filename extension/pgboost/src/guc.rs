@@ -1,0 +1,211 @@
+//! Every setting, with its default and bounds.
+//!
+//! What raises memory is for superusers; what changes answers changes only those of the session
+//! that sets it. Sizes are in kilobytes, since that is the unit that PostgreSQL's `SET` understands
+//! with a suffix.
+
+use std::ffi::c_void;
+use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
+
+use gbdt::Kernel;
+use pg_interface::settings;
+use pgrx::guc::GucEnum;
+use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_guard, pg_sys};
+
+use crate::error::{Error, Result};
+
+/// A setting's default and bounds.
+struct Bounds {
+    default: i32,
+    min: i32,
+    max: i32,
+}
+
+const CACHE_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1 << 10, max: i32::MAX };
+const MAX_MODEL_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1, max: (1 << 20) - 1 };
+
+/// What to do with a category that the model was not trained on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum UnknownCategory {
+    /// Raise an error, as XGBoost does.
+    #[name = c"error"]
+    Error,
+    /// Score the row as if the value were missing.
+    #[name = c"missing"]
+    Missing,
+}
+
+/// The kernel to evaluate with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
+pub enum KernelChoice {
+    /// The best that the processor can run.
+    #[name = c"auto"]
+    Auto,
+    /// AVX-512, with VBMI.
+    #[name = c"avx512"]
+    Avx512,
+    /// AVX2.
+    #[name = c"avx2"]
+    Avx2,
+    /// NEON.
+    #[name = c"neon"]
+    Neon,
+    /// Without any special instructions.
+    #[name = c"portable"]
+    Portable,
+}
+
+impl KernelChoice {
+    /// The name that the engine knows it by.
+    fn name(self) -> &'static str {
+        match self {
+            KernelChoice::Auto => "auto",
+            KernelChoice::Avx512 => "avx512",
+            KernelChoice::Avx2 => "avx2",
+            KernelChoice::Neon => "neon",
+            KernelChoice::Portable => "portable",
+        }
+    }
+}
+
+static BATCH: GucSetting<bool> = GucSetting::<bool>::new(true);
+static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(CACHE_SIZE_KB.default);
+static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(KernelChoice::Auto);
+/// The value of the setting above, which every prediction reads: it costs less than a `GucSetting`.
+static CHOSEN_KERNEL: AtomicI32 = AtomicI32::new(0);
+static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(MAX_MODEL_SIZE_KB.default);
+static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
+    GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
+
+/// Whether a query that scores many rows may score them in batches.
+pub fn batch() -> bool {
+    BATCH.get()
+}
+
+/// Most bytes of models that a backend keeps ready.
+pub fn cache_bytes() -> usize {
+    kilobytes(CACHE_SIZE.get())
+}
+
+/// Which kernel is chosen. What was made for another one is made again.
+#[inline]
+pub fn kernel_choice() -> KernelChoice {
+    KernelChoice::from_ordinal(CHOSEN_KERNEL.load(Relaxed))
+}
+
+/// The kernel to evaluate with.
+pub fn kernel() -> Kernel {
+    Kernel::from_name(kernel_choice().name()).unwrap_or_default()
+}
+
+/// Whether this processor can run it.
+///
+/// # Errors
+/// [`Error::KernelMissing`], if it cannot.
+fn check_kernel(choice: KernelChoice) -> Result<()> {
+    match Kernel::from_name(choice.name()) {
+        Some(_) => Ok(()),
+        None => Err(Error::KernelMissing {
+            name: choice.name(),
+            present: Kernel::available().map(Kernel::name).collect(),
+        }),
+    }
+}
+
+/// Most bytes that a model file may have.
+pub fn max_model_bytes() -> usize {
+    kilobytes(MAX_MODEL_SIZE.get())
+}
+
+/// What to do with a category that the model was not trained on.
+pub fn unknown_category() -> UnknownCategory {
+    UNKNOWN_CATEGORY.get()
+}
+
+fn kilobytes(value: i32) -> usize {
+    usize::try_from(value).unwrap_or(0) << 10
+}
+
+/// Makes the settings known to PostgreSQL.
+pub fn define() {
+    GucRegistry::define_bool_guc(
+        c"pgboost.enable_batch",
+        c"Enables the planner's use of steps that predict many rows at once.",
+        c"The results are the same, only slower, without.",
+        &BATCH,
+        GucContext::Userset,
+        GucFlags::EXPLAIN,
+    );
+    GucRegistry::define_int_guc(
+        c"pgboost.cache_size",
+        c"Sets the most memory that a connection keeps models in.",
+        c"Models shared with other connections count in full. The least recently used are let go first.",
+        &CACHE_SIZE,
+        CACHE_SIZE_KB.min,
+        CACHE_SIZE_KB.max,
+        GucContext::Suset,
+        GucFlags::UNIT_KB,
+    );
+    define_kernel();
+    GucRegistry::define_int_guc(
+        c"pgboost.max_model_size",
+        c"Sets the largest model file that may be loaded.",
+        c"",
+        &MAX_MODEL_SIZE,
+        MAX_MODEL_SIZE_KB.min,
+        MAX_MODEL_SIZE_KB.max,
+        GucContext::Suset,
+        GucFlags::UNIT_KB,
+    );
+    GucRegistry::define_enum_guc(
+        c"pgboost.unknown_category",
+        c"Sets what happens to a category that the model was not trained on.",
+        c"With \"error\" the statement fails, with \"missing\" the row is scored as if the value were null.",
+        &UNKNOWN_CATEGORY,
+        GucContext::Userset,
+        GucFlags::default(),
+    );
+    settings::reserve_prefix(c"pgboost");
+}
+
+/// Defines the setting that chooses the kernel. Its check hook refuses a kernel that the processor
+/// lacks. PostgreSQL makes an error of that for SET, and a warning where the value comes from a
+/// configuration file, a role or a database, so that no connection fails for it. The assign hook tells
+/// every value, also those that a rollback brings back.
+fn define_kernel() {
+    // SAFETY: the hooks are functions of this library, which is never unloaded; the one that could
+    // raise an error is guarded.
+    unsafe {
+        GucRegistry::define_enum_guc_with_hooks(
+            c"pgboost.kernel",
+            c"Sets the kernel that predictions are computed with.",
+            c"The results are the same with each. \"auto\" is the best that the CPU can run.",
+            &KERNEL,
+            GucContext::Userset,
+            GucFlags::default(),
+            Some(check),
+            Some(assign),
+            None,
+        );
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn check(
+    value: *mut i32,
+    _extra: *mut *mut c_void,
+    _source: pg_sys::GucSource::Type,
+) -> bool {
+    // SAFETY: PostgreSQL passes one of the values that were defined.
+    let choice = KernelChoice::from_ordinal(unsafe { *value });
+    let refuse = |error: Error| {
+        let hint = error.hint().map(str::to_owned);
+        let (message, detail) = (error.message(), error.detail());
+        settings::refuse_value(error.sqlstate(), message, detail, hint);
+    };
+    check_kernel(choice).map_err(refuse).is_ok()
+}
+
+unsafe extern "C-unwind" fn assign(value: i32, _extra: *mut c_void) {
+    CHOSEN_KERNEL.store(value, Relaxed);
+}

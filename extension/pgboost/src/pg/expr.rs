@@ -1,0 +1,176 @@
+//! The planner's expressions.
+//!
+//! An [`Expr`] is a node that the planner is working on: `'p` is the life of the planning that handed
+//! it out. What a node may do to a row is judged elsewhere, by its tag.
+
+use std::ffi::c_void;
+use std::marker::PhantomData;
+
+use pg_interface::varlena;
+use pgrx::pg_sys::{self, NodeTag, Oid};
+
+use super::lists;
+
+/// An expression of a query that is being planned.
+#[derive(Clone, Copy)]
+pub struct Expr<'p> {
+    node: *mut pg_sys::Node,
+    planning: PhantomData<&'p ()>,
+}
+
+impl<'p> Expr<'p> {
+    /// # Safety
+    /// The node is an expression and is valid for `'p`.
+    pub unsafe fn new(node: *mut pg_sys::Node) -> Self {
+        Expr { node, planning: PhantomData }
+    }
+
+    /// The node.
+    pub fn node(self) -> *mut pg_sys::Node {
+        self.node
+    }
+
+    /// What it is.
+    pub fn tag(self) -> NodeTag {
+        // SAFETY: the node is valid.
+        unsafe { (*self.node).type_ }
+    }
+
+    /// Whether it is a column or an aggregate of a query level further out.
+    pub fn is_of_outer_level(self) -> bool {
+        // SAFETY: the node is valid and is read by its tag.
+        unsafe {
+            match self.tag() {
+                NodeTag::T_Var => (*self.node.cast::<pg_sys::Var>()).varlevelsup > 0,
+                NodeTag::T_Aggref => (*self.node.cast::<pg_sys::Aggref>()).agglevelsup > 0,
+                _ => false,
+            }
+        }
+    }
+
+    /// Whether it is a call of a function or an operator that returns a set.
+    pub fn returns_set(self) -> bool {
+        // SAFETY: the node is valid and is read by its tag.
+        unsafe {
+            match self.tag() {
+                NodeTag::T_FuncExpr => (*self.node.cast::<pg_sys::FuncExpr>()).funcretset,
+                NodeTag::T_OpExpr => (*self.node.cast::<pg_sys::OpExpr>()).opretset,
+                _ => false,
+            }
+        }
+    }
+
+    /// An aggregate's arguments, and the condition of its FILTER; none of another node.
+    pub fn as_aggregate(self) -> (Vec<Expr<'p>>, Option<Expr<'p>>) {
+        if self.tag() != NodeTag::T_Aggref {
+            return (Vec::new(), None);
+        }
+        // SAFETY: the node is an aggregate; its parts are expressions that belong to it.
+        unsafe {
+            let aggregate = self.node.cast::<pg_sys::Aggref>();
+            let filter = (*aggregate).aggfilter.cast::<pg_sys::Node>();
+            let arguments = lists::pointers((*aggregate).args).map(|node| Expr::new(node));
+            (arguments.collect(), (!filter.is_null()).then(|| Expr::new(filter)))
+        }
+    }
+
+    /// The parts that it is made of.
+    pub fn parts(self) -> Vec<Expr<'p>> {
+        let mut parts: Vec<Expr<'p>> = Vec::new();
+        // SAFETY: PostgreSQL calls the function with each part of a valid node.
+        unsafe {
+            let context = std::ptr::from_mut(&mut parts).cast();
+            pg_sys::expression_tree_walker(self.node, Some(take_part), context);
+        }
+        parts
+    }
+
+    /// The functions that the node itself calls, without those of its parts.
+    pub fn functions(self) -> Vec<Oid> {
+        let mut functions: Vec<Oid> = Vec::new();
+        // SAFETY: PostgreSQL calls the function with each function of a valid node.
+        unsafe {
+            let context = std::ptr::from_mut(&mut functions).cast();
+            pg_sys::check_functions_in_node(self.node, Some(take_function), context);
+        }
+        functions
+    }
+
+    /// Whether a volatile function is called anywhere in it.
+    pub fn is_volatile(self) -> bool {
+        // SAFETY: the node is valid.
+        unsafe { pg_sys::contain_volatile_functions(self.node) }
+    }
+
+    /// Whether it has the same meaning as another.
+    pub fn is_same_as(self, other: Expr<'_>) -> bool {
+        // SAFETY: both nodes are valid and are read by their tags.
+        unsafe {
+            // Most that are compared are different columns, and a call costs more than a look.
+            if self.tag() != other.tag() {
+                return false;
+            }
+            if self.tag() == NodeTag::T_Var {
+                let (a, b) = (self.node.cast::<pg_sys::Var>(), other.node.cast::<pg_sys::Var>());
+                if ((*a).varno, (*a).varattno) != ((*b).varno, (*b).varattno) {
+                    return false;
+                }
+            }
+            pg_sys::equal(self.node.cast(), other.node.cast())
+        }
+    }
+
+    /// The function and the arguments, if this is a call by name.
+    pub fn as_call(self) -> Option<(Oid, Vec<Expr<'p>>)> {
+        if self.tag() != NodeTag::T_FuncExpr {
+            return None;
+        }
+        // SAFETY: the node is a call; arguments are expressions.
+        unsafe {
+            let call = self.node.cast::<pg_sys::FuncExpr>();
+            let arguments = lists::pointers((*call).args).map(|node| Expr::new(node)).collect();
+            Some(((*call).funcid, arguments))
+        }
+    }
+
+    /// The value of a text constant that is not NULL.
+    pub fn constant_text(self) -> Option<String> {
+        if self.tag() != NodeTag::T_Const {
+            return None;
+        }
+        // SAFETY: the node is a constant; one of type text is a text.
+        unsafe {
+            let constant = self.node.cast::<pg_sys::Const>();
+            if (*constant).constisnull || (*constant).consttype != pg_sys::TEXTOID {
+                return None;
+            }
+            Some(varlena::text((*constant).constvalue).into_owned())
+        }
+    }
+}
+
+/// Whether a function is LEAKPROOF: it reveals nothing about its arguments, not even by an error.
+pub fn is_leakproof(function: Oid) -> bool {
+    // SAFETY: raises for an OID that is no function, which a query cannot have.
+    unsafe { pg_sys::get_func_leakproof(function) }
+}
+
+/// Whether a function may have effects, or return another value for the same arguments.
+pub fn is_volatile_function(function: Oid) -> bool {
+    // SAFETY: as for `is_leakproof`.
+    unsafe { pg_sys::func_volatile(function) == pg_sys::PROVOLATILE_VOLATILE as std::ffi::c_char }
+}
+
+unsafe extern "C-unwind" fn take_part(node: *mut pg_sys::Node, parts: *mut c_void) -> bool {
+    if !node.is_null() {
+        // SAFETY: `parts` passed the list; the node belongs to the expression that is walked.
+        unsafe { (*parts.cast::<Vec<Expr<'_>>>()).push(Expr::new(node)) };
+    }
+    false
+}
+
+unsafe extern "C-unwind" fn take_function(function: Oid, functions: *mut c_void) -> bool {
+    // SAFETY: `functions` passed the list.
+    unsafe { (*functions.cast::<Vec<Oid>>()).push(function) };
+    false
+}

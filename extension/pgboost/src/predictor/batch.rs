@@ -1,0 +1,200 @@
+//! Predictions of many rows at once, for the plan node that gathers them.
+//!
+//! It is the functions' own work, with the engine's evaluation of many rows in place of that of
+//! one: the same reading of features, the same look-up, the same making of results. What goes wrong
+//! with a row is not reported from here: the row stays without a result, and the node then has it
+//! evaluated by the function itself, which raises the error as it always does.
+
+use gbdt::BatchScratch;
+use pg_interface::report::check_for_interrupts;
+use pgrx::pg_sys::{Datum, Oid};
+
+use super::output::Output;
+use super::single::Predictor;
+use crate::cache;
+use crate::error::Result;
+use crate::features::ArgSource;
+use crate::guc::{self, UnknownCategory};
+use crate::pg::arguments::Arguments;
+use crate::pg::{identity, invalidation};
+
+/// This many rows go to the engine at once, between two looks at whether the statement was cancelled.
+const ROWS_AT_ONCE: usize = 512;
+
+/// What results depend on that may change while a statement runs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Validity {
+    generation: u64,
+    user: Oid,
+    /// Nothing where there are no categories.
+    unknown_category: Option<UnknownCategory>,
+}
+
+impl Validity {
+    /// As they are now.
+    pub fn now() -> Self {
+        Validity::of(true)
+    }
+
+    /// The same, as far as they matter to models without categories.
+    pub fn without_categories(self) -> Self {
+        Validity { unknown_category: None, ..self }
+    }
+
+    #[inline]
+    fn of(categories: bool) -> Self {
+        Validity {
+            generation: invalidation::generation(),
+            user: identity::current_user(),
+            unknown_category: categories.then(guc::unknown_category),
+        }
+    }
+
+    /// Whether they are still the same.
+    #[inline]
+    pub fn still_holds(self) -> bool {
+        self == Validity::of(self.unknown_category.is_some())
+    }
+}
+
+/// Predicts for the rows of one call.
+pub struct BatchPredictor {
+    output: Output,
+    model: String,
+    bound: Option<BoundModel>,
+}
+
+/// A model, and the buffers for rows of it.
+struct BoundModel {
+    predictor: Predictor,
+    scratch: BatchScratch,
+    features: Vec<f32>,
+    margins: Vec<f32>,
+    read: Vec<usize>,
+}
+
+impl BatchPredictor {
+    /// For calls that return this output of that model.
+    pub fn new(output: Output, model: String) -> BatchPredictor {
+        BatchPredictor { output, model, bound: None }
+    }
+
+    /// The model as `name@version`, or as the query names it if the current user may not use it.
+    pub fn described(&self, function: Oid) -> String {
+        match cache::resolve(&self.model, function) {
+            Ok(resolved) if !self.model.contains('@') => {
+                format!("{}@{}", self.model, resolved.version)
+            }
+            _ => self.model.clone(),
+        }
+    }
+
+    /// Whether a feature of the model is a category.
+    pub fn has_categories(&self) -> bool {
+        self.bound.as_ref().is_some_and(|bound| {
+            let image = bound.predictor.image();
+            (0..image.num_features()).any(|feature| image.is_categorical(feature))
+        })
+    }
+
+    /// Bytes that a row takes here; none are known before the first.
+    pub fn row_bytes(&self) -> usize {
+        self.bound.as_ref().map_or(0, |bound| {
+            let image = bound.predictor.image();
+            size_of::<f32>() * (image.num_features() + image.num_outputs()) + size_of::<usize>()
+        })
+    }
+
+    /// Reads the features of rows whose arguments the closure returns. None are read if the model
+    /// cannot be used.
+    pub fn read<G: ArgSource>(
+        &mut self,
+        call: Arguments<'_>,
+        rows: usize,
+        source: impl FnMut(usize) -> G,
+    ) {
+        if self.bind(call).is_ok()
+            && let Some(bound) = &mut self.bound
+        {
+            bound.read_features(rows, source);
+        }
+    }
+
+    /// Evaluates the rows read, and puts in each one's result. That of a row that could not be read, or
+    /// has none, is left as it is.
+    pub fn put_results(&mut self, results: &mut [Option<Datum>]) {
+        if let Some(bound) = &mut self.bound {
+            bound.evaluate();
+            bound.put_results(self.output, results);
+        }
+    }
+
+    /// Sees to it that the model is the one that the name means now; nothing is bound if it cannot be
+    /// used.
+    fn bind(&mut self, arguments: Arguments<'_>) -> Result<()> {
+        if self.bound.as_ref().is_some_and(|bound| bound.predictor.holds(&self.model)) {
+            return Ok(());
+        }
+        self.end();
+        let predictor = Predictor::begin(arguments, &self.model)?;
+        self.bound = Some(BoundModel {
+            scratch: BatchScratch::with_kernel(predictor.image(), guc::kernel()),
+            predictor,
+            features: Vec::new(),
+            margins: Vec::new(),
+            read: Vec::new(),
+        });
+        Ok(())
+    }
+
+    /// Leaves what was worked out for later statements.
+    fn end(&mut self) {
+        if let Some(bound) = self.bound.take() {
+            bound.predictor.end();
+        }
+    }
+}
+
+impl Drop for BatchPredictor {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl BoundModel {
+    /// Reads the features of all rows that have good ones, one after another.
+    fn read_features<G: ArgSource>(&mut self, rows: usize, mut source: impl FnMut(usize) -> G) {
+        let width = self.predictor.image().num_features();
+        self.features.resize(rows * width, 0.0);
+        self.read.clear();
+        for row in 0..rows {
+            let first = self.read.len() * width;
+            let Some(features) = self.features.get_mut(first..first + width) else { return };
+            if self.predictor.read_into(source(row), features).is_ok() {
+                self.read.push(row);
+            }
+        }
+        self.features.truncate(self.read.len() * width);
+    }
+
+    fn evaluate(&mut self) {
+        let image = self.predictor.image();
+        let (width, outputs) = (image.num_features(), image.num_outputs());
+        self.margins.resize(self.read.len() * outputs, 0.0);
+        let parts = self.features.chunks(ROWS_AT_ONCE * width.max(1));
+        for (features, margins) in parts.zip(self.margins.chunks_mut(ROWS_AT_ONCE * outputs.max(1)))
+        {
+            check_for_interrupts();
+            image.margins_batch(&mut self.scratch, features, margins);
+        }
+    }
+
+    fn put_results(&mut self, output: Output, results: &mut [Option<Datum>]) {
+        let outputs = self.predictor.image().num_outputs().max(1);
+        for (row, margins) in self.read.iter().zip(self.margins.chunks_mut(outputs)) {
+            if let Some(result) = results.get_mut(*row) {
+                *result = output.of(&self.predictor, margins).ok();
+            }
+        }
+    }
+}

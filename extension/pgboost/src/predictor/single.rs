@@ -1,0 +1,198 @@
+//! What predicts for one row per call: kept by a statement from call to call, and left for the next.
+//!
+//! A query that predicts for one row spends more on finding out how to read its arguments than on
+//! reading them. So when a statement ends, what it worked out stays with the cached image, for the next
+//! that names the same model and passes the same types.
+
+use gbdt::Scratch;
+
+use crate::cache::{self, CachedImage, ModelImage, Resolved};
+use crate::error::{Error, Result, ShapeReason};
+use crate::features::{ArgSource, FeatureBinding, FeatureContext};
+use crate::guc::{self, KernelChoice};
+use crate::pg::arguments::Arguments;
+use crate::pg::snapshot::SnapshotMark;
+
+/// One model, as one expression uses it.
+pub struct Predictor {
+    resolved: Resolved,
+    state: Box<PredictorState>,
+}
+
+/// What was worked out for a model's image and the types of the arguments, and the buffers.
+struct PredictorState {
+    model: String,
+    binding: FeatureBinding,
+    kernel: KernelChoice,
+    scratch: Scratch,
+    features: Vec<f32>,
+    margins: Vec<f32>,
+    leaves: Vec<u32>,
+}
+
+impl PredictorState {
+    #[cold]
+    #[inline(never)]
+    fn new(arguments: Arguments<'_>, model: &str, image: &ModelImage) -> Result<Self> {
+        Ok(PredictorState {
+            model: model.to_owned(),
+            binding: FeatureBinding::bind(arguments, FeatureContext { model, image })?,
+            kernel: guc::kernel_choice(),
+            scratch: Scratch::with_kernel(image, guc::kernel()),
+            features: vec![0.0; image.num_features()],
+            margins: vec![0.0; image.num_outputs()],
+            leaves: Vec::new(),
+        })
+    }
+
+    /// Whether it was made for that model's name, and for the kernel that is chosen now.
+    #[inline]
+    fn serves(&self, model: &str) -> bool {
+        self.model == model && self.kernel == guc::kernel_choice()
+    }
+}
+
+impl Predictor {
+    /// The model that the name means to this statement, ready to read its arguments.
+    #[inline]
+    pub fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
+        let resolved = cache::resolve(model, arguments.function())?;
+        let state = match idle(arguments, model, &resolved.image) {
+            Some(state) => state,
+            None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
+        };
+        Ok(Predictor { resolved, state })
+    }
+
+    /// Leaves what was worked out for later statements.
+    pub fn end(self) {
+        self.resolved.image.put_idle(self.state);
+    }
+
+    #[inline]
+    pub fn holds(&self, model: &str) -> bool {
+        self.state.serves(model)
+            && SnapshotMark::active().is_some_and(|snapshot| self.resolved.holds(snapshot))
+    }
+
+    /// The model as the statement names it.
+    pub fn model(&self) -> &str {
+        &self.state.model
+    }
+
+    /// The model's image.
+    #[inline]
+    pub fn image(&self) -> &ModelImage {
+        self.resolved.image.model()
+    }
+
+    /// Reads the features of the call's row.
+    #[inline]
+    pub fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
+        let PredictorState { model, binding, features, .. } = &mut *self.state;
+        binding.read(
+            arguments,
+            FeatureContext { model, image: self.resolved.image.model() },
+            features,
+        )
+    }
+
+    /// Reads the features of a row to where the caller wants them.
+    #[inline]
+    pub fn read_into(&mut self, source: impl ArgSource, features: &mut [f32]) -> Result<()> {
+        let PredictorState { model, binding, .. } = &mut *self.state;
+        binding.read(source, FeatureContext { model, image: self.resolved.image.model() }, features)
+    }
+
+    /// The margins of the row that was read, which the caller hands back for the next row.
+    #[inline]
+    pub fn take_margins(&mut self) -> Vec<f32> {
+        let PredictorState { scratch, features, margins, .. } = &mut *self.state;
+        self.resolved.image.model().margins(scratch, features, margins);
+        std::mem::take(margins)
+    }
+
+    /// Takes back what `take_margins` returned.
+    #[inline]
+    pub fn put_back(&mut self, margins: Vec<f32>) {
+        self.state.margins = margins;
+    }
+
+    /// For each tree the leaf that the row falls into.
+    pub fn leaves(&mut self) -> &[u32] {
+        let image = self.resolved.image.model();
+        let PredictorState { scratch, features, leaves, .. } = &mut *self.state;
+        leaves.resize(image.num_trees(), 0);
+        image.leaves(scratch, features, leaves);
+        leaves
+    }
+
+    /// That this function cannot be used with such a model.
+    pub fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
+        Error::Shape { model: self.state.model.clone(), function, reason }
+    }
+}
+
+/// The idle state of an image for these arguments, if there is one.
+#[inline]
+fn idle(arguments: Arguments<'_>, model: &str, image: &CachedImage) -> Option<Box<PredictorState>> {
+    image.take_idle(|state: &PredictorState| state.serves(model) && state.binding.fits(arguments))
+}
+
+/// The models that one expression predicts with: one, unless the model's name is a column too.
+#[derive(Default)]
+pub struct Predictors {
+    current: Option<Predictor>,
+    others: Vec<Predictor>,
+}
+
+/// A statement that uses more models than this in turn starts some of them anew.
+const MAX_RECENT: usize = 16;
+
+impl Predictors {
+    /// The state for that model.
+    #[inline]
+    pub fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
+        if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {
+            self.current = Some(self.change(arguments, model)?);
+        }
+        self.current.as_mut().ok_or_else(|| Error::NoSuchModel { name: model.to_owned() })
+    }
+
+    /// The state for that model: the statement's first, or another than that of its last call.
+    #[inline(never)]
+    fn change(&mut self, arguments: Arguments<'_>, model: &str) -> Result<Predictor> {
+        match self.current.take() {
+            None if self.others.is_empty() => Predictor::begin(arguments, model),
+            last => self.change_to(arguments, model, last),
+        }
+    }
+
+    /// The state for that model, from among those used before or anew.
+    #[cold]
+    #[inline(never)]
+    fn change_to(
+        &mut self,
+        arguments: Arguments<'_>,
+        model: &str,
+        last: Option<Predictor>,
+    ) -> Result<Predictor> {
+        self.others.extend(last);
+        if let Some(ready) = self.others.iter().position(|predictor| predictor.holds(model)) {
+            return Ok(self.others.remove(ready));
+        }
+        let predictor = Predictor::begin(arguments, model)?;
+        self.others.retain(|stale| stale.model() != model);
+        if self.others.len() >= MAX_RECENT {
+            self.others.remove(0);
+        }
+        Ok(predictor)
+    }
+}
+
+impl Drop for Predictors {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.others).into_iter().for_each(Predictor::end);
+        self.current.take().into_iter().for_each(Predictor::end);
+    }
+}
