@@ -1,26 +1,34 @@
-"""What a process takes: the most anonymous memory while it works, less what it had before."""
+"""What a process and its children take: the most anonymous memory while they work, less what it had."""
 
+import os
 import threading
 from pathlib import Path
+
+
+def _anonymous(pid: int | str) -> int:
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("RssAnon:"))
 
 
 class Peak:
     """The most anonymous memory of a process while this is open, less what it has at first.
 
+    The processes that it has started count as it does: a backend's training has one of its own.
     Anonymous is what the process has allocated; PostgreSQL's shared buffers and the pages of
     libraries are not. It is looked at a hundred times a second.
     """
 
     def __init__(self, pid: int | None = None) -> None:
-        self.status = Path(f"/proc/{pid or 'self'}/status")
+        self.pid = pid or os.getpid()
         self.bytes = 0
         self._done = threading.Event()
 
     def _anonymous(self) -> int:
-        for line in self.status.read_text().splitlines():
-            if line.startswith("RssAnon:"):
-                return int(line.split()[1]) * 1024
-        return 0
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        return sum(_anonymous(pid) for pid in (self.pid, *children))
 
     def _watch(self, idle: int) -> None:
         while not self._done.wait(0.01):

@@ -1,62 +1,34 @@
 """Cancel, timeout, terminate and rollback; progress as another connection sees it."""
 
-import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
 
+from cluster import start, stop
+from cluster.server import bin_directory
+from tests.train.running import (
+    ALLOWANCE,
+    ENDLESS,
+    FOREST,
+    LONG_ROUND,
+    PATIENCE,
+    TRAIN,
+    Running,
+    gone,
+    seen,
+    trainers,
+)
+
 # Some seconds of reading, and then minutes of rounds.
 LONG = (
     "SELECT i AS a, sin(i) AS b, cos(i) AS c, (i % 1000) AS y FROM generate_series(1, 400000) AS i"
 )
-# A set-returning function among the columns gives its rows one by one.
-ENDLESS = "SELECT i AS a, i AS y FROM (SELECT generate_series(1, 10000000000) AS i) AS s"
-TRAIN = "SELECT * FROM train_model('long', %s, 'y', '{\"max_depth\": 10}', rounds => 100000)"
+PARAMS = '{"max_depth": 10}'
 FILES = "SELECT count(*) FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboost_train%'"
-PATIENCE = 60
-
-
-class Running:
-    """A training in a thread of its own."""
-
-    def __init__(self, connection: psycopg.Connection, source: str) -> None:
-        self.connection = connection
-        self.pid = connection.info.backend_pid
-        self.error: psycopg.Error | None = None
-        self.thread = threading.Thread(target=self._run, args=(source,), daemon=True)
-        self.thread.start()
-
-    def _run(self, source: str) -> None:
-        try:
-            self.connection.execute(TRAIN, (source,))
-        except psycopg.Error as error:
-            self.error = error
-
-    def ended(self) -> str | None:
-        self.thread.join(PATIENCE)
-        assert not self.thread.is_alive(), "the training goes on"
-        assert self.error is not None
-        return self.error.sqlstate
-
-
-@contextmanager
-def _seen(watcher: psycopg.Connection, pid: int, phase: str, rounds: int = 0) -> Iterator[Any]:
-    """Waits until the training is seen in the phase."""
-    until = time.monotonic() + PATIENCE
-    while True:
-        row = watcher.execute(
-            "SELECT phase, rows_read, round, rounds, metric, model, datname, usename "
-            "FROM pg_stat_progress_train_model WHERE pid = %s", (pid,)
-        ).fetchone()  # fmt: skip
-        if row and row[0] == phase and row[2] >= rounds:
-            yield row
-            return
-        assert time.monotonic() < until, f"never seen in that phase: {row}"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -85,10 +57,10 @@ def test_progress_is_seen_while_rows_are_read(
     connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
 ) -> None:
     running = Running(connect(), ENDLESS)
-    with _seen(connection, running.pid, "reading rows") as row:
+    with seen(connection, running.pid, "reading rows") as row:
         first = row[1]
     time.sleep(0.5)
-    with _seen(connection, running.pid, "reading rows") as row:
+    with seen(connection, running.pid, "reading rows") as row:
         assert row[1] > first
         assert row[5:] == ("long", connection.info.dbname, "postgres")
     running.connection.cancel()
@@ -101,12 +73,12 @@ def test_rounds_end_at_once(
     connection: psycopg.Connection, connect: Callable[..., Any], untouched: None, end: str
 ) -> None:
     running = Running(connect(), LONG)
-    with _seen(connection, running.pid, "training", rounds=3) as row:
+    with seen(connection, running.pid, "training", rounds=3) as row:
         assert row[3] == 100000
     before = time.monotonic()
     connection.execute(f"SELECT pg_{end}_backend(%s)", (running.pid,))
     state = running.ended()
-    assert time.monotonic() - before < 5
+    assert time.monotonic() - before < ALLOWANCE
     assert state == {"cancel": "57014", "terminate": "57P01"}[end]
     if end == "cancel":
         assert running.connection.execute("SELECT xgboost_version()").fetchone()
@@ -116,11 +88,63 @@ def test_rounds_end_at_once(
         time.sleep(0.05)
 
 
+@pytest.mark.parametrize("end", ["cancel", "terminate"])
+def test_a_round_ends_at_once(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None, end: str
+) -> None:
+    running = Running(connect(), LONG_ROUND, FOREST)
+    with seen(connection, running.pid, "training"):
+        (trainer,) = trainers(running.pid)
+    before = time.monotonic()
+    connection.execute(f"SELECT pg_{end}_backend(%s)", (running.pid,))
+    assert running.ended() == {"cancel": "57014", "terminate": "57P01"}[end]
+    assert time.monotonic() - before < ALLOWANCE
+    assert gone(trainer)
+
+
+def test_timeout_acts_in_a_round(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
+) -> None:
+    other = connect()
+    other.execute("SET statement_timeout = '3s'")
+    before = time.monotonic()
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        other.execute(TRAIN, (LONG_ROUND, FOREST))
+    assert time.monotonic() - before < 3 + ALLOWANCE
+    assert trainers(other.info.backend_pid) == []
+
+
+def test_fast_shutdown_and_crash_act_in_a_round(tmp_path: Path) -> None:
+    state = tmp_path / "ended"
+    running, _ = start(state, 54336)
+    try:
+        with running.connect() as connection:
+            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+        for end in ("crash", "fast"):
+            with running.connect() as watcher:
+                training = Running(running.connect(), LONG_ROUND, FOREST)
+                with seen(watcher, training.pid, "training"):
+                    (trainer,) = trainers(training.pid)
+                before = time.monotonic()
+                if end == "crash":
+                    running.place.run("kill", "-9", str(training.pid))
+                    assert training.ended() is None
+                else:
+                    pg_ctl = bin_directory() / "pg_ctl"
+                    running.place.run(pg_ctl, "stop", "-D", running.place.data, "-m", "fast")
+                    assert time.monotonic() - before < ALLOWANCE
+                    assert training.ended() == "57P01"
+            assert gone(trainer)
+            running, _ = start(state, 54336)
+    finally:
+        stop(state, delete=True)
+
+
 def test_terminate_while_rows_are_read(
     connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
 ) -> None:
     running = Running(connect(), ENDLESS)
-    with _seen(connection, running.pid, "reading rows"):
+    with seen(connection, running.pid, "reading rows"):
         pass
     connection.execute("SELECT pg_terminate_backend(%s, 10000)", (running.pid,))
     assert running.ended() == "57P01"
@@ -134,8 +158,8 @@ def test_timeout_acts_in_every_phase(
     other.execute(f"SET statement_timeout = {milliseconds}")
     before = time.monotonic()
     with pytest.raises(psycopg.errors.QueryCanceled):
-        other.execute(TRAIN, (LONG,))
-    assert time.monotonic() - before < milliseconds / 1000 + 5
+        other.execute(TRAIN, (LONG, PARAMS))
+    assert time.monotonic() - before < milliseconds / 1000 + ALLOWANCE
     other.execute("SET statement_timeout = 0")
     other.execute(
         "SELECT train_model('short', 'SELECT i AS a, i AS y FROM generate_series(1, 100) i', 'y')"
@@ -147,7 +171,7 @@ def test_users_see_their_own_trainings(
 ) -> None:
     connection.execute("DROP ROLE IF EXISTS watcher; CREATE ROLE watcher LOGIN")
     running = Running(connect(), ENDLESS)
-    with _seen(connection, running.pid, "reading rows"):
+    with seen(connection, running.pid, "reading rows"):
         pass
     watcher = connect(user="watcher")
     count = "SELECT count(*) FROM pg_stat_progress_train_model"
@@ -180,10 +204,10 @@ def test_errors_inside_the_query_end_the_training(
     connection: psycopg.Connection, raises: Callable[..., Any], untouched: None
 ) -> None:
     query = "SELECT i AS a, 1 / (5000 - i) AS y FROM generate_series(1, 10000) AS i"
-    raises("22012", TRAIN, (query,))
+    raises("22012", TRAIN, (query, PARAMS))
     with connection.transaction(), pytest.raises(psycopg.errors.ConfigurationLimitExceeded):
         connection.execute("SET LOCAL temp_file_limit = '1MB'")
-        connection.execute(TRAIN, (LONG,))
+        connection.execute(TRAIN, (LONG, PARAMS))
 
 
 def test_read_only_transactions_train_nothing(
@@ -191,4 +215,4 @@ def test_read_only_transactions_train_nothing(
 ) -> None:
     other = connect()
     other.execute("SET default_transaction_read_only = on")
-    raises("25006", TRAIN, (ENDLESS,), on=other)
+    raises("25006", TRAIN, (ENDLESS, PARAMS), on=other)

@@ -8,6 +8,8 @@ from typing import Any
 import psycopg
 import pytest
 
+from tests.train.running import FOREST, LONG_ROUND, Running, seen, trainers
+
 CALL = "SELECT * FROM train_model('m', 'rows', 'y', %s, rounds => 2)"
 
 
@@ -35,6 +37,8 @@ def table(cluster: Any, dbname: str) -> None:
     ({"max_bin": 1}, '"max_bin" must be a whole number between 2 and 65536, not 1'),
     ({"monotone_constraints": {"a": 2}}, '"monotone_constraints" must be an object of features'),
     ({"interaction_constraints": "a"}, '"interaction_constraints" must be an array of arrays'),
+    ({"quantile_alpha": [0.5] * 5000}, "0 and 1, or an array of at most 4096 such numbers, not [0"),
+    ({"expectile_alpha": [0.5] * 65}, "0 and 1, or an array of at most 64 such numbers, not [0.5"),
     ({"nthread": 0}, '"nthread" must be a whole number between 1 and 1024, not 0'),
     ({"learning_rate": 1, "eta": 2},
      'training parameter "eta" and training parameter "learning_rate" have different values'),
@@ -201,7 +205,12 @@ def test_threads_are_capped_by_a_setting_for_superusers(
     capped.execute(f"SELECT {first}")
     capped.execute(train)
     assert capped.execute("SHOW pgboost_train.max_threads").fetchone() == ("1",)
-    assert _threads(capped) == 1
+    running = Running(capped, LONG_ROUND, FOREST.replace("{", '{"nthread": 64, '))
+    with seen(connection, running.pid, "training"):
+        (trainer,) = trainers(running.pid)
+    assert len(list(Path(f"/proc/{trainer}/task").iterdir())) == 1
+    capped.cancel()
+    assert running.ended() == "57014"
     capped.execute("SET pgboost_train.max_threads = 0")
     raises("42602", "SET pgboost_train.max_thread = 1", on=capped)
     raises("22023", "SET pgboost_train.max_threads = -1", on=capped)
@@ -211,6 +220,25 @@ def test_threads_are_capped_by_a_setting_for_superusers(
     connection.execute("DROP OWNED BY capped; DROP ROLE capped")
 
 
-def _threads(connection: psycopg.Connection) -> int:
-    """The threads of the backend, as the system counts them."""
-    return len(list(Path(f"/proc/{connection.info.backend_pid}/task").iterdir()))
+@pytest.mark.parametrize(("target", "params", "outputs"), [
+    ("label", {}, 3),
+    ("y", {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.7, 0.9]}, 4),
+    ("y", {"objective": "reg:expectileerror", "expectile_alpha": [0.1, 0.9]}, 2),
+    ("y", {}, 1),
+])  # fmt: skip
+def test_predictions_are_capped_by_a_setting_for_superusers(
+    connection: psycopg.Connection, raises: Callable[..., Any],
+    target: str, params: dict[str, Any], outputs: int,
+) -> None:  # fmt: skip
+    train = "SELECT train_model('capped', 'rows', %s, %s, 1, '{a,b}')"
+    arguments = (target, json.dumps(params))
+    connection.execute(f"SET pgboost_train.max_predictions = {100 * outputs - 1}")
+    said = raises("54000", train, arguments)
+    assert f"100 rows times {outputs} outputs" in said.message_primary
+    assert "pgboost_train.max_predictions" in said.message_detail
+    connection.execute(f"SET pgboost_train.max_predictions = {100 * outputs}")
+    connection.execute(train, arguments)
+    connection.execute("RESET pgboost_train.max_predictions")
+    connection.execute("DROP ROLE IF EXISTS modest; CREATE ROLE modest; SET ROLE modest")
+    raises("42501", "SET pgboost_train.max_predictions = 0")
+    connection.execute("RESET ROLE; DROP ROLE modest")

@@ -3,7 +3,7 @@
 //! An extension's error unwinds as a Rust panic to the entry point, so every value on the way is
 //! dropped, and only there becomes an `ereport`.
 
-use pgrx::pg_sys::{self, panic::ErrorReport};
+use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
 use crate::SqlState;
@@ -53,15 +53,6 @@ pub fn without_backtraces() {
 /// Checks whether the statement was cancelled or the backend is to end; raises the error if so.
 pub fn check_for_interrupts() {
     pgrx::check_for_interrupts!();
-}
-
-/// Whether the statement was cancelled or the backend is to end. Raises nothing.
-pub fn is_ending() -> bool {
-    // SAFETY: flags that signal handlers of this thread set.
-    unsafe {
-        (&raw const pg_sys::QueryCancelPending).read_volatile() != 0
-            || (&raw const pg_sys::ProcDiePending).read_volatile() != 0
-    }
 }
 
 /// Tells the server log, not the client.

@@ -63,6 +63,18 @@ pub enum Error {
     LibraryMissing { path: String, reason: String },
     /// libxgboost is too old.
     LibraryOld { version: String },
+    /// The trainer is not where it should be, or not of this version.
+    TrainerMissing { path: String, reason: String },
+    /// The trainer was killed.
+    TrainerKilled,
+    /// The trainer ended without an answer.
+    TrainerEnded { how: String, said: String },
+    /// A temporary file cannot be written or read.
+    TemporaryFile { reason: String, disk_full: bool },
+    /// The rows times the outputs are more than the setting allows.
+    TooManyPredictions { rows: u64, outputs: u64, max: u64 },
+    /// The trained model is larger than a value can be.
+    ModelSize { bytes: u64 },
     /// libxgboost refused what it was asked for.
     XGBoost { message: String },
     /// There is no more memory.
@@ -103,11 +115,17 @@ impl Error {
                 DATA_EXCEPTION
             }
             Error::ValueRange { .. } => NUMERIC_VALUE_OUT_OF_RANGE,
-            Error::TooManyCategories { .. } => PROGRAM_LIMIT_EXCEEDED,
+            Error::TooManyCategories { .. }
+            | Error::TooManyPredictions { .. }
+            | Error::ModelSize { .. } => PROGRAM_LIMIT_EXCEEDED,
             Error::UnknownCategory { .. } => INVALID_TEXT_REPRESENTATION,
-            Error::LibraryMissing { .. } | Error::LibraryOld { .. } => UNDEFINED_FILE,
-            Error::XGBoost { .. } => EXTERNAL_ROUTINE_EXCEPTION,
-            Error::OutOfMemory => OUT_OF_MEMORY,
+            Error::LibraryMissing { .. }
+            | Error::LibraryOld { .. }
+            | Error::TrainerMissing { .. } => UNDEFINED_FILE,
+            Error::XGBoost { .. } | Error::TrainerEnded { .. } => EXTERNAL_ROUTINE_EXCEPTION,
+            Error::OutOfMemory | Error::TrainerKilled => OUT_OF_MEMORY,
+            Error::TemporaryFile { disk_full: true, .. } => DISK_FULL,
+            Error::TemporaryFile { .. } => IO_ERROR,
             Error::SeveralValues { .. } => WRONG_OBJECT_TYPE,
             Error::Registry { .. } => OBJECT_NOT_IN_PREREQUISITE_STATE,
         }
@@ -178,6 +196,16 @@ impl Error {
             }
             Error::LibraryMissing { .. } => "libxgboost is not installed".to_owned(),
             Error::LibraryOld { version } => format!("libxgboost {version} is too old"),
+            Error::TrainerMissing { .. } => "pgboost_trainer is not installed".to_owned(),
+            Error::TrainerKilled => "the training process was killed".to_owned(),
+            Error::TrainerEnded { .. } => "the training process ended unexpectedly".to_owned(),
+            Error::TemporaryFile { reason, .. } => {
+                format!("could not use a temporary file of the training: {reason}")
+            }
+            Error::TooManyPredictions { rows, outputs, .. } => {
+                format!("too many predictions to train: {rows} rows times {outputs} outputs")
+            }
+            Error::ModelSize { bytes } => format!("a model of {bytes} bytes is too large to store"),
             Error::XGBoost { .. } => "libxgboost reported an error".to_owned(),
             Error::OutOfMemory => "out of memory".to_owned(),
             Error::FeatureCount { model, expected, given } => {
@@ -204,11 +232,21 @@ impl Error {
             Error::TooManyCategories { .. } => {
                 Some("The distinct texts of a column may have 16 MiB together.".to_owned())
             }
-            Error::LibraryMissing { path, reason } => {
+            Error::LibraryMissing { path, reason } | Error::TrainerMissing { path, reason } => {
                 Some(format!("It should be at {path}: {reason}"))
             }
+            Error::TooManyPredictions { max, .. } => {
+                Some(format!("The setting pgboost_train.max_predictions allows {max}."))
+            }
+            Error::TrainerKilled => {
+                Some("The system kills it first where memory runs out.".to_owned())
+            }
+            Error::TrainerEnded { how, said } if said.is_empty() => Some(format!("{how}.")),
+            Error::TrainerEnded { how, said } => Some(format!("{how}: {said}")),
             Error::XGBoost { message } => Some(message.clone()),
-            Error::SeveralValues { .. } => Some("The model produces several values per row.".to_owned()),
+            Error::SeveralValues { .. } => {
+                Some("The model produces several values per row.".to_owned())
+            }
             _ => None,
         }
     }
@@ -235,7 +273,17 @@ impl Error {
             Error::ValueRange { .. } => "Filter such rows out, or make the values null.",
             Error::TooManyCategories { .. } => "Leave the column out with the features argument.",
             Error::GroupApart { .. } => "Order the query by the column of the group.",
-            Error::LibraryMissing { .. } | Error::LibraryOld { .. } => {
+            Error::OutOfMemory | Error::TrainerKilled => {
+                "Train on fewer rows, with a smaller max_bin or max_depth, or give the server more \
+                 memory."
+            }
+            Error::TooManyPredictions { .. } => {
+                "Train on fewer rows, or have a superuser raise the setting."
+            }
+            Error::ModelSize { .. } => "Train fewer rounds, or trees of less depth.",
+            Error::LibraryMissing { .. }
+            | Error::LibraryOld { .. }
+            | Error::TrainerMissing { .. } => {
                 "Install it with make install; extension pgboost works without it."
             }
             Error::NoFeatureNames { .. } => {

@@ -1,4 +1,4 @@
-//! The one setting: how many threads a training may use.
+//! The settings: what a training may use of the machine.
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
@@ -6,10 +6,24 @@ const DEFAULT: i32 = 0;
 const MIN: i32 = 0;
 const MAX: i32 = 1024;
 
+/// About 3 GB, at twelve bytes each.
+const DEFAULT_PREDICTIONS: i32 = 250_000_000;
+
+static MAX_PREDICTIONS: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_PREDICTIONS);
 static MAX_THREADS: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT);
 
-/// Makes the setting known to PostgreSQL.
+/// Makes the settings known to PostgreSQL.
 pub fn define() {
+    GucRegistry::define_int_guc(
+        c"pgboost_train.max_predictions",
+        c"Sets the most rows times outputs of a training.",
+        c"A training needs at least twelve bytes of memory for each. Zero means any number.",
+        &MAX_PREDICTIONS,
+        0,
+        i32::MAX,
+        GucContext::Suset,
+        GucFlags::default(),
+    );
     GucRegistry::define_int_guc(
         c"pgboost_train.max_threads",
         c"Sets the most threads that a training may use.",
@@ -30,4 +44,9 @@ pub fn max_threads() -> usize {
         Ok(limit @ 1..) => cores.min(limit),
         _ => cores,
     }
+}
+
+/// The most rows times outputs of a training, if there is a limit.
+pub fn max_predictions() -> Option<u64> {
+    u64::try_from(MAX_PREDICTIONS.get()).ok().filter(|max| *max > 0)
 }

@@ -2,22 +2,23 @@
 //!
 //! A training goes through these rooms in order: `functions` takes the call, `params` checks what the
 //! user asked for, `source` turns the rows of the source into records in a temporary file, `training`
-//! runs the rounds, and the model is stored by pgboost's own SQL function `load_model`. `xgboost` is
-//! the only room that calls libxgboost, `pg` the only one that names PostgreSQL's own symbols.
+//! has them trained on by a process of its own, `pgboost_trainer`, and the model is stored by
+//! pgboost's own SQL function `load_model`. `pg` is the only room that names PostgreSQL's own symbols.
 //!
-//! libxgboost is loaded when it is first needed and never before: loading this library starts no
-//! thread and maps no C++, so that a server may preload it.
+//! `xgboost` predicts with libxgboost in the backend. It is loaded when it is first needed and never
+//! before: loading this library starts no thread and maps no C++, so that a server may preload it.
 
 mod error;
 mod functions;
 mod guc;
+#[allow(unsafe_code, reason = "it asks the loader")]
+mod installed;
 mod params;
 #[allow(unsafe_code, reason = "PostgreSQL's C interface; see the module's header")]
 mod pg;
 mod registry;
 mod source;
 mod training;
-#[allow(unsafe_code, reason = "libxgboost's C interface; see the module's header")]
 mod xgboost;
 
 ::pgrx::pg_module_magic!();

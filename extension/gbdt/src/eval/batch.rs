@@ -4,10 +4,12 @@
 //! each row's margins have the bits that [`Image::margins`] gives. Blocks of rows go through the
 //! tiles of the image where the processor has vectors for it; few rows, models without tiles, and
 //! other processors take one row after another.
+#![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
-use super::Scratch;
+use super::block::{BLOCK, Buffers, Rows};
 use super::kernel::Kernel;
-use super::simd::{BLOCK, Buffers, Rows, margins_of_block};
+use super::{Scratch, present_values};
+use crate::forest::sections::GROUPS;
 use crate::forest::{Image, StableBytes};
 
 /// Buffers for the evaluation of batches; nothing is allocated once they have grown.
@@ -48,18 +50,17 @@ impl<B: StableBytes> Image<B> {
     pub fn rows_per_call(&self) -> usize {
         // Trees are walked to the depth of the deepest of their group.
         let walked = self
-            .forest()
-            .groups
+            .sections()
+            .get(GROUPS)
             .iter()
             .map(|group| u64::from(group.depth) * u64::from(group.count.next_multiple_of(4)));
         let steps = walked.sum::<u64>() + self.num_features() as u64;
         (MAX_STEPS / steps.max(1)).clamp(1, BLOCK as u64) as usize
     }
 
-    /// The margins of rows, one an output, row after row. NaN means that a feature is missing.
-    ///
-    /// `rows` has as many features for each row as the model has, `out` room for as many margins.
-    /// Rows that are not whole, or whose margins have no room, are left out.
+    /// The margins of rows: `rows.len() == n * num_features`, `out.len() == n * num_outputs`, both
+    /// row-major. NaN means that a feature is missing. Rows that are not whole, or whose margins have
+    /// no room, are left out.
     pub fn margins_batch(&self, scratch: &mut BatchScratch, rows: &[f32], out: &mut [f32]) {
         let (features, outputs) = (self.num_features(), self.num_outputs());
         debug_assert_eq!(rows.len() % features, 0, "number of features");
@@ -68,7 +69,7 @@ impl<B: StableBytes> Image<B> {
         for (rows, out) in blocks {
             let count = (rows.len() / features).min(out.len() / outputs);
             let mut present = std::mem::take(&mut scratch.present);
-            let rows = self.present(rows, &mut present);
+            let rows = present_values(self.sections(), rows, &mut present);
             if !self.margins_block(scratch, rows, count, out) {
                 let margins = out.chunks_exact_mut(outputs);
                 for (row, margins) in rows.chunks_exact(features).zip(margins) {
@@ -79,7 +80,7 @@ impl<B: StableBytes> Image<B> {
         }
     }
 
-    /// Evaluates up to [`BLOCK`] rows together, if that pays; gives whether it does.
+    /// Evaluates up to [`BLOCK`] rows together, if that pays; returns whether it did.
     fn margins_block(
         &self,
         scratch: &mut BatchScratch,
@@ -88,8 +89,9 @@ impl<B: StableBytes> Image<B> {
         out: &mut [f32],
     ) -> bool {
         let rows = Rows { features: rows, num_features: self.num_features(), count };
-        let BatchScratch { kernel, block, .. } = scratch;
-        let (forest, tiles) = (self.forest(), self.tiles());
-        margins_of_block(*kernel, &forest, &tiles, self.total_depth(), block, &rows, out)
+        let Some(kernel) = scratch.kernel.block() else { return false };
+        let (image, total_depth) = (self.sections(), self.total_depth());
+        // SAFETY: there is no such Kernel where the processor lacks the instructions.
+        unsafe { kernel.margins(image, total_depth, &mut scratch.block, &rows, out) }
     }
 }

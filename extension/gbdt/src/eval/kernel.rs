@@ -1,73 +1,100 @@
-//! Which instructions evaluation uses, chosen once by what the processor has.
+//! Which kernels evaluation uses, chosen once by what the processor has.
+//!
+//! `KERNELS` is the table of all of them. A new one is one line of it and one file, and its name
+//! in [`Kernel::NAMES`].
 
 use std::sync::OnceLock;
 
-/// A set of instructions that this processor has; kernels written for it may run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Kernel(Instructions);
+use super::block::BlockKernel;
+#[cfg(target_arch = "aarch64")]
+use super::block::neon;
+#[cfg(target_arch = "x86_64")]
+use super::block::{avx2, avx512};
+#[cfg(target_arch = "x86_64")]
+use super::row_avx512;
+use crate::forest::sections::Sections;
 
-/// The sets that kernels are written for. A [`Kernel`] of one can only be had where the processor
-/// has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Instructions {
-    /// AVX-512 F, BW, DQ, VL and VBMI, AVX2 and POPCNT.
+/// A kernel that this processor can run.
+#[derive(Clone, Copy)]
+pub struct Kernel(&'static Entry);
+
+/// Adds the leaves of all trees to the margins of one row, if it takes less time than interleaved
+/// traversal; returns whether it did. Needs a processor that has the instructions.
+pub(super) type RowKernel = unsafe fn(Sections<'_>, features: &[f32], margins: &mut [f32]) -> bool;
+
+/// What is written for one set of instructions.
+struct Entry {
+    name: &'static str,
+    /// Whether this processor has the instructions.
+    present: fn() -> bool,
+    /// Evaluates many rows together.
+    block: Option<&'static BlockKernel>,
+    /// Evaluates one row.
+    row: Option<RowKernel>,
+}
+
+/// Whether an x86-64 processor has all of these.
+#[cfg(target_arch = "x86_64")]
+macro_rules! has {
+    ($($feature:tt),*) => { || $(is_x86_feature_detected!($feature))&&* };
+}
+
+/// The kernels of this architecture, best first.
+static KERNELS: &[Entry] = &[
     #[cfg(target_arch = "x86_64")]
-    Avx512,
-    /// AVX2.
+    Entry {
+        name: "avx512",
+        present: has!(
+            "avx512f",
+            "avx512bw",
+            "avx512dq",
+            "avx512vl",
+            "avx512vbmi",
+            "avx2",
+            "popcnt"
+        ),
+        block: Some(&avx512::KERNEL),
+        row: Some(row_avx512::add),
+    },
     #[cfg(target_arch = "x86_64")]
-    Avx2,
-    /// NEON.
+    Entry { name: "avx2", present: has!("avx2"), block: Some(&avx2::KERNEL), row: None },
+    // Every aarch64 has it.
     #[cfg(target_arch = "aarch64")]
-    Neon,
-    /// What every processor of the architecture has.
-    Portable,
-}
+    Entry { name: "neon", present: || true, block: Some(&neon::KERNEL), row: None },
+    PORTABLE,
+];
 
-impl Instructions {
-    /// Best first.
-    const ALL: &[Instructions] = &[
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx512,
-        #[cfg(target_arch = "x86_64")]
-        Instructions::Avx2,
-        #[cfg(target_arch = "aarch64")]
-        Instructions::Neon,
-        Instructions::Portable,
-    ];
-
-    fn present(self) -> bool {
-        match self {
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => {
-                is_x86_feature_detected!("avx512f")
-                    && is_x86_feature_detected!("avx512bw")
-                    && is_x86_feature_detected!("avx512dq")
-                    && is_x86_feature_detected!("avx512vl")
-                    && is_x86_feature_detected!("avx512vbmi")
-                    && is_x86_feature_detected!("popcnt")
-                    && Instructions::Avx2.present()
-            }
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => is_x86_feature_detected!("avx2"),
-            #[cfg(target_arch = "aarch64")]
-            Instructions::Neon => std::arch::is_aarch64_feature_detected!("neon"),
-            Instructions::Portable => true,
-        }
-    }
-}
+const PORTABLE: Entry = Entry { name: "portable", present: || true, block: None, row: None };
 
 impl Default for Kernel {
     /// The best that this processor can run.
     fn default() -> Self {
         static BEST: OnceLock<Kernel> = OnceLock::new();
-        *BEST.get_or_init(|| Self::available().next().unwrap_or(Kernel(Instructions::Portable)))
+        *BEST.get_or_init(|| Self::available().next().unwrap_or(Kernel(const { &PORTABLE })))
+    }
+}
+
+impl PartialEq for Kernel {
+    fn eq(&self, other: &Self) -> bool {
+        self.name() == other.name()
+    }
+}
+
+impl Eq for Kernel {}
+
+impl std::fmt::Debug for Kernel {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str(self.name())
     }
 }
 
 impl Kernel {
+    /// The names of all kernels, also of those that other architectures have.
+    pub const NAMES: [&str; 4] = ["avx512", "avx2", "neon", "portable"];
+
     /// All that this processor can run, best first; the last is the portable one.
     pub fn available() -> impl Iterator<Item = Kernel> {
-        Instructions::ALL.iter().copied().filter(|kind| kind.present()).map(Kernel)
+        KERNELS.iter().filter(|kernel| (kernel.present)()).map(Kernel)
     }
 
     /// The kernel of a name, if there is one and this processor can run it; `auto` is the best.
@@ -78,21 +105,18 @@ impl Kernel {
         Self::available().find(|kernel| kernel.name() == name)
     }
 
-    /// `avx512`, `avx2`, `neon` or `portable`.
+    /// One of [`Kernel::NAMES`].
     pub fn name(self) -> &'static str {
-        match self.0 {
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => "avx512",
-            #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => "avx2",
-            #[cfg(target_arch = "aarch64")]
-            Instructions::Neon => "neon",
-            Instructions::Portable => "portable",
-        }
+        self.0.name
     }
 
-    pub(crate) fn instructions(self) -> Instructions {
-        self.0
+    pub(super) fn block(self) -> Option<&'static BlockKernel> {
+        self.0.block
+    }
+
+    #[inline(always)]
+    pub(super) fn row(self) -> Option<RowKernel> {
+        self.0.row
     }
 }
 
@@ -104,6 +128,7 @@ mod tests {
     fn kernels_are_found_by_name() {
         for kernel in Kernel::available() {
             assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
+            assert!(Kernel::NAMES.contains(&kernel.name()));
         }
         assert_eq!(Kernel::from_name("auto"), Kernel::available().next());
         assert_eq!(Kernel::from_name("portable"), Kernel::available().last());

@@ -1,30 +1,32 @@
 //! Evaluation: from a row's features to its margins, or to the leaves it falls into.
 //!
-//! All ways of evaluation give the same bits. `reference` walks the checked model and is the oracle;
-//! `scalar` walks the lowered image, several trees in lock step; `simd` takes hundreds of rows, or one,
-//! through its tiles with vectors. Leaves are added in f32, from the
-//! base margin on, in the order in which the file has the trees: any other order would round
-//! otherwise than XGBoost does.
+//! All ways of evaluation return the same bits. `reference` walks the checked model and is the oracle;
+//! `interleaved` walks the compiled image, several trees at once; `block` takes hundreds of rows through
+//! its tiles, and `row_avx512` one row. Leaves are added in f32, from the base margin on, in the order
+//! in which the file has the trees: any other order would round otherwise than XGBoost does.
+#![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
 mod batch;
+mod block;
 mod categorical;
+mod interleaved;
 mod kernel;
-mod key;
 #[cfg(test)]
 pub(crate) mod random_model;
 pub mod reference;
-mod scalar;
-mod simd;
+#[cfg(target_arch = "x86_64")]
+mod row_avx512;
+mod row_keys;
 #[cfg(test)]
 mod tests;
 
 pub use batch::BatchScratch;
-pub(crate) use categorical::is_in_set;
+use categorical::is_in_set;
 pub use kernel::Kernel;
-pub(crate) use key::{default_slot, leaf_slot, monotone_key, number_of_key};
-pub(crate) use scalar::LANES;
 
-use crate::forest::{GroupKind, Image, StableBytes};
+use crate::forest::records::GroupKind;
+use crate::forest::sections::{COMPACT_IDS, OUTPUTS, SOURCES, Sections, WIDE_IDS, ZERO_MISSING};
+use crate::forest::{Image, StableBytes};
 use crate::model::{MissingRule, Task, Transform};
 use crate::transform;
 
@@ -32,7 +34,7 @@ use crate::transform;
 #[derive(Clone, Debug)]
 pub struct Scratch {
     kernel: Kernel,
-    keys: key::RowKeys,
+    keys: row_keys::RowKeys,
     present: Vec<f32>,
 }
 
@@ -44,15 +46,33 @@ impl Scratch {
 
     /// Buffers for rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        Scratch { kernel, keys: key::RowKeys::new(image.num_features()), present: Vec::new() }
+        let keys = row_keys::RowKeys::new(image.num_features());
+        Scratch { kernel, keys, present: Vec::new() }
     }
 }
 
+/// Rows as splits see them: NaN for the zeros of features whose zeros are missing. Models without such
+/// features see what they are given.
+#[inline]
+fn present_values<'a>(image: Sections<'_>, rows: &'a [f32], buffer: &'a mut Vec<f32>) -> &'a [f32] {
+    let zero_missing = image.get(ZERO_MISSING);
+    if zero_missing.is_empty() {
+        return rows;
+    }
+    let values = rows.iter().zip(zero_missing.iter().cycle()).map(|(value, zero_missing)| {
+        let rule = if *zero_missing == 0 { MissingRule::Nan } else { MissingRule::Zero };
+        rule.present(*value).unwrap_or(f32::NAN)
+    });
+    buffer.clear();
+    buffer.extend(values);
+    buffer
+}
+
 impl<B: StableBytes> Image<B> {
-    /// The margins of a row, one an output. NaN means that a feature is missing.
+    /// The margins of a row: `features.len() == num_features`, `out.len() == num_outputs`. NaN means
+    /// that a feature is missing.
     ///
-    /// There must be as many features as the model has and room for as many margins. If there are
-    /// not, absent features count as missing, further ones are ignored, and margins are NaN if their
+    /// Debug builds assert these lengths. In others absent features count as missing, further ones are ignored, and margins are NaN if their
     /// number is wrong.
     pub fn margins(&self, scratch: &mut Scratch, features: &[f32], out: &mut [f32]) {
         debug_assert_eq!(features.len(), self.num_features(), "number of features");
@@ -62,38 +82,28 @@ impl<B: StableBytes> Image<B> {
             return;
         }
         out.copy_from_slice(self.base_margins());
+        let image = self.sections();
         let Scratch { kernel, keys, present } = scratch;
-        let features = self.present(features, present);
-        if self.margins_by_chunks(*kernel, features, out) {
+        let features = present_values(image, features, present);
+        // SAFETY: there is no such Kernel where the processor lacks the instructions.
+        if kernel.row().is_some_and(|row| unsafe { row(image, features, out) }) {
             return;
         }
-        let forest = self.forest();
         keys.set(self.num_features(), features);
         if let [margin] = out {
             // The usual case: the sum stays in a register.
             let mut sum = *margin;
-            scalar::walk(&forest, keys, features, |_, leaf| sum += leaf.value());
+            interleaved::walk(image, keys, features, |_, leaf| sum += leaf.value());
             *margin = sum;
         } else {
-            scalar::walk(&forest, keys, features, |tree, leaf| {
-                let output = forest.outputs.get(tree).map(|output| *output as usize);
+            let outputs = image.get(OUTPUTS);
+            interleaved::walk(image, keys, features, |tree, leaf| {
+                let output = outputs.get(tree).map(|output| *output as usize);
                 if let Some(margin) = output.and_then(|output| out.get_mut(output)) {
                     *margin += leaf.value();
                 }
             });
         }
-    }
-
-    /// The same with vectors, if that pays; gives whether it does.
-    #[cfg(target_arch = "x86_64")]
-    fn margins_by_chunks(&self, kernel: Kernel, features: &[f32], out: &mut [f32]) -> bool {
-        simd::add_leaves_of_row(kernel, || self.chunked(), features, out)
-    }
-
-    /// There is no way to on this architecture.
-    #[cfg(not(target_arch = "x86_64"))]
-    fn margins_by_chunks(&self, _: Kernel, _: &[f32], _: &mut [f32]) -> bool {
-        false
     }
 
     /// For each tree the id, in the model's file, of the leaf that a row falls into.
@@ -102,37 +112,22 @@ impl<B: StableBytes> Image<B> {
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) {
         debug_assert_eq!(features.len(), self.num_features(), "number of features");
         debug_assert_eq!(out.len(), self.num_trees(), "number of trees");
-        let forest = self.forest();
+        let image = self.sections();
+        let (compact_ids, wide_ids) = (image.get(COMPACT_IDS), image.get(WIDE_IDS));
+        let sources = image.get(SOURCES);
         let Scratch { keys, present, .. } = scratch;
-        let features = self.present(features, present);
+        let features = present_values(image, features, present);
         keys.set(self.num_features(), features);
-        scalar::walk(&forest, keys, features, |tree, leaf| {
-            let source = forest.sources.get(tree).map_or(usize::MAX, |source| *source as usize);
+        interleaved::walk(image, keys, features, |tree, leaf| {
+            let source = sources.get(tree).map_or(usize::MAX, |source| *source as usize);
             let ids = match leaf.kind {
-                GroupKind::Compact => forest.compact_ids,
-                GroupKind::Wide | GroupKind::Categorical => forest.wide_ids,
+                GroupKind::Compact => compact_ids,
+                GroupKind::Wide | GroupKind::Categorical => wide_ids,
             };
             if let (Some(out), Some(id)) = (out.get_mut(source), ids.get(leaf.node as usize)) {
                 *out = *id;
             }
         });
-    }
-
-    /// Rows as splits see them: NaN for the zeros of features whose zeros are missing. Models without
-    /// such features see what they are given.
-    #[inline]
-    fn present<'a>(&self, rows: &'a [f32], buffer: &'a mut Vec<f32>) -> &'a [f32] {
-        let zero_missing = self.zero_missing();
-        if zero_missing.is_empty() {
-            return rows;
-        }
-        let values = rows.iter().zip(zero_missing.iter().cycle()).map(|(value, zero_missing)| {
-            let rule = if *zero_missing == 0 { MissingRule::Nan } else { MissingRule::Zero };
-            rule.present(*value).unwrap_or(f32::NAN)
-        });
-        buffer.clear();
-        buffer.extend(values);
-        buffer
     }
 
     /// Turns the margins of a row into its values, in place; returns [`Image::num_values`], their

@@ -4,7 +4,9 @@ use proptest::prelude::*;
 
 use super::random_model::{Random, Shape, model, rows, with_categories};
 use super::{BatchScratch, Kernel, Scratch, reference};
-use crate::forest::{GroupKind, Image, StableBytes, compile};
+use crate::forest::records::GroupKind;
+use crate::forest::sections::GROUPS;
+use crate::forest::{Image, StableBytes, compile};
 use crate::model::{Comparison, Model, Node, Task, Transform, Tree};
 
 /// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
@@ -100,11 +102,9 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
     let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
     model.trees[1] = Tree::of(nodes, 17);
     let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
-    let kinds: Vec<u32> = image.forest().groups.iter().map(|group| group.kind).collect();
-    assert_eq!(
-        kinds,
-        [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact].map(|kind| kind as u32)
-    );
+    let kinds: Vec<GroupKind> =
+        image.sections().get(GROUPS).iter().map(|group| group.kind).collect();
+    assert_eq!(kinds, [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact]);
     agrees(&model, &rows(14, &model, 300));
 }
 

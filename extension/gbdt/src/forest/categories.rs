@@ -6,13 +6,16 @@
 
 use std::cmp::Ordering;
 
+use bytemuck::CheckedBitPattern;
+use bytemuck::checked::try_cast;
+
 use super::records::Dictionary;
 use super::text::{TextList, to_u32};
 use crate::Result;
 use crate::model::Categories;
 
 /// What the values of a dictionary are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum CategoryKind {
     /// Text.
@@ -21,18 +24,6 @@ pub enum CategoryKind {
     Integer = 2,
     /// Floating-point numbers.
     Float = 3,
-}
-
-impl CategoryKind {
-    /// The kind with this number, if there is one.
-    pub(super) fn from_number(number: u32) -> Option<Self> {
-        match number {
-            1 => Some(CategoryKind::Text),
-            2 => Some(CategoryKind::Integer),
-            3 => Some(CategoryKind::Float),
-            _ => None,
-        }
-    }
 }
 
 /// The dictionary of one categorical feature, read in place.
@@ -53,7 +44,7 @@ impl<'a> CategoryView<'a> {
         numbers: &'a [u64],
         words: TextList<'a>,
     ) -> Option<Self> {
-        let kind = CategoryKind::from_number(record.kind)?;
+        let kind = try_cast(record.kind).ok()?;
         let first = record.sorted as usize;
         let sorted = sorted.get(first..first.checked_add(record.count as usize)?)?;
         Some(CategoryView { kind, start: record.start as usize, sorted, numbers, words })

@@ -10,26 +10,23 @@
 mod aligned;
 mod canonical;
 mod categories;
-mod check;
-mod image;
+mod compiled;
+pub(crate) mod key;
 mod order;
-mod records;
+pub(crate) mod records;
+pub(crate) mod sections;
 #[cfg(test)]
 mod tests;
 mod text;
 pub(crate) mod tiles;
 mod trees;
+mod verify;
 mod write;
 
 pub use aligned::{AlignedBytes, StableBytes};
 pub use categories::{CategoryKind, CategoryView};
-pub use image::Image;
+pub use compiled::Image;
 pub use write::compile;
-
-#[cfg(target_arch = "x86_64")]
-pub(crate) use image::Chunked;
-pub(crate) use image::Forest;
-pub(crate) use records::{CATEGORICAL, GroupKind, LockStepNode, WideNode};
 
 /// The version of the image's format, part of the name of a file that holds one.
 ///

@@ -15,12 +15,12 @@ pub(super) const LINE: usize = 8;
 /// Pairs that share one.
 const PAIRS: usize = LINE / 2;
 
-/// What lies at a place.
+/// What lies at a position of a tree in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum Position {
     /// Nothing: it fills a line.
     Filler,
-    /// A node with this id; a split's right child is at the place `right`, its left child behind it.
+    /// A node with this id; a split's right child is at position `right`, its left child behind it.
     Node { id: u32, right: usize },
 }
 
@@ -65,10 +65,10 @@ fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
     parents
 }
 
-/// The places of a tree's nodes. The root is at the first, children are behind their parents, and the
-/// number of places is a multiple of [`LINE`].
-pub(super) fn places(tree: &Tree<'_>) -> Vec<Place> {
-    let mut order = Order { tree, places: Vec::new(), at: vec![0; tree.nodes().len()] };
+/// What lies at each position. The root is at the first, children are behind their parents, and the
+/// number of positions is a multiple of [`LINE`].
+pub(super) fn positions(tree: &Tree<'_>) -> Vec<Position> {
+    let mut order = Order { tree, positions: Vec::new(), at: vec![0; tree.nodes().len()] };
     order.put(0);
     let mut open: Vec<u32> = children(tree, 0).map(|_| 0).into_iter().collect();
     let first = block(tree, &mut open, PAIRS - 1);
@@ -88,12 +88,12 @@ pub(super) fn places(tree: &Tree<'_>) -> Vec<Place> {
     }
     order.put_small(small);
     order.fill_line();
-    order.places
+    order.positions
 }
 
 struct Order<'a> {
     tree: &'a Tree<'a>,
-    places: Vec<Place>,
+    positions: Vec<Position>,
     /// By id, where a node is.
     at: Vec<usize>,
 }
@@ -101,17 +101,17 @@ struct Order<'a> {
 impl Order<'_> {
     fn put(&mut self, id: u32) {
         if let Some(at) = self.at.get_mut(id as usize) {
-            *at = self.places.len();
+            *at = self.positions.len();
         }
-        self.places.push(Place::Node { id, right: 0 });
+        self.positions.push(Position::Node { id, right: 0 });
     }
 
     /// Places the pairs below these splits, which have been placed before or are among them.
     fn put_pairs(&mut self, parents: &[u32]) {
         for parent in parents {
-            let next = self.places.len();
+            let next = self.positions.len();
             let at = self.at.get(*parent as usize).copied().unwrap_or(0);
-            if let Some(Place::Node { right, .. }) = self.places.get_mut(at) {
+            if let Some(Position::Node { right, .. }) = self.positions.get_mut(at) {
                 *right = next;
             }
             children(self.tree, *parent).into_iter().flatten().for_each(|child| self.put(child));
@@ -119,7 +119,7 @@ impl Order<'_> {
     }
 
     fn fill_line(&mut self) {
-        self.places.resize(self.places.len().next_multiple_of(LINE), Place::Filler);
+        self.positions.resize(self.positions.len().next_multiple_of(LINE), Position::Filler);
     }
 
     /// Places subtrees of one, two and three pairs so that they cross no line, if that can be.
@@ -157,24 +157,27 @@ mod tests {
             let model = model(seed, shape);
             let forest = Forest::of(&model, &mut || ()).unwrap();
             let tree = &forest.trees()[0];
-            let places = places(tree);
-            assert_eq!(places.len() % LINE, 0);
+            let positions = positions(tree);
+            assert_eq!(positions.len() % LINE, 0);
             let mut ids = Vec::new();
-            for (at, place) in places.iter().enumerate() {
-                let Place::Node { id, right } = *place else { continue };
+            for (at, position) in positions.iter().enumerate() {
+                let Position::Node { id, right } = *position else { continue };
                 ids.push(id);
                 let Some(children) = children(tree, id) else { continue };
                 assert!(right > at, "seed {seed}: node {id}");
                 for (offset, child) in children.into_iter().enumerate() {
-                    let found = places[right + offset];
-                    assert!(matches!(found, Place::Node { id, .. } if id == child), "seed {seed}");
+                    let found = positions[right + offset];
+                    assert!(
+                        matches!(found, Position::Node { id, .. } if id == child),
+                        "seed {seed}"
+                    );
                 }
             }
             let used = tree.nodes().iter().filter(|node| **node != Node::Deleted).count();
             ids.sort_unstable();
             ids.dedup();
             assert_eq!(ids.len(), used, "seed {seed}");
-            assert!(matches!(places[0], Place::Node { id: 0, .. }));
+            assert!(matches!(positions[0], Position::Node { id: 0, .. }));
         }
     }
 
@@ -189,8 +192,8 @@ mod tests {
         }
         let tree = Tree { nodes, sets: Vec::new(), depth: 8, output: 0, source: 0 };
         let mut line_of = vec![0; 511];
-        for (at, place) in places(&tree).iter().enumerate() {
-            if let Place::Node { id, .. } = place {
+        for (at, position) in positions(&tree).iter().enumerate() {
+            if let Position::Node { id, .. } = position {
                 line_of[*id as usize] = at / LINE;
             }
         }

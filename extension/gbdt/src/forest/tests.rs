@@ -2,7 +2,7 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::records::{CHECKSUMMED_FROM, Header, SECTIONS, Span};
+use super::sections::{CHECKSUMMED_FROM, Header, SECTIONS, Span};
 use super::{AlignedBytes, Image, compile};
 use crate::ErrorKind;
 use crate::eval::random_model::{Random, Shape, model, rows, with_categories};

@@ -1,14 +1,14 @@
-//! Lowering the trees: from nodes by file id to nodes in the order in which they are walked.
+//! Compiles the trees: from nodes by file id to nodes in the order in which they are walked.
 //!
-//! Trees with numerical splits alone are walked in lock step, over compact nodes where those can hold
-//! the tree's links and slots, over wide nodes otherwise. Trees with categorical splits are walked
-//! one by one, over wide nodes. Successive trees of a kind form the groups of the lock step.
+//! Trees with numerical splits alone have compact nodes where those can hold the tree's links and
+//! slots, wide nodes otherwise. Trees with categorical splits have wide nodes. Successive trees of a
+//! kind form the groups of interleaved traversal.
 
 use super::canonical::{Forest, Node, Tree};
-use super::order::{self, Place};
-use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, SetSpan, WideNode};
+use super::key::{default_slot, leaf_slot, monotone_key};
+use super::order::{self, Position};
+use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode};
 use super::text::to_u32;
-use crate::eval::{LANES, default_slot, leaf_slot, monotone_key};
 use crate::{Error, ErrorKind, Result, error};
 
 /// The sections that the trees become.
@@ -29,10 +29,10 @@ impl Trees {
     pub(super) fn kind_of(&self, tree: usize) -> GroupKind {
         let after = self.groups.partition_point(|group| group.first as usize <= tree);
         let group = after.checked_sub(1).and_then(|index| self.groups.get(index));
-        group.and_then(|group| GroupKind::from_number(group.kind)).unwrap_or(GroupKind::Wide)
+        group.map_or(GroupKind::Wide, |group| group.kind)
     }
 
-    /// Lowers every tree.
+    /// Compiles every tree.
     pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut all = Trees::default();
         for (index, tree) in forest.trees().iter().enumerate() {
@@ -54,7 +54,7 @@ impl Trees {
             self.compact_nodes.extend(nodes.iter().map(|(node, _)| CompactNode {
                 key: node.key,
                 slot: node.slot as u16,
-                skip: node.skip as u16,
+                right_offset: node.right_offset as u16,
             }));
             self.compact_ids.extend(nodes.iter().map(|(_, id)| id));
         } else {
@@ -71,11 +71,11 @@ impl Trees {
     /// Puts a tree into the last group, if that is of its kind and has room, else into a new one.
     fn join_group(&mut self, tree: u32, depth: u32, kind: GroupKind) {
         match self.groups.last_mut() {
-            Some(group) if group.kind == kind as u32 && group.count < LANES as u32 => {
+            Some(group) if group.kind == kind && group.count < LANES as u32 => {
                 group.count += 1;
                 group.depth = group.depth.max(depth);
             }
-            _ => self.groups.push(Group { first: tree, count: 1, depth, kind: kind as u32 }),
+            _ => self.groups.push(Group { first: tree, count: 1, depth, kind }),
         }
     }
 
@@ -87,31 +87,31 @@ impl Trees {
             self.sets.push(SetSpan { start, count: to_u32(words.len())? });
             self.set_words.extend_from_slice(words);
         }
-        let places = order::places(tree);
+        let positions = order::positions(tree);
         let mut lowered: Vec<(WideNode, u32)> = Vec::new();
-        reserve(&mut lowered, places.len())?;
+        reserve(&mut lowered, positions.len())?;
         let leaf = |value: f32| -> Result<WideNode> {
             let slot = to_u32(leaf_slot(num_features))?;
-            Ok(WideNode { key: value.to_bits(), slot, skip: 0, kind: 0 })
+            Ok(WideNode { key: value.to_bits(), slot, right_offset: 0, kind: 0 })
         };
-        for (at, place) in places.into_iter().enumerate() {
-            let Place::Node { id, right } = place else {
+        for (at, position) in positions.into_iter().enumerate() {
+            let Position::Node { id, right } = position else {
                 lowered.push((leaf(0.0)?, 0));
                 continue;
             };
-            let skip = to_u32(right.saturating_sub(at))?;
+            let right_offset = to_u32(right.saturating_sub(at))?;
             let node = match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
                 Node::Leaf { value, .. } => leaf(value)?,
                 Node::Numerical { feature, threshold, default_left, .. } => WideNode {
                     key: monotone_key(threshold),
                     slot: to_u32(default_slot(feature as usize, default_left))?,
-                    skip,
+                    right_offset,
                     kind: 0,
                 },
                 Node::Categorical { feature, set, default_left, .. } => WideNode {
                     key: first_set + set,
                     slot: to_u32(default_slot(feature as usize, default_left))?,
-                    skip,
+                    right_offset,
                     kind: CATEGORICAL,
                 },
                 Node::Deleted => {
@@ -128,7 +128,7 @@ fn kind_of(nodes: &[(WideNode, u32)]) -> GroupKind {
     let fits = |number: u32| u16::try_from(number).is_ok();
     if nodes.iter().any(|(node, _)| node.kind == CATEGORICAL) {
         GroupKind::Categorical
-    } else if nodes.iter().all(|(node, _)| fits(node.slot) && fits(node.skip)) {
+    } else if nodes.iter().all(|(node, _)| fits(node.slot) && fits(node.right_offset)) {
         GroupKind::Compact
     } else {
         GroupKind::Wide

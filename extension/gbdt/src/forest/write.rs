@@ -3,14 +3,19 @@
 //! The sections are collected first, each as its own list, then laid one after another behind the
 //! header. Nothing in an image depends on addresses, time or hashing order.
 
-use bytemuck::{bytes_of, cast_slice};
-use xxhash_rust::xxh3::xxh3_64;
+use bytemuck::{NoUninit, bytes_of, cast_slice};
 
 use super::IMAGE_VERSION;
 use super::aligned::{ALIGNMENT, AlignedBytes};
 use super::canonical::Forest;
 use super::categories::Dictionaries;
-use super::records::{CHECKSUMMED_FROM, ENDIANNESS, Header, MAGIC, SECTIONS, Span};
+use super::sections::{
+    BASE_MARGINS, CATEGORICAL, CHUNKS, CODE_TABLES, COMPACT_IDS, COMPACT_NODES, DICTIONARIES,
+    ENDIANNESS, GROUPS, Header, LABELS, LARGE_SETS, MAGIC, NAMES, NODE_BLOCKS, NUMBERS, OUTPUTS,
+    PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, ROOTS, SEARCH_TREES, SECTIONS, SEGMENTS, SET_WORDS,
+    SETS, SORTED, SOURCES, Section, Span, TILE_EXITS, TILE_GROUPS, TILE_LEAVES, TILE_NODES,
+    TOP_NODES, WIDE_IDS, WIDE_NODES, WORDS, ZERO_MISSING, checksum,
+};
 use super::text::{self, to_u32};
 use super::tiles::Tiles;
 use super::trees::Trees;
@@ -45,7 +50,41 @@ pub fn compile(
     let names = text::write(model.feature_names().iter().map(String::as_str))?;
     let label_text = text::write(labels.iter().map(String::as_str))?;
     let words = text::write(dictionaries.words.iter().copied())?;
-    let header = Header {
+    let mut writer = Writer { sections: [&[]; SECTIONS] };
+    writer.put(OUTPUTS, &outputs);
+    writer.put(BASE_MARGINS, model.base_margin());
+    writer.put(PREDICATE_COLUMNS, &tiles.columns);
+    writer.put(SEARCH_TREES, &tiles.search_trees);
+    writer.put(CHUNKS, &tiles.chunks.records);
+    writer.put(TOP_NODES, &tiles.chunks.top_nodes);
+    writer.put(NODE_BLOCKS, &tiles.chunks.node_blocks);
+    writer.put(TILE_GROUPS, &tiles.groups);
+    writer.put(TILE_LEAVES, &tiles.leaves);
+    writer.put(TILE_EXITS, &tiles.exits);
+    writer.put(SEGMENTS, &tiles.segments);
+    writer.put(PREDICATE_RUNS, &tiles.runs);
+    writer.put(RANKS, &tiles.ranks);
+    writer.put(CODE_TABLES, &tiles.code_tables);
+    writer.put(LARGE_SETS, &tiles.large_sets);
+    writer.put(TILE_NODES, &tiles.nodes);
+    writer.put(SOURCES, &sources);
+    writer.put(ROOTS, &trees.roots);
+    writer.put(GROUPS, &trees.groups);
+    writer.put(COMPACT_NODES, &trees.compact_nodes);
+    writer.put(COMPACT_IDS, &trees.compact_ids);
+    writer.put(WIDE_NODES, &trees.wide_nodes);
+    writer.put(WIDE_IDS, &trees.wide_ids);
+    writer.put(SETS, &trees.sets);
+    writer.put(SET_WORDS, &trees.set_words);
+    writer.put(CATEGORICAL, &categorical);
+    writer.put(ZERO_MISSING, &zero_missing);
+    writer.put(NAMES, &names);
+    writer.put(LABELS, &label_text);
+    writer.put(DICTIONARIES, &dictionaries.records);
+    writer.put(NUMBERS, &dictionaries.numbers);
+    writer.put(WORDS, &words);
+    writer.put(SORTED, &dictionaries.sorted);
+    writer.assemble(Header {
         magic: MAGIC,
         version: IMAGE_VERSION,
         endianness: ENDIANNESS,
@@ -59,46 +98,7 @@ pub fn compile(
         slope: model.objective().slope(),
         total_depth: forest.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
         sections: [Span::default(); SECTIONS],
-    };
-    // In the order of `Section`.
-    assemble(
-        header,
-        [
-            cast_slice(&outputs),
-            cast_slice(model.base_margin()),
-            cast_slice(&tiles.columns),
-            cast_slice(&tiles.search_trees),
-            cast_slice(&tiles.chunks),
-            cast_slice(&tiles.groups),
-            cast_slice(&tiles.top_nodes),
-            cast_slice(&tiles.node_blocks),
-            cast_slice(&tiles.leaves),
-            cast_slice(&tiles.exits),
-            cast_slice(&tiles.segments),
-            cast_slice(&tiles.runs),
-            &tiles.ranks,
-            cast_slice(&tiles.code_tables),
-            cast_slice(&tiles.large_sets),
-            cast_slice(&tiles.nodes),
-            cast_slice(&sources),
-            cast_slice(&trees.roots),
-            cast_slice(&trees.groups),
-            cast_slice(&trees.compact_nodes),
-            cast_slice(&trees.compact_ids),
-            cast_slice(&trees.wide_nodes),
-            cast_slice(&trees.wide_ids),
-            cast_slice(&trees.sets),
-            cast_slice(&trees.set_words),
-            &categorical,
-            &zero_missing,
-            &names,
-            &label_text,
-            cast_slice(&dictionaries.records),
-            cast_slice(&dictionaries.numbers),
-            &words,
-            cast_slice(&dictionaries.sorted),
-        ],
-    )
+    })
 }
 
 /// For each feature whether its zeros are missing; nothing if no feature's are.
@@ -136,29 +136,40 @@ fn repeated(labels: &[String]) -> Option<&String> {
     labels.iter().find(|label| !seen.insert(label.as_str()))
 }
 
-/// The header and the sections behind it as one image.
-fn assemble(mut header: Header, sections: [&[u8]; SECTIONS]) -> Result<AlignedBytes> {
-    let mut end = size_of::<Header>();
-    for (span, section) in header.sections.iter_mut().zip(sections) {
-        let offset = end.next_multiple_of(ALIGNMENT);
-        *span = Span { offset: offset as u64, length: section.len() as u64 };
-        end = offset + section.len();
-    }
-    let mut image = AlignedBytes::zeroed(end)?;
-    header.length = image.len() as u64;
-    let bytes = image.bytes_mut();
-    copy_to(bytes, 0, bytes_of(&header));
-    for (span, section) in header.sections.iter().zip(sections) {
-        copy_to(bytes, span.offset as usize, section);
-    }
-    header.checksum = xxh3_64(bytes.get(CHECKSUMMED_FROM..).unwrap_or_default());
-    copy_to(bytes, 0, bytes_of(&header));
-    Ok(image)
+/// The bytes of each section, to be laid one after another.
+struct Writer<'a> {
+    sections: [&'a [u8]; SECTIONS],
 }
 
-/// Copies a part to its place, for which the caller has made room.
+impl<'a> Writer<'a> {
+    fn put<T: NoUninit>(&mut self, section: Section<T>, records: &'a [T]) {
+        self.sections[section.index] = cast_slice(records);
+    }
+
+    /// The header and the sections behind it as one image.
+    fn assemble(self, mut header: Header) -> Result<AlignedBytes> {
+        let mut end = size_of::<Header>();
+        for (span, section) in header.sections.iter_mut().zip(self.sections) {
+            let offset = end.next_multiple_of(ALIGNMENT);
+            *span = Span { offset: offset as u64, length: section.len() as u64 };
+            end = offset + section.len();
+        }
+        let mut image = AlignedBytes::zeroed(end)?;
+        header.length = image.len() as u64;
+        let bytes = image.bytes_mut();
+        copy_to(bytes, 0, bytes_of(&header));
+        for (span, section) in header.sections.iter().zip(self.sections) {
+            copy_to(bytes, span.offset as usize, section);
+        }
+        header.checksum = checksum(bytes);
+        copy_to(bytes, 0, bytes_of(&header));
+        Ok(image)
+    }
+}
+
+/// Copies a part to its offset, for which the caller has made room.
 fn copy_to(bytes: &mut [u8], offset: usize, part: &[u8]) {
-    if let Some(place) = bytes.get_mut(offset..offset + part.len()) {
-        place.copy_from_slice(part);
+    if let Some(room) = bytes.get_mut(offset..offset + part.len()) {
+        room.copy_from_slice(part);
     }
 }

@@ -3,8 +3,10 @@
 //! Each format has its own table of names. A model whose objective is not in it is refused rather
 //! than scored as if it were linear, since its margins may be transformed in a way not known here.
 
+use bytemuck::CheckedBitPattern;
+
 /// How the margins of a row become what the library's predict returns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Transform {
     /// The margins themselves.
@@ -26,7 +28,7 @@ pub enum Transform {
 }
 
 /// What a model's values are good for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
 pub enum Task {
     /// Numbers.

@@ -17,9 +17,9 @@ pub mod jsonb;
 pub mod lists;
 pub mod rows;
 pub mod scan;
+pub mod signature;
 pub mod transaction;
 mod unguarded;
 pub mod unguarded_exec;
-pub mod values;
 
 pub use pg_interface::{invalidation, snapshot};

@@ -13,9 +13,9 @@ use super::output::Output;
 use super::single::Predictor;
 use crate::cache;
 use crate::error::Result;
-use crate::features::ArgSource;
 use crate::guc::{self, UnknownCategory};
 use crate::pg::arguments::Arguments;
+use crate::pg::signature::ArgSource;
 use crate::pg::{identity, invalidation};
 
 /// This many rows go to the engine at once, between two looks at whether the statement was cancelled.

@@ -14,7 +14,7 @@ use super::Error;
 /// XX, a bug, is not among them.
 const CLASSES: [&str; 8] = ["0A", "22", "38", "42", "53", "54", "55", "58"];
 
-const VARIANTS: usize = 31;
+const VARIANTS: usize = 37;
 
 fn ordinal(error: &Error) -> usize {
     match error {
@@ -50,6 +50,12 @@ fn ordinal(error: &Error) -> usize {
         Error::SeveralValues { .. } => 29,
         Error::NoFeatureNames { .. } => 30,
         Error::Registry { .. } => 31,
+        Error::TrainerMissing { .. } => 32,
+        Error::TrainerKilled => 33,
+        Error::TrainerEnded { .. } => 34,
+        Error::TemporaryFile { .. } => 35,
+        Error::TooManyPredictions { .. } => 36,
+        Error::ModelSize { .. } => 37,
     }
 }
 
@@ -92,6 +98,14 @@ fn samples() -> Vec<Error> {
         Error::SeveralValues { model: text(), function: "xgboost_predict" },
         Error::NoFeatureNames { model: text() },
         Error::Registry { what: "version" },
+        Error::TrainerMissing { path: text(), reason: text() },
+        Error::TrainerKilled,
+        Error::TrainerEnded { how: text(), said: text() },
+        Error::TrainerEnded { how: text(), said: String::new() },
+        Error::TemporaryFile { reason: text(), disk_full: false },
+        Error::TemporaryFile { reason: text(), disk_full: true },
+        Error::TooManyPredictions { rows: 2, outputs: 2, max: 3 },
+        Error::ModelSize { bytes: 1 },
     ]
 }
 

@@ -7,22 +7,22 @@ use std::rc::Rc;
 
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
+use xgboost_ffi::Output;
 
 use crate::error::{Error, Result};
 use crate::pg::statement;
-use crate::xgboost::booster::Output;
-use crate::xgboost::registered::Registered;
+use crate::xgboost::cached::CachedBooster;
 
 /// What a statement keeps from call to call.
 struct Statement {
     model: String,
-    registered: Rc<Registered>,
+    registered: Rc<CachedBooster>,
     features: Vec<f32>,
 }
 
 impl Statement {
     fn begin(model: &str) -> Result<Statement> {
-        let registered = Registered::find(model)?;
+        let registered = CachedBooster::find(model)?;
         Ok(Statement { model: model.to_owned(), registered, features: Vec::new() })
     }
 

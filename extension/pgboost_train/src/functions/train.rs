@@ -79,9 +79,7 @@ fn train(name: &str, request: &Request) -> Result<(i32, Vec<Score>)> {
     let registry = Registry::find()?;
     registry.check_storable(name)?;
     let mut progress = Progress::begin(name, request.rounds);
-    let outcome = training::train(request, &mut progress);
-    crate::xgboost::give_back_memory();
-    let outcome = outcome?;
+    let outcome = training::train(request, &mut progress)?;
     progress.phase(Phase::Storing);
     let metrics = JsonB(metrics(&outcome).into());
     let [_, _, skipped] = outcome.rows;

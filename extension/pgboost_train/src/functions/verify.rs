@@ -9,6 +9,7 @@ use pg_interface::report;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern};
+use xgboost_ffi::Output;
 
 use super::required;
 use crate::error::{Error, Result};
@@ -17,8 +18,7 @@ use crate::registry::Registry;
 use crate::source::argument::Source;
 use crate::source::columns::{Columns, UsedColumn};
 use crate::source::kind;
-use crate::xgboost::booster::Output;
-use crate::xgboost::registered::Registered;
+use crate::xgboost::cached::CachedBooster;
 
 /// Rows that are scored at once.
 const BATCH_ROWS: usize = 512;
@@ -45,7 +45,7 @@ struct Found {
 }
 
 fn verify(model: &str, text: &str) -> Result<Found> {
-    let registered = Registered::find(model)?;
+    let registered = CachedBooster::find(model)?;
     let names = registered.model.feature_names();
     if names.is_empty() {
         return Err(Error::NoFeatureNames { model: model.to_owned() });
@@ -101,7 +101,7 @@ fn check_types(image: &Image<AlignedBytes>, features: &[UsedColumn]) -> Result<(
 /// Collects rows and compares them.
 struct Comparison<'a> {
     registry: Registry,
-    registered: &'a Registered,
+    registered: &'a CachedBooster,
     features: Vec<UsedColumn>,
     image: Image<AlignedBytes>,
     batch: Vec<f32>,

@@ -102,6 +102,11 @@ impl Parameters {
         Ok(given.value.parse().ok())
     }
 
+    /// How many values a parameter has; one if it is not given.
+    pub fn count(&self, name: &str) -> usize {
+        self.given.get(name).and_then(Value::as_array).map_or(1, Vec::len)
+    }
+
     /// Most bins of a feature.
     pub fn max_bin(&self) -> u32 {
         self.get("max_bin").and_then(|bins| bins.parse().ok()).unwrap_or(DEFAULT_MAX_BIN)

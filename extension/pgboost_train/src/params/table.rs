@@ -16,8 +16,8 @@ pub enum ValueRule {
     Bool,
     /// One of these words.
     Word(&'static [&'static str]),
-    /// A number, or several, each above 0 and below 1.
-    Fractions,
+    /// A number, or at most this many, each above 0 and below 1.
+    Fractions(usize),
 }
 
 #[derive(Debug)]
@@ -96,8 +96,9 @@ pub const TABLE: &[Parameter] = &[
     parameter("seed_per_iteration", ValueRule::Bool),
     parameter("tweedie_variance_power", ValueRule::Number(1.0, 2.0)),
     parameter("huber_slope", ValueRule::Number(1e-6, ANY)),
-    parameter("quantile_alpha", ValueRule::Fractions),
-    parameter("expectile_alpha", ValueRule::Fractions),
+    parameter("quantile_alpha", ValueRule::Fractions(4_096)),
+    // XGBoost compares each of them with each other, for each row.
+    parameter("expectile_alpha", ValueRule::Fractions(64)),
     parameter("aft_loss_distribution", ValueRule::Word(&["normal", "logistic", "extreme"])),
     parameter("aft_loss_distribution_scale", ValueRule::Number(1e-6, ANY)),
     parameter("lambdarank_pair_method", ValueRule::Word(&["mean", "topk"])),

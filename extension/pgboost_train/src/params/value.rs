@@ -25,7 +25,7 @@ pub fn checked(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
         ValueRule::Word(words) => {
             value.as_str().filter(|word| words.contains(word)).map(str::to_owned)
         }
-        ValueRule::Fractions => fractions(value),
+        ValueRule::Fractions(max) => fractions(value, max),
     };
     text.ok_or_else(|| wrong(name, allowed(rule), value))
 }
@@ -37,10 +37,10 @@ fn whole(value: &Value) -> Option<i64> {
         .or_else(|| value.as_f64().filter(|n| n.fract() == 0.0 && n.abs() < 1e15).map(|n| n as i64))
 }
 
-fn fractions(value: &Value) -> Option<String> {
+fn fractions(value: &Value, max: usize) -> Option<String> {
     let inside = |value: &Value| value.as_f64().filter(|n| *n > 0.0 && *n < 1.0);
     match value {
-        Value::Array(all) if !all.is_empty() => {
+        Value::Array(all) if (1..=max).contains(&all.len()) => {
             let all: Option<Vec<f64>> = all.iter().map(inside).collect();
             let texts: Vec<String> = all?.iter().map(f64::to_string).collect();
             Some(format!("[{}]", texts.join(",")))
@@ -66,7 +66,9 @@ fn allowed(rule: ValueRule) -> String {
             let words: Vec<_> = words.iter().map(|word| format!("\"{word}\"")).collect();
             words.join(" or ")
         }
-        ValueRule::Fractions => "a number between 0 and 1, or an array of such".to_owned(),
+        ValueRule::Fractions(max) => {
+            format!("a number between 0 and 1, or an array of at most {max} such numbers")
+        }
     }
 }
 

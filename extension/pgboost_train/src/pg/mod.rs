@@ -10,3 +10,4 @@ pub mod query;
 pub mod spi;
 pub mod statement;
 pub mod temporary;
+pub mod wait;

@@ -1,42 +1,52 @@
 //! A temporary file: it counts against temp_file_limit, and PostgreSQL removes it with the
 //! transaction if nobody has before.
 
+use std::ffi::CStr;
+use std::io;
+
 use pgrx::pg_sys;
 
-/// The file. Only one connection reads and writes it.
+use crate::error::{Error, Result};
+
+/// The file. It is written here, and read by its path.
 pub struct TemporaryFile {
-    file: *mut pg_sys::BufFile,
+    file: pg_sys::File,
+    bytes: i64,
 }
 
 impl TemporaryFile {
-    /// An empty file. What PostgreSQL keeps of it lies in the current memory context.
+    /// An empty file.
     pub fn new() -> TemporaryFile {
         // SAFETY: the file belongs to the current resource owner, which an abort cleans up.
-        TemporaryFile { file: unsafe { pg_sys::BufFileCreateTemp(false) } }
+        TemporaryFile { file: unsafe { pg_sys::OpenTemporaryFile(false) }, bytes: 0 }
     }
 
-    /// Writes behind what was written last.
-    pub fn write(&mut self, words: &[f32]) {
+    /// Writes behind what was written last. Raises PostgreSQL's error at temp_file_limit.
+    ///
+    /// # Errors
+    /// [`Error::TemporaryFile`].
+    pub fn write(&mut self, words: &[f32]) -> Result<()> {
+        let bytes = size_of_val(words);
+        let start = words.as_ptr().cast_mut().cast();
         // SAFETY: the slice is that long; the function only reads it.
-        unsafe {
-            let start = words.as_ptr().cast_mut().cast();
-            pg_sys::BufFileWrite(self.file, start, size_of_val(words));
-        }
-    }
-
-    /// Goes to the start, for reading.
-    pub fn rewind(&mut self) {
-        // SAFETY: the start is always there.
-        unsafe { pg_sys::BufFileSeek(self.file, 0, 0, libc::SEEK_SET) };
-    }
-
-    /// Fills the slice as far as the file goes; gives the number of words.
-    pub fn read(&mut self, words: &mut [f32]) -> usize {
-        // SAFETY: the slice is that long, and any bits are an f32.
-        let bytes = unsafe {
-            pg_sys::BufFileRead(self.file, words.as_mut_ptr().cast(), size_of_val(words))
+        let written = unsafe {
+            const EVENT: u32 = pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_WRITE;
+            pg_sys::FileWrite(self.file, start, bytes as _, self.bytes, EVENT)
         };
-        bytes / size_of::<f32>()
+        let failed = io::Error::last_os_error();
+        if usize::try_from(written) == Ok(bytes) {
+            self.bytes += bytes as i64;
+            return Ok(());
+        }
+        // A file that takes some of the bytes has no room for the others.
+        let disk_full = written >= 0 || failed.kind() == io::ErrorKind::StorageFull;
+        Err(Error::TemporaryFile { reason: failed.to_string(), disk_full })
+    }
+
+    /// The path, below the data directory.
+    pub fn path(&self) -> String {
+        // SAFETY: the file is open, so it has a name, a string of PostgreSQL's.
+        unsafe { CStr::from_ptr(pg_sys::FilePathName(self.file)) }.to_string_lossy().into_owned()
     }
 }
 
@@ -45,7 +55,7 @@ impl Drop for TemporaryFile {
         // After an error the transaction removes the file; nothing of PostgreSQL's may be called.
         if !std::thread::panicking() {
             // SAFETY: the file is this value's own and is not used again.
-            unsafe { pg_sys::BufFileClose(self.file) };
+            unsafe { pg_sys::FileClose(self.file) };
         }
     }
 }

@@ -25,8 +25,8 @@ pub struct Full;
 pub struct Sorted {
     /// The texts; a text's place is its new code.
     pub names: Vec<String>,
-    /// By the old code, the new one, as a record holds it.
-    pub codes: Vec<f32>,
+    /// By the old code, the new one.
+    pub codes: Vec<u32>,
 }
 
 impl Dictionary {
@@ -92,10 +92,10 @@ impl Dictionary {
 
 impl Sorted {
     fn of(all: &[(&str, u32)]) -> Sorted {
-        let mut codes = vec![f32::NAN; all.len()];
+        let mut codes = vec![0; all.len()];
         for (new, (_, old)) in all.iter().enumerate() {
             if let Some(place) = codes.get_mut(*old as usize) {
-                *place = new as f32;
+                *place = new as u32;
             }
         }
         Sorted { names: all.iter().map(|(text, _)| (*text).to_owned()).collect(), codes }
@@ -118,7 +118,7 @@ mod tests {
     fn codes_follow_the_order_of_the_texts() {
         let sorted = dictionary(&["b", "c", "a", "b"]).sorted();
         assert_eq!(sorted.names, ["a", "b", "c"]);
-        assert_eq!(sorted.codes, [1.0, 2.0, 0.0]);
+        assert_eq!(sorted.codes, [1, 2, 0]);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
+use xgboost_ffi::Layout;
+
 use super::columns::{Columns, UsedColumn};
 use super::dictionary::{Dictionary, Full};
 use super::kind;
 use crate::error::{Error, Result};
 use crate::pg::query::{Field, Row};
-use crate::xgboost::matrix::Layout;
 
 /// Most categories of a feature.
 const MAX_CATEGORIES: usize = 65_536;

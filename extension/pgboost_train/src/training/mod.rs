@@ -1,5 +1,6 @@
 //! A training, from the source's rows to the bytes of a model.
 
+mod job;
 pub mod progress;
 mod read;
 mod rounds;
@@ -9,6 +10,7 @@ mod task;
 mod trainer;
 
 use serde_json::{Map, Value};
+use xgboost_ffi::Feature;
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
@@ -16,11 +18,9 @@ use crate::source::argument::Source;
 use crate::source::columns::{Columns, Roles};
 use crate::source::dictionary::Dictionary;
 use crate::source::records::Dictionaries;
-use crate::xgboost;
-use crate::xgboost::interface::CategoryNames;
-use crate::xgboost::matrix::Feature;
+use job::Training;
 use progress::{Phase, Progress};
-use read::{Reader, Rows};
+use read::Reader;
 pub use score::Score;
 use split::Split;
 use task::Task;
@@ -69,9 +69,9 @@ pub struct Outcome {
 /// # Errors
 /// Everything that is wrong with the request, the source or its rows.
 pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
-    let library = xgboost::library()?;
     let (columns, query) = open(&request.source, &request.roles, "source")?;
     let task = Task::of(request, &columns)?;
+    let mut trainer = Trainer::start()?;
     let mut dictionaries = Dictionaries::new(&columns, task.has_classes(&columns));
     let split = Split::new(request.eval_fraction, request.seed);
     progress.phase(Phase::Reading);
@@ -82,14 +82,17 @@ pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
         rows.eval = Some(read_eval(text, request, &columns, &mut dictionaries, progress)?);
     }
     let task = task.with_classes(&columns, &dictionaries)?;
-    let features = recode(&columns, &dictionaries, &task, &mut rows)?;
-    let trainer = Trainer { library, request, task: &task, features: &features };
-    let (bytes, rounds, scores) = trainer.run(&columns, &mut rows, progress)?;
+    let (features, recode) = described(&columns, &dictionaries, &task);
+    let training = Training { request, task: &task, columns: &columns };
+    progress.phase(Phase::Building);
+    trainer.build(training.job(&rows, features, recode)?)?;
+    progress.phase(Phase::Training);
+    let (rounds, scores) = rounds::run(&mut trainer, request, progress)?;
     Ok(Outcome {
-        bytes,
+        bytes: trainer.save(rounds)?,
         rounds,
         scores,
-        parameters: trainer.parameters(),
+        parameters: training.parameters(),
         rows: rows.counts(),
         labels: task.labels,
     })
@@ -139,27 +142,25 @@ fn read_eval(
     Ok(rows.train)
 }
 
-/// Puts categories and classes in order, and describes the features.
-fn recode(
+/// Describes the features, and says what becomes of the codes of texts once they are in order.
+fn described(
     columns: &Columns,
     dictionaries: &Dictionaries,
     task: &Task,
-    rows: &mut Rows,
-) -> Result<Vec<Feature>> {
+) -> (Vec<Feature>, Vec<(usize, Vec<u32>)>) {
+    let mut recode = Vec::new();
     let mut features = Vec::with_capacity(columns.features.len());
-    for (at, (column, texts)) in columns.features.iter().zip(&dictionaries.features).enumerate() {
-        let mut categories = None;
-        if let Some(texts) = texts {
-            let sorted = texts.sorted();
-            rows.recode(at, &sorted);
-            let names = sorted.names.iter().map(String::as_str);
-            categories = Some(CategoryNames::new(names).ok_or(Error::OutOfMemory)?);
-        }
-        let kind = column.kind.xgboost();
-        features.push(Feature { name: column.name.clone(), kind, categories });
+    for (position, (column, texts)) in
+        columns.features.iter().zip(&dictionaries.features).enumerate()
+    {
+        let sorted = texts.as_ref().map(Dictionary::sorted);
+        recode.extend(sorted.as_ref().map(|sorted| (position, sorted.codes.clone())));
+        features.push(Feature {
+            name: column.name.clone(),
+            kind: column.kind.xgboost().to_owned(),
+            categories: sorted.map(|sorted| sorted.names),
+        });
     }
-    if let Some(classes) = &task.classes {
-        rows.recode(columns.features.len(), classes);
-    }
-    Ok(features)
+    recode.extend(task.classes.as_ref().map(|classes| (features.len(), classes.codes.clone())));
+    (features, recode)
 }

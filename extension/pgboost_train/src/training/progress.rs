@@ -4,8 +4,8 @@
 //! server preloads. So a training writes a small file, named for its process, in the folder that
 //! PostgreSQL keeps for passing statistics; base backups leave that folder out. The file is
 //! written whole and renamed, at most a few times a second, and removed at the end. A backend
-//! that was terminated leaves its file behind: readers know it by the start of the backend, and
-//! remove it once the process is gone.
+//! that was terminated leaves its file behind, or an unfinished one: readers know a file by the
+//! start of the backend, and remove it once the process is gone.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -20,6 +20,8 @@ use crate::pg::backend;
 /// In the data directory, which is where a backend runs.
 const FOLDER: &str = "pg_stat_tmp";
 const PREFIX: &str = "pgboost_train.";
+/// Ends the name of a file that is being written.
+const UNFINISHED: &str = ".new";
 
 const BETWEEN_WRITES: Duration = Duration::from_millis(200);
 /// The clock is asked only every so many rows.
@@ -119,16 +121,17 @@ impl Progress {
             "rounds": self.rounds,
             "metric": self.metric,
         });
-        let unfinished = self.path.with_extension(format!("{}.new", backend::pid()));
+        let unfinished = self.path.with_extension(format!("{}{UNFINISHED}", backend::pid()));
         let written = OpenOptions::new()
             .write(true)
             .create(true)
             .truncate(true)
             .mode(pg_interface::server::file_mode())
             .open(&unfinished)
-            .and_then(|mut file| file.write_all(record.to_string().as_bytes()));
-        if written.is_ok() {
-            let _ = fs::rename(&unfinished, &self.path);
+            .and_then(|mut file| file.write_all(record.to_string().as_bytes()))
+            .and_then(|()| fs::rename(&unfinished, &self.path));
+        if written.is_err() {
+            let _ = fs::remove_file(&unfinished);
         }
     }
 }
@@ -167,9 +170,13 @@ pub fn records() -> Vec<Record> {
 }
 
 fn record(path: &Path) -> Option<Record> {
-    let pid: i32 = path.file_name()?.to_str()?.strip_prefix(PREFIX)?.parse().ok()?;
+    let name = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
+    let pid: i32 = name.strip_suffix(UNFINISHED).unwrap_or(name).parse().ok()?;
     if !Path::new("/proc").join(pid.to_string()).exists() {
         let _ = fs::remove_file(path);
+        return None;
+    }
+    if name.ends_with(UNFINISHED) {
         return None;
     }
     let fields = serde_json::from_slice(&fs::read(path).ok()?).ok()?;

@@ -5,11 +5,8 @@ use super::split::Split;
 use crate::error::{Error, Result};
 use crate::pg::query::{self, Row};
 use crate::source::columns::Columns;
-use crate::source::dictionary::Sorted;
 use crate::source::records::{self, Dictionaries, Groups, Records};
 use crate::source::spool::Spool;
-use crate::xgboost::Library;
-use crate::xgboost::matrix::{Making, Matrix};
 
 /// Rows for one purpose.
 pub struct Set {
@@ -20,9 +17,8 @@ pub struct Set {
 }
 
 impl Set {
-    fn new(columns: &Columns) -> Set {
-        let spool = Spool::new(records::layout(columns).record);
-        Set { spool, groups: Vec::new(), weights: Vec::new() }
+    fn new() -> Set {
+        Set { spool: Spool::new(), groups: Vec::new(), weights: Vec::new() }
     }
 
     /// Number of rows.
@@ -30,22 +26,13 @@ impl Set {
         self.spool.rows()
     }
 
-    /// Makes a matrix of the rows.
-    pub fn matrix(
-        &mut self,
-        library: &'static Library,
-        making: Making<'_>,
-        cuts_of: Option<&Matrix>,
-    ) -> Result<Matrix> {
-        let matrix = Matrix::of_rows(library, &mut self.spool, making, cuts_of);
-        // Reading stops where the statement is to end; this is where it ends.
-        pg_interface::report::check_for_interrupts();
-        let matrix = matrix?;
-        if !self.groups.is_empty() {
-            let weights = (!self.weights.is_empty()).then_some(self.weights.as_slice());
-            matrix.set_groups(&self.groups, weights)?;
+    /// What the trainer is told of them.
+    pub fn for_trainer(&self) -> pgboost_trainer::Set {
+        pgboost_trainer::Set {
+            path: self.spool.path(),
+            groups: self.groups.clone(),
+            weights: self.weights.iter().map(|weight| weight.to_bits()).collect(),
         }
-        Ok(matrix)
     }
 }
 
@@ -59,14 +46,6 @@ pub struct Rows {
 }
 
 impl Rows {
-    /// Says what to put for the codes in a word of each record.
-    pub fn recode(&mut self, at: usize, sorted: &Sorted) {
-        self.train.spool.recode(at, sorted);
-        if let Some(eval) = &mut self.eval {
-            eval.spool.recode(at, sorted);
-        }
-    }
-
     /// Rows trained on, kept for evaluation, and skipped.
     pub fn counts(&self) -> [u64; 3] {
         [self.train.rows(), self.eval.as_ref().map_or(0, Set::rows), self.skipped]
@@ -97,8 +76,8 @@ impl<'a> Reader<'a> {
             records: Records::new(columns, texts),
             groups: Groups::default(),
             split,
-            train: Set::new(columns),
-            eval: split.keeps_some().then(|| Set::new(columns)),
+            train: Set::new(),
+            eval: split.keeps_some().then(Set::new),
             read: 0,
             skipped: 0,
             group: 0,
@@ -145,25 +124,24 @@ impl<'a> Reader<'a> {
         if let Some(size) = set.groups.last_mut() {
             *size += 1;
         }
-        set.spool.push(record);
-        Ok(())
+        set.spool.push(record)
     }
 
     /// The rows.
     ///
     /// # Errors
-    /// [`Error::NoRows`] if there are none for one of the purposes.
+    /// [`Error::NoRows`] if there are none for one of the purposes, and those of the files.
     pub fn finish(mut self, argument: &'static str) -> Result<Rows> {
         let skipped = self.skipped;
         if self.train.rows() == 0 {
             return Err(Error::NoRows { argument, skipped });
         }
-        self.train.spool.finish();
+        self.train.spool.finish()?;
         if let Some(eval) = &mut self.eval {
             if eval.rows() == 0 {
                 return Err(Error::NoRows { argument: "eval_fraction", skipped: 0 });
             }
-            eval.spool.finish();
+            eval.spool.finish()?;
         }
         Ok(Rows { train: self.train, eval: self.eval, skipped })
     }

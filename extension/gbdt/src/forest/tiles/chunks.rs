@@ -1,30 +1,89 @@
-//! The tiles once more, as one row is evaluated through them.
+//! The tiles once more, as one row is evaluated through them: 64 trees at a time.
+//!
+//! [`crate::eval::row_avx512`] is the kernel. An image has these sections only where it gains by them.
 
-use super::columns::{Columns, Sets};
+use bytemuck::{Pod, Zeroable};
+
 use super::fill::fill;
-use super::{
-    CHUNK_COLUMNS, CHUNK_TREES, Chunk, ColumnKind, NodeBlock, TILE_LEVELS, TOP_LEVELS, TileGroup,
-    TopNode, node_place,
-};
+use super::predicates::{Columns, Sets};
+use super::{TILE_LEVELS, TOP_LEVELS, TileGroup, node_index};
 use crate::Result;
 use crate::forest::canonical::{Forest, Tree};
 use crate::forest::text::to_u32;
 use crate::forest::trees::reserve;
+
+/// Most columns that the nodes of chunks can name: two registers of ranks.
+pub(crate) const CHUNK_COLUMNS: usize = 128;
+/// Most trees of a chunk: a register of bytes.
+pub(crate) const CHUNK_TREES: usize = 64;
+
+/// Successive groups of tiles for the evaluation of one row: their nodes once more, with the column
+/// and rank that they compare in place of a predicate's index.
+///
+/// Up to 6 levels lie as top nodes; of more levels the upper 5 do, and the others as blocks.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct Chunk {
+    /// Index of the first group.
+    pub(crate) first_group: u32,
+    /// Number of groups.
+    pub(crate) groups: u32,
+    /// Levels of the largest tile; the others are taken as if they had as many.
+    pub(crate) levels: u32,
+    /// Index of the first top node.
+    pub(crate) top_nodes: u32,
+    /// Index of the first block.
+    pub(crate) blocks: u32,
+    /// Number of trees.
+    pub(crate) trees: u32,
+    /// Fills the record to a power of two, by which a length is divided faster.
+    pub(crate) reserved: [u32; 2],
+}
+
+impl Chunk {
+    /// The levels that lie as top nodes.
+    #[inline(always)]
+    pub(crate) const fn top_levels(levels: u32) -> u32 {
+        if levels <= TOP_LEVELS + 1 { levels } else { TOP_LEVELS }
+    }
+
+    /// Number of blocks per tree.
+    #[inline(always)]
+    pub(crate) const fn tree_blocks(levels: u32) -> usize {
+        if levels <= TOP_LEVELS + 1 { 0 } else { 1 << TOP_LEVELS }
+    }
+}
+
+/// The nodes of all trees of a chunk at one place: right if the rank in the column is at least that.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C, align(64))]
+pub(crate) struct TopNode {
+    pub(crate) columns: [u8; CHUNK_TREES],
+    pub(crate) ranks: [u8; CHUNK_TREES],
+}
+
+/// Up to seven nodes of one tree, level by level, the root first.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C, align(16))]
+pub(crate) struct NodeBlock {
+    pub(crate) columns: [u8; 8],
+    pub(crate) ranks: [u8; 8],
+}
 
 const NO_TOP_NODE: TopNode = TopNode { columns: [0; CHUNK_TREES], ranks: [0; CHUNK_TREES] };
 const NO_BLOCK: NodeBlock = NodeBlock { columns: [0; 8], ranks: [0; 8] };
 
 /// The sections of chunks.
 #[derive(Default)]
-pub(super) struct Chunks {
-    pub(super) records: Vec<Chunk>,
-    pub(super) top_nodes: Vec<TopNode>,
-    pub(super) node_blocks: Vec<NodeBlock>,
+pub(in crate::forest) struct Chunks {
+    pub(in crate::forest) records: Vec<Chunk>,
+    pub(in crate::forest) top_nodes: Vec<TopNode>,
+    pub(in crate::forest) node_blocks: Vec<NodeBlock>,
 }
 
 impl Chunks {
     /// The chunks of a model's groups; none if it has codes, or deep trees, or more columns than bytes
-    /// can name, or the lock step takes less time.
+    /// can name, or interleaved traversal takes less time.
     pub(super) fn of(
         forest: &Forest<'_>,
         groups: &[TileGroup],
@@ -33,9 +92,8 @@ impl Chunks {
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
         let mut chunks = Chunks::default();
-        let ranked = |kind| kind <= ColumnKind::RankedRight as u32;
         if columns.records.len() > CHUNK_COLUMNS
-            || !columns.records.iter().all(|column| ranked(column.kind))
+            || !columns.records.iter().all(|column| column.kind.is_ranked())
             || groups.iter().any(|group| group.below > 0)
             || !pays(forest, columns)
         {
@@ -95,22 +153,22 @@ impl Chunks {
         columns: &Columns,
         sets: &Sets<'_>,
     ) {
-        let mut asked = vec![(0u8, 0u8)];
-        let tile = fill(tree, chunk.levels, sets, |question| {
-            let (column, rank) = columns.find(question).unwrap_or_default();
-            asked.push((column as u8, rank));
-            (asked.len() - 1) as u16
+        let mut compared = vec![(0u8, 0u8)];
+        let tile = fill(tree, chunk.levels, sets, |predicate| {
+            let (column, rank) = columns.find(predicate).unwrap_or_default();
+            compared.push((column as u8, rank));
+            (compared.len() - 1) as u16
         });
-        let asked = |level, path| {
-            let node = tile.nodes.get(node_place(chunk.levels, level, path)).copied().unwrap_or(0);
-            asked.get(usize::from(node)).copied().unwrap_or_default()
+        let compared = |level, path| {
+            let node = tile.nodes.get(node_index(chunk.levels, level, path)).copied().unwrap_or(0);
+            compared.get(usize::from(node)).copied().unwrap_or_default()
         };
         let top = Chunk::top_levels(chunk.levels);
         for level in 0..top {
             for path in 0..1usize << level {
                 let node = chunk.top_nodes as usize + (1 << level) + path;
                 let Some(node) = self.top_nodes.get_mut(node) else { continue };
-                (node.columns[lane], node.ranks[lane]) = asked(level, path);
+                (node.columns[lane], node.ranks[lane]) = compared(level, path);
             }
         }
         for level in top..chunk.levels.min(TILE_LEVELS) {
@@ -119,13 +177,13 @@ impl Chunks {
                 let block = chunk.blocks as usize + (lane << TOP_LEVELS) + (path >> below);
                 let Some(block) = self.node_blocks.get_mut(block) else { continue };
                 let node = (1 << below) - 1 + (path & ((1 << below) - 1));
-                (block.columns[node], block.ranks[node]) = asked(level, path);
+                (block.columns[node], block.ranks[node]) = compared(level, path);
             }
         }
     }
 }
 
-/// Whether chunks take less time than the lock step, by rough costs in picoseconds: of ranks, which
+/// Whether chunks take less time than interleaved traversal, by rough costs in picoseconds: of ranks, which
 /// are found by comparing with all of a search tree, and of trees.
 fn pays(forest: &Forest<'_>, columns: &Columns) -> bool {
     let trees = forest.trees().len();

@@ -3,27 +3,26 @@
 use std::collections::HashSet;
 
 use super::chunks::Chunks;
-use super::columns::{Columns, Question, Sets, asked};
 use super::fill::{Filled, fill, leaves, levels};
+use super::predicates::{Columns, Predicate, Sets, predicates_of};
 use super::{
-    Chunk, CodeTable, Column, ColumnKind, MAX_CUTS, NodeBlock, Run, Segment, TILE_LEVELS,
-    TileGroup, TopNode, tile_leaves, tile_nodes,
+    CodeTable, ColumnKind, MAX_PREDICATES, PredicateColumn, PredicateRun, Segment, TILE_LEVELS,
+    TileGroup, tile_leaves, tile_nodes,
 };
 use crate::Result;
-use crate::eval::LANES;
 use crate::forest::canonical::{Forest, Tree};
-use crate::forest::order::{self, Place};
-use crate::forest::records::GroupKind;
+use crate::forest::order::{self, Position};
+use crate::forest::records::{GroupKind, LANES};
 use crate::forest::text::to_u32;
 use crate::forest::trees::{Trees, reserve};
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]
 pub(in crate::forest) struct Tiles {
-    pub(in crate::forest) columns: Vec<Column>,
+    pub(in crate::forest) columns: Vec<PredicateColumn>,
     pub(in crate::forest) search_trees: Vec<f32>,
     pub(in crate::forest) segments: Vec<Segment>,
-    pub(in crate::forest) runs: Vec<Run>,
+    pub(in crate::forest) runs: Vec<PredicateRun>,
     pub(in crate::forest) ranks: Vec<u8>,
     pub(in crate::forest) code_tables: Vec<CodeTable>,
     pub(in crate::forest) large_sets: Vec<u32>,
@@ -31,9 +30,7 @@ pub(in crate::forest) struct Tiles {
     pub(in crate::forest) nodes: Vec<u16>,
     pub(in crate::forest) leaves: Vec<f32>,
     pub(in crate::forest) exits: Vec<u32>,
-    pub(in crate::forest) chunks: Vec<Chunk>,
-    pub(in crate::forest) top_nodes: Vec<TopNode>,
-    pub(in crate::forest) node_blocks: Vec<NodeBlock>,
+    pub(in crate::forest) chunks: Chunks,
 }
 
 impl Tiles {
@@ -51,9 +48,7 @@ impl Tiles {
         let mut writer = Writer { forest, trees, sets, columns, tiles, check_interrupts };
         writer.write()?;
         let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
-        let chunks = Chunks::of(forest, &tiles.groups, &columns, &sets, check_interrupts)?;
-        (tiles.chunks, tiles.top_nodes, tiles.node_blocks) =
-            (chunks.records, chunks.top_nodes, chunks.node_blocks);
+        tiles.chunks = Chunks::of(forest, &tiles.groups, &columns, &sets, check_interrupts)?;
         tiles.columns = columns.records;
         tiles.search_trees = columns.search_trees;
         Ok(tiles)
@@ -73,22 +68,22 @@ impl Writer<'_> {
     fn write(&mut self) -> Result<()> {
         let groups = self.groups()?;
         let mut first = 0;
-        let mut questions = HashSet::new();
+        let mut predicates = HashSet::new();
         for (index, group) in groups.iter().enumerate() {
-            let more = self.asked_by(group)?;
+            let more = self.predicates_of(group)?;
             (self.check_interrupts)();
-            let new = more.iter().filter(|question| !questions.contains(*question)).count();
-            if questions.len() + new > MAX_CUTS {
-                self.segment(groups.get(first..index).unwrap_or_default(), &questions)?;
-                questions.clear();
+            let new = more.iter().filter(|predicate| !predicates.contains(*predicate)).count();
+            if predicates.len() + new > MAX_PREDICATES {
+                self.segment(groups.get(first..index).unwrap_or_default(), &predicates)?;
+                predicates.clear();
                 first = index;
             }
-            questions.extend(more);
+            predicates.extend(more);
         }
-        self.segment(groups.get(first..).unwrap_or_default(), &questions)
+        self.segment(groups.get(first..).unwrap_or_default(), &predicates)
     }
 
-    /// Successive trees in groups, still without places.
+    /// Successive trees in groups, still without indices of nodes and leaves.
     fn groups(&self) -> Result<Vec<TileGroup>> {
         let mut groups: Vec<TileGroup> = Vec::new();
         for (index, tree) in self.forest.trees().iter().enumerate() {
@@ -100,14 +95,14 @@ impl Writer<'_> {
                     group.count += 1;
                     group.below = group.below.max(below);
                     group.levels = group.levels.max(levels);
-                    group.kind = kind as u32;
+                    group.kind = kind;
                 }
                 _ => groups.push(TileGroup {
                     first: to_u32(index)?,
                     count: 1,
                     levels,
                     below,
-                    kind: kind as u32,
+                    kind,
                     nodes: 0,
                     leaves: 0,
                     reserved: 0,
@@ -122,59 +117,57 @@ impl Writer<'_> {
         trees.skip(group.first as usize).take(group.count as usize)
     }
 
-    fn asked_by(&self, group: &TileGroup) -> Result<HashSet<Question>> {
-        let mut questions = Vec::new();
+    fn predicates_of(&self, group: &TileGroup) -> Result<HashSet<Predicate>> {
+        let mut predicates = Vec::new();
         for (_, tree) in self.members(group) {
-            asked(tree, &self.sets, &mut questions)?;
+            predicates_of(tree, &self.sets, &mut predicates)?;
         }
-        Ok(questions.into_iter().collect())
+        Ok(predicates.into_iter().collect())
     }
 
-    /// Writes groups that share these questions.
-    fn segment(&mut self, groups: &[TileGroup], questions: &HashSet<Question>) -> Result<()> {
-        let mut cuts: Vec<Question> = questions.iter().copied().collect();
-        cuts.sort_unstable();
+    /// Writes groups that share these predicates.
+    fn segment(&mut self, groups: &[TileGroup], predicates: &HashSet<Predicate>) -> Result<()> {
+        let mut predicates: Vec<Predicate> = predicates.iter().copied().collect();
+        predicates.sort_unstable();
         let first_run = self.tiles.runs.len();
-        self.runs(&cuts)?;
+        self.runs(&predicates)?;
         let first_group = self.tiles.groups.len();
         for group in groups {
-            self.group(group, &cuts)?;
+            self.group(group, &predicates)?;
         }
         self.tiles.segments.push(Segment {
             first_group: to_u32(first_group)?,
             groups: to_u32(groups.len())?,
             first_run: to_u32(first_run)?,
             runs: to_u32(self.tiles.runs.len() - first_run)?,
-            cuts: to_u32(cuts.len())?,
+            predicates: to_u32(predicates.len())?,
             reserved: [0; 3],
         });
         Ok(())
     }
 
-    /// The runs of a segment with these cuts.
-    fn runs(&mut self, cuts: &[Question]) -> Result<()> {
+    /// The runs of a segment with these predicates.
+    fn runs(&mut self, predicates: &[Predicate]) -> Result<()> {
         let mut last = None;
-        for (cut, question) in cuts.iter().enumerate() {
-            let Some((column, rank)) = self.columns.find(*question) else { continue };
+        for (index, predicate) in predicates.iter().enumerate() {
+            let Some((column, rank)) = self.columns.find(*predicate) else { continue };
             let Some(kind) = self.columns.records.get(column).map(|record| record.kind) else {
                 continue;
             };
-            let operand = match ColumnKind::from_number(kind) {
-                Some(ColumnKind::Codes) => {
-                    push(&mut self.tiles.code_tables, self.sets.table(*question))
+            let operand = match kind {
+                ColumnKind::Codes => push(&mut self.tiles.code_tables, self.sets.table(*predicate)),
+                ColumnKind::LargeCodes => {
+                    push(&mut self.tiles.large_sets, self.sets.large(*predicate))
                 }
-                Some(ColumnKind::LargeCodes) => {
-                    push(&mut self.tiles.large_sets, self.sets.large(*question))
-                }
-                Some(ColumnKind::RankedLeft | ColumnKind::RankedRight) | None => {
+                ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
                     push(&mut self.tiles.ranks, rank)
                 }
             };
             match self.tiles.runs.last_mut() {
                 Some(run) if last == Some(column) => run.count += 1,
-                _ => self.tiles.runs.push(Run {
+                _ => self.tiles.runs.push(PredicateRun {
                     column: to_u32(column)?,
-                    first_cut: to_u32(cut)?,
+                    first_predicate: to_u32(index)?,
                     count: 1,
                     operands: to_u32(operand)?,
                 }),
@@ -184,18 +177,18 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The tiles of a group of a segment with these cuts.
-    fn group(&mut self, group: &TileGroup, cuts: &[Question]) -> Result<()> {
+    /// The tiles of a group of a segment with these predicates.
+    fn group(&mut self, group: &TileGroup, predicates: &[Predicate]) -> Result<()> {
         let ends = if group.below == 0 { self.tiles.leaves.len() } else { self.tiles.exits.len() };
         let placed =
             TileGroup { nodes: to_u32(self.tiles.nodes.len())?, leaves: to_u32(ends)?, ..*group };
         let count = group.count as usize;
         reserve(&mut self.tiles.nodes, count * tile_nodes(group.levels))?;
-        let cut = |question| cuts.binary_search(&question).unwrap_or(0) as u16;
+        let index_of = |predicate| predicates.binary_search(&predicate).unwrap_or(0) as u16;
         for index in group.first as usize..group.first as usize + count {
             let forest = self.forest;
             let Some(tree) = forest.trees().get(index) else { continue };
-            let tile = fill(tree, group.levels, &self.sets, cut);
+            let tile = fill(tree, group.levels, &self.sets, index_of);
             self.tiles.nodes.extend_from_slice(&tile.nodes);
             if group.below == 0 {
                 reserve(&mut self.tiles.leaves, tile_leaves(group.levels))?;
@@ -209,21 +202,21 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Where a tree goes on below its tile: the places of nodes among the nodes of its kind.
+    /// Where a tree goes on below its tile: indices among the nodes of its kind.
     fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
-        let mut place_of = vec![0usize; tree.nodes().len()];
-        for (at, place) in order::places(tree).into_iter().enumerate() {
-            if let Place::Node { id, .. } = place
-                && let Some(place) = place_of.get_mut(id as usize)
+        let mut index_of = vec![0usize; tree.nodes().len()];
+        for (index, position) in order::positions(tree).into_iter().enumerate() {
+            if let Position::Node { id, .. } = position
+                && let Some(at) = index_of.get_mut(id as usize)
             {
-                *place = at;
+                *at = index;
             }
         }
         let root = self.trees.roots.get(index).copied().unwrap_or(0) as usize;
         reserve(&mut self.tiles.exits, tile.ends.len())?;
         for id in &tile.ends {
-            let place = place_of.get(*id as usize).copied().unwrap_or(0);
-            self.tiles.exits.push(to_u32(root + place)?);
+            let at = index_of.get(*id as usize).copied().unwrap_or(0);
+            self.tiles.exits.push(to_u32(root + at)?);
         }
         Ok(())
     }
@@ -231,10 +224,10 @@ impl Writer<'_> {
 
 /// Whether a tree can join a group: what goes on below the tiles does so over nodes of one kind.
 fn joins(group: &TileGroup, below: u32, kind: GroupKind) -> bool {
-    (group.below == 0) == (below == 0) && (below == 0 || group.kind == kind as u32)
+    (group.below == 0) == (below == 0) && (below == 0 || group.kind == kind)
 }
 
-/// Appends a value; gives its index.
+/// Appends a value; returns its index.
 fn push<T>(values: &mut Vec<T>, value: T) -> usize {
     values.push(value);
     values.len() - 1

@@ -1,38 +1,38 @@
-//! One tree's tile.
+//! Fills the tile of one tree.
 
-use super::columns::{Question, Sets, question};
-use super::{TILE_LEVELS, node_place, tile_leaves, tile_nodes};
+use super::predicates::{Predicate, Sets, predicate_of};
+use super::{TILE_LEVELS, node_index, tile_leaves, tile_nodes};
 use crate::forest::canonical::{Node, Tree};
 use crate::forest::order::children;
 
 /// What is written of a tree into a tile of a given number of levels.
 pub(super) struct Filled {
-    /// The cut of each node.
+    /// The index of each node's predicate.
     pub(super) nodes: Vec<u16>,
-    /// The node, by its id, behind each way through the tile: a leaf, or in a deeper tree any.
+    /// The id of the node at the end of each path: a leaf, or in a deeper tree any.
     pub(super) ends: Vec<u32>,
 }
 
-/// Fills a tile of a tree; `cut` gives the number of each question that it asks.
+/// Fills a tile of a tree; `index_of` returns the index of a predicate.
 pub(super) fn fill(
     tree: &Tree<'_>,
     levels: u32,
     sets: &Sets<'_>,
-    mut cut: impl FnMut(Question) -> u16,
+    mut index_of: impl FnMut(Predicate) -> u16,
 ) -> Filled {
     let mut tile = Filled { nodes: vec![0; tile_nodes(levels)], ends: vec![0; 1 << levels] };
     let mut open = vec![(0u32, 0u32, 0usize)];
     while let Some((id, level, path)) = open.pop() {
-        let asks = if level < levels { question(tree, id, sets) } else { None };
-        let (Some(question), Some([right, left])) = (asks, children(tree, id)) else {
-            // All ways from here on end here.
+        let predicate = if level < levels { predicate_of(tree, id, sets) } else { None };
+        let (Some(predicate), Some([right, left])) = (predicate, children(tree, id)) else {
+            // All paths from here on end here.
             let below = levels - level;
             let ends = tile.ends.get_mut(path << below..(path + 1) << below);
             ends.unwrap_or_default().fill(id);
             continue;
         };
-        if let Some(place) = tile.nodes.get_mut(node_place(levels, level, path)) {
-            *place = cut(question);
+        if let Some(node) = tile.nodes.get_mut(node_index(levels, level, path)) {
+            *node = index_of(predicate);
         }
         open.push((left, level + 1, 2 * path));
         open.push((right, level + 1, 2 * path + 1));

@@ -1,0 +1,269 @@
+//! A block of rows through all tiles: columns, predicates, paths, sums.
+//!
+//! The same for every [`BlockKernel`]. Values are taken out of the rows column by column; each segment's
+//! predicates are evaluated; then tree after tree is walked and added, so that each row's sum grows in
+//! the order of the file.
+#![allow(
+    unsafe_code,
+    reason = "calls kernels for instructions that the processor has, over tiles that were checked"
+)]
+
+use super::lower_levels::{BlockKeys, LowerLevels};
+use super::predicates::{bit_of_code, goes_right_large, operands, search_tree};
+use super::{BLOCK, BlockKernel, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Values, WORDS};
+use crate::eval::interleaved::NodeSections;
+use crate::forest::sections::{
+    BASE_MARGINS, CODE_TABLES, LARGE_SETS, OUTPUTS, PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS,
+    SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS, TILE_GROUPS, TILE_LEAVES, TILE_NODES,
+};
+use crate::forest::tiles::{
+    ColumnKind, MAX_PREDICATES, Segment, TILE_LEVELS, TileGroup, tile_leaves, tile_nodes,
+};
+
+const NO_MASK: Mask = Mask([0; WORDS]);
+const NO_VALUES: Values = Values([0.0; BLOCK]);
+
+/// What is kept of a block; nothing is allocated once it has grown.
+#[derive(Clone, Debug)]
+pub(in crate::eval) struct Buffers {
+    /// Of each column, its index among those of its kind.
+    column_indices: Vec<usize>,
+    ranks: Vec<Ranks>,
+    codes: Vec<Codes>,
+    values: Vec<Values>,
+    /// One per predicate of a segment.
+    masks: Box<[Mask]>,
+    path: PathBits,
+    leaf_indices: Box<[u8; BLOCK]>,
+    sums: Vec<Values>,
+    keys: BlockKeys,
+}
+
+impl Buffers {
+    pub(super) fn new() -> Self {
+        Buffers {
+            column_indices: Vec::new(),
+            ranks: Vec::new(),
+            codes: Vec::new(),
+            values: Vec::new(),
+            masks: vec![NO_MASK; MAX_PREDICATES].into_boxed_slice(),
+            path: [NO_MASK; TILE_LEVELS as usize],
+            leaf_indices: Box::new([0; BLOCK]),
+            sums: Vec::new(),
+            keys: BlockKeys::default(),
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// Copies the values of a feature.
+    fn copy_column(&self, feature: usize, values: &mut Values) {
+        let column = self.features.get(feature..).unwrap_or_default();
+        let column = column.iter().step_by(self.num_features);
+        values.0.iter_mut().zip(column).for_each(|(copy, value)| *copy = *value);
+    }
+}
+
+/// The margins of a block of rows.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+pub(super) unsafe fn margins(
+    kernel: &BlockKernel,
+    image: Sections<'_>,
+    buffers: &mut Buffers,
+    rows: &Rows<'_>,
+    out: &mut [f32],
+) {
+    let base_margins = image.get(BASE_MARGINS);
+    buffers.sums.resize(base_margins.len(), NO_VALUES);
+    for (sums, base) in buffers.sums.iter_mut().zip(base_margins) {
+        sums.0 = [*base; BLOCK];
+    }
+    // SAFETY: the caller's promise.
+    unsafe { read_columns(kernel, image, buffers, rows) };
+    let groups = image.get(TILE_GROUPS);
+    if groups.iter().any(|group| group.below > 0) {
+        buffers.keys.set(rows);
+    }
+    for segment in image.get(SEGMENTS) {
+        // SAFETY: the caller's promise; the segment is one of the image's.
+        unsafe {
+            evaluate_predicates(kernel, image, segment, buffers, rows.count);
+            let groups = groups.iter().skip(segment.first_group as usize);
+            for group in groups.take(segment.groups as usize) {
+                add_group(kernel, image, group, buffers, rows);
+            }
+        }
+    }
+    for (row, margins) in out.chunks_exact_mut(base_margins.len()).enumerate().take(rows.count) {
+        for (margin, sums) in margins.iter_mut().zip(&buffers.sums) {
+            *margin = sums.0[kernel.lane_of(row)];
+        }
+    }
+}
+
+/// Finds ranks and codes, and keeps values that are compared as they are.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn read_columns(
+    kernel: &BlockKernel,
+    image: Sections<'_>,
+    buffers: &mut Buffers,
+    rows: &Rows<'_>,
+) {
+    let Buffers { column_indices, ranks, codes, values, .. } = buffers;
+    let mut counts = [0usize; 3];
+    column_indices.clear();
+    let mut column_values = NO_VALUES;
+    let mut copied = None;
+    for column in image.get(PREDICATE_COLUMNS) {
+        if copied != Some(column.feature) {
+            rows.copy_column(column.feature as usize, &mut column_values);
+            copied = Some(column.feature);
+        }
+        match column.kind {
+            ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
+                let ranks = next(ranks, &mut counts[0], column_indices, [NO_MASK; RANK_BITS]);
+                let tree = search_tree(image.get(SEARCH_TREES), column);
+                let missing_right = column.kind == ColumnKind::RankedMissingRight;
+                // SAFETY: the caller's promise.
+                unsafe { (kernel.rank)(&column_values, rows.count, tree, missing_right, ranks) };
+            }
+            ColumnKind::Codes => {
+                let none = Codes { bytes: [0; BLOCK], bits: [0; BLOCK] };
+                set_codes(&column_values, next(codes, &mut counts[1], column_indices, none));
+            }
+            ColumnKind::LargeCodes => {
+                *next(values, &mut counts[2], column_indices, NO_VALUES) = column_values;
+            }
+        }
+    }
+}
+
+/// The next buffer of a kind, whose index is noted.
+fn next<'a, T: Clone>(
+    buffers: &'a mut Vec<T>,
+    count: &mut usize,
+    indices: &mut Vec<usize>,
+    empty: T,
+) -> &'a mut T {
+    indices.push(*count);
+    *count += 1;
+    if buffers.len() < *count {
+        buffers.resize(*count, empty);
+    }
+    &mut buffers[*count - 1]
+}
+
+fn set_codes(values: &Values, codes: &mut Codes) {
+    for ((value, byte), bit) in values.0.iter().zip(&mut codes.bytes).zip(&mut codes.bits) {
+        (*byte, *bit) = bit_of_code(*value);
+    }
+}
+
+/// Evaluates all predicates of a segment.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn evaluate_predicates(
+    kernel: &BlockKernel,
+    image: Sections<'_>,
+    segment: &Segment,
+    buffers: &mut Buffers,
+    rows: usize,
+) {
+    let Buffers { column_indices, ranks, codes, values, masks, .. } = buffers;
+    let columns = image.get(PREDICATE_COLUMNS);
+    let runs = image.get(PREDICATE_RUNS).iter().skip(segment.first_run as usize);
+    for run in runs.take(segment.runs as usize) {
+        let first = run.first_predicate as usize;
+        let Some(masks) = masks.get_mut(first..first + run.count as usize) else { continue };
+        let column = run.column as usize;
+        let (Some(column), Some(index)) = (columns.get(column), column_indices.get(column)) else {
+            continue;
+        };
+        // SAFETY: the caller's promise.
+        unsafe {
+            match column.kind {
+                ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
+                    (kernel.compare)(&ranks[*index], operands(image.get(RANKS), run), masks);
+                }
+                ColumnKind::Codes => {
+                    let tables = operands(image.get(CODE_TABLES), run);
+                    (kernel.look_up)(&codes[*index], rows, tables, masks);
+                }
+                ColumnKind::LargeCodes => {
+                    let nodes = NodeSections::of(image);
+                    for (set, mask) in operands(image.get(LARGE_SETS), run).iter().zip(masks) {
+                        look_up_large(&nodes, *set, &values[*index], rows, mask);
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn look_up_large(
+    nodes: &NodeSections<'_>,
+    set: u32,
+    values: &Values,
+    rows: usize,
+    mask: &mut Mask,
+) {
+    let words = mask.0.iter_mut().zip(values.0.as_chunks::<64>().0);
+    for (word, values) in words.take(rows.div_ceil(64)) {
+        *word = values.iter().enumerate().fold(0, |bits, (row, value)| {
+            bits | u64::from(goes_right_large(nodes, set, *value)) << row
+        });
+    }
+}
+
+/// Walks the trees of a group and adds their leaves.
+///
+/// # Safety
+/// The processor has the instructions of the kernel; the group is one of the image's, and the
+/// predicates of its segment have been evaluated.
+unsafe fn add_group(
+    kernel: &BlockKernel,
+    image: Sections<'_>,
+    group: &TileGroup,
+    buffers: &mut Buffers,
+    rows: &Rows<'_>,
+) {
+    let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
+    let levels = group.levels;
+    let (Some(walk), Some(add)) =
+        (kernel.walk.get(levels as usize), kernel.add.get(levels as usize))
+    else {
+        return;
+    };
+    let (outputs, leaves) = (image.get(OUTPUTS), image.get(TILE_LEAVES));
+    let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
+    let nodes = nodes.chunks_exact(tile_nodes(levels));
+    for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
+        let output = outputs.get(group.first as usize + tree).copied().unwrap_or(0);
+        let Some(sums) = sums.get_mut(output as usize) else { continue };
+        debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "predicates");
+        // SAFETY: the caller's promise; the image's check found each node's predicate to be below
+        // MAX_PREDICATES, of which there are as many masks.
+        unsafe { walk(nodes, masks, rows.count, path) };
+        if group.below == 0 {
+            let start = group.leaves as usize + tree * tile_leaves(levels);
+            let leaves = leaves.get(start..start + tile_leaves(levels)).unwrap_or(&[0.0; 256]);
+            // SAFETY: the caller's promise; the leaves are those of the tile.
+            unsafe { add(path, rows.count, leaves, sums) };
+        } else {
+            let start = group.leaves as usize + (tree << levels);
+            let exits = image.get(TILE_EXITS).get(start..start + (1 << levels));
+            let exits = exits.unwrap_or_default();
+            // SAFETY: the caller's promise.
+            unsafe { (kernel.leaf_indices)(path, rows.count, levels, leaf_indices) };
+            let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
+            lower.add(&NodeSections::of(image), rows, keys, leaf_indices, |row, leaf| {
+                sums.0[kernel.lane_of(row)] += leaf;
+            });
+        }
+    }
+}

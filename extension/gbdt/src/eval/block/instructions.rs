@@ -1,0 +1,255 @@
+//! What an instruction set brings, and what all make of it.
+//!
+//! A file per instruction set implements [`Instructions`] for its registers and calls
+//! [`block_kernel`], which compiles these functions, and the generic ones below, with the set's
+//! features. Everything is inlined into those functions: only there do intrinsics become instructions.
+
+use super::rank_scalar;
+use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Values, WORDS};
+use crate::forest::tiles::CodeTable;
+
+/// Part of a mask in registers, and what a kernel does with it.
+///
+/// # Safety
+/// The processor has the instructions, for every function; further needs are with each.
+pub(super) trait Instructions: Copy {
+    /// How many parts make a mask.
+    const PARTS: usize;
+
+    /// A part of a mask. Safety: `part` is below `PARTS`.
+    unsafe fn load(mask: *const Mask, part: usize) -> Self;
+
+    /// Puts a part into a mask. Safety: `part` is below `PARTS`.
+    unsafe fn store(self, mask: *mut Mask, part: usize);
+
+    /// All bits 0, or all 1.
+    unsafe fn fill(bit: bool) -> Self;
+
+    /// By each bit, `right` if it is set, else `left`.
+    unsafe fn choose(self, right: Self, left: Self) -> Self;
+
+    /// `greater | equal & rest`, where `greater` implies `equal`.
+    #[inline(always)]
+    unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { rest.choose(equal, greater) }
+    }
+
+    /// See [`super::BlockKernel::look_up`].
+    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
+
+    /// Of 64 bytes, a word per bit, the highest first.
+    unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS];
+
+    /// The leaf indices of the rows of a word, below 2^`levels`. Safety: `word` is below [`WORDS`].
+    unsafe fn leaf_indices(path: &PathBits, word: usize, levels: u32) -> [u8; 64];
+
+    /// See [`super::BlockKernel::rank`]; this one searches value by value.
+    #[inline(always)]
+    unsafe fn rank(
+        values: &Values,
+        rows: usize,
+        tree: &[f32],
+        missing_right: bool,
+        ranks: &mut Ranks,
+    ) {
+        let found = if missing_right {
+            rank_scalar::ranks::<true>(values, rows, tree)
+        } else {
+            rank_scalar::ranks::<false>(values, rows, tree)
+        };
+        let words = found.as_chunks::<64>().0.iter().enumerate();
+        for (word, bytes) in words.take(rows.div_ceil(64)) {
+            // SAFETY: the caller's promise.
+            let bits = unsafe { Self::bits_of_bytes(bytes) };
+            ranks.iter_mut().zip(bits).for_each(|(mask, bits)| mask.0[word] = bits);
+        }
+    }
+
+    /// See [`super::BlockKernel::add`]; this one reads leaf by leaf.
+    #[inline(always)]
+    unsafe fn add<const LEVELS: u32>(
+        path: &PathBits,
+        rows: usize,
+        leaves: &[f32],
+        sums: &mut Values,
+    ) {
+        let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
+        for (word, sums) in words.take(rows.div_ceil(64)) {
+            // SAFETY: the caller's promise; there are eight words.
+            let indices = unsafe { Self::leaf_indices(path, word, LEVELS) };
+            for (sum, index) in sums.iter_mut().zip(indices) {
+                // SAFETY: the caller's promise: an index is below 2^LEVELS, the number of leaves.
+                *sum += unsafe { *leaves.get_unchecked(usize::from(index)) };
+            }
+        }
+    }
+}
+
+/// Of numbers of two bits, whether they are at least 0, 1, ... 4.
+#[inline(always)]
+unsafe fn at_least_of_two<I: Instructions>(high: I, low: I) -> [I; 5] {
+    // SAFETY: the caller's promise is that of the trait.
+    unsafe { [I::fill(true), high.choose(high, low), high, high.choose(low, high), I::fill(false)] }
+}
+
+/// Of numbers of four bits, whether they are at least 0, 1, ... 16.
+#[inline(always)]
+unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
+    // SAFETY: the caller's promise is that of the trait.
+    unsafe {
+        let [a, b, c, d] = [bits[0], bits[1], bits[2], bits[3]];
+        let (high, low) = (at_least_of_two(a, b), at_least_of_two(c, d));
+        let mut all = [I::fill(false); 17];
+        for (number, mask) in all.iter_mut().enumerate().take(16) {
+            *mask = I::joined(high[number / 4 + 1], high[number / 4], low[number % 4]);
+        }
+        all
+    }
+}
+
+/// See [`super::BlockKernel::compare`].
+///
+/// # Safety
+/// The processor has the instructions.
+#[inline(always)]
+pub(super) unsafe fn compare<I: Instructions>(
+    ranks: &Ranks,
+    thresholds: &[u8],
+    masks: &mut [Mask],
+) {
+    for part in 0..I::PARTS {
+        // SAFETY: the caller's promise; there are as many parts.
+        unsafe {
+            let mut bits = [I::fill(false); RANK_BITS];
+            bits.iter_mut().zip(ranks).for_each(|(bits, mask)| *bits = I::load(mask, part));
+            let (high, low) = (at_least_of_four(&bits[..4]), at_least_of_four(&bits[4..]));
+            for (threshold, mask) in thresholds.iter().zip(masks.iter_mut()) {
+                let (of_high, of_low) = (usize::from(threshold >> 4), usize::from(threshold & 15));
+                I::joined(high[of_high + 1], high[of_high], low[of_low]).store(mask, part);
+            }
+        }
+    }
+}
+
+/// See [`super::BlockKernel::leaf_indices`].
+///
+/// # Safety
+/// The processor has the instructions.
+#[inline(always)]
+pub(super) unsafe fn leaf_indices<I: Instructions>(
+    path: &PathBits,
+    rows: usize,
+    levels: u32,
+    out: &mut [u8; BLOCK],
+) {
+    let words = out.as_chunks_mut::<64>().0.iter_mut().enumerate();
+    for (word, out) in words.take(rows.div_ceil(64).min(WORDS)) {
+        // SAFETY: the caller's promise; there are eight words.
+        *out = unsafe { I::leaf_indices(path, word, levels) };
+    }
+}
+
+/// `$function::<0>`, `$function::<1>`, ... for every number of levels.
+macro_rules! by_levels {
+    ($function:ident) => {
+        [
+            $function::<0>,
+            $function::<1>,
+            $function::<2>,
+            $function::<3>,
+            $function::<4>,
+            $function::<5>,
+            $function::<6>,
+            $function::<7>,
+            $function::<8>,
+        ]
+    };
+}
+pub(super) use by_levels;
+
+/// `KERNEL`, the [`super::BlockKernel`] of the module: what `$set` implements, compiled with
+/// `$features`.
+macro_rules! block_kernel {
+    ($set:ty, $features:literal, $($field:ident: $value:expr),* $(,)?) => {
+        pub(in crate::eval) static KERNEL: $crate::eval::block::BlockKernel = {
+            use $crate::eval::block::*;
+            use $crate::forest::tiles::CodeTable;
+
+            #[target_feature(enable = $features)]
+            unsafe fn rank(
+                values: &Values,
+                rows: usize,
+                tree: &[f32],
+                missing_right: bool,
+                ranks: &mut Ranks,
+            ) {
+                // SAFETY: the caller's promise is this function's, here and below.
+                unsafe { <$set>::rank(values, rows, tree, missing_right, ranks) }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn compare(ranks: &Ranks, thresholds: &[u8], masks: &mut [Mask]) {
+                // SAFETY: see above.
+                unsafe { instructions::compare::<$set>(ranks, thresholds, masks) }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn look_up(
+                codes: &Codes,
+                rows: usize,
+                tables: &[CodeTable],
+                masks: &mut [Mask],
+            ) {
+                // SAFETY: see above.
+                unsafe { <$set>::look_up(codes, rows, tables, masks) }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn walk<const LEVELS: u32>(
+                nodes: &[u16],
+                masks: &[Mask],
+                rows: usize,
+                path: &mut PathBits,
+            ) {
+                // SAFETY: see above.
+                unsafe {
+                    mux::walk::<$set, LEVELS>(nodes.as_ptr(), masks.as_ptr(), rows, path)
+                }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn add<const LEVELS: u32>(
+                path: &PathBits,
+                rows: usize,
+                leaves: &[f32],
+                sums: &mut Values,
+            ) {
+                // SAFETY: see above.
+                unsafe { <$set>::add::<LEVELS>(path, rows, leaves, sums) }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn leaf_indices(
+                path: &PathBits,
+                rows: usize,
+                levels: u32,
+                out: &mut [u8; BLOCK],
+            ) {
+                // SAFETY: see above.
+                unsafe { instructions::leaf_indices::<$set>(path, rows, levels, out) }
+            }
+
+            BlockKernel {
+                rank,
+                compare,
+                look_up,
+                walk: instructions::by_levels!(walk),
+                add: instructions::by_levels!(add),
+                leaf_indices,
+                $($field: $value),*
+            }
+        };
+    };
+}
+pub(super) use block_kernel;

@@ -1,0 +1,185 @@
+//! Blocks of rows, over tiles: bits instead of comparisons.
+//!
+//! A block is 512 rows, and one bit per row makes a [`Mask`]. Each predicate is evaluated once for the
+//! whole block, which makes one mask. Then a tile is traversed for all rows together: the first bit of
+//! every row's path is the mask of the root, the second is chosen by the first from the masks of the
+//! two nodes below, and so on, each choice one instruction on many rows. The bits of a path are the
+//! index of its leaf.
+//!
+//! `evaluate` has the order of things, for every instruction set alike. An instruction set brings a
+//! [`BlockKernel`], a table of functions, in a file of its own. Whoever calls a kernel has a
+//! [`super::Kernel`], which there is only where the processor has its instructions.
+#![allow(unsafe_code, reason = "vector instructions")]
+
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx2;
+#[cfg(target_arch = "x86_64")]
+pub(super) mod avx512;
+mod evaluate;
+mod instructions;
+mod lower_levels;
+mod mux;
+#[cfg(target_arch = "aarch64")]
+pub(super) mod neon;
+mod predicates;
+mod rank_scalar;
+
+pub(super) use self::evaluate::Buffers;
+
+use crate::forest::sections::{PREDICATE_COLUMNS, PREDICATE_RUNS, Sections, TILE_GROUPS};
+use crate::forest::tiles::{CodeTable, TILE_LEVELS, TileGroup};
+
+/// Rows of a block.
+pub(super) const BLOCK: usize = 512;
+/// Words of a mask.
+const WORDS: usize = BLOCK / 64;
+/// Bits of a rank.
+const RANK_BITS: usize = 8;
+
+/// What a step of interleaved traversal costs more than one in a block, in picoseconds.
+const STEP_COST: u64 = 360;
+/// What the keys of a feature cost, which a block without deep trees does not need, in picoseconds.
+const KEYS_COST: u64 = 400;
+
+/// One bit per row of a block.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Mask([u64; WORDS]);
+
+/// The values of a column, one per row.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Values([f32; BLOCK]);
+
+/// The ranks of a column, one mask per bit, the highest first.
+type Ranks = [Mask; RANK_BITS];
+
+/// The codes of a column: the byte of a table that holds a code's bit, and that bit alone.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct Codes {
+    bytes: [u8; BLOCK],
+    bits: [u8; BLOCK],
+}
+
+/// The bits of all rows' paths through a tile, the root's level first.
+type PathBits = [Mask; TILE_LEVELS as usize];
+
+/// Up to [`BLOCK`] rows: `features.len() == count * num_features`, row-major.
+pub(super) struct Rows<'a> {
+    pub(super) features: &'a [f32],
+    pub(super) num_features: usize,
+    pub(super) count: usize,
+}
+
+/// What the parts of a kernel cost, in picoseconds.
+#[derive(Clone, Copy, Debug)]
+struct Costs {
+    /// Per level of a search tree and row.
+    level: u64,
+    /// Per node of a tile and block, however few of its rows are in use.
+    node: u64,
+    /// Per predicate and block, likewise.
+    predicate: u64,
+}
+
+/// Levels that a tile can have: none, or up to [`TILE_LEVELS`].
+const LEVELS: usize = TILE_LEVELS as usize + 1;
+
+type Walk = unsafe fn(nodes: &[u16], &[Mask], rows: usize, &mut PathBits);
+type Add = unsafe fn(&PathBits, rows: usize, leaves: &[f32], &mut Values);
+
+/// A kernel: what one instruction set does for a block of rows. `instructions::block_kernel` makes it.
+///
+/// Rows of a block beyond those in use may have any values, and any results.
+///
+/// # Safety
+/// Every function needs a processor that has the instructions; further needs are with each.
+pub(super) struct BlockKernel {
+    /// With fewer rows, one after another costs less than a block, of which most is empty.
+    min_rows: usize,
+    costs: Costs,
+    /// Where the sum of each row lies in [`Values`].
+    lanes: [u16; BLOCK],
+    /// The ranks of the first `rows` values in the search tree of a column: the number of thresholds
+    /// that a value is not below, or for NaN, if `missing_right`, more than any.
+    rank: unsafe fn(&Values, rows: usize, tree: &[f32], missing_right: bool, &mut Ranks),
+    /// One mask per threshold: whether a row's rank is at least that.
+    compare: unsafe fn(&Ranks, thresholds: &[u8], &mut [Mask]),
+    /// One mask per table: whether the bit of a row's code is set in it.
+    look_up: unsafe fn(&Codes, rows: usize, &[CodeTable], &mut [Mask]),
+    /// By levels: the paths of the first `rows` rows through a tile of as many levels, whose `nodes`
+    /// each are an index of a mask.
+    walk: [Walk; LEVELS],
+    /// By levels: adds to each row's sum the leaf at the end of its path, among the `leaves` of a tile
+    /// of as many levels.
+    add: [Add; LEVELS],
+    /// The index of each row's leaf, in the order of the rows, of a tile of `levels` levels.
+    leaf_indices: unsafe fn(&PathBits, rows: usize, levels: u32, &mut [u8; BLOCK]),
+}
+
+/// Sums that lie in the order of the rows.
+const IN_ORDER: [u16; BLOCK] = {
+    let mut lanes = [0; BLOCK];
+    let mut row = 0;
+    while row < BLOCK {
+        lanes[row] = row as u16;
+        row += 1;
+    }
+    lanes
+};
+
+impl BlockKernel {
+    fn lane_of(&self, row: usize) -> usize {
+        usize::from(self.lanes[row % BLOCK]) % BLOCK
+    }
+
+    /// Computes the margins of up to [`BLOCK`] rows if the costs say that this takes less time than one
+    /// row after another; `total_depth` steps. Returns whether it did.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    pub(super) unsafe fn margins(
+        &self,
+        image: Sections<'_>,
+        total_depth: u64,
+        buffers: &mut Option<Buffers>,
+        rows: &Rows<'_>,
+        out: &mut [f32],
+    ) -> bool {
+        if image.get(TILE_GROUPS).is_empty()
+            || rows.count < self.min_rows
+            || !self.pays(image, total_depth, rows)
+        {
+            return false;
+        }
+        let buffers = buffers.get_or_insert_with(Buffers::new);
+        // SAFETY: the caller's promise.
+        unsafe { evaluate::margins(self, image, buffers, rows, out) };
+        true
+    }
+
+    /// Whether the steps that rows save cost more than ranks do, and than nodes and predicates do for
+    /// the part of the block that is not in use: [`STEP_COST`] is net of a full block's share of them.
+    fn pays(&self, image: Sections<'_>, total_depth: u64, rows: &Rows<'_>) -> bool {
+        let columns = image.get(PREDICATE_COLUMNS);
+        let levels: u64 = columns.iter().map(|column| u64::from(column.levels)).sum();
+        let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
+        let below: u64 = image.get(TILE_GROUPS).iter().map(below).sum();
+        let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };
+        let steps = STEP_COST.saturating_mul(total_depth.saturating_sub(below));
+        let saved = steps.saturating_add(keys).saturating_sub(self.costs.level * levels);
+        let unused = (BLOCK - rows.count.min(BLOCK)) as u64;
+        let wasted = if unused > 0 { self.block_cost(image) * unused / BLOCK as u64 } else { 0 };
+        wasted < saved.saturating_mul(rows.count as u64)
+    }
+
+    /// What a block's nodes and predicates cost.
+    fn block_cost(&self, image: Sections<'_>) -> u64 {
+        let groups = image.get(TILE_GROUPS);
+        let nodes: u64 = groups.iter().map(|group| u64::from(group.count) << group.levels).sum();
+        let runs = image.get(PREDICATE_RUNS);
+        let predicates: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+        self.costs.node * nodes + self.costs.predicate * predicates
+    }
+}

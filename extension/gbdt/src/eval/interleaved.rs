@@ -1,0 +1,305 @@
+//! Interleaved traversal: one row, several trees at a time, in portable code.
+//!
+//! A traversal of one tree waits at every step for the node and then for the row's key. Traversing
+//! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of one
+//! comparison to a link, leaves link to themselves, and a group of trees is walked to the depth of its
+//! deepest. In trees with categorical splits a step asks which kind a split is, the one branch that is
+//! mispredicted. The leaves are handed over in the order of the trees.
+#![allow(
+    unsafe_code,
+    reason = "the kernel indexes nodes and keys that the image's check has vouched for"
+)]
+
+use super::categorical::CODE_END;
+use super::row_keys::RowKeys;
+use crate::forest::records::{
+    CATEGORICAL, CompactNode, Group, GroupKind, InterleavedNode, LANES, SetSpan, WideNode,
+};
+use crate::forest::sections::{
+    COMPACT_NODES, GROUPS, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
+};
+
+/// Steps that are taken before it is first seen whether all trees have come to a leaf.
+const STRIDE: u32 = 8;
+
+/// What a traversal reads at every step.
+#[derive(Clone, Copy)]
+pub(super) struct NodeSections<'a> {
+    pub(super) compact: &'a [CompactNode],
+    pub(super) wide: &'a [WideNode],
+    sets: &'a [SetSpan],
+    set_words: &'a [u32],
+}
+
+impl<'a> NodeSections<'a> {
+    #[inline(always)]
+    pub(super) fn of(image: Sections<'a>) -> Self {
+        NodeSections {
+            compact: image.get(COMPACT_NODES),
+            wide: image.get(WIDE_NODES),
+            sets: image.get(SETS),
+            set_words: image.get(SET_WORDS),
+        }
+    }
+
+    /// The bits of a category set.
+    #[inline(always)]
+    pub(super) fn words(&self, set: u32) -> &'a [u32] {
+        let Some(span) = self.sets.get(set as usize) else { return &[] };
+        let start = span.start as usize;
+        self.set_words.get(start..start + span.count as usize).unwrap_or_default()
+    }
+}
+
+/// A leaf that a row has fallen into.
+#[derive(Clone, Copy)]
+pub(super) struct Leaf {
+    /// Which nodes it is one of.
+    pub(super) kind: GroupKind,
+    /// Its index among them.
+    pub(super) node: u32,
+    /// Its value's bits.
+    key: u32,
+}
+
+impl Leaf {
+    /// What the tree adds to the sum.
+    #[inline(always)]
+    pub(super) fn value(self) -> f32 {
+        f32::from_bits(self.key)
+    }
+}
+
+/// Calls `visit` with every tree's index and the row's leaf in it, in the order of the trees.
+///
+/// `keys` must have been set to `features` for this image.
+#[inline(always)]
+pub(super) fn walk(
+    image: Sections<'_>,
+    keys: &RowKeys,
+    features: &[f32],
+    mut visit: impl FnMut(usize, Leaf),
+) {
+    let (nodes, all_roots) = (NodeSections::of(image), image.get(ROOTS));
+    for group in image.get(GROUPS) {
+        let first = group.first as usize;
+        let roots = all_roots.get(first..first + group.count as usize).unwrap_or_default();
+        let visit = |lane, leaf| visit(first + lane, leaf);
+        walk_group(&nodes, group, roots, keys, features, visit);
+    }
+}
+
+/// Calls `visit` with every lane and its leaf.
+#[inline(always)]
+fn walk_group(
+    nodes: &NodeSections<'_>,
+    group: &Group,
+    roots: &[u32],
+    keys: &RowKeys,
+    features: &[f32],
+    visit: impl FnMut(usize, Leaf),
+) {
+    let Group { depth, kind, .. } = *group;
+    // All lanes walk with the keys of the one row.
+    let keys = Keys { keys: keys.as_slice(), width: 0 };
+    match kind {
+        GroupKind::Compact => walk_together(nodes.compact, &keys, roots, depth, kind, visit),
+        GroupKind::Wide => walk_together(nodes.wide, &keys, roots, depth, kind, visit),
+        GroupKind::Categorical => {
+            let num_features = keys.keys.len() / 2;
+            let keys = KeysAndSets { keys, features, num_features, nodes };
+            walk_together(nodes.wide, &keys, roots, depth, kind, visit);
+        }
+    }
+}
+
+/// Walks up to [`LANES`] trees of one kind.
+#[inline(always)]
+fn walk_together<N: InterleavedNode>(
+    nodes: &[N],
+    keys: &impl Decide<N>,
+    starts: &[u32],
+    depth: u32,
+    kind: GroupKind,
+    mut visit: impl FnMut(usize, Leaf),
+) {
+    let mut visit = |lane: usize, node: usize| {
+        // SAFETY: interleaved returns indices of nodes.
+        let key = unsafe { nodes.get_unchecked(node) }.key();
+        visit(lane, Leaf { kind, node: node as u32, key });
+    };
+    if let Some(starts) = starts.first_chunk::<LANES>() {
+        // SAFETY: the starts are nodes, and the keys are those of the row: see `Decide`.
+        let leaves = unsafe { interleaved(nodes, keys, *starts, depth) };
+        leaves.into_iter().enumerate().for_each(|(lane, node)| visit(lane, node));
+        return;
+    }
+    // The last group of its kind. Lanes without a tree walk another's once more: that costs less
+    // than to walk what is left over in ever smaller parts, each of which waits for itself.
+    macro_rules! in_lanes {
+        ($lanes:literal) => {{
+            let padded = std::array::from_fn(|lane| {
+                starts.get(lane).or(starts.last()).map_or(0, |start| *start)
+            });
+            // SAFETY: as above.
+            let leaves: [usize; $lanes] = unsafe { interleaved(nodes, keys, padded, depth) };
+            leaves
+                .into_iter()
+                .take(starts.len())
+                .enumerate()
+                .for_each(|(lane, node)| visit(lane, node));
+        }};
+    }
+    match starts.len() {
+        0 => {}
+        1..=4 => in_lanes!(4),
+        5..=8 => in_lanes!(8),
+        9..=12 => in_lanes!(12),
+        _ => in_lanes!(16),
+    }
+}
+
+/// Walks `L` trees, `depth` steps each; returns the indices of the nodes reached.
+///
+/// # Safety
+/// The starts are nodes; `keys` can decide every node in every lane.
+#[inline(always)]
+pub(super) unsafe fn interleaved<N: InterleavedNode, const L: usize>(
+    nodes: &[N],
+    keys: &impl Decide<N>,
+    starts: [u32; L],
+    depth: u32,
+) -> [usize; L] {
+    let mut at = starts.map(|start| start as usize);
+    // SAFETY: the caller's promise.
+    unsafe {
+        steps(nodes, keys, &mut at, depth.min(STRIDE));
+        if depth > STRIDE {
+            go_on(nodes, keys, &mut at, depth - STRIDE);
+        }
+    }
+    at
+}
+
+/// Further steps in deep trees, which may be chains: it is seen now and then whether all walks have
+/// come to a leaf.
+///
+/// # Safety
+/// See [`interleaved`].
+#[inline(never)]
+unsafe fn go_on<N: InterleavedNode, const L: usize>(
+    nodes: &[N],
+    keys: &impl Decide<N>,
+    at: &mut [usize; L],
+    mut depth: u32,
+) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        while depth > 0 && at.iter().any(|at| nodes.get_unchecked(*at).right_offset() != 0) {
+            steps(nodes, keys, at, depth.min(STRIDE / 2));
+            depth = depth.saturating_sub(STRIDE / 2);
+        }
+    }
+}
+
+/// # Safety
+/// See [`interleaved`].
+#[inline(always)]
+unsafe fn steps<N: InterleavedNode, const L: usize>(
+    nodes: &[N],
+    keys: &impl Decide<N>,
+    at: &mut [usize; L],
+    count: u32,
+) {
+    for _ in 0..count {
+        for (lane, at) in at.iter_mut().enumerate() {
+            // SAFETY: the check of the image (forest::verify) found every root and every exit of a
+            // tile to be a node; every node's slot to be at most leaf_slot; both children of every
+            // split to be nodes; and the slot of every leaf, whose right_offset is 0, to be leaf_slot, for
+            // which nothing decides left: a walk stays at a leaf. By induction `at` is always the
+            // index of a node.
+            let (node, left) = unsafe {
+                let node = nodes.get_unchecked(*at);
+                (node, keys.left(node, lane))
+            };
+            *at += node.right_offset() as usize + usize::from(left);
+        }
+    }
+}
+
+/// What decides at the nodes.
+pub(super) trait Decide<N> {
+    /// Whether a lane's row goes left at a node.
+    ///
+    /// # Safety
+    /// The node is one of the image that the keys were set for, and there are keys for the lane.
+    unsafe fn left(&self, node: &N, lane: usize) -> bool;
+}
+
+/// The keys of rows, of which each has `width`: as many as leaf_slot of the image, and one more, which
+/// is `u32::MAX` and so below no leaf's key. Lanes share a row if the width is 0.
+#[derive(Clone, Copy)]
+pub(super) struct Keys<'a> {
+    pub(super) keys: &'a [u32],
+    pub(super) width: usize,
+}
+
+impl Keys<'_> {
+    /// # Safety
+    /// See [`Decide::left`].
+    #[inline(always)]
+    unsafe fn key(&self, slot: usize, lane: usize) -> u32 {
+        // SAFETY: the caller's promise: slots are at most leaf_slot.
+        unsafe { *self.keys.get_unchecked(lane * self.width + slot) }
+    }
+}
+
+impl<N: InterleavedNode> Decide<N> for Keys<'_> {
+    #[inline(always)]
+    unsafe fn left(&self, node: &N, lane: usize) -> bool {
+        // SAFETY: the caller's promise.
+        unsafe { self.key(node.slot(), lane) < node.key() }
+    }
+}
+
+/// Keys, and for categorical splits the rows' features, of which each row has `num_features` if the
+/// keys have a width.
+#[derive(Clone, Copy)]
+pub(super) struct KeysAndSets<'a> {
+    pub(super) keys: Keys<'a>,
+    pub(super) features: &'a [f32],
+    pub(super) num_features: usize,
+    pub(super) nodes: &'a NodeSections<'a>,
+}
+
+impl KeysAndSets<'_> {
+    /// The code of a lane's value, and whether it is one: see [`super::is_in_set`].
+    #[inline(always)]
+    fn code(&self, slot: usize, lane: usize) -> (u32, bool) {
+        let row = if self.keys.width == 0 { 0 } else { lane * self.num_features };
+        // Leaves read a slot that no feature has, and are not asked.
+        let at = row + (slot / 2).min(self.num_features.saturating_sub(1));
+        let value = self.features.get(at).copied().unwrap_or(f32::NAN);
+        (value as u32, (0.0..CODE_END).contains(&value))
+    }
+}
+
+impl Decide<WideNode> for KeysAndSets<'_> {
+    #[inline(always)]
+    unsafe fn left(&self, node: &WideNode, lane: usize) -> bool {
+        // SAFETY: the caller's promise.
+        let key = unsafe { self.keys.key(node.slot(), lane) };
+        // Most splits are not categorical, so that this is mostly predicted.
+        if node.kind != CATEGORICAL {
+            return key < node.key;
+        }
+        let (code, is_code) = self.code(node.slot(), lane);
+        let Some(span) = self.nodes.sets.get(node.key as usize) else { return false };
+        let within = is_code & (code / 32 < span.count);
+        let word = span.start + ((code / 32) & u32::from(within).wrapping_neg());
+        let word = self.nodes.set_words.get(word as usize).copied().unwrap_or(0);
+        let member = within & (word >> (code % 32) & 1 == 1);
+        // A missing value, which is no code, has the key u32::MAX where the default is right.
+        !member & (key != u32::MAX)
+    }
+}

@@ -1,0 +1,236 @@
+//! An image's header, and the table of its sections: what each holds, and where it lies.
+//!
+//! A [`Section`] is a typed handle: [`Sections::get`] returns its records, and the image's writer
+//! takes them by the same handle. A new section is one line in the table below, one line in
+//! [`super::write`], and in [`super::verify`] the check of what evaluation relies on.
+
+#![allow(unsafe_code, reason = "sections that were checked at opening are read without checks")]
+
+use std::marker::PhantomData;
+
+use bytemuck::{CheckedBitPattern, Pod, Zeroable};
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::records::{CompactNode, Dictionary, Group, GroupKind, SetSpan, WideNode};
+use super::tiles::chunks::{Chunk, NodeBlock, TopNode};
+use super::tiles::{CodeTable, PredicateColumn, PredicateRun, Segment, TileGroup};
+use crate::{Error, ErrorKind, Result};
+
+/// The error that an image is not one, or not whole.
+pub(super) fn damaged(what: &str) -> Error {
+    Error::new(ErrorKind::Image, format!("image {what}"))
+}
+
+/// # Errors
+/// [`ErrorKind::Image`] with what is wrong, unless `right`.
+pub(super) fn ensure(right: bool, what: &str) -> Result<()> {
+    if right { Ok(()) } else { Err(damaged(what)) }
+}
+
+/// The first bytes of an image.
+pub(super) const MAGIC: [u8; 8] = *b"pgbimage";
+/// Reads differently in the other byte order.
+pub(super) const ENDIANNESS: u32 = 0x0102_0304;
+/// Where the checksummed part of an image begins: after the checksum.
+pub(super) const CHECKSUMMED_FROM: usize = 32;
+
+/// Where a section lies.
+#[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
+#[repr(C)]
+pub(super) struct Span {
+    /// From the image's start, a multiple of 64.
+    pub(super) offset: u64,
+    /// In bytes, without the zeros that fill its last cache line.
+    pub(super) length: u64,
+}
+
+/// What an image begins with.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(super) struct Header {
+    pub(super) magic: [u8; 8],
+    pub(super) version: u32,
+    pub(super) endianness: u32,
+    /// Of the whole image, in bytes.
+    pub(super) length: u64,
+    /// XXH3, 64 bits, of everything after this field.
+    pub(super) checksum: u64,
+    pub(super) num_features: u32,
+    pub(super) num_outputs: u32,
+    pub(super) num_trees: u32,
+    pub(super) task: u32,
+    pub(super) transform: u32,
+    /// [`crate::Objective::slope`].
+    pub(super) slope: f32,
+    /// Sum over the trees of their depths.
+    pub(super) total_depth: u64,
+    pub(super) sections: [Span; SECTIONS],
+}
+
+/// A section whose records are of type `T`.
+pub(crate) struct Section<T> {
+    /// Its index in the header's table of spans.
+    pub(super) index: usize,
+    records: PhantomData<fn() -> T>,
+}
+
+impl<T> Clone for Section<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Section<T> {}
+
+/// Defines a constant per section, numbered in the order of the lines.
+macro_rules! sections {
+    ($($(#[$doc:meta])* $name:ident: $record:ty,)*) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms, reason = "numbers the lines")]
+        enum Index { $($name,)* }
+
+        $(
+            $(#[$doc])*
+            pub(crate) const $name: Section<$record> =
+                Section { index: Index::$name as usize, records: PhantomData };
+        )*
+
+        /// Number of sections.
+        pub(super) const SECTIONS: usize = [$(Index::$name as usize,)*].len();
+
+        impl<'a> Sections<'a> {
+            /// The sections of an image that nobody has checked: each lies within the bytes, is
+            /// aligned, and holds whole and valid records of its type.
+            pub(super) fn verify(bytes: &'a [u8], header: &'a Header) -> Result<Self> {
+                $(verify_section($name, bytes, header)?;)*
+                Ok(Sections { bytes, spans: &header.sections })
+            }
+        }
+    };
+}
+
+// What the evaluation of one row reads comes first: the fewer pages it touches, the fewer addresses a
+// processor shared by many backends has to look up.
+sections! {
+    /// One per tree: the output that it adds to.
+    OUTPUTS: u32,
+    /// One per output: what its sum begins with.
+    BASE_MARGINS: f32,
+    PREDICATE_COLUMNS: PredicateColumn,
+    /// The thresholds of ranked columns, each column's as a search tree.
+    SEARCH_TREES: f32,
+    /// Successive groups of tiles, for the evaluation of one row.
+    CHUNKS: Chunk,
+    /// The trees in the order of summation.
+    TILE_GROUPS: TileGroup,
+    /// The tops of the tiles of chunks, tree beside tree.
+    TOP_NODES: TopNode,
+    /// The nodes below them.
+    NODE_BLOCKS: NodeBlock,
+    /// The leaves of tiles.
+    TILE_LEAVES: f32,
+    /// Where trees go on below tiles that do not hold all of them.
+    TILE_EXITS: u32,
+    /// Successive groups of tiles that share predicates.
+    SEGMENTS: Segment,
+    /// The predicates of a segment, by column.
+    PREDICATE_RUNS: PredicateRun,
+    /// What the ranks of ranked columns are compared with.
+    RANKS: u8,
+    /// What codes are looked up in.
+    CODE_TABLES: CodeTable,
+    /// The sets of codes that have no table: twice their index, plus 1 where missing goes right.
+    LARGE_SETS: u32,
+    /// The predicates of the nodes of tiles.
+    TILE_NODES: u16,
+    /// One per tree: the tree of the model that it comes from.
+    SOURCES: u32,
+    /// One per tree: index of its root in the nodes of its kind.
+    ROOTS: u32,
+    /// The trees in the order of summation.
+    GROUPS: Group,
+    COMPACT_NODES: CompactNode,
+    /// One per compact node: its id in the file.
+    COMPACT_IDS: u32,
+    WIDE_NODES: WideNode,
+    /// One per wide node: its id in the file.
+    WIDE_IDS: u32,
+    /// One per category set.
+    SETS: SetSpan,
+    /// The bits of the category sets.
+    SET_WORDS: u32,
+    /// One per feature: 1 if it is categorical.
+    CATEGORICAL: u8,
+    /// One per feature: 1 if its zeros are missing. None if no feature's are.
+    ZERO_MISSING: u8,
+    /// Text: one name per feature, or nothing.
+    NAMES: u8,
+    /// Text: the class labels, or nothing.
+    LABELS: u8,
+    /// One per feature, or none.
+    DICTIONARIES: Dictionary,
+    /// The values of numeric dictionaries, as bits.
+    NUMBERS: u64,
+    /// Text: the values of text dictionaries.
+    WORDS: u8,
+    /// One per dictionary value: codes in the order of their values.
+    SORTED: u32,
+}
+
+/// The sections of an image, verified.
+#[derive(Clone, Copy)]
+pub(crate) struct Sections<'a> {
+    bytes: &'a [u8],
+    spans: &'a [Span; SECTIONS],
+}
+
+impl<'a> Sections<'a> {
+    /// The sections of an image that was verified before.
+    ///
+    /// # Safety
+    /// [`Sections::verify`] has accepted these bytes and this header.
+    #[inline(always)]
+    pub(super) unsafe fn of_verified(bytes: &'a [u8], header: &'a Header) -> Self {
+        Sections { bytes, spans: &header.sections }
+    }
+
+    /// The records of a section. Costs a few instructions: hoist it out of loops.
+    #[inline(always)]
+    pub(crate) fn get<T: CheckedBitPattern>(self, section: Section<T>) -> &'a [T] {
+        let span = self.spans[section.index];
+        let count = span.length as usize / size_of::<T>();
+        // SAFETY: `verify_section` has found this very section, whose type the handle says, to lie
+        // inside the bytes, to be aligned for T and to hold valid records of it, and the bytes are
+        // still the same, since they are borrowed.
+        unsafe {
+            let start = self.bytes.as_ptr().add(span.offset as usize);
+            std::slice::from_raw_parts(start.cast::<T>(), count)
+        }
+    }
+
+    /// Number of nodes of the kind that such a group's trees have.
+    pub(super) fn num_nodes(self, kind: GroupKind) -> usize {
+        match kind {
+            GroupKind::Compact => self.get(COMPACT_NODES).len(),
+            GroupKind::Wide | GroupKind::Categorical => self.get(WIDE_NODES).len(),
+        }
+    }
+}
+
+fn verify_section<T: CheckedBitPattern>(
+    section: Section<T>,
+    bytes: &[u8],
+    header: &Header,
+) -> Result<()> {
+    let span = header.sections[section.index];
+    let range = usize::try_from(span.offset).ok().zip(usize::try_from(span.length).ok());
+    range
+        .and_then(|(offset, length)| bytes.get(offset..offset.checked_add(length)?))
+        .and_then(|section| bytemuck::checked::try_cast_slice::<u8, T>(section).ok())
+        .map(|_| ())
+        .ok_or_else(|| damaged("has a section out of range or with an unknown kind"))
+}
+
+/// The checksum of an image.
+pub(super) fn checksum(bytes: &[u8]) -> u64 {
+    xxh3_64(bytes.get(CHECKSUMMED_FROM..).unwrap_or_default())
+}

@@ -1,0 +1,249 @@
+//! The predicates of a forest's tiles, and the columns by which they are evaluated.
+
+use std::collections::HashMap;
+
+use super::{
+    CodeTable, ColumnKind, MAX_COLUMNS, MAX_RANKS, MIN_SEARCH_LEVELS, PredicateColumn, TABLE_CODES,
+    TILE_LEVELS,
+};
+use crate::Result;
+use crate::forest::canonical::{Forest, Node, Tree};
+use crate::forest::key::{monotone_key, number_of_key};
+use crate::forest::text::to_u32;
+use crate::forest::trees::reserve;
+
+/// What decides at a node. Predicates are ordered by column, and within it by threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Predicate {
+    feature: u32,
+    kind: PredicateKind,
+    /// The monotone key of the threshold, or the index of the set in [`Sets`].
+    threshold_key_or_set: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+enum PredicateKind {
+    BelowMissingLeft,
+    BelowMissingRight,
+    InSetMissingLeft,
+    InSetMissingRight,
+}
+
+impl Predicate {
+    fn tests_codes(self) -> bool {
+        matches!(self.kind, PredicateKind::InSetMissingLeft | PredicateKind::InSetMissingRight)
+    }
+
+    fn missing_right(self) -> bool {
+        matches!(self.kind, PredicateKind::BelowMissingRight | PredicateKind::InSetMissingRight)
+    }
+
+    /// Whether one column can evaluate both, as far as their kinds go.
+    fn may_share_column(self, other: Predicate) -> bool {
+        self.feature == other.feature
+            && (self.kind == other.kind || self.tests_codes() && other.tests_codes())
+    }
+}
+
+/// The category sets of a forest, each once.
+#[derive(Default)]
+pub(super) struct Sets<'a> {
+    indices: HashMap<&'a [u32], u32>,
+    sets: Vec<&'a [u32]>,
+    /// Of each set, its index among the sets of the image.
+    pub(super) in_image: Vec<u32>,
+}
+
+impl<'a> Sets<'a> {
+    /// The sets of a forest, whose trees' sets lie in the image one after another.
+    pub(super) fn of(forest: &'a Forest<'a>) -> Result<Self> {
+        let mut all = Sets::default();
+        let sets = forest.trees().iter().flat_map(|tree| &tree.sets);
+        for (index, set) in sets.enumerate() {
+            let words = used_words(set);
+            let index_of_set = to_u32(all.sets.len())?;
+            if let std::collections::hash_map::Entry::Vacant(entry) = all.indices.entry(words) {
+                entry.insert(index_of_set);
+                all.sets.push(words);
+                all.in_image.push(to_u32(index)?);
+            }
+        }
+        Ok(all)
+    }
+
+    fn words(&self, predicate: Predicate) -> &'a [u32] {
+        self.sets.get(predicate.threshold_key_or_set as usize).copied().unwrap_or_default()
+    }
+
+    /// The record in [`LARGE_SETS`](crate::forest::sections::LARGE_SETS) of a predicate about codes.
+    pub(super) fn large(&self, predicate: Predicate) -> u32 {
+        let set = self.in_image.get(predicate.threshold_key_or_set as usize).copied().unwrap_or(0);
+        2 * set + u32::from(predicate.missing_right())
+    }
+
+    /// The table of a predicate about codes.
+    pub(super) fn table(&self, predicate: Predicate) -> CodeTable {
+        let mut table = CodeTable([0; 64]);
+        let bytes = self.words(predicate).iter().flat_map(|word| word.to_le_bytes());
+        let places = table.0.iter_mut().take(CodeTable::NOT_IN_SET.into());
+        places.zip(bytes).for_each(|(place, byte)| *place = byte);
+        if let (true, Some(missing)) = (predicate.missing_right(), table.0.last_mut()) {
+            *missing = 0xff;
+        }
+        table
+    }
+
+    fn fits_table(&self, predicate: Predicate) -> bool {
+        let end = 32 * self.words(predicate).len() as u32;
+        let last = self.words(predicate).last().map_or(0, |word| word.leading_zeros());
+        end.saturating_sub(last) <= TABLE_CODES
+    }
+}
+
+/// The words up to the last that is not empty.
+fn used_words(words: &[u32]) -> &[u32] {
+    let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
+    words.get(..used).unwrap_or_default()
+}
+
+/// The predicate of a node; `None` for a leaf.
+pub(super) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Predicate> {
+    match *tree.nodes().get(id as usize)? {
+        Node::Numerical { feature, threshold, default_left, .. } => {
+            let kind = [PredicateKind::BelowMissingRight, PredicateKind::BelowMissingLeft]
+                [usize::from(default_left)];
+            Some(Predicate { feature, kind, threshold_key_or_set: monotone_key(threshold) })
+        }
+        Node::Categorical { feature, set, default_left, .. } => {
+            let kind = [PredicateKind::InSetMissingRight, PredicateKind::InSetMissingLeft]
+                [usize::from(default_left)];
+            let words = used_words(tree.sets.get(set as usize)?);
+            Some(Predicate { feature, kind, threshold_key_or_set: *sets.indices.get(words)? })
+        }
+        Node::Leaf { .. } | Node::Deleted => None,
+    }
+}
+
+/// Appends the predicates of a tree's tile, without order, some repeatedly.
+pub(super) fn predicates_of(
+    tree: &Tree<'_>,
+    sets: &Sets<'_>,
+    into: &mut Vec<Predicate>,
+) -> Result<()> {
+    reserve(into, tree.nodes().len().min(1 << TILE_LEVELS))?;
+    let mut open = vec![(0u32, 0u32)];
+    while let Some((id, level)) = open.pop() {
+        let Some(predicate) = predicate_of(tree, id, sets) else { continue };
+        into.push(predicate);
+        if level + 1 < TILE_LEVELS {
+            let children = crate::forest::order::children(tree, id).into_iter().flatten();
+            open.extend(children.map(|child| (child, level + 1)));
+        }
+    }
+    Ok(())
+}
+
+/// The columns of a forest.
+#[derive(Default)]
+pub(super) struct Columns {
+    pub(super) records: Vec<PredicateColumn>,
+    pub(super) search_trees: Vec<f32>,
+    /// All predicates, in order.
+    predicates: Vec<Predicate>,
+    /// Of each column the index of its first predicate.
+    starts: Vec<usize>,
+}
+
+impl Columns {
+    /// The columns of all predicates of a forest; `None` if they are more than [`MAX_COLUMNS`].
+    pub(super) fn of(
+        forest: &Forest<'_>,
+        sets: &Sets<'_>,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Option<Self>> {
+        let mut predicates = Vec::new();
+        // Repetitions go whenever they may be half of it all.
+        let mut dense = 1 << 16;
+        for tree in forest.trees() {
+            predicates_of(tree, sets, &mut predicates)?;
+            check_interrupts();
+            if predicates.len() > 2 * dense {
+                sort_dedup(&mut predicates);
+                dense = dense.max(predicates.len());
+            }
+        }
+        sort_dedup(&mut predicates);
+        let mut columns = Columns::default();
+        let same = |a: &Predicate, b: &Predicate| a.may_share_column(*b);
+        let mut start = 0;
+        for run in predicates.chunk_by(same) {
+            let codes = run.first().is_some_and(|first| first.tests_codes());
+            let max = if codes { run.len() } else { MAX_RANKS };
+            for part in run.chunks(max) {
+                columns.add(part, start, sets)?;
+                start += part.len();
+            }
+            if columns.records.len() > MAX_COLUMNS {
+                return Ok(None);
+            }
+        }
+        columns.predicates = predicates;
+        Ok(Some(columns))
+    }
+
+    fn add(&mut self, predicates: &[Predicate], start: usize, sets: &Sets<'_>) -> Result<()> {
+        let Some(first) = predicates.first() else { return Ok(()) };
+        let kind = match (first.tests_codes(), first.missing_right()) {
+            (true, _) if predicates.iter().all(|predicate| sets.fits_table(*predicate)) => {
+                ColumnKind::Codes
+            }
+            (true, _) => ColumnKind::LargeCodes,
+            (false, true) => ColumnKind::RankedMissingRight,
+            (false, false) => ColumnKind::RankedMissingLeft,
+        };
+        let ranked = kind.is_ranked();
+        let tree = if ranked { to_u32(self.search_trees.len())? } else { 0 };
+        let levels = if ranked { search_levels(predicates.len()) } else { 0 };
+        if ranked {
+            let thresholds =
+                predicates.iter().map(|predicate| number_of_key(predicate.threshold_key_or_set));
+            self.search_trees.extend(search_tree(&thresholds.collect::<Vec<_>>(), levels));
+        }
+        self.records.push(PredicateColumn { feature: first.feature, kind, tree, levels });
+        self.starts.push(start);
+        Ok(())
+    }
+
+    /// The column of a predicate, and the rank from which on a value goes right.
+    pub(super) fn find(&self, predicate: Predicate) -> Option<(usize, u8)> {
+        let index = self.predicates.binary_search(&predicate).ok()?;
+        let column = self.starts.partition_point(|start| *start <= index).checked_sub(1)?;
+        let rank = index - self.starts.get(column)? + 1;
+        Some((column, u8::try_from(rank).unwrap_or(u8::MAX)))
+    }
+}
+
+fn sort_dedup(predicates: &mut Vec<Predicate>) {
+    predicates.sort_unstable();
+    predicates.dedup();
+}
+
+/// Levels of the search tree of this many thresholds.
+fn search_levels(thresholds: usize) -> u32 {
+    (usize::BITS - thresholds.leading_zeros()).max(MIN_SEARCH_LEVELS)
+}
+
+/// The thresholds as a perfect search tree, level by level with the root at 1, filled with infinity.
+fn search_tree(thresholds: &[f32], levels: u32) -> Vec<f32> {
+    let mut tree = vec![f32::INFINITY; 1 << levels];
+    for level in 0..levels {
+        let step = 1usize << (levels - level);
+        for path in 0..1usize << level {
+            if let Some(place) = tree.get_mut((1 << level) + path) {
+                let threshold = thresholds.get(path * step + step / 2 - 1);
+                *place = threshold.copied().unwrap_or(f32::INFINITY);
+            }
+        }
+    }
+    tree
+}

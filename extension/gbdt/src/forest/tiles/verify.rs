@@ -1,0 +1,141 @@
+//! What must hold of tiles before a kernel traverses them.
+
+use super::chunks::{CHUNK_COLUMNS, CHUNK_TREES, Chunk};
+use super::{
+    ColumnKind, MAX_COLUMNS, MAX_PREDICATES, MIN_SEARCH_LEVELS, PredicateColumn, PredicateRun,
+    Segment, TILE_LEVELS, TileGroup, tile_leaves, tile_nodes,
+};
+use crate::Result;
+use crate::forest::records::LANES;
+use crate::forest::sections::{
+    CHUNKS, CODE_TABLES, LARGE_SETS, NODE_BLOCKS, PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, ROOTS,
+    SEARCH_TREES, SEGMENTS, SETS, Sections, TILE_EXITS, TILE_GROUPS, TILE_LEAVES, TILE_NODES,
+    TOP_NODES, damaged, ensure,
+};
+
+/// Whether `count` records from `first` on are among `all`.
+fn within(first: u32, count: usize, all: usize) -> bool {
+    (first as usize).checked_add(count).is_some_and(|end| end <= all)
+}
+
+/// Verifies every number that a kernel uses as an index or a count.
+pub(in crate::forest) fn verify(image: &Sections<'_>, num_features: usize) -> Result<()> {
+    let (groups, segments) = (image.get(TILE_GROUPS), image.get(SEGMENTS));
+    if groups.is_empty() {
+        return ensure(segments.iter().all(|segment| segment.groups == 0), "has no tiles");
+    }
+    let columns = image.get(PREDICATE_COLUMNS);
+    ensure(columns.len() <= MAX_COLUMNS, "has too many columns")?;
+    columns.iter().try_for_each(|column| verify_column(column, image, num_features))?;
+    let sets = image.get(SETS).len();
+    let large = image.get(LARGE_SETS).iter().all(|set| ((set / 2) as usize) < sets);
+    ensure(large, "has a large set out of range")?;
+    image.get(PREDICATE_RUNS).iter().try_for_each(|run| verify_run(run, image))?;
+    let mut next_group = 0;
+    for segment in segments {
+        ensure(segment.first_group as usize == next_group, "has a tile in no segment or in two")?;
+        next_group += segment.groups as usize;
+        verify_segment(segment, image)?;
+    }
+    ensure(next_group == groups.len(), "has a tile in no segment")?;
+    let mut next_tree = 0;
+    for group in groups {
+        ensure(group.first as usize == next_tree, "has a tree in no tile or in two")?;
+        next_tree += group.count as usize;
+    }
+    ensure(next_tree == image.get(ROOTS).len(), "has a tree without a tile")?;
+    verify_chunks(image)
+}
+
+/// Chunks hold every group once and in order, or there are none.
+fn verify_chunks(image: &Sections<'_>) -> Result<()> {
+    let (chunks, columns) = (image.get(CHUNKS), image.get(PREDICATE_COLUMNS));
+    if chunks.is_empty() {
+        return Ok(());
+    }
+    let ranked = columns.iter().all(|column| column.kind.is_ranked());
+    ensure(ranked && columns.len() <= CHUNK_COLUMNS, "has chunks of wrong columns")?;
+    let mut next = 0;
+    for chunk in chunks {
+        ensure(chunk.first_group as usize == next, "has a tile in no chunk or in two")?;
+        let groups = image.get(TILE_GROUPS).get(next..next + chunk.groups as usize);
+        let groups = groups.ok_or_else(|| damaged("has a chunk without tiles"))?;
+        next += groups.len();
+        let trees: u32 = groups.iter().map(|group| group.count).sum();
+        let size = trees == chunk.trees && trees as usize <= CHUNK_TREES;
+        ensure(size, "has a chunk of a wrong size")?;
+        let levels =
+            chunk.levels <= TILE_LEVELS && groups.iter().all(|group| group.levels <= chunk.levels);
+        ensure(levels, "has a chunk of a wrong number of levels")?;
+        let top = 1usize << Chunk::top_levels(chunk.levels);
+        let blocks = CHUNK_TREES * Chunk::tree_blocks(chunk.levels);
+        let nodes = within(chunk.top_nodes, top, image.get(TOP_NODES).len())
+            && within(chunk.blocks, blocks, image.get(NODE_BLOCKS).len());
+        ensure(nodes, "has a chunk without nodes")?;
+    }
+    ensure(next == image.get(TILE_GROUPS).len(), "has a tile in no chunk")
+}
+
+fn verify_column(
+    column: &PredicateColumn,
+    image: &Sections<'_>,
+    num_features: usize,
+) -> Result<()> {
+    ensure((column.feature as usize) < num_features, "has a column of no feature")?;
+    let right = !column.kind.is_ranked()
+        || (MIN_SEARCH_LEVELS..=8).contains(&column.levels)
+            && within(column.tree, 1 << column.levels, image.get(SEARCH_TREES).len());
+    ensure(right, "has a search tree out of range")
+}
+
+fn verify_run(run: &PredicateRun, image: &Sections<'_>) -> Result<()> {
+    let column = image.get(PREDICATE_COLUMNS).get(run.column as usize);
+    let operands = match column.ok_or_else(|| damaged("has a run of no column"))?.kind {
+        ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => image.get(RANKS).len(),
+        ColumnKind::Codes => image.get(CODE_TABLES).len(),
+        ColumnKind::LargeCodes => image.get(LARGE_SETS).len(),
+    };
+    let right =
+        within(run.operands, run.count as usize, operands) && run.count as usize <= MAX_PREDICATES;
+    ensure(right, "has a run without operands")
+}
+
+fn verify_segment(segment: &Segment, image: &Sections<'_>) -> Result<()> {
+    let predicates = segment.predicates as usize;
+    ensure(predicates <= MAX_PREDICATES, "has too many predicates")?;
+    let all = image.get(PREDICATE_RUNS);
+    let runs = within(segment.first_run, segment.runs as usize, all.len());
+    ensure(runs, "has a segment without runs")?;
+    let mut runs = all.iter().skip(segment.first_run as usize).take(segment.runs as usize);
+    let within_segment =
+        runs.all(|run| within(run.first_predicate, run.count as usize, predicates));
+    ensure(within_segment, "has a run of too many predicates")?;
+    let first = segment.first_group as usize;
+    let groups = image.get(TILE_GROUPS).get(first..first + segment.groups as usize);
+    let groups = groups.ok_or_else(|| damaged("has a segment without tiles"))?;
+    groups.iter().try_for_each(|group| verify_group(group, image))
+}
+
+fn verify_group(group: &TileGroup, image: &Sections<'_>) -> Result<()> {
+    let count = group.count as usize;
+    ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
+    ensure(group.levels <= TILE_LEVELS, "has a tile of too many levels")?;
+    let start = group.nodes as usize;
+    let nodes = image.get(TILE_NODES).get(start..start + count * tile_nodes(group.levels));
+    let nodes = nodes.ok_or_else(|| damaged("has a tile without nodes"))?;
+    // There are answers for MAX_PREDICATES predicates, however many the segment has.
+    let largest = nodes.iter().copied().fold(0, u16::max);
+    ensure(usize::from(largest) < MAX_PREDICATES, "has a node without a predicate")?;
+    if group.below == 0 {
+        let all = image.get(TILE_LEAVES).len();
+        let leaves = within(group.leaves, count * tile_leaves(group.levels), all);
+        return ensure(leaves, "has a tile without leaves");
+    }
+    let below = image.num_nodes(group.kind);
+    ensure((group.below as usize) < below, "has a tree deeper than it has nodes")?;
+    let start = group.leaves as usize;
+    let exits = image.get(TILE_EXITS).get(start..start + (count << group.levels));
+    let exits = exits.ok_or_else(|| damaged("has a tile without exits"))?;
+    let largest = exits.iter().copied().fold(0, u32::max);
+    ensure((largest as usize) < below, "has an exit out of range")
+}

@@ -1,0 +1,74 @@
+//! A registered model in libxgboost's hands, for prediction; kept by the backend until others take
+//! its place.
+//!
+//! A version's digest says whether what is kept is still the model, so a model that was deployed
+//! anew or changed is never confused with an older one.
+
+use std::cell::RefCell;
+use std::mem::ManuallyDrop;
+use std::rc::Rc;
+
+use gbdt::Model;
+use xgboost_ffi::{Batch, Booster, Matrix, Output};
+
+use super::library;
+use crate::error::Result;
+use crate::registry::{Registry, Version, resolve};
+
+/// A registered model.
+pub struct CachedBooster {
+    /// The version that it is.
+    pub version: Rc<Version>,
+    /// The model as the engine reads it.
+    pub model: Model,
+    booster: Booster,
+    proxy: Matrix,
+}
+
+/// A backend keeps this many models.
+const MAX_KEPT: usize = 4;
+
+thread_local! {
+    /// Not dropped when the process ends: libxgboost has destroyed by then what it needs for that.
+    static KEPT: ManuallyDrop<RefCell<Vec<Rc<CachedBooster>>>> =
+        const { ManuallyDrop::new(RefCell::new(Vec::new())) };
+}
+
+impl CachedBooster {
+    /// The model that a reference means now. Raises pgboost's errors for one that is not there or
+    /// not to be seen.
+    pub fn find(reference: &str) -> Result<Rc<CachedBooster>> {
+        let version = resolve(reference)?;
+        let kept = KEPT.with(|kept| {
+            let kept = kept.borrow();
+            kept.iter().find(|one| one.version == version).cloned()
+        });
+        if let Some(kept) = kept {
+            return Ok(kept);
+        }
+        // Who does not own the model is told so by pgboost, and keeps nothing of it.
+        let (bytes, model) = Registry::find()?.model(&version)?;
+        let library = library()?;
+        library.limit_threads(1);
+        let booster = Booster::of_model(library, &bytes)?;
+        // One row is not worth a thread.
+        booster.set("nthread", "1")?;
+        let proxy = Matrix::proxy(library)?;
+        let found = Rc::new(CachedBooster { version, model, booster, proxy });
+        KEPT.with(|kept| {
+            let mut kept = kept.borrow_mut();
+            if kept.len() >= MAX_KEPT {
+                kept.remove(0);
+            }
+            kept.push(Rc::clone(&found));
+        });
+        Ok(found)
+    }
+
+    /// Predicts rows of features, NaN where they are missing: the outputs of each row.
+    pub fn predict(&self, features: &[f32], output: Output) -> Result<Vec<f32>> {
+        library()?.limit_threads(1);
+        let batch = Batch { words: features, record: self.model.num_features() };
+        Ok(self.booster.predict(batch, &self.proxy, output)?)
+    }
+}

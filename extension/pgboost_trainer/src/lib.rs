@@ -1,0 +1,140 @@
+//! How a backend and its trainer talk: requests one way, replies the other, over one socket.
+//!
+//! The trainer is a process of its own that runs libxgboost for one training. It starts, says that
+//! it is [`Reply::Ready`], and then answers each [`Request`] with one [`Reply`]. A message is JSON
+//! with its length before it; the model's bytes follow their message as they are. The rows stay in
+//! the backend's temporary files, which the trainer reads by their paths.
+//!
+//! Neither side allocates what the other announces: a message grows as its bytes arrive.
+
+use std::io::{self, ErrorKind, Read, Write};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use xgboost_ffi::{Error, Feature, Layout};
+
+/// What a backend asks for.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub enum Request {
+    /// Make the matrices and a booster. The answer is [`Reply::Done`] without a line.
+    Build(Box<Job>),
+    /// Run the round of this number, from 0. The answer is [`Reply::Done`].
+    Round {
+        /// The number.
+        round: u32,
+        /// Whether the answer has the metrics after the round.
+        evaluate: bool,
+    },
+    /// Send the model of this many rounds. The answer is [`Reply::Model`]; the trainer then ends.
+    Save(u32),
+}
+
+/// Everything that a training needs.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Job {
+    /// The rows to train on.
+    pub train: Set,
+    /// The rows for evaluation.
+    pub eval: Option<Set>,
+    /// Where the words of a record belong.
+    pub layout: Layout,
+    /// The features: `features.len() == layout.features`.
+    pub features: Vec<Feature>,
+    /// Words of a record that hold codes of texts, with the number to put for each code.
+    pub recode: Vec<(usize, Vec<u32>)>,
+    /// The parameters as libxgboost takes them, in the order in which to set them.
+    pub parameters: Vec<(String, String)>,
+    /// Most bins per feature.
+    pub max_bin: u32,
+    /// Most threads.
+    pub threads: usize,
+    /// Number of rounds, of which the model may keep fewer.
+    pub rounds: u32,
+}
+
+/// Rows for one purpose.
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Set {
+    /// The file of records, below the data directory.
+    pub path: String,
+    /// Sizes of groups, if there are such.
+    pub groups: Vec<u32>,
+    /// The bits of the groups' weights, if they have such.
+    pub weights: Vec<u32>,
+}
+
+/// What a trainer answers.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub enum Reply {
+    /// libxgboost is loaded, and this is [`VERSION`].
+    Ready(String),
+    /// The request is done; this is libxgboost's line of metrics, where it was asked for.
+    Done(Option<String>),
+    /// The model is of this many bytes, which follow.
+    Model(u64),
+    /// The request failed, and the trainer ends.
+    Failed(Error),
+}
+
+/// The version that both sides must have.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// Sends a message.
+///
+/// # Errors
+/// Those of the other end.
+pub fn send(to: &mut impl Write, message: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_vec(message)?;
+    to.write_all(&(text.len() as u64).to_le_bytes())?;
+    to.write_all(&text)
+}
+
+/// Receives a message of at most `max` bytes.
+///
+/// # Errors
+/// Those of the other end, and what is no such message.
+pub fn receive<T: DeserializeOwned>(from: &mut impl Read, max: u64) -> io::Result<T> {
+    let mut len = [0; 8];
+    from.read_exact(&mut len)?;
+    let text = receive_bytes(from, u64::from_le_bytes(len), max)?;
+    // Not serde_json's own conversion, in which half a message is the end of the connection.
+    serde_json::from_slice(&text).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
+}
+
+/// Receives as many bytes, if they are no more than `max`.
+///
+/// # Errors
+/// Those of the other end; `InvalidData` where there are more.
+pub fn receive_bytes(from: &mut impl Read, len: u64, max: u64) -> io::Result<Vec<u8>> {
+    if len > max {
+        return Err(ErrorKind::InvalidData.into());
+    }
+    let mut bytes = Vec::new();
+    if from.take(len).read_to_end(&mut bytes)? as u64 == len {
+        Ok(bytes)
+    } else {
+        Err(ErrorKind::UnexpectedEof.into())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn message_arrives_as_it_was() {
+        let request = Request::Round { round: 7, evaluate: true };
+        let mut sent = Vec::new();
+        send(&mut sent, &request).unwrap();
+        assert_eq!(receive::<Request>(&mut sent.as_slice(), 1000).unwrap(), request);
+    }
+
+    #[test]
+    fn length_is_no_reason_to_allocate() {
+        let announced = (u64::MAX / 2).to_le_bytes();
+        let kind = |max| receive::<Reply>(&mut announced.as_slice(), max).unwrap_err().kind();
+        assert_eq!(kind(1 << 20), ErrorKind::InvalidData);
+        assert_eq!(kind(u64::MAX), ErrorKind::UnexpectedEof);
+    }
+}

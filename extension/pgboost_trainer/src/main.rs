@@ -1,0 +1,74 @@
+//! `pgboost_trainer LIBRARY PARENT`: trains for the backend that started it, and ends with it.
+//!
+//! Requests come and replies go through the socket that is its standard input; see the library part
+//! of this package. libxgboost is at the path LIBRARY; PARENT is the backend's process.
+//!
+//! In a process of its own, a round can be ended at any time, memory that runs out or a crash in C++
+//! ends no backend, and no thread of libxgboost's is near PostgreSQL's signals.
+
+#[allow(unsafe_code, reason = "it calls the C library")]
+mod isolation;
+mod spool;
+mod training;
+
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::process::ExitCode;
+
+use pgboost_trainer::{Reply, Request, VERSION, receive, send};
+use training::Training;
+use xgboost_ffi::{Error, Library};
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let (Some(library), Some(parent)) = (arguments.next(), arguments.next()) else {
+        eprintln!("pgboost_train starts this program; it takes no commands of a person's");
+        return ExitCode::from(2);
+    };
+    if !parent.to_str().and_then(|pid| pid.parse().ok()).is_some_and(isolation::enter) {
+        return ExitCode::FAILURE;
+    }
+    match serve(Path::new(&library)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Answers requests until the model is sent, or one fails.
+fn serve(library: &Path) -> io::Result<()> {
+    let mut backend = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let library = match Library::open(library) {
+        Ok(library) => library,
+        Err(error) => return send(&mut backend, &Reply::Failed(error)),
+    };
+    send(&mut backend, &Reply::Ready(VERSION.to_owned()))?;
+    let mut training = None;
+    loop {
+        let answer = match (receive(&mut backend, u64::MAX)?, &training) {
+            (Request::Build(job), _) => Training::build(library, *job).map(|built| {
+                training = Some(built);
+                None
+            }),
+            (Request::Round { round, evaluate }, Some(training)) => training.round(round, evaluate),
+            (Request::Save(rounds), Some(training)) => match training.save(rounds) {
+                Ok(model) => return send_model(&mut backend, &model),
+                Err(error) => Err(error),
+            },
+            (_, None) => Err(Error::Rows("no rows were given".to_owned())),
+        };
+        match answer {
+            Ok(metrics) => send(&mut backend, &Reply::Done(metrics))?,
+            Err(error) => return send(&mut backend, &Reply::Failed(error)),
+        }
+    }
+}
+
+fn send_model(backend: &mut UnixStream, model: &[u8]) -> io::Result<()> {
+    send(backend, &Reply::Model(model.len() as u64))?;
+    backend.write_all(model)
+}
