@@ -54,7 +54,7 @@ def _shows(sources: Sources, found: list[goals.Goal], won: list[Any]) -> SimpleN
     local, split = sources.local, bool(sources.split and distance.growth(sources.split))
     return SimpleNamespace(
         split=split, no_split=not split,
-        sweep=sources.has("sweep"), table_size=sources.has("table-size"),
+        sweep=sources.other("sweep"), table_size=sources.other("table-size"),
         request_time=ladder.shown(local), rates=fixed_rates(local),
         random=local.clients("random"), batches=local.clients("batch"), trees=local.further_models(),
         training=local.result.training, wins=won, slower_preparations=slower(local),
@@ -74,8 +74,7 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
         "kept": [(one, goals.of_local(one)) for one in sources.kept],
         "goals": found, "split_goals": goals.of_split(split) if split else [],
         "wins": won, "contests": contests, "shows": _shows(sources, found, won),
-        "sweep": sources.other("sweep") if sources.has("sweep") else None,
-        "table_size": sources.other("table-size") if sources.has("table-size") else None,
+        "sweep": sources.other("sweep"), "table_size": sources.other("table-size"),
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
         "link": lambda one: f"[results.json](../../bench/results/{one.name}/results.json)",
         "f": FIGURES, "e": ENTRIES, "Asked": Asked, "CLIENTS": CLIENTS, "TREES": TREES,

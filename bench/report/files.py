@@ -40,15 +40,25 @@ class Sources:
         return [one for one in self.kept if one.result.commit == self.local.result.commit]
 
     def other(self, kind: str) -> Any:
-        """The newest file KIND.json, as JSON."""
-        found = newest(self.directory, f"{kind}.json")
-        if not found:
-            raise Lacking(f"there is no {kind}.json in any directory of {self.directory.name}")
-        return json.loads((found / f"{kind}.json").read_text())
+        """The newest file KIND.json of this machine, without a network between hosts; None: there is none."""
+        for path in sorted(self.directory.rglob(f"{kind}.json"), key=_dated, reverse=True):
+            value = json.loads(path.read_text())
+            known = value.get("machine", self.local.result.machine)
+            if value.get("topology", "local") == "local" and _same(
+                known, self.local.result.machine
+            ):
+                return value
+        return None
 
-    def has(self, kind: str) -> bool:
-        """Whether there is a file KIND.json."""
-        return newest(self.directory, f"{kind}.json") is not None
+
+def _dated(path: Path) -> str:
+    """What begins with the date of a run."""
+    return path.parent.name
+
+
+def _same(one: dict[str, str], other: dict[str, str]) -> bool:
+    """Whether these are facts of machines of one kind."""
+    return all(one.get(name) == other.get(name) for name in ("processor", "cores"))
 
 
 def newest(directory: Path, file: str) -> Path | None:

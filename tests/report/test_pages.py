@@ -269,9 +269,12 @@ def test_other_kinds_of_files_are_read(directory: Path, root: Path, small: Path)
         "table-size": {"rows": [{"us": 1.0}, {"us": 23.44}]},
     }
     for kind, value in values.items():
-        path = directory / f"2026-01-02-{kind}" / f"{kind}.json"
-        path.parent.mkdir()
-        path.write_text(json.dumps(value))
+        for name, machine in (("2026-01-02", {}), ("2026-01-03", {"machine": {"cores": "64"}})):
+            path = directory / f"{name}-{kind}" / f"{kind}.json"
+            path.parent.mkdir()
+            path.write_text(
+                json.dumps(value | {"best": {"workers": 9}} | machine if machine else value)
+            )
     assert files_of(sources(directory), root, small)[INDEX].splitlines()[1:] == [
         "3 workers",
         "23.4",
