@@ -81,7 +81,7 @@ pub enum Error {
     OutOfMemory,
     /// A row has another number of features than the model.
     FeatureCount { model: String, expected: usize, given: usize },
-    /// The model gives several values a row.
+    /// The model produces several values per row.
     SeveralValues { model: String, function: &'static str },
     /// The model does not name its features.
     NoFeatureNames { model: String },
@@ -244,7 +244,7 @@ impl Error {
             Error::TrainerEnded { how, said } if said.is_empty() => Some(format!("{how}.")),
             Error::TrainerEnded { how, said } => Some(format!("{how}: {said}")),
             Error::XGBoost { message } => Some(message.clone()),
-            Error::SeveralValues { .. } => Some("The model gives several values a row.".to_owned()),
+            Error::SeveralValues { .. } => Some("The model produces several values per row.".to_owned()),
             _ => None,
         }
     }
