@@ -11,6 +11,8 @@ use pg_interface::snapshot::{self, ReadSnapshot, SnapshotMark};
 use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::large;
+
 /// A table and its primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
@@ -65,7 +67,7 @@ impl Row<'_> {
     /// A column of type bytea.
     pub fn bytes(&self, column: &CStr) -> Option<&[u8]> {
         // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
-        Some(unsafe { varlena::bytes(self.value(column, pg_sys::BYTEAOID)?) })
+        Some(unsafe { large::bytes(self.value(column, pg_sys::BYTEAOID)?) })
     }
 
     /// A column of type text[]; its NULL elements are left out.
