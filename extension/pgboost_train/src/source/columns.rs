@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pg_interface::types;
-use pgrx::pg_sys::Oid;
-
 use super::kind::Kind;
 use crate::error::{Error, Result};
-use crate::pg::source::Column;
+use crate::pg::query::Column;
+use pg_interface::types;
 
 /// What the caller says of columns, by their names.
 #[derive(Clone, Debug)]
@@ -26,39 +24,33 @@ pub struct Roles {
 
 /// A column of the source in use.
 #[derive(Clone, Debug)]
-pub struct Used {
+pub struct UsedColumn {
     /// Its place in a row of the query.
-    pub at: usize,
-    /// Its name.
+    pub position: usize,
     pub name: String,
-    /// How to read it; nothing for a group, of which only the text counts.
+    /// What its values are.
     pub kind: Kind,
-    /// The function that writes its values.
-    pub output: Oid,
 }
 
 /// A column of groups: any type will do.
 #[derive(Clone, Debug)]
 pub struct GroupColumn {
     /// Its place in a row of the query.
-    pub at: usize,
-    /// Its name.
+    pub position: usize,
     pub name: String,
-    /// The function that writes its values.
-    pub output: Oid,
 }
 
 /// The columns in use.
 #[derive(Clone, Debug)]
 pub struct Columns {
     /// The features, in the order of the model.
-    pub features: Vec<Used>,
+    pub features: Vec<UsedColumn>,
     /// What is to be learned.
-    pub target: Used,
+    pub target: UsedColumn,
     /// The weight of a row.
-    pub weight: Option<Used>,
+    pub weight: Option<UsedColumn>,
     /// The upper bound of a time of survival.
-    pub upper_bound: Option<Used>,
+    pub upper_bound: Option<UsedColumn>,
     /// What rows of a group have in common.
     pub group: Option<GroupColumn>,
 }
@@ -73,7 +65,7 @@ impl Columns {
     /// # Errors
     /// Columns that are not there, are there twice, are used twice, or are of an unusable type.
     pub fn choose(there: &[Column], roles: &Roles, argument: &'static str) -> Result<Columns> {
-        let there = There { columns: there, argument };
+        let there = SourceColumns { columns: there, argument };
         let target = there.used(&roles.target, "target", USABLE)?;
         let weight = there.number(roles.weight.as_deref(), "weight")?;
         let upper_bound = there.number(roles.upper_bound.as_deref(), "upper bound")?;
@@ -95,11 +87,11 @@ impl Columns {
     ///
     /// # Errors
     /// As [`Columns::choose`].
-    pub fn features_named(there: &[Column], names: &[String]) -> Result<Vec<Used>> {
-        There { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
+    pub fn features_named(there: &[Column], names: &[String]) -> Result<Vec<UsedColumn>> {
+        SourceColumns { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
     }
 
-    /// The names of all columns in use, in the order that `in_order` gives them.
+    /// The names of all columns in use, in the order of `in_order`.
     pub fn names(&self) -> Vec<&str> {
         let features = self.features.iter().map(|column| column.name.as_str());
         let others = [Some(&self.target), self.weight.as_ref(), self.upper_bound.as_ref()];
@@ -111,25 +103,25 @@ impl Columns {
     pub fn in_order(mut self) -> Columns {
         let mut next = 0..;
         let others = [Some(&mut self.target), self.weight.as_mut(), self.upper_bound.as_mut()];
-        for (column, at) in
+        for (column, position) in
             self.features.iter_mut().chain(others.into_iter().flatten()).zip(next.by_ref())
         {
-            column.at = at;
+            column.position = position;
         }
-        if let (Some(group), Some(at)) = (self.group.as_mut(), next.next()) {
-            group.at = at;
+        if let (Some(group), Some(position)) = (self.group.as_mut(), next.next()) {
+            group.position = position;
         }
         self
     }
 }
 
 /// The columns of a source.
-struct There<'a> {
+struct SourceColumns<'a> {
     columns: &'a [Column],
     argument: &'static str,
 }
 
-impl There<'_> {
+impl SourceColumns<'_> {
     fn find(&self, name: &str) -> Result<(usize, &Column)> {
         let mut found = self.columns.iter().enumerate().filter(|(_, column)| column.name == name);
         match (found.next(), found.next()) {
@@ -145,19 +137,18 @@ impl There<'_> {
 
     fn nearest(&self, name: &str) -> Option<String> {
         let names = self.columns.iter().map(|column| column.name.as_str());
-        crate::parameters::nearest::nearest(name, names).map(str::to_owned)
+        crate::params::nearest::nearest(name, names).map(str::to_owned)
     }
 
-    fn used(&self, name: &str, role: &'static str, hint: &'static str) -> Result<Used> {
-        let (at, column) = self.find(name)?;
+    fn used(&self, name: &str, role: &'static str, hint: &'static str) -> Result<UsedColumn> {
+        let (position, column) = self.find(name)?;
         let Some(kind) = Kind::of(column.type_oid) else {
             return Err(unusable(column, role, hint));
         };
-        let output = types::output_function(column.type_oid);
-        Ok(Used { at, name: name.to_owned(), kind, output })
+        Ok(UsedColumn { position, name: name.to_owned(), kind })
     }
 
-    fn number(&self, name: Option<&str>, role: &'static str) -> Result<Option<Used>> {
+    fn number(&self, name: Option<&str>, role: &'static str) -> Result<Option<UsedColumn>> {
         let Some(name) = name else { return Ok(None) };
         let used = self.used(name, role, NUMBERS)?;
         if used.kind.is_text() {
@@ -167,12 +158,15 @@ impl There<'_> {
     }
 
     fn group(&self, name: &str) -> Result<GroupColumn> {
-        let (at, column) = self.find(name)?;
-        let output = types::output_function(column.type_oid);
-        Ok(GroupColumn { at, name: name.to_owned(), output })
+        let (position, _) = self.find(name)?;
+        Ok(GroupColumn { position, name: name.to_owned() })
     }
 
-    fn features(&self, names: Option<&[String]>, taken: &BTreeSet<&str>) -> Result<Vec<Used>> {
+    fn features(
+        &self,
+        names: Option<&[String]>,
+        taken: &BTreeSet<&str>,
+    ) -> Result<Vec<UsedColumn>> {
         let all: Vec<String>;
         let names = match names {
             Some(names) => names,
