@@ -12,7 +12,7 @@ use pgrx::{name, pg_extern};
 use xgboost_ffi::Output;
 
 use super::required;
-use crate::data::columns::{Columns, Used};
+use crate::data::columns::{Columns, UsedColumn};
 use crate::data::query::Source;
 use crate::error::{Error, Result};
 use crate::pg::source::{self, Row};
@@ -74,7 +74,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
 }
 
 /// Checks that each column is of the kind that `predict` takes for the feature.
-fn check_types(image: &Image<AlignedBytes>, features: &[Used]) -> Result<()> {
+fn check_types(image: &Image<AlignedBytes>, features: &[UsedColumn]) -> Result<()> {
     for (index, feature) in features.iter().enumerate() {
         let kind = image.categories(index).map(|categories| categories.kind());
         let (type_name, role, hint) = match (feature.kind.is_text(), kind) {
@@ -101,7 +101,7 @@ fn check_types(image: &Image<AlignedBytes>, features: &[Used]) -> Result<()> {
 struct Comparison<'a> {
     registry: Registry,
     registered: &'a CachedBooster,
-    features: Vec<Used>,
+    features: Vec<UsedColumn>,
     image: Image<AlignedBytes>,
     batch: Vec<f32>,
     found: Found,

@@ -26,7 +26,7 @@ pub struct Roles {
 
 /// A column of the source in use.
 #[derive(Clone, Debug)]
-pub struct Used {
+pub struct UsedColumn {
     /// Its place in a row of the query.
     pub at: usize,
     /// Its name.
@@ -52,13 +52,13 @@ pub struct GroupColumn {
 #[derive(Clone, Debug)]
 pub struct Columns {
     /// The features, in the order of the model.
-    pub features: Vec<Used>,
+    pub features: Vec<UsedColumn>,
     /// What is to be learned.
-    pub target: Used,
+    pub target: UsedColumn,
     /// The weight of a row.
-    pub weight: Option<Used>,
+    pub weight: Option<UsedColumn>,
     /// The upper bound of a time of survival.
-    pub upper_bound: Option<Used>,
+    pub upper_bound: Option<UsedColumn>,
     /// What rows of a group have in common.
     pub group: Option<GroupColumn>,
 }
@@ -73,7 +73,7 @@ impl Columns {
     /// # Errors
     /// Columns that are not there, are there twice, are used twice, or are of an unusable type.
     pub fn choose(there: &[Column], roles: &Roles, argument: &'static str) -> Result<Columns> {
-        let there = There { columns: there, argument };
+        let there = SourceColumns { columns: there, argument };
         let target = there.used(&roles.target, "target", USABLE)?;
         let weight = there.number(roles.weight.as_deref(), "weight")?;
         let upper_bound = there.number(roles.upper_bound.as_deref(), "upper bound")?;
@@ -95,8 +95,8 @@ impl Columns {
     ///
     /// # Errors
     /// As [`Columns::choose`].
-    pub fn features_named(there: &[Column], names: &[String]) -> Result<Vec<Used>> {
-        There { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
+    pub fn features_named(there: &[Column], names: &[String]) -> Result<Vec<UsedColumn>> {
+        SourceColumns { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
     }
 
     /// The names of all columns in use, in the order that `in_order` gives them.
@@ -124,12 +124,12 @@ impl Columns {
 }
 
 /// The columns of a source.
-struct There<'a> {
+struct SourceColumns<'a> {
     columns: &'a [Column],
     argument: &'static str,
 }
 
-impl There<'_> {
+impl SourceColumns<'_> {
     fn find(&self, name: &str) -> Result<(usize, &Column)> {
         let mut found = self.columns.iter().enumerate().filter(|(_, column)| column.name == name);
         match (found.next(), found.next()) {
@@ -148,16 +148,16 @@ impl There<'_> {
         crate::parameters::nearest::nearest(name, names).map(str::to_owned)
     }
 
-    fn used(&self, name: &str, role: &'static str, hint: &'static str) -> Result<Used> {
+    fn used(&self, name: &str, role: &'static str, hint: &'static str) -> Result<UsedColumn> {
         let (at, column) = self.find(name)?;
         let Some(kind) = Kind::of(column.type_oid) else {
             return Err(unusable(column, role, hint));
         };
         let output = types::output_function(column.type_oid);
-        Ok(Used { at, name: name.to_owned(), kind, output })
+        Ok(UsedColumn { at, name: name.to_owned(), kind, output })
     }
 
-    fn number(&self, name: Option<&str>, role: &'static str) -> Result<Option<Used>> {
+    fn number(&self, name: Option<&str>, role: &'static str) -> Result<Option<UsedColumn>> {
         let Some(name) = name else { return Ok(None) };
         let used = self.used(name, role, NUMBERS)?;
         if used.kind.is_text() {
@@ -172,7 +172,11 @@ impl There<'_> {
         Ok(GroupColumn { at, name: name.to_owned(), output })
     }
 
-    fn features(&self, names: Option<&[String]>, taken: &BTreeSet<&str>) -> Result<Vec<Used>> {
+    fn features(
+        &self,
+        names: Option<&[String]>,
+        taken: &BTreeSet<&str>,
+    ) -> Result<Vec<UsedColumn>> {
         let all: Vec<String>;
         let names = match names {
             Some(names) => names,

@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use pgrx::pg_sys::Datum;
 use xgboost_ffi::Layout;
 
-use super::columns::{Columns, Used};
+use super::columns::{Columns, UsedColumn};
 use super::dictionary::{Dictionary, Full};
 use crate::error::{Error, Result};
 use crate::pg::source::Row;
@@ -28,7 +28,8 @@ pub struct Dictionaries {
 impl Dictionaries {
     /// Empty ones.
     pub fn new(columns: &Columns, classes: bool) -> Dictionaries {
-        let of = |column: &Used| column.kind.is_text().then(|| Dictionary::new(MAX_CATEGORIES));
+        let of =
+            |column: &UsedColumn| column.kind.is_text().then(|| Dictionary::new(MAX_CATEGORIES));
         Dictionaries {
             features: columns.features.iter().map(of).collect(),
             target: classes.then(|| Dictionary::new(MAX_CLASSES)),
@@ -138,7 +139,7 @@ pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
     if weight >= 0.0 { Ok(weight) } else { refuse("is negative, so it cannot be a weight") }
 }
 
-fn number(column: &Used, datum: Datum) -> Result<f32> {
+fn number(column: &UsedColumn, datum: Datum) -> Result<f32> {
     let value = column.kind.number(datum);
     if value.is_infinite() {
         return Err(Error::ValueRange { column: column.name.clone() });
@@ -146,7 +147,7 @@ fn number(column: &Used, datum: Datum) -> Result<f32> {
     Ok(value)
 }
 
-fn code(column: &Used, texts: &mut Dictionary, datum: Datum) -> Result<f32> {
+fn code(column: &UsedColumn, texts: &mut Dictionary, datum: Datum) -> Result<f32> {
     let text = column.kind.text(datum, column.output);
     match texts.code(&text) {
         Ok(code) => Ok(code as f32),
