@@ -15,8 +15,13 @@ from tests.e2e.reference import model_bytes, train
         ("breast_cancer", {"objective": "binary:logistic"}),
         ("wine", {"objective": "multi:softprob", "num_class": 3, "num_parallel_tree": 2}),
         ("diabetes", {"objective": "reg:squarederror", "tree_method": "exact", "gamma": 40000}),
+        ("diabetes", {"objective": "reg:squarederror", "booster": "dart", "rate_drop": 0.5}),
+        (
+            "wine",
+            {"objective": "multi:softprob", "num_class": 3, "multi_strategy": "multi_output_tree"},
+        ),
     ],
-    ids=["logistic", "softprob", "pruned"],
+    ids=["logistic", "softprob", "pruned", "dart", "vectors"],
 )
 def test_importance(connection: psycopg.Connection, name: str, params: dict, kind: str) -> None:
     dataset = load(name)

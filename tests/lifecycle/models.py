@@ -105,3 +105,63 @@ def one(connection: psycopg.Connection, query: str, parameters: tuple = ()) -> A
     row = connection.execute(query, parameters).fetchone()
     assert row is not None and len(row) == 1
     return row[0]
+
+
+def chains(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
+    """Trees of one long chain each, in UBJSON: what is slowest to walk for its size."""
+    generator = np.random.default_rng(seed)
+    splits, nodes = np.arange(depth), 2 * depth + 1
+
+    def children(first: int) -> np.ndarray:
+        # Node 2i splits into the leaf 2i + 1 and the node 2i + 2.
+        found = np.full(nodes, -1)
+        found[2 * splits] = 2 * splits + first
+        return found
+
+    zeros = np.zeros(nodes)
+    constant = b"".join([
+        _key("default_left"), _typed("U", zeros), _key("left_children"), _typed("I", children(1)),
+        _key("loss_changes"), _typed("U", zeros), _key("right_children"), _typed("I", children(2)),
+        _key("sum_hessian"), _typed("U", zeros),
+        _key("tree_param"), _object({"num_nodes": nodes, "size_leaf_vector": 1}), b"}",
+    ])  # fmt: skip
+    document = [
+        b"{", _key("learner"), b"{", _key("attributes"), b"{}", _key("feature_names"), b"[]",
+        _key("feature_types"), b"[]", _key("gradient_booster"), b"{", _key("model"), b"{",
+        _key("gbtree_model_param"), _object({"num_parallel_tree": 1, "num_trees": trees}),
+        _key("iteration_indptr"), _typed("l", np.arange(trees + 1)),
+        _key("tree_info"), _typed("l", np.zeros(trees)), _key("trees"), b"[",
+    ]  # fmt: skip
+    for _ in range(trees):
+        indices, conditions = generator.integers(0, features, nodes), generator.random(nodes)
+        document += [
+            b"{", _key("split_conditions"), _typed("d", conditions),
+            _key("split_indices"), _typed("U", indices), constant,
+        ]  # fmt: skip
+    shape = {"base_score": "0E0", "num_class": 0, "num_feature": features, "num_target": 1}
+    document += [
+        b"]}", _key("name"), _text("gbtree"), b"}", _key("learner_model_param"), _object(shape),
+        _key("objective"), b"{", _key("name"), _text("reg:squarederror"), b"}}",
+        _key("version"), _typed("l", np.array(XGBOOST_VERSION)), b"}",
+    ]  # fmt: skip
+    return b"".join(document)
+
+
+UBJSON_TYPES = {"U": ">u1", "I": ">i2", "l": ">i4", "d": ">f4"}
+
+
+def _key(name: str) -> bytes:
+    return b"U" + bytes([len(name)]) + name.encode()
+
+
+def _text(value: str) -> bytes:
+    return b"S" + _key(value)
+
+
+def _object(values: dict[str, object]) -> bytes:
+    return b"{" + b"".join(_key(key) + _text(str(value)) for key, value in values.items()) + b"}"
+
+
+def _typed(element: str, values: np.ndarray) -> bytes:
+    head = f"[${element}#".encode() + b"l" + len(values).to_bytes(4, "big")
+    return head + values.astype(UBJSON_TYPES[element]).tobytes()

@@ -9,12 +9,12 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.lifecycle.models import grown, load, one
+from tests.lifecycle.models import chains, grown, load, one
 
 Connect = Callable[..., psycopg.Connection]
 # What was measured is some milliseconds; the rest is for a machine that does other work as well.
 SOON = 0.5
-SCAN = "SELECT count(predict('m', {})) FROM generate_series(1, 100000000) AS x, generate_series(1, 10) AS y"
+SCAN = "SELECT count(predict('m', {})) FROM generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
 FORMS = {
     "columns": ", ".join(["x"] * 10),
     "array": f"ARRAY[{', '.join(['x'] * 10)}]::real[]",
@@ -102,7 +102,6 @@ def test_parallel_workers_are_cancelled(connect: Connect) -> None:
 
 @pytest.mark.parametrize("milliseconds", [20, 100])
 def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: int) -> None:
-    """While it parses, that is; later PostgreSQL compresses the row, which nothing interrupts."""
     connection = connect()
     connection.execute("CREATE TEMP TABLE file (content bytea)")
     connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9, seed=4),))
@@ -116,3 +115,51 @@ def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: 
     assert one(connection, "SELECT count(*) FROM pgboost_model WHERE name <> 'm'") == 0
     assert one(connection, "SELECT load_model('large', content) FROM file") == 1
     connection.execute("SELECT drop_model('large')")
+
+
+@pytest.fixture(scope="module")
+def deep(cluster, dbname: str) -> float:
+    """Deep, half the largest model that can be loaded, and its file; the seconds it took."""
+    with cluster.connect(dbname) as connection:
+        connection.execute("CREATE TABLE deep (content bytea)")
+        connection.execute("INSERT INTO deep VALUES (%s)", (chains(8000, 512),))
+        begin = time.monotonic()
+        connection.execute("SELECT load_model('deep', content) FROM deep")
+        return time.monotonic() - begin
+
+
+@pytest.mark.parametrize("kernel", ["auto", "portable"])
+def test_a_batch_by_a_deep_model_ends_at_the_timeout(
+    connect: Connect, deep: float, kernel: str
+) -> None:
+    """Fewer rows are handed to the engine at once than for an ordinary model."""
+    connection = connect()
+    connection.execute(f"SET pgboost.kernel = '{kernel}'")
+    one(connection, f"SELECT predict('deep', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+    connection.execute("SET statement_timeout = '600ms'")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled):
+        connection.execute(SCAN.format(FORMS["columns"]).replace("'m'", "'deep'"))
+    assert time.monotonic() - begin < 0.6 + SOON
+
+
+def test_a_load_ends_at_the_timeout_whatever_it_does(connect: Connect, deep: float) -> None:
+    """While it parses, compiles, stores the row or writes the image's file."""
+    connection = connect()
+    for part in range(1, 8):
+        timeout = round(1000 * deep * part / 8)
+        connection.execute(f"SET statement_timeout = {timeout}")
+        begin = time.monotonic()
+        try:
+            connection.execute("SELECT load_model('other', content) FROM deep")
+        except errors.QueryCanceled:
+            assert time.monotonic() - begin < timeout / 1000 + SOON
+    connection.execute("RESET statement_timeout")
+
+
+def test_a_model_file_is_stored_as_it_is(connect: Connect) -> None:
+    """To compress it takes PostgreSQL longer than to store it, and nothing interrupts that."""
+    connection = connect()
+    load(connection, "m", grown(20, 6))
+    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_version"
+    assert one(connection, stored)

@@ -40,7 +40,7 @@ def sizes(spare: Cluster) -> Iterator[tuple[int, int]]:
     restart(spare, "unlimited")
 
 
-@pytest.mark.parametrize("part", [0.05, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 0.95])
+@pytest.mark.parametrize("part", [0.05, 0.15, 0.25, 0.35, 0.5, 0.65, 0.8, 0.88])
 def test_a_load_fails_and_the_connection_goes_on(
     spare: Cluster, sizes: tuple[int, int], part: float
 ) -> None:

@@ -34,6 +34,9 @@ CREATE TABLE @extschema@.pgboost_version (
     PRIMARY KEY (model, version)
 );
 
+-- Model files are stored as they are: to compress the largest takes seconds, which no cancel would end.
+ALTER TABLE @extschema@.pgboost_version ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
 CREATE TABLE @extschema@.pgboost_privilege (
     model text COLLATE "C" NOT NULL,
     role regrole NOT NULL,

@@ -5,7 +5,7 @@
 //! and types fit the features, and nothing is larger than the limits. What is true of one library's
 //! files alone is its reader's business.
 
-#![deny(clippy::indexing_slicing)]
+#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use super::{
     Categories, CategorySet, FeatureType, MissingRule, Model, Node, Objective, Tree, TreeOutput,
@@ -307,4 +307,82 @@ pub(crate) fn out_of_memory() -> Error {
 
 fn not_finite(what: &str) -> Error {
     Error::new(ErrorKind::NotFinite, format!("{what} is not a finite number"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Comparison, Task, Transform};
+
+    fn parts() -> Parts {
+        let (transform, task) = (Transform::Identity, Task::Regression);
+        Parts {
+            format: "test",
+            version: [0; 3],
+            objective: Objective { name: "l2".into(), transform, slope: 1.0, task },
+            base_score: vec![0.0; 2],
+            base_margin: vec![0.0; 2],
+            num_features: 3,
+            feature_names: Vec::new(),
+            feature_types: Vec::new(),
+            categories: Vec::new(),
+            missing_rules: vec![MissingRule::Zero, MissingRule::None, MissingRule::Nan],
+            attributes: Vec::new(),
+        }
+    }
+
+    fn split(left: u32, right: u32) -> Node {
+        let (feature, comparison, threshold) = (0, Comparison::LessOrEqual, 0.5);
+        let (default_left, gain, cover) = (true, 1.0, 2.0);
+        Node::Numerical { feature, comparison, threshold, default_left, left, right, gain, cover }
+    }
+
+    /// A tree whose children lie anywhere, as LightGBM's do, with a vector in each leaf.
+    fn tree() -> TreeParts {
+        let leaf = |vector| Node::LeafVector { vector, cover: 1.0 };
+        TreeParts {
+            nodes: vec![split(4, 1), leaf(2), leaf(0), leaf(1), split(3, 2)],
+            category_sets: Vec::new(),
+            leaf_vectors: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+            output: TreeOutput::All,
+            weight: 0.5,
+        }
+    }
+
+    fn added(parts: TreeParts) -> Result<Model> {
+        let limits = Limits { nodes: 10, depth: 2, ..Limits::default() };
+        let mut builder = Builder::new(super::tests::parts(), &limits)?;
+        builder.add_tree(parts)?;
+        builder.finish(vec![0, 1])
+    }
+
+    #[test]
+    fn a_tree_of_another_library_is_built() {
+        let model = added(tree()).unwrap();
+        assert_eq!((model.trees()[0].depth(), model.num_rounds()), (2, 1));
+        assert_eq!(model.feature_types(), [FeatureType::Numerical; 3]);
+    }
+
+    #[test]
+    fn what_no_library_has_is_refused() {
+        type Edit = fn(&mut TreeParts);
+        let cases: [(Edit, ErrorKind); 11] = [
+            (|tree| tree.nodes.clear(), ErrorKind::TreeShape),
+            (|tree| tree.nodes[4] = split(3, 0), ErrorKind::TreeShape),
+            (|tree| tree.nodes[4] = split(3, 3), ErrorKind::TreeShape),
+            (|tree| tree.nodes[4] = split(3, 5), ErrorKind::TreeShape),
+            (|tree| tree.nodes[3] = Node::Deleted, ErrorKind::TreeShape),
+            (|tree| tree.nodes[4] = tree.nodes[1], ErrorKind::TreeShape),
+            (|tree| tree.leaf_vectors.truncate(5), ErrorKind::Length),
+            (|tree| tree.weight = f32::MAX, ErrorKind::NotFinite),
+            (|tree| tree.output = TreeOutput::One(2), ErrorKind::OutputRange),
+            (|tree| tree.output = TreeOutput::One(0), ErrorKind::OutputRange),
+            (|tree| tree.nodes.push(Node::Deleted), ErrorKind::Limit),
+        ];
+        for (index, (edit, kind)) in cases.into_iter().enumerate() {
+            let mut parts = tree();
+            edit(&mut parts);
+            assert_eq!(added(parts).unwrap_err().kind(), kind, "case {index}");
+        }
+    }
 }

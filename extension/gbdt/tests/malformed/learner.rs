@@ -1,14 +1,10 @@
 //! Models whose parts do not fit each other, and parameters that no model has.
 
-use crate::ErrorKind::{
-    self, DuplicateKey, Length, Limit, MissingKey, Names, NotFinite, Number, OutputRange,
-    Parameter, Unsupported, WrongType,
-};
-use crate::Where::{Byte, Model, Tree};
+use crate::ErrorKind::{self, Length, NotFinite, WrongType};
 use crate::models::{binary, categorical};
-use crate::value::Value::{self, Float, Integer, List, Null};
+use crate::value::Value;
 use crate::value::{floats, integers, map, text};
-use crate::{Case, parse, run};
+use crate::{parse, run};
 
 const BOOSTER: &str = "learner.gradient_booster";
 const MODEL: &str = "learner.gradient_booster.model";
@@ -24,45 +20,25 @@ fn inner(model: &mut Value, key: &str, value: Value) {
 
 #[test]
 fn missing_and_repeated_keys() {
-    let cases: &[Case] = &[
-        ("no learner", |m| *m = map([("version", integers(&[3, 4, 1]))]), MissingKey, Model),
-        ("no gradient_booster", |m| m.remove("learner", "gradient_booster"), MissingKey, Model),
-        (
-            "no learner_model_param",
-            |m| m.remove("learner", "learner_model_param"),
-            MissingKey,
-            Model,
-        ),
-        ("no objective", |m| m.remove("learner", "objective"), MissingKey, Model),
-        ("no objective name", |m| m.remove("learner.objective", "name"), MissingKey, Model),
-        ("no booster name", |m| m.remove(BOOSTER, "name"), MissingKey, Model),
-        ("no model", |m| m.remove(BOOSTER, "model"), MissingKey, Model),
-        ("no trees", |m| m.remove(MODEL, "trees"), MissingKey, Model),
-        ("no tree_info", |m| m.remove(MODEL, "tree_info"), MissingKey, Model),
-        ("no gbtree_model_param", |m| m.remove(MODEL, "gbtree_model_param"), MissingKey, Model),
-        ("no base_score", |m| m.remove(PARAMETERS, "base_score"), MissingKey, Model),
-        ("no num_feature", |m| m.remove(PARAMETERS, "num_feature"), MissingKey, Model),
-        ("no num_class", |m| m.remove(PARAMETERS, "num_class"), MissingKey, Model),
-        (
-            "learner twice",
-            |m| {
-                let learner = m.at("learner").clone();
-                if let Value::Map(members) = m {
-                    members.push(("learner".to_owned(), learner));
-                }
-            },
-            DuplicateKey,
-            Byte,
-        ),
-        ("trees twice", |m| m.add(MODEL, "trees", List(vec![])), DuplicateKey, Byte),
-        ("base_score twice", |m| m.add(PARAMETERS, "base_score", text("1")), DuplicateKey, Byte),
-        (
-            "attribute twice",
-            |m| m.add("learner.attributes", "best_iteration", text("2")),
-            DuplicateKey,
-            Byte,
-        ),
-    ];
+    let cases = r#"
+        no learner | learner - | MissingKey | model
+        no gradient_booster | learner.gradient_booster - | MissingKey | model
+        no learner_model_param | learner.learner_model_param - | MissingKey | model
+        no objective | learner.objective - | MissingKey | model
+        no objective name | learner.objective.name - | MissingKey | model
+        no booster name | B.name - | MissingKey | model
+        no model | B.model - | MissingKey | model
+        no trees | M.trees - | MissingKey | model
+        no tree_info | M.tree_info - | MissingKey | model
+        no gbtree_model_param | M.gbtree_model_param - | MissingKey | model
+        no base_score | P.base_score - | MissingKey | model
+        no num_feature | P.num_feature - | MissingKey | model
+        no num_class | P.num_class - | MissingKey | model
+        learner twice | learner + {} | DuplicateKey | byte
+        trees twice | M.trees + [] | DuplicateKey | byte
+        base_score twice | P.base_score + "1" | DuplicateKey | byte
+        attribute twice | learner.attributes.best_iteration + "2" | DuplicateKey | byte
+    "#;
     run(binary, cases);
 }
 
@@ -107,149 +83,73 @@ fn weights_of_trees_are_read_in_every_layout() {
 
 #[test]
 fn wrong_types() {
-    let cases: &[Case] = &[
-        ("learner is null", |m| m.set("learner", Null), WrongType, Byte),
-        ("trees are an object", |m| inner(m, "trees", map([])), WrongType, Byte),
-        ("a tree is a number", |m| inner(m, "trees.1", Integer(1)), WrongType, Byte),
-        ("tree_info holds fractions", |m| inner(m, "tree_info.0", Float(0.5)), WrongType, Byte),
-        (
-            "objective name is a number",
-            |m| m.set("learner.objective.name", Integer(1)),
-            WrongType,
-            Byte,
-        ),
-        (
-            "attribute is a number",
-            |m| m.set("learner.attributes.best_iteration", Integer(1)),
-            WrongType,
-            Byte,
-        ),
-        ("feature name is null", |m| m.set("learner.feature_names.0", Null), WrongType, Byte),
-        (
-            "base_score is an array",
-            |m| m.set(&format!("{PARAMETERS}.base_score"), integers(&[1])),
-            WrongType,
-            Byte,
-        ),
-        ("version has two parts", |m| m.set("version", integers(&[3, 4])), Length, Byte),
-        ("version has four parts", |m| m.set("version", integers(&[3, 4, 1, 0])), Limit, Byte),
-        ("version is negative", |m| m.set("version.0", Integer(-3)), Number, Byte),
-    ];
+    let cases = r#"
+        learner is null | learner = null | WrongType | byte
+        trees are an object | M.trees = {} | WrongType | byte
+        a tree is a number | M.trees.1 = 1 | WrongType | byte
+        tree_info holds fractions | M.tree_info.0 = 0.5 | WrongType | byte
+        objective name is a number | learner.objective.name = 1 | WrongType | byte
+        attribute is a number | learner.attributes.best_iteration = 1 | WrongType | byte
+        feature name is null | learner.feature_names.0 = null | WrongType | byte
+        base_score is an array | P.base_score = [1] | WrongType | byte
+        version has two parts | version = [3, 4] | Length | byte
+        version has four parts | version = [3, 4, 1, 0] | Limit | byte
+        version is negative | version.0 = -3 | Number | byte
+    "#;
     run(binary, cases);
 }
 
 #[test]
 fn sizes_and_outputs() {
-    let cases: &[Case] = &[
-        ("num_class negative", |m| parameter(m, "num_class", "-1"), Parameter, Model),
-        ("num_class huge", |m| parameter(m, "num_class", "2000000000"), Limit, Model),
-        (
-            "num_class beyond i64",
-            |m| parameter(m, "num_class", "9223372036854775808"),
-            Number,
-            Byte,
-        ),
-        ("num_class is a word", |m| parameter(m, "num_class", "two"), Parameter, Byte),
-        ("num_class is empty", |m| parameter(m, "num_class", ""), Parameter, Byte),
-        ("num_class is a fraction", |m| parameter(m, "num_class", "1.5"), Parameter, Byte),
-        ("num_target 0", |m| parameter(m, "num_target", "0"), Parameter, Model),
-        ("num_target huge", |m| parameter(m, "num_target", "4097"), Limit, Model),
-        (
-            "classes and targets",
-            |m| {
-                parameter(m, "num_class", "2");
-                parameter(m, "num_target", "2");
-            },
-            Unsupported,
-            Model,
-        ),
-        (
-            "softmax of no classes",
-            |m| m.set("learner.objective.name", text("multi:softmax")),
-            Parameter,
-            Model,
-        ),
-        ("num_feature 0", |m| parameter(m, "num_feature", "0"), Parameter, Model),
-        ("num_feature negative", |m| parameter(m, "num_feature", "-3"), Parameter, Model),
-        ("num_feature huge", |m| parameter(m, "num_feature", "4294967296"), Limit, Model),
-        (
-            "num_trees too large",
-            |m| inner(m, "gbtree_model_param.num_trees", text("3")),
-            Length,
-            Model,
-        ),
-        (
-            "num_trees negative",
-            |m| inner(m, "gbtree_model_param.num_trees", text("-2")),
-            Length,
-            Model,
-        ),
-        ("tree_info short", |m| inner(m, "tree_info", integers(&[0])), Length, Model),
-        ("tree_info long", |m| inner(m, "tree_info", integers(&[0, 0, 0])), Length, Model),
-        (
-            "tree_info beyond the outputs",
-            |m| inner(m, "tree_info.1", Integer(1)),
-            OutputRange,
-            Tree(1),
-        ),
-        ("tree_info negative", |m| inner(m, "tree_info.0", Integer(-1)), OutputRange, Tree(0)),
-        (
-            "rounds do not begin at 0",
-            |m| inner(m, "iteration_indptr.0", Integer(1)),
-            Parameter,
-            Model,
-        ),
-        (
-            "rounds do not ascend",
-            |m| inner(m, "iteration_indptr", integers(&[0, 2, 1, 2])),
-            Parameter,
-            Model,
-        ),
-        ("rounds end early", |m| inner(m, "iteration_indptr", integers(&[0, 1])), Parameter, Model),
-        ("no rounds", |m| inner(m, "iteration_indptr", integers(&[])), Parameter, Model),
-        (
-            "trees do not make whole rounds",
-            |m| {
-                m.remove(MODEL, "iteration_indptr");
-                inner(m, "gbtree_model_param.num_parallel_tree", text("3"));
-            },
-            Parameter,
-            Model,
-        ),
-    ];
+    let cases = r#"
+        num_class negative | P.num_class = "-1" | Parameter | model
+        num_class huge | P.num_class = "2000000000" | Limit | model
+        num_class beyond i64 | P.num_class = "9223372036854775808" | Number | byte
+        num_class is a word | P.num_class = "two" | Parameter | byte
+        num_class is empty | P.num_class = "" | Parameter | byte
+        num_class is a fraction | P.num_class = "1.5" | Parameter | byte
+        num_target 0 | P.num_target = "0" | Parameter | model
+        num_target huge | P.num_target = "4097" | Limit | model
+        classes and targets | P.num_class = "2"; P.num_target = "2" | Unsupported | model
+        softmax of no classes | learner.objective.name = "multi:softmax" | Parameter | model
+        num_feature 0 | P.num_feature = "0" | Parameter | model
+        num_feature negative | P.num_feature = "-3" | Parameter | model
+        num_feature huge | P.num_feature = "4294967296" | Limit | model
+        num_trees too large | M.gbtree_model_param.num_trees = "3" | Length | model
+        num_trees negative | M.gbtree_model_param.num_trees = "-2" | Length | model
+        tree_info short | M.tree_info = [0] | Length | model
+        tree_info long | M.tree_info = [0, 0, 0] | Length | model
+        tree_info beyond the outputs | M.tree_info.1 = 1 | OutputRange | tree 1
+        tree_info negative | M.tree_info.0 = -1 | OutputRange | tree 0
+        rounds do not begin at 0 | M.iteration_indptr.0 = 1 | Parameter | model
+        rounds do not ascend | M.iteration_indptr = [0, 2, 1, 2] | Parameter | model
+        rounds end early | M.iteration_indptr = [0, 1] | Parameter | model
+        no rounds | M.iteration_indptr = [] | Parameter | model
+        trees do not make whole rounds
+            | M.iteration_indptr -; M.gbtree_model_param.num_parallel_tree = "3"
+            | Parameter | model
+    "#;
     run(binary, cases);
 }
 
 #[test]
 fn base_scores() {
-    let cases: &[Case] = &[
-        ("empty", |m| parameter(m, "base_score", ""), Parameter, Byte),
-        ("empty list", |m| parameter(m, "base_score", "[]"), Parameter, Byte),
-        ("list without end", |m| parameter(m, "base_score", "[5E-1"), Parameter, Byte),
-        (
-            "two numbers without a bracket's end",
-            |m| parameter(m, "base_score", "[1,2"),
-            Parameter,
-            Byte,
-        ),
-        ("a word", |m| parameter(m, "base_score", "half"), Parameter, Byte),
-        ("hole in the list", |m| parameter(m, "base_score", "[1E0,,2E0]"), Parameter, Byte),
-        ("too many", |m| parameter(m, "base_score", "[1E-1,2E-1]"), Length, Model),
-        ("too large for f32", |m| parameter(m, "base_score", "1E39"), Number, Byte),
-        ("NaN", |m| parameter(m, "base_score", "NaN"), NotFinite, Model),
-        ("infinite", |m| parameter(m, "base_score", "[inf]"), NotFinite, Model),
-        ("no probability", |m| parameter(m, "base_score", "[1.5E0]"), Parameter, Model),
-        ("negative probability", |m| parameter(m, "base_score", "-5E-1"), Parameter, Model),
-        (
-            "zero for a logarithm",
-            |m| {
-                m.set("learner.objective.name", text("count:poisson"));
-                parameter(m, "base_score", "0E0");
-            },
-            Parameter,
-            Model,
-        ),
-    ];
+    let cases = r#"
+        empty | P.base_score = "" | Parameter | byte
+        empty list | P.base_score = "[]" | Parameter | byte
+        list without end | P.base_score = "[5E-1" | Parameter | byte
+        two numbers without a bracket's end | P.base_score = "[1,2" | Parameter | byte
+        a word | P.base_score = "half" | Parameter | byte
+        hole in the list | P.base_score = "[1E0,,2E0]" | Parameter | byte
+        too many | P.base_score = "[1E-1,2E-1]" | Length | model
+        too large for f32 | P.base_score = "1E39" | Number | byte
+        NaN | P.base_score = "NaN" | NotFinite | model
+        infinite | P.base_score = "[inf]" | NotFinite | model
+        no probability | P.base_score = "[1.5E0]" | Parameter | model
+        negative probability | P.base_score = "-5E-1" | Parameter | model
+        zero for a logarithm | learner.objective.name = "count:poisson"; P.base_score = "0E0"
+            | Parameter | model
+    "#;
     run(binary, cases);
 }
 
@@ -273,84 +173,28 @@ fn every_spelling_of_a_base_score_is_read() {
 
 #[test]
 fn features() {
-    let cases: &[Case] = &[
-        ("too few names", |m| m.set("learner.feature_names", List(vec![text("a")])), Names, Model),
-        ("the same name twice", |m| m.set("learner.feature_names.2", text("a")), Names, Model),
-        ("empty name", |m| m.set("learner.feature_names.0", text("")), Names, Model),
-        ("too few types", |m| m.set("learner.feature_types", List(vec![text("q")])), Length, Model),
-        ("unknown type", |m| m.set("learner.feature_types.1", text("date")), Parameter, Byte),
-        (
-            "dictionaries for too few features",
-            |m| {
-                let first = m.at(&format!("{MODEL}.cats.enc.0")).clone();
-                inner(m, "cats.enc", List(vec![first]));
-                inner(m, "cats.feature_segments", integers(&[0, 2]));
-            },
-            Length,
-            Model,
-        ),
-        (
-            "segments disagree",
-            |m| inner(m, "cats.feature_segments", integers(&[0, 3, 3, 3])),
-            Length,
-            Model,
-        ),
-        (
-            "the same category twice",
-            |m| {
-                inner(
-                    m,
-                    "cats.enc.0",
-                    map([("offsets", integers(&[0, 1, 2])), ("values", integers(&[97, 97]))]),
-                )
-            },
-            Names,
-            Model,
-        ),
-        (
-            "offsets beyond the bytes",
-            |m| inner(m, "cats.enc.0.offsets.2", Integer(4)),
-            Length,
-            Byte,
-        ),
-        (
-            "offsets descend",
-            |m| inner(m, "cats.enc.0.offsets", integers(&[0, 3, 1, 3])),
-            Length,
-            Byte,
-        ),
-        ("a byte of 256", |m| inner(m, "cats.enc.0.values.0", Integer(256)), Number, Byte),
-        (
-            "unknown type of categories",
-            |m| inner(m, "cats.enc.0", map([("type", Integer(6)), ("values", integers(&[1, 2]))])),
-            Parameter,
-            Byte,
-        ),
-        (
-            "categories without a type",
-            |m| inner(m, "cats.enc.0", map([("values", integers(&[1, 2]))])),
-            MissingKey,
-            Byte,
-        ),
-        (
-            "categories without values",
-            |m| inner(m, "cats.enc.0", map([("type", Integer(15))])),
-            MissingKey,
-            Model,
-        ),
-        (
-            "categories that are NaN",
-            |m| {
-                inner(
-                    m,
-                    "cats.enc.0",
-                    map([("type", Integer(7)), ("values", crate::value::floats(&[1.0, f32::NAN]))]),
-                )
-            },
-            NotFinite,
-            Model,
-        ),
-    ];
+    let cases = r#"
+        too few names | learner.feature_names = ["a"] | Names | model
+        the same name twice | learner.feature_names.2 = "a" | Names | model
+        empty name | learner.feature_names.0 = "" | Names | model
+        too few types | learner.feature_types = ["q"] | Length | model
+        unknown type | learner.feature_types.1 = "date" | Parameter | byte
+        dictionaries for too few features
+            | M.cats.enc = [{"offsets": [0, 1, 3], "values": [97, -61, -87]}];
+            M.cats.feature_segments = [0, 2]
+            | Length | model
+        segments disagree | M.cats.feature_segments = [0, 3, 3, 3] | Length | model
+        the same category twice | M.cats.enc.0 = {"offsets": [0, 1, 2], "values": [97, 97]}
+            | Names | model
+        offsets beyond the bytes | M.cats.enc.0.offsets.2 = 4 | Length | byte
+        offsets descend | M.cats.enc.0.offsets = [0, 3, 1, 3] | Length | byte
+        a byte of 256 | M.cats.enc.0.values.0 = 256 | Number | byte
+        unknown type of categories | M.cats.enc.0 = {"type": 6, "values": [1, 2]} | Parameter | byte
+        categories without a type | M.cats.enc.0 = {"values": [1, 2]} | MissingKey | byte
+        categories without values | M.cats.enc.0 = {"type": 15} | MissingKey | model
+        categories that are NaN | M.cats.enc.0 = {"type": 7, "values": [1.0, NaN]}
+            | NotFinite | model
+    "#;
     run(categorical, cases);
 }
 

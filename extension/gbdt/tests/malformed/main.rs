@@ -16,45 +16,53 @@ use gbdt::model::Model;
 use gbdt::{Error, ErrorKind, Limits, Place};
 use value::Value;
 
-/// Where an error must be reported.
-#[derive(Clone, Copy, Debug)]
-enum Where {
-    Model,
-    /// At some byte; which one depends on the encoding.
-    Byte,
-    Tree(usize),
-    Node(usize, usize),
-}
-
-impl Where {
-    fn is(self, place: Place) -> bool {
-        match (self, place) {
-            (Where::Byte, Place::Byte(_)) | (Where::Model, Place::Model) => true,
-            (Where::Tree(wanted), Place::Tree(tree)) => wanted == tree,
-            (Where::Node(tree, node), place) => place == Place::Node { tree, node },
-            _ => false,
-        }
-    }
-}
-
-/// One way to be wrong: what is done to a valid model, and how it must be refused.
-type Case = (&'static str, fn(&mut Value), ErrorKind, Where);
+/// Where the edits of [`run`] lead: the model of the booster, the learner's parameters, the booster
+/// itself, and the first tree.
+const PREFIXES: [(&str, &str); 4] = [
+    ("M.", "learner.gradient_booster.model."),
+    ("P.", "learner.learner_model_param."),
+    ("B.", "learner.gradient_booster."),
+    ("$.", "learner.gradient_booster.model.trees.0."),
+];
 
 fn parse(bytes: &[u8]) -> Result<Model, Error> {
     gbdt::parse(bytes, &Limits::default(), &mut || {})
 }
 
-/// Runs cases on both encodings of a model that is valid before.
-fn run(valid: fn() -> Value, cases: &[Case]) {
+/// Does one edit: `path = value` replaces, `path + value` adds a member, `path -` removes one.
+fn edit(model: &mut Value, edit: &str) {
+    let (path, value) = edit.trim().split_once(' ').unwrap();
+    let prefix = PREFIXES.iter().find(|(short, _)| path.starts_with(short));
+    let path = prefix.map_or(path.to_owned(), |(short, long)| path.replacen(short, long, 1));
+    let (parent, key) = path.rsplit_once('.').unwrap_or(("", &path));
+    match value.split_at(1) {
+        ("=", value) => model.set(&path, Value::from_text(value)),
+        ("+", value) => model.add(parent, key, Value::from_text(value)),
+        _ => model.remove(parent, key),
+    }
+}
+
+/// Runs cases on both encodings of a model that is valid before. A case has a name, what is done to
+/// the model, the kind of the error and its place; lines that are indented further belong to the
+/// line before.
+fn run(valid: fn() -> Value, cases: &str) {
     parse(&valid().to_json()).unwrap();
     parse(&valid().to_ubjson()).unwrap();
-    for (name, edit, kind, place) in cases {
+    for case in cases.replace("\n            ", " ").lines().filter(|line| !line.trim().is_empty())
+    {
+        let [name, edits, kind, place] =
+            case.split(" | ").map(str::trim).collect::<Vec<_>>().try_into().unwrap();
         let mut model = valid();
-        edit(&mut model);
+        edits.split("; ").for_each(|step| edit(&mut model, step));
         for (encoding, bytes) in [("json", model.to_json()), ("ubjson", model.to_ubjson())] {
             let Err(error) = parse(&bytes) else { panic!("{name} is accepted as {encoding}") };
-            assert_eq!(error.kind(), *kind, "{name} as {encoding}: {error}");
-            assert!(place.is(error.place()), "{name} as {encoding}: {error}, not {place:?}");
+            assert_eq!(format!("{:?}", error.kind()), kind, "{name} as {encoding}: {error}");
+            let found = match error.place() {
+                Place::Byte(_) => "byte".to_owned(),
+                Place::Model => "model".to_owned(),
+                place => place.to_string(),
+            };
+            assert_eq!(found, place, "{name} as {encoding}: {error}");
         }
     }
 }

@@ -1,16 +1,9 @@
 //! Trees that are none, and nodes that cannot be.
 
-use crate::ErrorKind::{
-    CategoryRange, DuplicateKey, FeatureRange, Length, MissingKey, NotFinite, Number, Parameter,
-    TreeShape, WrongType,
-};
-use crate::Where::{Byte, Node, Tree};
 use crate::models::{binary, categorical, path};
 use crate::value::Value::{self, Float, Integer};
-use crate::value::{floats, integers, text};
-use crate::{Case, parse, run};
-
-const TREES: &str = "learner.gradient_booster.model.trees";
+use crate::value::{integers, text};
+use crate::{parse, run};
 
 fn set(model: &mut Value, inside: &str, value: Value) {
     model.set(&path(inside), value);
@@ -21,298 +14,105 @@ type Accepted = (&'static str, fn(&mut Value));
 
 #[test]
 fn links() {
-    let cases: &[Case] = &[
-        ("negative left child", |m| set(m, "left_children.0", Integer(-2)), TreeShape, Node(0, 0)),
-        ("only a left child", |m| set(m, "right_children.0", Integer(-1)), TreeShape, Node(0, 0)),
-        ("only a right child", |m| set(m, "left_children.2", Integer(-1)), TreeShape, Node(0, 2)),
-        (
-            "left child beyond the end",
-            |m| set(m, "left_children.2", Integer(5)),
-            TreeShape,
-            Node(0, 2),
-        ),
-        (
-            "right child beyond the end",
-            |m| set(m, "right_children.2", Integer(5)),
-            TreeShape,
-            Node(0, 2),
-        ),
-        (
-            "child is the largest i32",
-            |m| set(m, "left_children.0", Integer(i64::from(i32::MAX))),
-            TreeShape,
-            Node(0, 0),
-        ),
-        ("child is the root", |m| set(m, "left_children.2", Integer(0)), TreeShape, Node(0, 2)),
-        (
-            "child is the node itself",
-            |m| {
-                set(m, "left_children.2", Integer(2));
-                set(m, "right_children.2", Integer(3));
-            },
-            TreeShape,
-            Node(0, 2),
-        ),
-        (
-            "cycle",
-            |m| {
-                set(m, "left_children.4", Integer(2));
-                set(m, "right_children.4", Integer(3));
-            },
-            TreeShape,
-            Node(0, 2),
-        ),
-        (
-            "children are the same node",
-            |m| set(m, "right_children.2", Integer(3)),
-            TreeShape,
-            Node(0, 2),
-        ),
-        (
-            "children change places",
-            |m| {
-                set(m, "left_children.2", Integer(4));
-                set(m, "right_children.2", Integer(3));
-            },
-            TreeShape,
-            Node(0, 2),
-        ),
-        (
-            "child shared by two splits",
-            |m| {
-                set(m, "left_children.1", Integer(3));
-                set(m, "right_children.1", Integer(4));
-                set(m, "parents.3", Integer(1));
-                set(m, "parents.4", Integer(1));
-            },
-            TreeShape,
-            Node(0, 3),
-        ),
-        (
-            "node that no split leads to",
-            |m| {
-                set(m, "left_children.2", Integer(-1));
-                set(m, "right_children.2", Integer(-1));
-            },
-            TreeShape,
-            Node(0, 3),
-        ),
-        (
-            "split leads to a deleted node",
-            |m| {
-                set(m, "split_indices.3", Integer(i64::from(i32::MAX)));
-                set(m, "tree_param.num_deleted", text("1"));
-            },
-            TreeShape,
-            Node(0, 3),
-        ),
-        (
-            "fewer deleted nodes than stated",
-            |m| set(m, "tree_param.num_deleted", text("1")),
-            TreeShape,
-            Tree(0),
-        ),
-        ("wrong parent", |m| set(m, "parents.3", Integer(0)), TreeShape, Node(0, 3)),
-        ("root with a parent", |m| set(m, "parents.0", Integer(1)), TreeShape, Node(0, 0)),
-        (
-            "cycle in the second tree",
-            |m| {
-                m.set(&format!("{TREES}.1.left_children.1"), Integer(1));
-                m.set(&format!("{TREES}.1.right_children.1"), Integer(2));
-            },
-            TreeShape,
-            Node(1, 1),
-        ),
-    ];
+    let cases = r#"
+        negative left child | $.left_children.0 = -2 | TreeShape | tree 0, node 0
+        only a left child | $.right_children.0 = -1 | TreeShape | tree 0, node 0
+        only a right child | $.left_children.2 = -1 | TreeShape | tree 0, node 2
+        left child beyond the end | $.left_children.2 = 5 | TreeShape | tree 0, node 2
+        right child beyond the end | $.right_children.2 = 5 | TreeShape | tree 0, node 2
+        child is the largest i32 | $.left_children.0 = 2147483647 | TreeShape | tree 0, node 0
+        child is the root | $.left_children.2 = 0 | TreeShape | tree 0, node 2
+        child is the node itself | $.left_children.2 = 2; $.right_children.2 = 3
+            | TreeShape | tree 0, node 2
+        cycle | $.left_children.4 = 2; $.right_children.4 = 3 | TreeShape | tree 0, node 2
+        children are the same node | $.right_children.2 = 3 | TreeShape | tree 0, node 2
+        children change places | $.left_children.2 = 4; $.right_children.2 = 3
+            | TreeShape | tree 0, node 2
+        child shared by two splits
+            | $.left_children.1 = 3; $.right_children.1 = 4; $.parents.3 = 1; $.parents.4 = 1
+            | TreeShape | tree 0, node 3
+        node that no split leads to | $.left_children.2 = -1; $.right_children.2 = -1
+            | TreeShape | tree 0, node 3
+        split leads to a deleted node
+            | $.split_indices.3 = 2147483647; $.tree_param.num_deleted = "1"
+            | TreeShape | tree 0, node 3
+        fewer deleted nodes than stated | $.tree_param.num_deleted = "1" | TreeShape | tree 0
+        wrong parent | $.parents.3 = 0 | TreeShape | tree 0, node 3
+        root with a parent | $.parents.0 = 1 | TreeShape | tree 0, node 0
+        cycle in the second tree | M.trees.1.left_children.1 = 1; M.trees.1.right_children.1 = 2
+            | TreeShape | tree 1, node 1
+    "#;
     run(binary, cases);
 }
 
 #[test]
 fn arrays_of_a_tree() {
-    let cases: &[Case] = &[
-        (
-            "no nodes",
-            |m| {
-                for key in [
-                    "left_children",
-                    "right_children",
-                    "parents",
-                    "split_indices",
-                    "default_left",
-                    "split_type",
-                ] {
-                    set(m, key, integers(&[]));
-                }
-                for key in ["split_conditions", "loss_changes", "sum_hessian"] {
-                    set(m, key, floats(&[]));
-                }
-                set(m, "tree_param.num_nodes", text("0"));
-            },
-            TreeShape,
-            Tree(0),
-        ),
-        ("num_nodes too large", |m| set(m, "tree_param.num_nodes", text("6")), Length, Tree(0)),
-        ("num_nodes negative", |m| set(m, "tree_param.num_nodes", text("-1")), Length, Tree(0)),
-        (
-            "right_children short",
-            |m| set(m, "right_children", integers(&[2, -1, 4, -1])),
-            Length,
-            Tree(0),
-        ),
-        ("parents short", |m| set(m, "parents", integers(&[i64::from(i32::MAX)])), Length, Tree(0)),
-        ("split_indices long", |m| set(m, "split_indices", integers(&[0; 6])), Length, Tree(0)),
-        (
-            "split_conditions short",
-            |m| set(m, "split_conditions", floats(&[0.5; 4])),
-            Length,
-            Tree(0),
-        ),
-        ("default_left short", |m| set(m, "default_left", integers(&[1; 4])), Length, Tree(0)),
-        ("loss_changes empty", |m| set(m, "loss_changes", floats(&[])), Length, Tree(0)),
-        ("sum_hessian long", |m| set(m, "sum_hessian", floats(&[1.0; 6])), Length, Tree(0)),
-        ("split_type short", |m| set(m, "split_type", integers(&[0; 4])), Length, Tree(0)),
-        (
-            "left_children missing",
-            |m| m.remove(&path("tree_param").replace(".tree_param", ""), "left_children"),
-            MissingKey,
-            Tree(0),
-        ),
-        (
-            "sum_hessian missing",
-            |m| m.remove(crate::models::TREE, "sum_hessian"),
-            MissingKey,
-            Tree(0),
-        ),
-        (
-            "tree_param missing",
-            |m| m.remove(crate::models::TREE, "tree_param"),
-            MissingKey,
-            Tree(0),
-        ),
-        ("num_nodes missing", |m| m.remove(&path("tree_param"), "num_nodes"), MissingKey, Tree(0)),
-        ("id is not the position", |m| set(m, "id", Integer(1)), Parameter, Tree(0)),
-        (
-            "left_children twice",
-            |m| m.add(crate::models::TREE, "left_children", integers(&[-1])),
-            DuplicateKey,
-            Byte,
-        ),
-        (
-            "left_children are fractions",
-            |m| set(m, "left_children", floats(&[1.0; 5])),
-            WrongType,
-            Byte,
-        ),
-        (
-            "left_children are an object",
-            |m| set(m, "left_children", crate::value::map([])),
-            WrongType,
-            Byte,
-        ),
-        (
-            "left child does not fit i32",
-            |m| set(m, "left_children.0", Integer(1 << 31)),
-            Number,
-            Byte,
-        ),
-        ("default_left is 2", |m| set(m, "default_left.0", Integer(2)), WrongType, Byte),
-        (
-            "split_conditions are strings",
-            |m| set(m, "split_conditions.0", text("0.5")),
-            WrongType,
-            Byte,
-        ),
-    ];
+    let cases = r#"
+        no nodes
+            | $.left_children = []; $.right_children = []; $.parents = []; $.split_indices = [];
+            $.default_left = []; $.split_type = []; $.split_conditions = []; $.loss_changes = [];
+            $.sum_hessian = []; $.tree_param.num_nodes = "0"
+            | TreeShape | tree 0
+        num_nodes too large | $.tree_param.num_nodes = "6" | Length | tree 0
+        num_nodes negative | $.tree_param.num_nodes = "-1" | Length | tree 0
+        right_children short | $.right_children = [2, -1, 4, -1] | Length | tree 0
+        parents short | $.parents = [2147483647] | Length | tree 0
+        split_indices long | $.split_indices = [0, 0, 0, 0, 0, 0] | Length | tree 0
+        split_conditions short | $.split_conditions = [0.5, 0.5, 0.5, 0.5] | Length | tree 0
+        default_left short | $.default_left = [1, 1, 1, 1] | Length | tree 0
+        loss_changes empty | $.loss_changes = [] | Length | tree 0
+        sum_hessian long | $.sum_hessian = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0] | Length | tree 0
+        split_type short | $.split_type = [0, 0, 0, 0] | Length | tree 0
+        left_children missing | $.left_children - | MissingKey | tree 0
+        sum_hessian missing | $.sum_hessian - | MissingKey | tree 0
+        tree_param missing | $.tree_param - | MissingKey | tree 0
+        num_nodes missing | $.tree_param.num_nodes - | MissingKey | tree 0
+        id is not the position | $.id = 1 | Parameter | tree 0
+        left_children twice | $.left_children + [-1] | DuplicateKey | byte
+        left_children are fractions | $.left_children = [1.0, 1.0, 1.0, 1.0, 1.0] | WrongType | byte
+        left_children are an object | $.left_children = {} | WrongType | byte
+        left child does not fit i32 | $.left_children.0 = 2147483648 | Number | byte
+        default_left is 2 | $.default_left.0 = 2 | WrongType | byte
+        split_conditions are strings | $.split_conditions.0 = "0.5" | WrongType | byte
+    "#;
     run(binary, cases);
 }
 
 #[test]
 fn contents_of_nodes() {
-    let cases: &[Case] = &[
-        (
-            "feature beyond the end",
-            |m| set(m, "split_indices.2", Integer(3)),
-            FeatureRange,
-            Node(0, 2),
-        ),
-        ("feature negative", |m| set(m, "split_indices.0", Integer(-1)), FeatureRange, Node(0, 0)),
-        ("threshold NaN", |m| set(m, "split_conditions.2", Float(f32::NAN)), NotFinite, Node(0, 2)),
-        ("leaf NaN", |m| set(m, "split_conditions.3", Float(f32::NAN)), NotFinite, Node(0, 3)),
-        (
-            "leaf infinite",
-            |m| set(m, "split_conditions.1", Float(f32::INFINITY)),
-            NotFinite,
-            Node(0, 1),
-        ),
-        (
-            "leaf minus infinite",
-            |m| set(m, "split_conditions.4", Float(f32::NEG_INFINITY)),
-            NotFinite,
-            Node(0, 4),
-        ),
-    ];
+    let cases = r#"
+        feature beyond the end | $.split_indices.2 = 3 | FeatureRange | tree 0, node 2
+        feature negative | $.split_indices.0 = -1 | FeatureRange | tree 0, node 0
+        threshold NaN | $.split_conditions.2 = NaN | NotFinite | tree 0, node 2
+        leaf NaN | $.split_conditions.3 = NaN | NotFinite | tree 0, node 3
+        leaf infinite | $.split_conditions.1 = Infinity | NotFinite | tree 0, node 1
+        leaf minus infinite | $.split_conditions.4 = -Infinity | NotFinite | tree 0, node 4
+    "#;
     run(binary, cases);
 }
 
 #[test]
 fn category_sets() {
-    let cases: &[Case] = &[
-        ("code negative", |m| set(m, "categories.0", Integer(-1)), CategoryRange, Node(0, 0)),
-        ("code too large", |m| set(m, "categories.1", Integer(1 << 24)), CategoryRange, Node(0, 0)),
-        (
-            "set beyond the codes",
-            |m| set(m, "categories_sizes.0", Integer(3)),
-            CategoryRange,
-            Node(0, 0),
-        ),
-        (
-            "set begins before the codes",
-            |m| set(m, "categories_segments.0", Integer(-1)),
-            CategoryRange,
-            Node(0, 0),
-        ),
-        (
-            "set of huge size",
-            |m| set(m, "categories_sizes.0", Integer(i64::MAX)),
-            CategoryRange,
-            Node(0, 0),
-        ),
-        ("set empty", |m| set(m, "categories_sizes.0", Integer(0)), CategoryRange, Node(0, 0)),
-        ("segments short", |m| set(m, "categories_segments", integers(&[])), Length, Tree(0)),
-        ("sizes long", |m| set(m, "categories_sizes", integers(&[2, 2])), Length, Tree(0)),
-        (
-            "node that is no categorical split",
-            |m| set(m, "categories_nodes.0", Integer(2)),
-            CategoryRange,
-            Tree(0),
-        ),
-        (
-            "node beyond the end",
-            |m| set(m, "categories_nodes.0", Integer(5)),
-            CategoryRange,
-            Tree(0),
-        ),
-        (
-            "the same node twice",
-            |m| {
-                set(m, "categories_nodes", integers(&[0, 0]));
-                set(m, "categories_segments", integers(&[0, 0]));
-                set(m, "categories_sizes", integers(&[2, 2]));
-            },
-            CategoryRange,
-            Tree(0),
-        ),
-        (
-            "categorical split without categories",
-            |m| {
-                for key in ["categories_nodes", "categories_segments", "categories_sizes"] {
-                    set(m, key, integers(&[]));
-                }
-            },
-            CategoryRange,
-            Node(0, 0),
-        ),
-    ];
+    let cases = r#"
+        code negative | $.categories.0 = -1 | CategoryRange | tree 0, node 0
+        code too large | $.categories.1 = 16777216 | CategoryRange | tree 0, node 0
+        set beyond the codes | $.categories_sizes.0 = 3 | CategoryRange | tree 0, node 0
+        set begins before the codes | $.categories_segments.0 = -1 | CategoryRange | tree 0, node 0
+        set of huge size | $.categories_sizes.0 = 9223372036854775807
+            | CategoryRange | tree 0, node 0
+        set empty | $.categories_sizes.0 = 0 | CategoryRange | tree 0, node 0
+        segments short | $.categories_segments = [] | Length | tree 0
+        sizes long | $.categories_sizes = [2, 2] | Length | tree 0
+        node that is no categorical split | $.categories_nodes.0 = 2 | CategoryRange | tree 0
+        node beyond the end | $.categories_nodes.0 = 5 | CategoryRange | tree 0
+        the same node twice
+            | $.categories_nodes = [0, 0]; $.categories_segments = [0, 0];
+            $.categories_sizes = [2, 2]
+            | CategoryRange | tree 0
+        categorical split without categories
+            | $.categories_nodes = []; $.categories_segments = []; $.categories_sizes = []
+            | CategoryRange | tree 0, node 0
+    "#;
     run(categorical, cases);
 }
 

@@ -31,10 +31,40 @@ pub fn map<const N: usize>(members: [(&str, Value); N]) -> Value {
     Map(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
+impl From<serde_json::Value> for Value {
+    fn from(value: serde_json::Value) -> Self {
+        match value {
+            serde_json::Value::Null => Null,
+            serde_json::Value::Bool(value) => Flag(value),
+            serde_json::Value::Number(number) => match number.as_i64() {
+                Some(integer) => Integer(integer),
+                None => Float(number.as_f64().unwrap() as f32),
+            },
+            serde_json::Value::String(text) => match text.strip_prefix("f32 ") {
+                Some(number) => Float(number.parse().unwrap()),
+                None => Text(text),
+            },
+            serde_json::Value::Array(values) => List(values.into_iter().map(Into::into).collect()),
+            serde_json::Value::Object(members) => {
+                Map(members.into_iter().map(|(key, value)| (key, value.into())).collect())
+            }
+        }
+    }
+}
+
 impl Value {
+    /// A value as JSON, with NaN and the infinities as XGBoost writes them.
+    pub fn from_text(text: &str) -> Value {
+        let quoted = ["-Infinity", "Infinity", "NaN"].iter().fold(text.to_owned(), |text, word| {
+            text.replace(&format!(" {word}"), &format!(" \"f32 {word}\""))
+        });
+        serde_json::from_str::<serde_json::Value>(&quoted).unwrap().into()
+    }
+
     /// What stands at a path: keys and indices with dots between them.
     pub fn at(&mut self, path: &str) -> &mut Value {
-        path.split('.').fold(self, |value, step| match value {
+        let steps = path.split('.').filter(|step| !step.is_empty());
+        steps.fold(self, |value, step| match value {
             Map(members) => {
                 let member = members.iter_mut().find(|(key, _)| key == step);
                 &mut member.unwrap_or_else(|| panic!("no key {step} in {path}")).1

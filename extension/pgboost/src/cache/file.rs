@@ -18,6 +18,7 @@ use std::time::{Duration, SystemTime};
 
 use gbdt::Image;
 use gbdt::forest::IMAGE_VERSION;
+use pg_interface::report::check_for_interrupts;
 use pg_interface::server;
 use sha2::{Digest, Sha256};
 
@@ -29,6 +30,8 @@ const FOLDER: &str = "pgboost";
 const SUFFIX: &str = ".image";
 const RECORD: &str = ".checked";
 const UNFINISHED: &str = ".tmp";
+/// Bytes written between two looks at whether the statement was cancelled.
+const PIECE: usize = 8 << 20;
 /// Younger images may belong to a version that another session has not committed yet.
 const SWEEP_GRACE: Duration = Duration::from_secs(60);
 /// A file of an unfinished write this old was left behind by a backend that died.
@@ -100,22 +103,30 @@ pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
     replace(&key.path(), image)
 }
 
-/// Writes a file whole under another name and renames it.
+/// A file that is removed unless it bears another name by then.
+struct Unfinished(PathBuf);
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Writes a file whole under another name and renames it. The statement may be cancelled meanwhile.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut unfinished = path.to_owned();
-    unfinished.add_extension(format!("{}{UNFINISHED}", std::process::id()));
-    let written = OpenOptions::new()
+    let mut unfinished = Unfinished(path.to_owned());
+    unfinished.0.add_extension(format!("{}{UNFINISHED}", std::process::id()));
+    let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
         .mode(server::file_mode())
-        .open(&unfinished)
-        .and_then(|mut file| file.write_all(content))
-        .and_then(|()| fs::rename(&unfinished, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&unfinished);
+        .open(&unfinished.0)?;
+    for piece in content.chunks(PIECE) {
+        check_for_interrupts();
+        file.write_all(piece)?;
     }
-    written
+    fs::rename(&unfinished.0, path)
 }
 
 /// Removes the images that are not among those in use, what dead backends left behind, and the

@@ -4,10 +4,10 @@ use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
 use super::rows::Rows;
-use crate::features::ArgSource;
 use crate::functions::entry;
 use crate::pg::arguments::Arguments;
 use crate::pg::expr::Expr;
+use crate::pg::signature::ArgSource;
 use crate::pg::{lists, unguarded_exec};
 use crate::predictor::batch::BatchPredictor;
 

@@ -1,13 +1,11 @@
 //! Features as arguments of their own, in the model's order.
 
-use pg_interface::NumberType;
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::{self, Oid};
 
+use super::FeatureContext;
 use super::reader::FeatureReader;
-use super::{ArgSource, FIRST, FeatureContext};
 use crate::error::Result;
-use crate::pg::arguments::Arguments;
-use crate::pg::values;
+use crate::pg::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArguments};
 
 const JSON_HINT: &str =
     "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
@@ -21,51 +19,45 @@ pub struct Columns {
 
 impl Columns {
     /// Works out how to read each argument.
-    pub fn bind(arguments: Arguments<'_>, context: FeatureContext<'_>) -> Result<Self> {
-        let given = arguments.len().saturating_sub(FIRST);
-        if given != context.image.num_features() {
-            let text = given == 1 && is_text(arguments.type_of(FIRST));
-            return Err(context.count_with_hint(given, text.then_some(JSON_HINT)));
+    pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<Self> {
+        let types = signature.types();
+        if types.len() != context.image.num_features() {
+            let text = matches!(types, [(only, _)] if is_text(*only));
+            return Err(context.count_with_hint(types.len(), text.then_some(JSON_HINT)));
         }
-        let readers: Vec<FeatureReader> = (0..given)
-            .map(|index| FeatureReader::of(context, index, arguments.type_of(FIRST + index)))
-            .collect::<Result<_>>()?;
-        let all_real =
-            readers.iter().all(|reader| *reader == FeatureReader::Number(NumberType::Float4));
+        let reader = |(index, (oid, argument_type)): (usize, &(Oid, ArgumentType))| {
+            let scalar_type = match argument_type {
+                ArgumentType::Scalar(scalar_type) => Some(*scalar_type),
+                _ => None,
+            };
+            FeatureReader::of(context, index, *oid, scalar_type)
+        };
+        let readers: Vec<_> = types.iter().enumerate().map(reader).collect::<Result<_>>()?;
+        let all_real = readers.iter().all(|reader| *reader == FeatureReader::Number)
+            && types.iter().all(|(_, argument_type)| *argument_type == REAL);
         Ok(Columns { readers, all_real })
     }
 
     /// Reads the features of one row.
     #[inline]
-    pub fn read(
+    pub fn read<S: ArgSource>(
         &self,
-        source: impl ArgSource,
+        arguments: TypedArguments<'_, S>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
-        if self.all_real
-            && let Some((values, nulls)) = source.run()
-        {
-            for ((feature, value), null) in features.iter_mut().zip(values).zip(nulls) {
-                *feature = if *null { f32::NAN } else { real(*value) };
-            }
+        if self.all_real {
+            arguments.read_reals(features);
             return Ok(());
         }
         for (index, (feature, reader)) in features.iter_mut().zip(&self.readers).enumerate() {
-            *feature = match (source.get(FIRST + index), reader) {
+            *feature = match (arguments.scalar(index), reader) {
                 (None, _) => f32::NAN,
-                // The usual case, before the call that the others need.
-                (Some(datum), FeatureReader::Number(NumberType::Float4)) => real(datum),
-                (Some(datum), reader) => reader.read(context, index, datum)?,
+                (Some(value), reader) => reader.read(context, index, value)?,
             };
         }
         Ok(())
     }
-}
-
-#[inline]
-fn real(datum: Datum) -> f32 {
-    values::number(datum, NumberType::Float4).single()
 }
 
 /// Whether a lone argument of this type may have been meant as a JSON object.

@@ -1,7 +1,7 @@
 //! From the arguments of a call to a row of f32: the four forms that features come in.
 //!
-//! What an argument list means is worked out once a statement, by `FeatureBinding::bind`; `FeatureBinding::read` then
-//! only follows it. Whatever the form, NULL is a missing value, which the engine takes as NaN.
+//! What an argument list means is worked out once per statement, by `FeatureBinding::bind`;
+//! `FeatureBinding::read` then only follows it. Whatever the form, NULL is a missing value, which the engine takes as NaN.
 
 mod array;
 mod columns;
@@ -10,14 +10,11 @@ mod reader;
 mod row;
 
 use pg_interface::types;
-use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::pg_sys::Oid;
 
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::arguments::Arguments;
-
-/// The position of the first feature among the arguments; the model's name comes before it.
-const FIRST: usize = 1;
+use crate::pg::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 
 /// What features are read for.
 #[derive(Clone, Copy)]
@@ -55,36 +52,12 @@ impl FeatureContext<'_> {
     }
 }
 
-/// Where the values of one row's arguments come from: a call, or a row that was read ahead of one.
-pub trait ArgSource: Copy {
-    /// An argument, or nothing if it is NULL. The model's name is the first.
-    fn get(self, index: usize) -> Option<Datum>;
-
-    /// All arguments but the first, and which of them are NULL, if they lie one after another.
-    #[inline]
-    fn run(&self) -> Option<(&[Datum], &[bool])> {
-        None
-    }
-}
-
-impl ArgSource for Arguments<'_> {
-    #[inline]
-    fn get(self, index: usize) -> Option<Datum> {
-        Arguments::get(self, index)
-    }
-}
-
-/// How the features of a statement are passed, and in which types.
-pub struct FeatureBinding {
-    kind: Form,
-    types: Box<[Oid]>,
-}
-
-enum Form {
+/// How the features of a statement are passed.
+pub enum FeatureBinding {
     /// An argument each.
     Columns(columns::Columns),
     /// One array.
-    Array(array::Array),
+    Array,
     /// One row, matched by name.
     Row(row::RowForm),
     /// One jsonb object, matched by name.
@@ -92,65 +65,57 @@ enum Form {
 }
 
 impl FeatureBinding {
-    /// Works out what the arguments of a statement mean for this model.
+    /// Works out what arguments of these types mean for this model.
     ///
     /// # Errors
-    /// [`Error::FeatureCount`], [`Error::FeatureType`], [`Error::NoFeatureNames`].
-    pub fn bind(arguments: Arguments<'_>, context: FeatureContext<'_>) -> Result<FeatureBinding> {
-        let types = arguments.types_from(FIRST).collect();
-        Ok(FeatureBinding { kind: Form::bind(arguments, context)?, types })
+    /// [`Error::FeatureCount`], [`Error::FeatureType`], [`Error::ArrayType`],
+    /// [`Error::NoFeatureNames`].
+    pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<FeatureBinding> {
+        Ok(match *signature.types() {
+            [(_, ArgumentType::Array(element))] if element.is_number() => FeatureBinding::Array,
+            [(oid, ArgumentType::Array(_) | ArgumentType::OtherArray)] => {
+                let type_name = types::type_name(types::base_type(oid));
+                return Err(Error::ArrayType { type_name });
+            }
+            [(_, ArgumentType::Jsonb)] => {
+                FeatureBinding::Object(object::ObjectForm::bind(context)?)
+            }
+            [(_, ArgumentType::Row)] => FeatureBinding::Row(row::RowForm::bind(context)?),
+            _ => FeatureBinding::Columns(columns::Columns::bind(signature, context)?),
+        })
     }
 
-    /// Whether the arguments of another statement are of the same types.
-    #[inline]
-    pub fn fits(&self, arguments: Arguments) -> bool {
-        self.types.iter().copied().eq(arguments.types_from(FIRST))
-    }
-
-    /// Reads the features of one row; `features` has a place for each.
+    /// Reads the features of one row, whose arguments are of the types that were bound.
+    /// `features.len() == num_features`.
     ///
     /// # Errors
     /// [`Error::FeatureCount`], [`Error::UnknownCategory`], [`Error::NoSuchFeature`] and others that
     /// depend on the values.
     #[inline]
-    pub fn read(
+    pub fn read<S: ArgSource>(
         &mut self,
-        source: impl ArgSource,
+        arguments: TypedArguments<'_, S>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
-        if let Form::Columns(form) = &self.kind {
-            return form.read(source, context, features);
+        if let FeatureBinding::Columns(form) = self {
+            return form.read(arguments, context, features);
         }
-        // In an array, a row or an object that is NULL as a whole, everything is missing.
-        let Some(whole) = source.get(FIRST) else {
-            features.fill(f32::NAN);
-            return Ok(());
-        };
-        match &mut self.kind {
-            Form::Columns(form) => form.read(source, context, features),
-            Form::Array(form) => form.read(whole, context, features),
-            Form::Row(form) => form.read(whole, context, features),
-            Form::Object(form) => form.read(whole, context, features),
-        }
-    }
-}
-
-impl Form {
-    fn bind(arguments: Arguments<'_>, context: FeatureContext<'_>) -> Result<Form> {
-        let given = arguments.len().saturating_sub(FIRST);
-        if given == 1 {
-            let type_oid = types::base_type(arguments.type_of(FIRST));
-            if let Some(element) = types::element_type(type_oid) {
-                return Ok(Form::Array(array::Array::bind(type_oid, element)?));
+        match (self, arguments.composite(0)) {
+            (FeatureBinding::Array, Some(Composite::Array(array))) => {
+                array::read(array, context, features)
             }
-            if type_oid == pg_sys::JSONBOID {
-                return Ok(Form::Object(object::ObjectForm::bind(context)?));
+            (FeatureBinding::Row(form), Some(Composite::Row(row))) => {
+                form.read(row, context, features)
             }
-            if types::is_row_type(type_oid) {
-                return Ok(Form::Row(row::RowForm::bind(context)?));
+            (FeatureBinding::Object(form), Some(Composite::Jsonb(jsonb))) => {
+                form.read(jsonb, context, features)
+            }
+            // In an array, a row or an object that is NULL as a whole, everything is missing.
+            _ => {
+                features.fill(f32::NAN);
+                Ok(())
             }
         }
-        Ok(Form::Columns(columns::Columns::bind(arguments, context)?))
     }
 }

@@ -4,15 +4,11 @@
 //! misspelt key would otherwise score wrongly in silence. NaN and the infinities, which JSON has no
 //! numbers for, may be strings as `to_jsonb` writes them.
 
-use pg_interface::NumberType;
-use pgrx::pg_sys::Datum;
-
 use super::FeatureContext;
-use super::reader::{FeatureReader, float_code, integer_code, mismatch, text_code};
+use super::reader::{float_code, integer_code, mismatch, number_code, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::jsonb::{Object, Value};
-use crate::pg::values;
+use crate::pg::jsonb::{Item, JsonbValue, Object};
 
 const FORM: &str = "jsonb object";
 
@@ -33,7 +29,7 @@ impl ObjectForm {
     /// Reads the features of one call.
     pub fn read(
         &self,
-        jsonb: Datum,
+        jsonb: JsonbValue<'_>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
@@ -53,7 +49,7 @@ impl ObjectForm {
     }
 }
 
-fn read(context: FeatureContext<'_>, index: usize, value: Value) -> Result<f32> {
+fn read(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<f32> {
     let type_name = value.type_name();
     let fail = |reason| {
         Err(Error::FeatureType {
@@ -63,14 +59,14 @@ fn read(context: FeatureContext<'_>, index: usize, value: Value) -> Result<f32> 
         })
     };
     let is_text = match value {
-        Value::Null => return Ok(f32::NAN),
-        Value::Container => return fail(TypeReason::Unusable),
-        Value::Text(_) => true,
-        Value::Number(_) | Value::Boolean(_) => false,
+        Item::Null => return Ok(f32::NAN),
+        Item::Container => return fail(TypeReason::Unusable),
+        Item::Text(_) => true,
+        Item::Number(_) | Item::Boolean(_) => false,
     };
     let coded = context.image.categories(index).is_some();
     if let Some(reason) = mismatch(context, index, is_text) {
-        let special = if let Value::Text(text) = &value { special(text) } else { None };
+        let special = if let Item::Text(text) = &value { special(text) } else { None };
         return match special {
             Some(number) if coded => float_code(context, index, number.into()),
             Some(number) => Ok(number),
@@ -78,14 +74,12 @@ fn read(context: FeatureContext<'_>, index: usize, value: Value) -> Result<f32> 
         };
     }
     match value {
-        Value::Text(text) => text_code(context, index, &text),
-        Value::Number(number) if coded => {
-            FeatureReader::NumberCategory(NumberType::Numeric).read(context, index, number)
-        }
-        Value::Number(number) => Ok(values::number(number, NumberType::Numeric).single()),
-        Value::Boolean(truth) if coded => integer_code(context, index, i64::from(truth)),
-        Value::Boolean(truth) => Ok(f32::from(u8::from(truth))),
-        Value::Null | Value::Container => Ok(f32::NAN),
+        Item::Text(text) => text_code(context, index, &text),
+        Item::Number(number) if coded => number_code(context, index, number),
+        Item::Number(number) => Ok(number.single()),
+        Item::Boolean(truth) if coded => integer_code(context, index, i64::from(truth)),
+        Item::Boolean(truth) => Ok(f32::from(u8::from(truth))),
+        Item::Null | Item::Container => Ok(f32::NAN),
     }
 }
 

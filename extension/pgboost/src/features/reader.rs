@@ -5,23 +5,21 @@
 //! which XGBoost does not recode either.
 
 use gbdt::forest::CategoryKind;
-use pg_interface::{Exact, NumberType, ScalarType, TextType};
-use pgrx::pg_sys::{self, Datum, Oid};
+use pg_interface::{Exact, Number, ScalarType, Value};
+use pgrx::pg_sys::{self, Oid};
 
 use super::FeatureContext;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
-use crate::pg::{encoding, values};
+use crate::pg::encoding;
 
 /// How to read the values of one feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureReader {
     /// A number, taken as it is.
-    Number(NumberType),
-    /// Text, looked up among the feature's categories.
-    TextCategory(TextType),
-    /// A number, looked up among the feature's categories.
-    NumberCategory(NumberType),
+    Number,
+    /// Text or a number, looked up among the feature's categories.
+    Category,
     /// A literal without a type, which may only be NULL: why it may be nothing else.
     OnlyNull(TypeReason),
 }
@@ -31,18 +29,18 @@ impl FeatureReader {
     ///
     /// # Errors
     /// [`Error::FeatureType`].
-    pub fn of(context: FeatureContext<'_>, index: usize, type_oid: Oid) -> Result<FeatureReader> {
-        let Some(scalar_type) = ScalarType::of(type_oid) else {
+    pub fn of(
+        context: FeatureContext<'_>,
+        index: usize,
+        type_oid: Oid,
+        scalar_type: Option<ScalarType>,
+    ) -> Result<FeatureReader> {
+        let Some(scalar_type) = scalar_type else {
             return Err(context.unusable(index, type_oid, TypeReason::Unusable));
         };
         let Some(reason) = mismatch(context, index, scalar_type.is_text()) else {
-            return Ok(match scalar_type {
-                ScalarType::Text(text) => FeatureReader::TextCategory(text),
-                ScalarType::Number(number) if context.image.categories(index).is_some() => {
-                    FeatureReader::NumberCategory(number)
-                }
-                ScalarType::Number(number) => FeatureReader::Number(number),
-            });
+            let coded = context.image.categories(index).is_some();
+            return Ok(if coded { FeatureReader::Category } else { FeatureReader::Number });
         };
         // A NULL without a type is what users write for a missing value.
         if type_oid == pg_sys::UNKNOWNOID {
@@ -56,14 +54,15 @@ impl FeatureReader {
     /// # Errors
     /// [`Error::UnknownCategory`], [`Error::FeatureType`].
     #[inline]
-    pub fn read(self, context: FeatureContext<'_>, index: usize, datum: Datum) -> Result<f32> {
-        match self {
-            FeatureReader::Number(kind) => Ok(values::number(datum, kind).single()),
-            FeatureReader::TextCategory(kind) => {
-                text_code(context, index, &values::category(datum, kind))
+    pub fn read(self, context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f32> {
+        match (self, value) {
+            (FeatureReader::Number, Value::Number(number)) => Ok(number.single()),
+            (FeatureReader::Category, Value::Text(text)) => text_code(context, index, &text.text()),
+            (FeatureReader::Category, Value::Number(number)) => number_code(context, index, number),
+            (FeatureReader::Number, Value::Text(_)) => {
+                Err(context.unusable(index, pg_sys::TEXTOID, TypeReason::TextForNumber))
             }
-            FeatureReader::NumberCategory(kind) => number_code(context, index, kind, datum),
-            FeatureReader::OnlyNull(reason) => {
+            (FeatureReader::OnlyNull(reason), _) => {
                 Err(context.unusable(index, pg_sys::UNKNOWNOID, reason))
             }
         }
@@ -91,14 +90,9 @@ pub fn text_code(context: FeatureContext<'_>, index: usize, value: &str) -> Resu
     code_or_unknown(context, index, code, || value.to_owned())
 }
 
-/// The code of a category given as a number of that type; a NaN is a missing value.
-fn number_code(
-    context: FeatureContext<'_>,
-    index: usize,
-    kind: NumberType,
-    datum: Datum,
-) -> Result<f32> {
-    match values::number(datum, kind).exact() {
+/// The code of a category given as a number; a NaN is a missing value.
+pub fn number_code(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> Result<f32> {
+    match number.exact() {
         Exact::Integer(value) => integer_code(context, index, value),
         Exact::Float(value) => float_code(context, index, value),
     }

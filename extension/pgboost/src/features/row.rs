@@ -4,12 +4,10 @@
 //! trained on. The matching is done again when a call brings a row of another type, as an expression
 //! that gives different anonymous rows does, and when a type may have been altered meanwhile.
 
-use pgrx::pg_sys::Datum;
-
 use super::FeatureContext;
 use super::reader::FeatureReader;
 use crate::error::{Error, Result};
-use crate::pg::rows::RowType;
+use crate::pg::rows::{RowType, RowValue};
 
 const FORM: &str = "row";
 
@@ -34,7 +32,7 @@ impl RowForm {
     /// Reads the features of one call.
     pub fn read(
         &mut self,
-        row: Datum,
+        row: RowValue<'_>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
@@ -50,7 +48,7 @@ impl RowForm {
 }
 
 impl Matched {
-    fn new(row: Datum, context: FeatureContext<'_>) -> Result<Self> {
+    fn new(row: RowValue<'_>, context: FeatureContext<'_>) -> Result<Self> {
         let row_type = RowType::of(row);
         let columns = row_type.columns();
         // ROW(a, b) calls its columns f1, f2 and so on.
@@ -71,7 +69,10 @@ impl Matched {
                 if named.next().is_some() {
                     return Err(Error::AmbiguousColumn { column: name.to_owned() });
                 }
-                Ok((column.position, FeatureReader::of(context, index, column.type_oid)?))
+                Ok((
+                    column.position,
+                    FeatureReader::of(context, index, column.type_oid, column.scalar_type)?,
+                ))
             })
             .collect::<Result<_>>()?;
         Ok(Matched { row_type, columns })
@@ -80,7 +81,7 @@ impl Matched {
     /// Gives false if the row is of another type, or its type may have been altered.
     fn read(
         &mut self,
-        row: Datum,
+        row: RowValue<'_>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<bool> {
@@ -91,7 +92,7 @@ impl Matched {
             features.iter_mut().zip(&self.columns).enumerate()
         {
             *feature = match values.get(*position) {
-                Some(datum) => reader.read(context, index, datum)?,
+                Some(value) => reader.read(context, index, value)?,
                 None => f32::NAN,
             };
         }

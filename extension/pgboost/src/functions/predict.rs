@@ -9,19 +9,19 @@ use pgrx::pg_sys::Datum;
 
 use crate::error::Result;
 use crate::pg::arguments::Arguments;
+use crate::pg::arrays;
 use crate::pg::call_state::CallState;
-use crate::pg::{arrays, values};
 use crate::predictor::output::Output;
 use crate::predictor::single::{Predictor, Predictors};
 
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]
 fn row<'c>(arguments: Arguments<'c>, state: CallState<'c>) -> Result<Option<&'c mut Predictor>> {
-    let Some(model) = arguments.get(0) else {
+    let Some(model) = arguments.model() else {
         return Ok(None);
     };
     let predictors = state.kept::<Predictors>();
-    let predictor = predictors.of(arguments, &values::text(model))?;
+    let predictor = predictors.of(arguments, &model)?;
     predictor.read_features(arguments)?;
     Ok(Some(predictor))
 }

@@ -1,7 +1,9 @@
 //! What a function was called with.
 
+use std::borrow::Cow;
 use std::marker::PhantomData;
 
+use pg_interface::varlena;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 /// The arguments of a call, which is valid for `'c`.
@@ -16,7 +18,7 @@ impl<'c> Arguments<'c> {
     ///
     /// # Safety
     /// The pointer is what PostgreSQL passed to the function that is running, or a frame like it, and
-    /// is valid for `'c`.
+    /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is asked for.
     #[inline]
     pub unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
         Arguments { call, lives: PhantomData }
@@ -40,13 +42,16 @@ impl<'c> Arguments<'c> {
         (!argument.isnull).then_some(argument.value)
     }
 
-    /// The type of an argument as the statement was written, or an invalid OID if PostgreSQL does
-    /// not know.
-    pub fn type_of(self, index: usize) -> Oid {
-        self.types_from(index).next().unwrap_or(Oid::INVALID)
+    /// The model's name, which is the first argument of each function that asks for it here; nothing
+    /// if it is NULL.
+    #[inline]
+    pub fn model(self) -> Option<Cow<'c, str>> {
+        // SAFETY: `new` was told that it is a text.
+        self.get(0).map(|model| unsafe { varlena::text(model) })
     }
 
-    /// The same for all arguments from one on.
+    /// The types of all arguments from one on, as the statement was written, or invalid OIDs where
+    /// PostgreSQL does not know.
     #[inline]
     pub fn types_from(self, first: usize) -> impl Iterator<Item = Oid> + use<'c> {
         let nodes = self.nodes();

@@ -1,79 +1,103 @@
 //! One-dimensional arrays: reading features and names, and building results.
 
+use std::marker::PhantomData;
+
+use pg_interface::{ScalarType, Value};
 use pgrx::array::RawArray;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{Array, FromDatum, IntoDatum};
 
-/// An array argument, taken apart: its dimensions, and its elements in order.
-pub struct Elements {
-    /// Number of dimensions; 0 for an empty array.
-    pub dimensions: usize,
-    values: *const Datum,
-    nulls: *const bool,
-    len: usize,
+/// An array of numbers or texts.
+#[derive(Clone, Copy)]
+pub struct ArrayValue<'a> {
+    datum: Datum,
+    element: ElementType,
+    lives: PhantomData<&'a ()>,
 }
 
-impl Elements {
-    /// Takes an array apart.
-    ///
+/// The type of an array's elements, and how to read them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ElementType {
+    oid: Oid,
+    scalar_type: ScalarType,
+}
+
+impl ElementType {
+    /// The elements of that type, if they can be read.
+    pub fn of(oid: Oid) -> Option<ElementType> {
+        ScalarType::of(oid).map(|scalar_type| ElementType { oid, scalar_type })
+    }
+
+    /// Whether the elements are numbers.
+    pub fn is_number(self) -> bool {
+        !self.scalar_type.is_text()
+    }
+}
+
+impl<'a> ArrayValue<'a> {
     /// # Safety
-    /// The datum is an array of that element type. What is returned is used only while the current
-    /// memory context lives.
-    pub unsafe fn of(datum: Datum, element: Oid) -> Elements {
-        let mut values = std::ptr::null_mut();
-        let mut nulls = std::ptr::null_mut();
-        let mut len = 0;
-        // SAFETY: the caller says what the datum is; the three results are palloc'd.
+    /// The datum is an array of such elements and, like what it is detoasted to, valid for `'a`.
+    #[inline]
+    pub unsafe fn new(datum: Datum, element: ElementType) -> Self {
+        ArrayValue { datum, element, lives: PhantomData }
+    }
+
+    /// The array, detoasted.
+    #[inline]
+    fn array(self) -> *mut pg_sys::ArrayType {
+        // SAFETY: `new` was given an array.
+        unsafe { pg_sys::pg_detoast_datum(self.datum.cast_mut_ptr()).cast() }
+    }
+
+    /// The elements, without a copy, if they are of type real, in one dimension, and none is NULL.
+    #[inline]
+    pub fn plain_reals(self) -> Option<&'a [f32]> {
+        if self.element.oid != pg_sys::FLOAT4OID {
+            return None;
+        }
+        let array = self.array();
+        // SAFETY: a header of one dimension without a null bitmap is followed by the elements, and a
+        // detoasted array is aligned for them.
         unsafe {
-            let (mut width, mut by_value, mut align) = (0, false, 0);
-            pg_sys::get_typlenbyvalalign(element, &mut width, &mut by_value, &mut align);
-            let array: *mut pg_sys::ArrayType =
-                pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+            if (*array).ndim != 1 || (*array).dataoffset != 0 {
+                return None;
+            }
+            let header = size_of::<pg_sys::ArrayType>();
+            let len = *array.byte_add(header).cast::<i32>();
+            // The header, one length and one lower bound: 24 bytes, a multiple of the alignment.
+            let data = array.byte_add(header + 2 * size_of::<i32>()).cast::<f32>();
+            Some(std::slice::from_raw_parts(data, usize::try_from(len).unwrap_or(0)))
+        }
+    }
+
+    /// The number of dimensions, 0 for an empty array, and the elements in order, nothing for a NULL.
+    pub fn elements(self) -> (usize, impl ExactSizeIterator<Item = Option<Value<'a>>>) {
+        let ElementType { oid, scalar_type } = self.element;
+        let array = self.array();
+        let (mut values, mut nulls, mut len) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
+        let (mut width, mut by_value, mut align) = (0, false, 0);
+        // SAFETY: `new` was told the elements' type; the results are palloc'd.
+        let dimensions = unsafe {
+            pg_sys::get_typlenbyvalalign(oid, &mut width, &mut by_value, &mut align);
+            let width = width.into();
             pg_sys::deconstruct_array(
                 array,
-                element,
-                width.into(),
+                oid,
+                width,
                 by_value,
                 align,
                 &mut values,
                 &mut nulls,
                 &mut len,
             );
-            let dimensions = usize::try_from((*array).ndim).unwrap_or(0);
-            Elements { dimensions, values, nulls, len: usize::try_from(len).unwrap_or(0) }
-        }
-    }
-
-    /// Number of elements.
-    pub fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The elements in order; nothing for a NULL.
-    pub fn iter(&self) -> impl Iterator<Item = Option<Datum>> {
-        // SAFETY: deconstruct_array gave that many of both.
-        (0..self.len).map(|i| unsafe { (!*self.nulls.add(i)).then_some(*self.values.add(i)) })
-    }
-}
-
-/// The elements of a real[] that has no NULLs and one dimension, without a copy.
-///
-/// # Safety
-/// The datum is a real[]. What is returned is used only while the current memory context lives.
-#[inline]
-pub unsafe fn plain_reals<'a>(datum: Datum) -> Option<&'a [f32]> {
-    // SAFETY: the caller says what it is; a header of one dimension without a null bitmap is
-    // followed by the elements, and a detoasted array is aligned for them.
-    unsafe {
-        let array: *mut pg_sys::ArrayType = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
-        if (*array).ndim != 1 || (*array).dataoffset != 0 {
-            return None;
-        }
-        let header = size_of::<pg_sys::ArrayType>();
-        let len = *array.byte_add(header).cast::<i32>();
-        // The header, one length and one lower bound: 24 bytes, a multiple of the alignment.
-        let data = array.byte_add(header + 2 * size_of::<i32>()).cast::<f32>();
-        Some(std::slice::from_raw_parts(data, usize::try_from(len).unwrap_or(0)))
+            (*array).ndim
+        };
+        // SAFETY: deconstruct_array returned that many of both.
+        let element = move |index| unsafe {
+            (!*nulls.add(index)).then(|| Value::new(*values.add(index), scalar_type))
+        };
+        let len = usize::try_from(len).unwrap_or(0);
+        (usize::try_from(dimensions).unwrap_or(0), (0..len).map(element))
     }
 }
 

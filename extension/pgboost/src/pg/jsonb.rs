@@ -1,15 +1,18 @@
 //! A jsonb object as an argument: its values by key.
 
+use std::marker::PhantomData;
+
+use pg_interface::{Number, NumberType};
 use pgrx::pg_sys::{self, Datum};
 
 use super::unguarded;
 
 /// What a key of an object holds.
-pub enum Value {
+pub enum Item<'a> {
     /// JSON's null.
     Null,
     /// A number, as a numeric.
-    Number(Datum),
+    Number(Number<'a>),
     /// true or false.
     Boolean(bool),
     /// A string.
@@ -18,38 +21,56 @@ pub enum Value {
     Container,
 }
 
-impl Value {
+impl Item<'_> {
     /// What JSON calls the type.
     pub fn type_name(&self) -> &'static str {
         match self {
-            Value::Null => "null",
-            Value::Number(_) => "number",
-            Value::Boolean(_) => "boolean",
-            Value::Text(_) => "string",
-            Value::Container => "array or object",
+            Item::Null => "null",
+            Item::Number(_) => "number",
+            Item::Boolean(_) => "boolean",
+            Item::Text(_) => "string",
+            Item::Container => "array or object",
         }
+    }
+}
+
+/// A jsonb value.
+#[derive(Clone, Copy)]
+pub struct JsonbValue<'a> {
+    datum: Datum,
+    lives: PhantomData<&'a ()>,
+}
+
+impl JsonbValue<'_> {
+    /// # Safety
+    /// The datum is a jsonb and, like what it is detoasted to, valid for `'a`.
+    #[inline]
+    pub unsafe fn new(datum: Datum) -> Self {
+        JsonbValue { datum, lives: PhantomData }
     }
 }
 
 /// A jsonb value that is an object.
-pub struct Object {
+pub struct Object<'a> {
     root: *mut pg_sys::JsonbContainer,
+    lives: PhantomData<&'a ()>,
 }
 
-impl Object {
-    /// The object, or nothing if the jsonb value is something else. As in `values`, the datum is of
-    /// that type because the statement says so.
-    pub fn of(datum: Datum) -> Option<Object> {
+impl<'a> Object<'a> {
+    /// The object, or nothing if the jsonb value is something else.
+    pub fn of(value: JsonbValue<'a>) -> Option<Object<'a>> {
         // SAFETY: the datum is a jsonb; the header's flag tells an object.
         unsafe {
-            let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+            let jsonb: *mut pg_sys::Jsonb =
+                pg_sys::pg_detoast_datum(value.datum.cast_mut_ptr()).cast();
             let root = &raw mut (*jsonb).root;
-            ((*root).header & pg_sys::JB_FOBJECT != 0).then_some(Object { root })
+            ((*root).header & pg_sys::JB_FOBJECT != 0)
+                .then_some(Object { root, lives: PhantomData })
         }
     }
 
     /// The value of a key, or nothing if there is no such key.
-    pub fn get(&self, key: &str) -> Option<Value> {
+    pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let mut found = pg_sys::JsonbValue::default();
         // SAFETY: the container is an object's, the key has that many bytes, and the fields read
         // are those of the type that was found.
@@ -64,16 +85,19 @@ impl Object {
                 return None;
             }
             Some(match found.type_ {
-                pg_sys::jbvType::jbvNull => Value::Null,
-                pg_sys::jbvType::jbvNumeric => Value::Number(Datum::from(found.val.numeric)),
-                pg_sys::jbvType::jbvBool => Value::Boolean(found.val.boolean),
+                pg_sys::jbvType::jbvNull => Item::Null,
+                pg_sys::jbvType::jbvNumeric => {
+                    let numeric = Datum::from(found.val.numeric);
+                    Item::Number(Number::new(numeric, NumberType::Numeric))
+                }
+                pg_sys::jbvType::jbvBool => Item::Boolean(found.val.boolean),
                 pg_sys::jbvType::jbvString => {
                     let string = found.val.string;
                     let len = usize::try_from(string.len).unwrap_or(0);
                     let bytes = std::slice::from_raw_parts(string.val.cast::<u8>(), len);
-                    Value::Text(String::from_utf8_lossy(bytes).into_owned())
+                    Item::Text(String::from_utf8_lossy(bytes).into_owned())
                 }
-                _ => Value::Container,
+                _ => Item::Container,
             })
         }
     }

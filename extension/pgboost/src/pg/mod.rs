@@ -14,12 +14,13 @@ pub mod encoding;
 pub mod expr;
 pub mod identity;
 pub mod jsonb;
+mod large;
 pub mod lists;
 pub mod rows;
 pub mod scan;
+pub mod signature;
 pub mod transaction;
 mod unguarded;
 pub mod unguarded_exec;
-pub mod values;
 
 pub use pg_interface::{invalidation, snapshot};

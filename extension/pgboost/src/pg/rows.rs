@@ -1,8 +1,9 @@
 //! Rows as arguments: composite values, their columns by name, and their values.
 
 use std::ffi::CStr;
+use std::marker::PhantomData;
 
-use pg_interface::Row;
+use pg_interface::{Row, ScalarType, Value};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
@@ -16,8 +17,42 @@ pub struct RowType {
     looked_up: u64,
     /// A copy of this backend's own, which is freed when it is dropped.
     description: PgTupleDesc<'static>,
+    types: Box<[Option<ScalarType>]>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
+}
+
+/// A row as an argument.
+#[derive(Clone, Copy)]
+pub struct RowValue<'a> {
+    datum: Datum,
+    lives: PhantomData<&'a ()>,
+}
+
+impl RowValue<'_> {
+    /// # Safety
+    /// The datum is a row and, like what it is detoasted to, valid for `'a`.
+    #[inline]
+    pub unsafe fn new(datum: Datum) -> Self {
+        RowValue { datum, lives: PhantomData }
+    }
+}
+
+/// The values of a row.
+pub struct RowValues<'a> {
+    row: Row<'a>,
+    types: &'a [Option<ScalarType>],
+}
+
+impl<'a> RowValues<'a> {
+    /// The value of a column, or nothing if it is NULL, or of a type that cannot be read.
+    #[inline]
+    pub fn get(&self, position: usize) -> Option<Value<'a>> {
+        let datum = self.row.get(position)?;
+        let scalar_type = (*self.types.get(position)?)?;
+        // SAFETY: the row was taken apart by the description that says so.
+        Some(unsafe { Value::new(datum, scalar_type) })
+    }
 }
 
 /// A column of a row type.
@@ -28,26 +63,31 @@ pub struct RowColumn {
     pub name: String,
     /// Its type.
     pub type_oid: Oid,
+    /// How to read it, if it can be read.
+    pub scalar_type: Option<ScalarType>,
 }
 
 impl RowType {
-    /// The type of a row value. Its description lies where only its end frees it. As in `values`, the
-    /// datum is a row because the statement says so.
-    pub fn of(datum: Datum) -> RowType {
+    /// The type of a row value. Its description lies where only its end frees it.
+    pub fn of(row: RowValue<'_>) -> RowType {
         let looked_up = invalidation::relations();
         // SAFETY: the datum is a row, and a row names its own type; the topmost context is as old as
         // the backend.
         let (type_oid, type_modifier, description) = unsafe {
-            let (type_oid, type_modifier) = row_type(header(datum));
+            let (type_oid, type_modifier) = row_type(header(row.datum));
             let copy = PgMemoryContexts::TopMemoryContext
                 .switch_to(|_| pg_sys::lookup_rowtype_tupdesc_copy(type_oid, type_modifier));
             (type_oid, type_modifier, PgTupleDesc::from_pg_is_copy(copy))
         };
         let columns = description.len();
+        let scalar_type = |attribute: &pg_sys::FormData_pg_attribute| {
+            if attribute.is_dropped() { None } else { ScalarType::of(attribute.type_oid().value()) }
+        };
         RowType {
             type_oid,
             type_modifier,
             looked_up,
+            types: description.iter().map(scalar_type).collect(),
             description,
             values: vec![Datum::from(0); columns],
             nulls: vec![true; columns],
@@ -64,17 +104,18 @@ impl RowType {
                 position,
                 name: name_of(attribute),
                 type_oid: attribute.type_oid().value(),
+                scalar_type: self.types.get(position).copied().flatten(),
             })
             .collect()
     }
 
     /// Takes a row apart, if it is of this type and the type cannot have changed meanwhile: a
     /// running statement does not keep others from altering a composite type.
-    pub fn read(&mut self, datum: Datum) -> Option<Row<'_>> {
+    pub fn read(&mut self, row: RowValue<'_>) -> Option<RowValues<'_>> {
         // SAFETY: the datum is a row; the buffers have a place for each column of the description,
         // and the row has that description, since it has that type and no relation has changed.
         unsafe {
-            let header = header(datum);
+            let header = header(row.datum);
             let same_type = row_type(header) == (self.type_oid, self.type_modifier);
             if !same_type || self.looked_up != invalidation::relations() {
                 return None;
@@ -91,7 +132,7 @@ impl RowType {
                 self.nulls.as_mut_ptr(),
             );
         }
-        Some(Row::new(&self.values, &self.nulls))
+        Some(RowValues { row: Row::new(&self.values, &self.nulls), types: &self.types })
     }
 }
 

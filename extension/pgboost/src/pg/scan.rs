@@ -4,11 +4,14 @@
 //! worker. The lock is the weakest there is and is let go at once; an error leaves closing to the
 //! end of the transaction.
 
+use std::ffi::CStr;
 use std::ops::ControlFlow;
 
 use pg_interface::snapshot::{self, Seen, SnapshotMark};
 use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::large;
 
 /// A table and its primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,43 +31,56 @@ pub enum Key<'a> {
 }
 
 /// A row that a scan has found; valid until the scan goes on.
-pub struct Row<'a>(pg_interface::Row<'a>);
+pub struct Row<'a> {
+    values: pg_interface::Row<'a>,
+    descriptor: pg_sys::TupleDesc,
+}
 
 impl Row<'_> {
-    /// An integer column, counted from 0.
-    pub fn integer(&self, column: usize) -> Option<i32> {
-        Some(self.0.get(column)?.value() as i32)
+    /// The value of the column of that name, or nothing if it is NULL or there is none of that type.
+    fn value(&self, column: &CStr, type_oid: Oid) -> Option<Datum> {
+        // SAFETY: the descriptor is the table's; a number above 0 is that of a column.
+        let number = unsafe {
+            let number = pg_sys::SPI_fnumber(self.descriptor, column.as_ptr());
+            (number > 0 && pg_sys::SPI_gettypeid(self.descriptor, number) == type_oid)
+                .then_some(number)
+        };
+        self.values.get(usize::try_from(number?).ok()? - 1)
     }
 
-    /// An OID column.
-    pub fn oid(&self, column: usize) -> Option<Oid> {
-        Some(Oid::from(self.0.get(column)?.value() as u32))
+    /// A column of type integer.
+    pub fn integer(&self, column: &CStr) -> Option<i32> {
+        Some(self.value(column, pg_sys::INT4OID)?.value() as i32)
     }
 
-    /// A text column.
-    pub fn text(&self, column: usize) -> Option<String> {
-        // SAFETY: the tables are the extension's own, and the callers know their columns; the row
-        // outlives the borrow.
-        Some(unsafe { varlena::text(self.0.get(column)?) }.into_owned())
+    /// A column of type regrole.
+    pub fn role(&self, column: &CStr) -> Option<Oid> {
+        Some(Oid::from(self.value(column, pg_sys::REGROLEOID)?.value() as u32))
     }
 
-    /// A bytea column.
-    pub fn bytes(&self, column: usize) -> Option<&[u8]> {
+    /// A column of type text.
+    pub fn text(&self, column: &CStr) -> Option<String> {
+        // SAFETY: the value is of that type; the row outlives the borrow.
+        Some(unsafe { varlena::text(self.value(column, pg_sys::TEXTOID)?) }.into_owned())
+    }
+
+    /// A column of type bytea.
+    pub fn bytes(&self, column: &CStr) -> Option<&[u8]> {
         // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
-        Some(unsafe { varlena::bytes(self.0.get(column)?) })
+        Some(unsafe { large::bytes(self.value(column, pg_sys::BYTEAOID)?) })
     }
 
-    /// A text[] column; its NULL elements are left out.
-    pub fn texts(&self, column: usize) -> Option<Vec<String>> {
+    /// A column of type text[]; its NULL elements are left out.
+    pub fn texts(&self, column: &CStr) -> Option<Vec<String>> {
         // SAFETY: as for `text`.
-        let array = unsafe { super::arrays::texts(self.0.get(column)?) };
+        let array = unsafe { super::arrays::texts(self.value(column, pg_sys::TEXTARRAYOID)?) };
         Some(array.into_iter().flatten().collect())
     }
 }
 
 /// Calls the closure with each row whose first key columns have these values.
 ///
-/// Gives the mark of the snapshot that was used.
+/// Returns the mark of the snapshot that was used.
 pub fn rows(
     table: Table,
     keys: &[Key<'_>],
@@ -139,7 +155,9 @@ unsafe fn visit_all(
                 return;
             }
             pg_sys::heap_deform_tuple(tuple, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
-            if visit(&Row(pg_interface::Row::new(&values, &nulls))).is_break() {
+            if visit(&Row { values: pg_interface::Row::new(&values, &nulls), descriptor })
+                .is_break()
+            {
                 return;
             }
         }

@@ -13,13 +13,10 @@ use super::output::Output;
 use super::single::Predictor;
 use crate::cache;
 use crate::error::Result;
-use crate::features::ArgSource;
 use crate::guc::{self, UnknownCategory};
 use crate::pg::arguments::Arguments;
+use crate::pg::signature::ArgSource;
 use crate::pg::{identity, invalidation};
-
-/// This many rows go to the engine at once, between two looks at whether the statement was cancelled.
-const ROWS_AT_ONCE: usize = 512;
 
 /// What results depend on that may change while a statement runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,6 +65,8 @@ pub struct BatchPredictor {
 struct BoundModel {
     predictor: Predictor,
     scratch: BatchScratch,
+    /// Rows between two looks at whether the statement was cancelled.
+    rows_per_call: usize,
     features: Vec<f32>,
     margins: Vec<f32>,
     read: Vec<usize>,
@@ -139,6 +138,7 @@ impl BatchPredictor {
         let predictor = Predictor::begin(arguments, &self.model)?;
         self.bound = Some(BoundModel {
             scratch: BatchScratch::with_kernel(predictor.image(), guc::kernel()),
+            rows_per_call: predictor.image().rows_per_call(),
             predictor,
             features: Vec::new(),
             margins: Vec::new(),
@@ -181,8 +181,9 @@ impl BoundModel {
         let image = self.predictor.image();
         let (width, outputs) = (image.num_features(), image.num_outputs());
         self.margins.resize(self.read.len() * outputs, 0.0);
-        let parts = self.features.chunks(ROWS_AT_ONCE * width.max(1));
-        for (features, margins) in parts.zip(self.margins.chunks_mut(ROWS_AT_ONCE * outputs.max(1)))
+        let parts = self.features.chunks(self.rows_per_call * width.max(1));
+        for (features, margins) in
+            parts.zip(self.margins.chunks_mut(self.rows_per_call * outputs.max(1)))
         {
             check_for_interrupts();
             image.margins_batch(&mut self.scratch, features, margins);

@@ -8,9 +8,10 @@ use gbdt::Scratch;
 
 use crate::cache::{self, CachedImage, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason};
-use crate::features::{ArgSource, FeatureBinding, FeatureContext};
+use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice};
 use crate::pg::arguments::Arguments;
+use crate::pg::signature::{ArgSource, Signature};
 use crate::pg::snapshot::SnapshotMark;
 
 /// One model, as one expression uses it.
@@ -22,6 +23,7 @@ pub struct Predictor {
 /// What was worked out for a model's image and the types of the arguments, and the buffers.
 struct PredictorState {
     model: String,
+    signature: Signature,
     binding: FeatureBinding,
     kernel: KernelChoice,
     scratch: Scratch,
@@ -34,9 +36,11 @@ impl PredictorState {
     #[cold]
     #[inline(never)]
     fn new(arguments: Arguments<'_>, model: &str, image: &ModelImage) -> Result<Self> {
+        let signature = Signature::of(arguments);
         Ok(PredictorState {
             model: model.to_owned(),
-            binding: FeatureBinding::bind(arguments, FeatureContext { model, image })?,
+            binding: FeatureBinding::bind(&signature, FeatureContext { model, image })?,
+            signature,
             kernel: guc::kernel_choice(),
             scratch: Scratch::with_kernel(image, guc::kernel()),
             features: vec![0.0; image.num_features()],
@@ -89,19 +93,17 @@ impl Predictor {
     /// Reads the features of the call's row.
     #[inline]
     pub fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
-        let PredictorState { model, binding, features, .. } = &mut *self.state;
-        binding.read(
-            arguments,
-            FeatureContext { model, image: self.resolved.image.model() },
-            features,
-        )
+        let PredictorState { model, signature, binding, features, .. } = &mut *self.state;
+        let context = FeatureContext { model, image: self.resolved.image.model() };
+        read(signature, binding, arguments, context, features)
     }
 
-    /// Reads the features of a row to where the caller wants them.
+    /// Reads the features of a row of this expression to where the caller wants them.
     #[inline]
     pub fn read_into(&mut self, source: impl ArgSource, features: &mut [f32]) -> Result<()> {
-        let PredictorState { model, binding, .. } = &mut *self.state;
-        binding.read(source, FeatureContext { model, image: self.resolved.image.model() }, features)
+        let PredictorState { model, signature, binding, .. } = &mut *self.state;
+        let context = FeatureContext { model, image: self.resolved.image.model() };
+        read(signature, binding, source, context, features)
     }
 
     /// The margins of the row that was read, which the caller hands back for the next row.
@@ -133,10 +135,26 @@ impl Predictor {
     }
 }
 
+/// Reads the features of a row whose arguments are of the signature's types.
+#[inline]
+#[allow(unsafe_code, reason = "says that arguments are of the types that were worked out for them")]
+fn read(
+    signature: &Signature,
+    binding: &mut FeatureBinding,
+    source: impl ArgSource,
+    context: FeatureContext<'_>,
+    features: &mut [f32],
+) -> Result<()> {
+    // SAFETY: a predictor's signature is that of its expression, or was found to fit it; the types of
+    // an expression's arguments stay, and the rows of a batch hold the same arguments.
+    let arguments = unsafe { signature.typed(source) };
+    binding.read(arguments, context, features)
+}
+
 /// The idle state of an image for these arguments, if there is one.
 #[inline]
 fn idle(arguments: Arguments<'_>, model: &str, image: &CachedImage) -> Option<Box<PredictorState>> {
-    image.take_idle(|state: &PredictorState| state.serves(model) && state.binding.fits(arguments))
+    image.take_idle(|state: &PredictorState| state.serves(model) && state.signature.fits(arguments))
 }
 
 /// The models that one expression predicts with: one, unless the model's name is a column too.

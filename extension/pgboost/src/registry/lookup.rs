@@ -13,15 +13,6 @@ use crate::pg::snapshot::{Seen, SnapshotMark};
 /// Most bytes that a value can have.
 const MAX_BYTEA: usize = 1 << 30;
 
-// Columns of pgboost_model.
-const DEPLOYED: usize = 1;
-
-// Columns of pgboost_version.
-const BYTES: usize = 2;
-const DIGEST: usize = 3;
-const FEATURE_NAMES: usize = 4;
-const LABELS: usize = 5;
-
 /// The deployed version of a model, or nothing if there is no such model, and the mark of the
 /// snapshot that saw it.
 pub fn deployed_version(
@@ -31,7 +22,7 @@ pub fn deployed_version(
 ) -> (Option<i32>, SnapshotMark) {
     let mut deployed = None;
     let mark = rows(registry.model, &[Key::Text(name)], seen, |row| {
-        deployed = row.integer(DEPLOYED);
+        deployed = row.integer(c"deployed");
         ControlFlow::Break(())
     });
     (deployed, mark)
@@ -46,22 +37,22 @@ pub struct Stored<'a> {
 impl Stored<'_> {
     /// SHA-256 of the model's bytes.
     pub fn digest(&self) -> Result<&[u8]> {
-        self.row.bytes(DIGEST).ok_or_else(|| self.invalid("digest"))
+        self.row.bytes(c"digest").ok_or_else(|| self.invalid("digest"))
     }
 
     /// The model's bytes as they came.
     pub fn bytes(&self) -> Result<&[u8]> {
-        self.row.bytes(BYTES).ok_or_else(|| self.invalid("bytes"))
+        self.row.bytes(c"bytes").ok_or_else(|| self.invalid("bytes"))
     }
 
     /// The features' names, or none.
     pub fn feature_names(&self) -> Vec<String> {
-        self.row.texts(FEATURE_NAMES).unwrap_or_default()
+        self.row.texts(c"feature_names").unwrap_or_default()
     }
 
     /// The classes' labels, or none.
     pub fn labels(&self) -> Vec<String> {
-        self.row.texts(LABELS).unwrap_or_default()
+        self.row.texts(c"labels").unwrap_or_default()
     }
 
     /// The model, parsed and checked again, under the names that it was given.

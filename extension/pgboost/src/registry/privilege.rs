@@ -13,10 +13,6 @@ use crate::pg::identity::{PUBLIC, has_rights_of, is_superuser};
 use crate::pg::scan::{Key, rows};
 use crate::pg::snapshot::Seen;
 
-// Columns of pgboost_privilege.
-const ROLE: usize = 1;
-const PRIVILEGE: usize = 2;
-
 /// The value of the column `privilege` for a model's owner.
 pub const OWNER: &str = "owner";
 
@@ -38,7 +34,7 @@ pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
     }
     let mut granted = Vec::new();
     rows(registry.privilege, &[Key::Text(name)], Seen::Latest, |row| {
-        if let (Some(role), Some(privilege)) = (row.oid(ROLE), row.text(PRIVILEGE)) {
+        if let (Some(role), Some(privilege)) = (row.role(c"role"), row.text(c"privilege")) {
             granted.push((role, if privilege == OWNER { Access::Owner } else { Access::Predict }));
         }
         ControlFlow::Continue(())

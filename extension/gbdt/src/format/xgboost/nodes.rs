@@ -149,7 +149,8 @@ impl<'a> Columns<'a> {
         let fault = |kind, message: String| Error::new(kind, message).at(node_of(id));
         let (left, right) = (entry.left, entry.right);
         let nodes = self.left.len();
-        let in_range = |child| u32::try_from(child).ok().filter(|child| (*child as usize) < nodes);
+        let is_child = |child: &u32| (1..nodes).contains(&(*child as usize));
+        let in_range = |child| u32::try_from(child).ok().filter(is_child);
         let (Some(left), Some(right)) = (in_range(left), in_range(right)) else {
             let message =
                 format!("a split of a tree of {nodes} nodes has the children {left} and {right}");
