@@ -16,7 +16,7 @@ mod sniff;
 mod ubjson;
 mod xgboost;
 
-pub use xgboost::objective_names as xgboost_objectives;
+pub use xgboost::objectives as xgboost_objectives;
 
 use crate::model::Model;
 use crate::{Error, ErrorKind, Limits, Result};

@@ -1,14 +1,14 @@
 //! What is to be learned: the objective, and the classes if the target has such.
 
 use super::Request;
-use crate::data::columns::Columns;
-use crate::data::dictionary::Sorted;
-use crate::data::kind::Kind;
-use crate::data::records::Dictionaries;
 use crate::error::{Error, Result};
-use crate::parameters::objective::{
+use crate::params::objective::{
     BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target,
 };
+use crate::source::columns::Columns;
+use crate::source::dictionary::Sorted;
+use crate::source::kind::Kind;
+use crate::source::records::Dictionaries;
 
 /// The objective, as far as it is known.
 pub struct ObjectiveChoice {

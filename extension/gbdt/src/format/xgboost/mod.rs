@@ -23,7 +23,7 @@ mod sets;
 mod tree;
 
 pub(super) use build::build;
-pub use objective::objective_names;
+pub use objective::objectives;
 
 use super::reader::{Reader, ValueKind, array, object};
 use super::sniff::unsupported;

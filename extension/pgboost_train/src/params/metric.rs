@@ -66,7 +66,6 @@ pub fn more_is_better(name: &str) -> bool {
     named(name.trim_end_matches('-')).is_some_and(|metric| metric.more_is_better)
 }
 
-/// The names of all.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TABLE.iter().map(|metric| metric.name)
 }

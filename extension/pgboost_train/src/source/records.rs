@@ -3,14 +3,13 @@
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use pgrx::pg_sys::Datum;
 use xgboost_ffi::Layout;
 
 use super::columns::{Columns, UsedColumn};
 use super::dictionary::{Dictionary, Full};
+use super::kind;
 use crate::error::{Error, Result};
-use crate::pg::source::Row;
-use crate::pg::values;
+use crate::pg::query::{Field, Row};
 
 /// Most categories of a feature.
 const MAX_CATEGORIES: usize = 65_536;
@@ -79,18 +78,18 @@ impl<'a> Records<'a> {
     /// # Errors
     /// Values that are out of range, missing weights, too many categories.
     pub fn read(&mut self, row: Row<'_>) -> Result<Option<&[f32]>> {
-        let Some(target) = row.get(self.columns.target.at) else {
+        let Some(target) = row.get(self.columns.target.position) else {
             return Ok(None);
         };
         let target = self.target(target)?;
         let (features, rest) = self.record.split_at_mut(self.layout.features);
         let texts = &mut self.dictionaries.features;
         for ((place, column), text) in features.iter_mut().zip(&self.columns.features).zip(texts) {
-            *place = match row.get(column.at) {
+            *place = match row.get(column.position) {
                 None => f32::NAN,
-                Some(datum) => match text {
-                    None => number(column, datum)?,
-                    Some(texts) => code(column, texts, datum)?,
+                Some(field) => match text {
+                    None => number(column, field)?,
+                    Some(texts) => code(column, texts, field)?,
                 },
             };
         }
@@ -103,7 +102,7 @@ impl<'a> Records<'a> {
         put(target);
         if let Some(column) = &self.columns.upper_bound {
             // Nothing is known of the end: the row is censored.
-            put(row.get(column.at).map_or(f32::INFINITY, |datum| column.kind.number(datum)));
+            put(row.get(column.position).map_or(f32::INFINITY, kind::number));
         }
         if self.layout.weight.is_some() {
             put(weight(self.columns, row)?);
@@ -111,12 +110,12 @@ impl<'a> Records<'a> {
         Ok(Some(&self.record))
     }
 
-    fn target(&mut self, datum: Datum) -> Result<f32> {
+    fn target(&mut self, field: Field<'_>) -> Result<f32> {
         let column = &self.columns.target;
         if let Some(classes) = &mut self.dictionaries.target {
-            return code(column, classes, datum);
+            return code(column, classes, field);
         }
-        let value = number(column, datum)?;
+        let value = number(column, field)?;
         if value.is_nan() {
             let what = "is not a number, so it cannot be learned";
             return Err(Error::ValueRefused { column: column.name.clone(), what });
@@ -132,23 +131,23 @@ impl<'a> Records<'a> {
 pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
     let Some(column) = &columns.weight else { return Ok(1.0) };
     let refuse = |what| Err(Error::ValueRefused { column: column.name.clone(), what });
-    let Some(datum) = row.get(column.at) else {
+    let Some(field) = row.get(column.position) else {
         return refuse("is null, so it cannot be a weight");
     };
-    let weight = number(column, datum)?;
+    let weight = number(column, field)?;
     if weight >= 0.0 { Ok(weight) } else { refuse("is negative, so it cannot be a weight") }
 }
 
-fn number(column: &UsedColumn, datum: Datum) -> Result<f32> {
-    let value = column.kind.number(datum);
+fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
+    let value = kind::number(field);
     if value.is_infinite() {
         return Err(Error::ValueRange { column: column.name.clone() });
     }
     Ok(value)
 }
 
-fn code(column: &UsedColumn, texts: &mut Dictionary, datum: Datum) -> Result<f32> {
-    let text = column.kind.text(datum, column.output);
+fn code(column: &UsedColumn, texts: &mut Dictionary, field: Field<'_>) -> Result<f32> {
+    let text = kind::label(field);
     match texts.code(&text) {
         Ok(code) => Ok(code as f32),
         Err(Full) => {
@@ -174,11 +173,11 @@ impl Groups {
     /// [`Error::GroupApart`] if rows of the group have come before, and other rows since.
     pub fn begins(&mut self, columns: &Columns, row: Row<'_>) -> Result<bool> {
         let Some(column) = &columns.group else { return Ok(false) };
-        let Some(datum) = row.get(column.at) else {
+        let Some(field) = row.get(column.position) else {
             let what = "is null, so it cannot be a group";
             return Err(Error::ValueRefused { column: column.name.clone(), what });
         };
-        let group = values::written(column.output, datum);
+        let group = field.written();
         if self.current.as_deref() == Some(group.as_str()) {
             return Ok(false);
         }

@@ -2,12 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pg_interface::types;
-use pgrx::pg_sys::Oid;
-
 use super::kind::Kind;
 use crate::error::{Error, Result};
-use crate::pg::source::Column;
+use crate::pg::query::Column;
+use pg_interface::types;
 
 /// What the caller says of columns, by their names.
 #[derive(Clone, Debug)]
@@ -28,24 +26,18 @@ pub struct Roles {
 #[derive(Clone, Debug)]
 pub struct UsedColumn {
     /// Its place in a row of the query.
-    pub at: usize,
-    /// Its name.
+    pub position: usize,
     pub name: String,
-    /// How to read it; nothing for a group, of which only the text counts.
+    /// What its values are.
     pub kind: Kind,
-    /// The function that writes its values.
-    pub output: Oid,
 }
 
 /// A column of groups: any type will do.
 #[derive(Clone, Debug)]
 pub struct GroupColumn {
     /// Its place in a row of the query.
-    pub at: usize,
-    /// Its name.
+    pub position: usize,
     pub name: String,
-    /// The function that writes its values.
-    pub output: Oid,
 }
 
 /// The columns in use.
@@ -99,7 +91,7 @@ impl Columns {
         SourceColumns { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
     }
 
-    /// The names of all columns in use, in the order that `in_order` gives them.
+    /// The names of all columns in use, in the order of `in_order`.
     pub fn names(&self) -> Vec<&str> {
         let features = self.features.iter().map(|column| column.name.as_str());
         let others = [Some(&self.target), self.weight.as_ref(), self.upper_bound.as_ref()];
@@ -111,13 +103,13 @@ impl Columns {
     pub fn in_order(mut self) -> Columns {
         let mut next = 0..;
         let others = [Some(&mut self.target), self.weight.as_mut(), self.upper_bound.as_mut()];
-        for (column, at) in
+        for (column, position) in
             self.features.iter_mut().chain(others.into_iter().flatten()).zip(next.by_ref())
         {
-            column.at = at;
+            column.position = position;
         }
-        if let (Some(group), Some(at)) = (self.group.as_mut(), next.next()) {
-            group.at = at;
+        if let (Some(group), Some(position)) = (self.group.as_mut(), next.next()) {
+            group.position = position;
         }
         self
     }
@@ -145,16 +137,15 @@ impl SourceColumns<'_> {
 
     fn nearest(&self, name: &str) -> Option<String> {
         let names = self.columns.iter().map(|column| column.name.as_str());
-        crate::parameters::nearest::nearest(name, names).map(str::to_owned)
+        crate::params::nearest::nearest(name, names).map(str::to_owned)
     }
 
     fn used(&self, name: &str, role: &'static str, hint: &'static str) -> Result<UsedColumn> {
-        let (at, column) = self.find(name)?;
+        let (position, column) = self.find(name)?;
         let Some(kind) = Kind::of(column.type_oid) else {
             return Err(unusable(column, role, hint));
         };
-        let output = types::output_function(column.type_oid);
-        Ok(UsedColumn { at, name: name.to_owned(), kind, output })
+        Ok(UsedColumn { position, name: name.to_owned(), kind })
     }
 
     fn number(&self, name: Option<&str>, role: &'static str) -> Result<Option<UsedColumn>> {
@@ -167,9 +158,8 @@ impl SourceColumns<'_> {
     }
 
     fn group(&self, name: &str) -> Result<GroupColumn> {
-        let (at, column) = self.find(name)?;
-        let output = types::output_function(column.type_oid);
-        Ok(GroupColumn { at, name: name.to_owned(), output })
+        let (position, _) = self.find(name)?;
+        Ok(GroupColumn { position, name: name.to_owned() })
     }
 
     fn features(

@@ -6,7 +6,7 @@
 use super::first_word::begins_like_a_query;
 use crate::error::Result;
 use crate::pg::catalog;
-use crate::pg::source::{self, Column};
+use crate::pg::query::{self, Column};
 
 /// Where rows come from.
 pub enum Source {
@@ -33,12 +33,12 @@ impl Source {
     /// The columns that there are.
     pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
         match self {
-            Source::Relation(name) => source::columns(&format!("SELECT * FROM {name}"), argument),
-            Source::Query(query) => source::columns(query, argument),
+            Source::Relation(name) => query::columns(&format!("SELECT * FROM {name}"), argument),
+            Source::Query(query) => query::columns(query, argument),
         }
     }
 
-    /// The query that gives the rows. Of a relation it takes the named columns only, so that no
+    /// The query that returns the rows. Of a relation it takes the named columns only, so that no
     /// right to the others is needed, and it brings groups together.
     pub fn query(&self, columns: &[&str], group: Option<&str>) -> String {
         match self {

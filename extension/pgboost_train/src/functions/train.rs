@@ -7,11 +7,11 @@ use pgrx::{JsonB, name, pg_extern};
 use serde_json::{Map, Value, json};
 
 use super::required;
-use crate::data::columns::Roles;
 use crate::error::{Error, Result};
-use crate::parameters::Parameters;
-use crate::parameters::table::MAX_ROUNDS;
+use crate::params::Parameters;
+use crate::params::table::MAX_ROUNDS;
 use crate::registry::{Registry, Trained};
+use crate::source::columns::Roles;
 use crate::training::progress::{Phase, Progress};
 use crate::training::{self, Outcome, Request, Score};
 

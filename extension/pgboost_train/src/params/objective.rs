@@ -1,5 +1,9 @@
 //! The objectives, and what each needs of the target.
 
+use std::sync::LazyLock;
+
+use gbdt::model::Task;
+
 /// What a target must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -15,12 +19,10 @@ pub enum Target {
     Groups,
 }
 
-/// An objective.
+/// An objective by XGBoost's name.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Objective {
-    /// XGBoost's name.
     pub name: &'static str,
-    /// What it learns.
     pub target: Target,
 }
 
@@ -39,37 +41,28 @@ pub const RANKING: &Objective = &objective("rank:ndcg", Target::Groups);
 /// The objective of bounds.
 pub const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
 
-const TABLE: &[Objective] = &[
-    objective("reg:squarederror", Target::Numbers),
-    objective("reg:squaredlogerror", Target::Numbers),
-    objective("reg:logistic", Target::Numbers),
-    objective("reg:absoluteerror", Target::Numbers),
-    objective("reg:pseudohubererror", Target::Numbers),
-    objective("reg:quantileerror", Target::Numbers),
-    objective("reg:expectileerror", Target::Numbers),
-    objective("reg:gamma", Target::Numbers),
-    objective("reg:tweedie", Target::Numbers),
-    objective("count:poisson", Target::Numbers),
-    objective("survival:cox", Target::Numbers),
-    objective("survival:aft", Target::Bounds),
-    objective("binary:logistic", Target::TwoClasses),
-    objective("binary:logitraw", Target::TwoClasses),
-    objective("binary:hinge", Target::TwoClasses),
-    objective("multi:softprob", Target::Classes),
-    objective("multi:softmax", Target::Classes),
-    objective("rank:ndcg", Target::Groups),
-    objective("rank:map", Target::Groups),
-    objective("rank:pairwise", Target::Groups),
-];
+/// Those that the engine can evaluate.
+static ALL: LazyLock<Vec<Objective>> =
+    LazyLock::new(|| gbdt::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect());
+
+fn of_task(name: &'static str, task: Task) -> Objective {
+    let target = match task {
+        Task::Regression if name == SURVIVAL.name => Target::Bounds,
+        Task::Regression => Target::Numbers,
+        Task::Binary => Target::TwoClasses,
+        Task::Multiclass => Target::Classes,
+        Task::Ranking => Target::Groups,
+    };
+    Objective { name, target }
+}
 
 /// The objective of that name.
 pub fn named(name: &str) -> Option<&'static Objective> {
-    TABLE.iter().find(|objective| objective.name == name)
+    ALL.iter().find(|objective| objective.name == name)
 }
 
-/// The names of all.
 pub fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|objective| objective.name)
+    ALL.iter().map(|objective| objective.name)
 }
 
 #[cfg(test)]
@@ -77,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ones_chosen_here_are_in_the_table() {
+    fn the_ones_chosen_here_are_among_them() {
         for chosen in [REGRESSION, BINARY, MULTICLASS, RANKING, SURVIVAL] {
             assert_eq!(named(chosen.name), Some(chosen));
         }

@@ -4,11 +4,11 @@
 //! read-only under the snapshot of the statement that called us. Rows go from the executor to the
 //! closure without a copy: nothing of the result is held.
 
-use std::ffi::{CString, c_int};
+use std::ffi::{CStr, CString, c_int};
 
-pub use pg_interface::Row;
 use pg_interface::settings::with_setting;
-use pgrx::pg_sys::{self, Oid};
+use pg_interface::{ScalarType, Value, types};
+use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, Spi, pg_guard};
 
 use crate::error::{Error, Result};
@@ -16,13 +16,61 @@ use crate::error::{Error, Result};
 /// A column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub type_oid: Oid,
 }
 
-/// The columns that a query gives.
+/// A row, as long as the closure that is given it runs.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    values: pg_interface::Row<'a>,
+    types: &'a [FieldType],
+}
+
+impl<'a> Row<'a> {
+    /// The field at a position, counted from 0, or nothing if it is NULL.
+    #[inline]
+    pub fn get(self, position: usize) -> Option<Field<'a>> {
+        let field_type = self.types.get(position)?;
+        self.values.get(position).map(|datum| Field { datum, field_type })
+    }
+}
+
+/// The type of a field.
+struct FieldType {
+    /// How values are read, if they are numbers or texts.
+    scalar: Option<ScalarType>,
+    /// The function that writes a value as text.
+    output: Oid,
+}
+
+/// A field that is not NULL. What its reading allocates lies in the row's memory.
+#[derive(Clone, Copy)]
+pub struct Field<'a> {
+    datum: Datum,
+    field_type: &'a FieldType,
+}
+
+impl<'a> Field<'a> {
+    /// The value, if it is a number or a text.
+    #[inline]
+    pub fn value(self) -> Option<Value<'a>> {
+        // SAFETY: the datum is not NULL and of the type that the executor declared.
+        self.field_type.scalar.map(|scalar| unsafe { Value::new(self.datum, scalar) })
+    }
+
+    /// The value as text, by the output function of its type.
+    pub fn written(self) -> String {
+        // SAFETY: as above.
+        unsafe {
+            CStr::from_ptr(pg_sys::OidOutputFunctionCall(self.field_type.output, self.datum))
+                .to_string_lossy()
+                .into_owned()
+        }
+    }
+}
+
+/// The columns that a query returns.
 ///
 /// # Errors
 /// [`Error::NotOneSelect`]; PostgreSQL's own errors are raised.
@@ -70,7 +118,7 @@ fn prepare(query: &str, argument: &'static str) -> Result<Prepared> {
         if (*source).commandTag != pg_sys::CommandTag::CMDTAG_SELECT
             || (*source).resultDesc.is_null()
         {
-            return refuse("The statement gives no rows.");
+            return refuse("The statement returns no rows.");
         }
         Ok(Prepared { plan, columns: columns_of((*source).resultDesc) })
     }
@@ -102,6 +150,7 @@ impl Prepared {
                 mydest: pg_sys::CommandDest::DestNone,
             },
             each,
+            types: Vec::new(),
             outcome: Ok(()),
             memory: PgMemoryContexts::new("pgboost_train row"),
             received: 0,
@@ -128,20 +177,23 @@ impl Prepared {
 struct Receiver<'a> {
     interface: pg_sys::DestReceiver,
     each: &'a mut dyn FnMut(Row<'_>) -> Result<()>,
+    /// Of the columns that the executor sends.
+    types: Vec<FieldType>,
     outcome: Result<()>,
     /// What reading a row allocates.
     memory: PgMemoryContexts,
     received: u32,
 }
 
-/// The row's memory is given back every so many rows.
+/// The row's memory is given back whenever this many have been read.
 const ROWS_BETWEEN_RESETS: u32 = 256;
 
 impl Receiver<'_> {
-    fn receive(&mut self, row: Row<'_>) -> bool {
-        let each = &mut self.each;
+    fn receive(&mut self, values: pg_interface::Row<'_>) -> bool {
+        let Receiver { each, types, memory, .. } = self;
+        let row = Row { values, types };
         // SAFETY: the context is this receiver's own.
-        self.outcome = unsafe { self.memory.switch_to(|_| each(row)) };
+        self.outcome = unsafe { memory.switch_to(|_| each(row)) };
         self.received += 1;
         if self.received >= ROWS_BETWEEN_RESETS {
             self.received = 0;
@@ -165,16 +217,26 @@ unsafe extern "C-unwind" fn receive(
             pg_sys::slot_getsomeattrs_int(slot, columns);
         }
         let columns = usize::try_from(columns).unwrap_or(0);
-        let row = Row::from_raw((*slot).tts_values, (*slot).tts_isnull, columns);
+        let row = pg_interface::Row::from_raw((*slot).tts_values, (*slot).tts_isnull, columns);
         (*receiver.cast::<Receiver<'_>>()).receive(row)
     }
 }
 
+#[pg_guard]
 unsafe extern "C-unwind" fn start(
-    _receiver: *mut pg_sys::DestReceiver,
+    receiver: *mut pg_sys::DestReceiver,
     _operation: c_int,
-    _description: pg_sys::TupleDesc,
+    description: pg_sys::TupleDesc,
 ) {
+    // SAFETY: PostgreSQL passes the description of the rows, and the receiver that `execute` gave it.
+    unsafe {
+        let field_type = |column: Column| FieldType {
+            scalar: ScalarType::of(column.type_oid),
+            output: types::output_function(column.type_oid),
+        };
+        let types = columns_of(description).into_iter().map(field_type).collect();
+        (*receiver.cast::<Receiver<'_>>()).types = types;
+    }
 }
 
 unsafe extern "C-unwind" fn nothing(_receiver: *mut pg_sys::DestReceiver) {}

@@ -12,11 +12,12 @@ use pgrx::{name, pg_extern};
 use xgboost_ffi::Output;
 
 use super::required;
-use crate::data::columns::{Columns, UsedColumn};
-use crate::data::query::Source;
 use crate::error::{Error, Result};
-use crate::pg::source::{self, Row};
+use crate::pg::query::{self, Row};
 use crate::registry::Registry;
+use crate::source::argument::Source;
+use crate::source::columns::{Columns, UsedColumn};
+use crate::source::kind;
 use crate::xgboost::cached::CachedBooster;
 
 /// Rows that are scored at once.
@@ -54,7 +55,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let query = source.query(&names, None);
     if source.is_relation() {
-        features.iter_mut().enumerate().for_each(|(at, feature)| feature.at = at);
+        features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
     }
     let image = gbdt::compile(&registered.model, &[], &mut report::check_for_interrupts)
         .and_then(Image::open)
@@ -68,7 +69,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
         batch: Vec::new(),
         found: Found::default(),
     };
-    source::run(&query, "source", &mut |row| comparison.add(row))?;
+    query::run(&query, "source", &mut |row| comparison.add(row))?;
     comparison.flush()?;
     Ok(comparison.found)
 }
@@ -110,11 +111,11 @@ struct Comparison<'a> {
 impl Comparison<'_> {
     fn add(&mut self, row: Row<'_>) -> Result<()> {
         for (index, feature) in self.features.iter().enumerate() {
-            let value = match (row.get(feature.at), self.image.categories(index)) {
+            let value = match (row.get(feature.position), self.image.categories(index)) {
                 (None, _) => f32::NAN,
-                (Some(datum), None) => feature.kind.number(datum),
-                (Some(datum), Some(categories)) => {
-                    feature.kind.category(datum, categories).ok_or_else(|| {
+                (Some(field), None) => kind::number(field),
+                (Some(field), Some(categories)) => {
+                    kind::category(field, categories).ok_or_else(|| {
                         let column = feature.name.clone();
                         Error::UnknownCategory { column, argument: "source" }
                     })?
