@@ -51,6 +51,9 @@ def _holds(found: dict[str, Any], scores: list[Any]) -> None:
     {"objective": "reg:quantileerror", "quantile_alpha": [0.1, 0.5, 0.9]},
     {"objective": "survival:cox"},
     {"eval_metric": ["mae", "rmse"]},
+    {"booster": "dart", "rate_drop": 0.5, "skip_drop": 0.25},
+    {"rate_drop": 0.3, "sample_type": "weighted", "normalize_type": "forest", "max_depth": 3},
+    {"booster": "gbtree", "one_drop": 1, "num_parallel_tree": 2},
     {"base_score": 100, "monotone_constraints": [1, 0, -1, 0, 0, 0, 0, 0, 0, 0]},
 ], ids=str)  # fmt: skip
 def test_diabetes(
@@ -70,6 +73,8 @@ def test_diabetes(
     )  # fmt: skip
     assert found["names"] == names
     _holds(found, scores)
+    verified = connection.execute("SELECT * FROM verify_model('m', 'rows')").fetchone()
+    assert verified == (len(label), 0, 0)
 
 
 def test_many_rows_with_nulls_and_weights(

@@ -158,7 +158,7 @@ def test_few_rows(connection: psycopg.Connection, raises: Callable[..., Any]) ->
         said = raises("22023", TRAIN, (f"SELECT a, {target} AS y FROM rows", "y"))
         assert "two distinct values, not of 1" in said.message_primary
     said = raises("22000", "SELECT train_model('m', 'rows', 'y', eval_fraction => 1e-12)")
-    assert said.message_primary == "eval_fraction gives no rows"
+    assert said.message_primary == "eval_fraction returns no rows"
     raises("22023", TRAIN, ("SELECT y FROM rows", "y"))
 
 

@@ -1,9 +1,9 @@
 //! Every error that a user can meet, and the one table from errors to SQLSTATEs.
 //!
-//! A test walks the table. What libxgboost
-//! refuses has a state of class 38, which the SQL standard keeps for what happens outside of the
-//! server's own code; none is XX000, which PostgreSQL keeps for bugs. Messages follow PostgreSQL's
-//! style guide. Nothing here repeats values of rows, except the name of a group that is in two places.
+//! A test walks the table. What libxgboost refuses has a state of class 38, which the SQL standard
+//! keeps for what happens outside of the server's own code; none is XX000, which PostgreSQL keeps for
+//! bugs. Messages follow PostgreSQL's style guide. They repeat no values of rows, except the name of a
+//! group that is in two places.
 
 use pg_interface::*;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -77,11 +77,11 @@ pub enum Error {
     ModelSize { bytes: u64 },
     /// libxgboost refused what it was asked for.
     XGBoost { message: String },
-    /// Memory is not to be had.
+    /// There is no more memory.
     OutOfMemory,
     /// A row has another number of features than the model.
     FeatureCount { model: String, expected: usize, given: usize },
-    /// The model gives several values a row.
+    /// The model produces several values per row.
     SeveralValues { model: String, function: &'static str },
     /// The model does not name its features.
     NoFeatureNames { model: String },
@@ -173,7 +173,7 @@ impl Error {
                 format!("column \"{column}\" of type {type_name} cannot be the {role}")
             }
             Error::NoFeatures => "there are no features to train on".to_owned(),
-            Error::NoRows { argument, .. } => format!("{argument} gives no rows"),
+            Error::NoRows { argument, .. } => format!("{argument} returns no rows"),
             Error::ValueRange { column } => {
                 format!("a value of column \"{column}\" is infinite or out of range for type real")
             }
@@ -244,7 +244,9 @@ impl Error {
             Error::TrainerEnded { how, said } if said.is_empty() => Some(format!("{how}.")),
             Error::TrainerEnded { how, said } => Some(format!("{how}: {said}")),
             Error::XGBoost { message } => Some(message.clone()),
-            Error::SeveralValues { .. } => Some("The model gives several values a row.".to_owned()),
+            Error::SeveralValues { .. } => {
+                Some("The model produces several values per row.".to_owned())
+            }
             _ => None,
         }
     }

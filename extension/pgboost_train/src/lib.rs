@@ -1,23 +1,23 @@
 //! pgboost_train: trains gradient-boosted trees inside PostgreSQL, by libxgboost.
 //!
-//! A training goes through these rooms in order: `api` takes the call, `parameters` checks what the
-//! user asked for, `data` turns the rows of the source into records in a temporary file, `training`
+//! A training goes through these rooms in order: `functions` takes the call, `params` checks what the
+//! user asked for, `source` turns the rows of the source into records in a temporary file, `training`
 //! has them trained on by a process of its own, `pgboost_trainer`, and the model is stored by
-//! pgboost's own SQL function `load_model`. `pg` is the only room that names PostgreSQL's own symbols.
+//! pgboost's SQL function `load_model`. `pg` is the only room that names PostgreSQL's symbols.
 //!
 //! `xgboost` predicts with libxgboost in the backend. It is loaded when it is first needed and never
 //! before: loading this library starts no thread and maps no C++, so that a server may preload it.
 
-mod api;
-mod data;
 mod error;
+mod functions;
+mod guc;
 #[allow(unsafe_code, reason = "it asks the loader")]
 mod installed;
-mod parameters;
+mod params;
 #[allow(unsafe_code, reason = "PostgreSQL's C interface; see the module's header")]
 mod pg;
 mod registry;
-mod settings;
+mod source;
 mod training;
 mod xgboost;
 
@@ -30,5 +30,5 @@ mod xgboost;
 #[::pgrx::pg_guard]
 pub extern "C-unwind" fn _PG_init() {
     pg_interface::report::without_backtraces();
-    settings::define();
+    guc::define();
 }

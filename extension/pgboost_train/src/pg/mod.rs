@@ -6,9 +6,8 @@
 
 pub mod backend;
 pub mod catalog;
-pub mod source;
+pub mod query;
 pub mod spi;
 pub mod statement;
 pub mod temporary;
-pub mod values;
 pub mod wait;

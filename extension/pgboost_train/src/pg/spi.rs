@@ -22,8 +22,7 @@ impl FirstRow {
         // SAFETY: a row is only at hand while SPI is connected; PostgreSQL takes any column number, and
         // the value is of the type that it says. What is made of the value is a copy.
         unsafe {
-            let value =
-                pg_sys::SPI_getbinval(self.tuple, self.description, column, &raw mut null);
+            let value = pg_sys::SPI_getbinval(self.tuple, self.description, column, &raw mut null);
             let type_oid = pg_sys::SPI_gettypeid(self.description, column);
             T::try_from_datum(value, null, type_oid).ok().flatten()
         }

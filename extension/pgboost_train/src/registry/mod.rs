@@ -55,15 +55,15 @@ impl Registry {
             &[],
             |row| row.get(1),
         );
-        let schema = schema.flatten().ok_or(Error::Registry { what: "schema: it is not installed" })?;
+        let schema =
+            schema.flatten().ok_or(Error::Registry { what: "schema: it is not installed" })?;
         Ok(Registry { schema, quoted_schema: catalog::quoted_schema(schema) })
     }
 
     /// pgboost's tables.
     fn tables(&self) -> Result<[Oid; 3]> {
-        let table = |name| {
-            catalog::relation(self.schema, name).ok_or(Error::Registry { what: "registry" })
-        };
+        let table =
+            |name| catalog::relation(self.schema, name).ok_or(Error::Registry { what: "registry" });
         Ok([table(c"pgboost_model")?, table(c"pgboost_version")?, table(c"pgboost_privilege")?])
     }
 
@@ -133,11 +133,12 @@ impl Registry {
                      FROM {schema}.pgboost_models AS m \
                      WHERE m.name OPERATOR(pg_catalog.=) $2 AND m.deployed) \
                      FROM {schema}.model_info($1) AS i (info)";
-        let version = spi::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
-            let number = row.get(1)?;
-            let (reference, name) = (format!("{name}@{number}"), name.to_owned());
-            Some(Version { reference, name, number, digest: row.get(2)?, owned: row.get(3)? })
-        });
+        let version =
+            spi::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
+                let number = row.get(1)?;
+                let (reference, name) = (format!("{name}@{number}"), name.to_owned());
+                Some(Version { reference, name, number, digest: row.get(2)?, owned: row.get(3)? })
+            });
         version.flatten().ok_or(Error::Registry { what: "version" })
     }
 
@@ -155,7 +156,7 @@ impl Registry {
         Ok((bytes, model))
     }
 
-    /// The margins that pgboost gives for rows of so many features, NaN where they are missing.
+    /// The margins that pgboost computes for rows of this many features, NaN where they are missing.
     pub fn margins(&self, reference: &str, rows: &[f32], features: usize) -> Result<Vec<f32>> {
         let count = rows.len().checked_div(features).unwrap_or(0);
         let rows: Vec<Option<f32>> =

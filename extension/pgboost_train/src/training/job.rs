@@ -7,11 +7,11 @@ use xgboost_ffi::Feature;
 use super::Request;
 use super::read::Rows;
 use super::task::Task;
-use crate::data::columns::Columns;
-use crate::data::records;
 use crate::error::{Error, Result};
-use crate::parameters::objective::Target;
-use crate::settings;
+use crate::guc;
+use crate::params::objective::Target;
+use crate::source::columns::Columns;
+use crate::source::records;
 
 /// What is known of a training once its rows are read.
 pub struct Training<'a> {
@@ -54,7 +54,7 @@ impl Training<'_> {
     fn check_predictions(&self, rows: &Rows) -> Result<()> {
         let [train, eval, _] = rows.counts();
         let (rows, outputs) = (train.saturating_add(eval), self.outputs());
-        match settings::max_predictions() {
+        match guc::max_predictions() {
             Some(max) if rows.saturating_mul(outputs) > max => {
                 Err(Error::TooManyPredictions { rows, outputs, max })
             }
@@ -75,7 +75,7 @@ impl Training<'_> {
     }
 
     fn threads(&self) -> usize {
-        self.request.parameters.threads(settings::max_threads())
+        self.request.parameters.threads(guc::max_threads())
     }
 
     /// The parameters as libxgboost takes them. The objective comes first, because others are its.

@@ -1,6 +1,7 @@
 //! A training, from the source's rows to the bytes of a model.
 
 mod job;
+mod process;
 pub mod progress;
 mod read;
 mod rounds;
@@ -12,12 +13,12 @@ mod trainer;
 use serde_json::{Map, Value};
 use xgboost_ffi::Feature;
 
-use crate::data::columns::{Columns, Roles};
-use crate::data::dictionary::Dictionary;
-use crate::data::query::Source;
-use crate::data::records::Dictionaries;
 use crate::error::{Error, Result};
-use crate::parameters::Parameters;
+use crate::params::Parameters;
+use crate::source::argument::Source;
+use crate::source::columns::{Columns, Roles};
+use crate::source::dictionary::Dictionary;
+use crate::source::records::Dictionaries;
 use job::Training;
 use progress::{Phase, Progress};
 use read::Reader;

@@ -2,11 +2,11 @@
 
 use super::progress::Progress;
 use super::split::Split;
-use crate::data::columns::Columns;
-use crate::data::records::{self, Dictionaries, Groups, Records};
-use crate::data::spool::Spool;
 use crate::error::{Error, Result};
-use crate::pg::source;
+use crate::pg::query::{self, Row};
+use crate::source::columns::Columns;
+use crate::source::records::{self, Dictionaries, Groups, Records};
+use crate::source::spool::Spool;
 
 /// Rows for one purpose.
 pub struct Set {
@@ -92,14 +92,14 @@ impl<'a> Reader<'a> {
         argument: &'static str,
         progress: &mut Progress,
     ) -> Result<()> {
-        source::run(query, argument, &mut |row| {
+        query::run(query, argument, &mut |row| {
             self.read += 1;
             progress.rows(self.read);
             self.take(row)
         })
     }
 
-    fn take(&mut self, row: source::Row<'_>) -> Result<()> {
+    fn take(&mut self, row: Row<'_>) -> Result<()> {
         let Some(record) = self.records.read(row)? else {
             self.skipped += 1;
             return Ok(());

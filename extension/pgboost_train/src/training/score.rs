@@ -1,6 +1,6 @@
 //! What a round's evaluation says: a value for each set of rows and each metric.
 
-use crate::parameters::metric;
+use crate::params::metric;
 
 /// The value of a metric.
 #[derive(Clone, Debug, PartialEq)]

@@ -46,12 +46,12 @@ const TABLE: &[(&str, Transform, Link, Task)] = &[
     ("rank:map", Transform::Identity, Link::Identity, Task::Ranking),
 ];
 
-/// The names of XGBoost's objectives that are scored, in a fixed order.
-pub fn objective_names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|entry| entry.0)
+/// XGBoost's objectives that are scored, in a fixed order: their names, and what they are for.
+pub fn objectives() -> impl Iterator<Item = (&'static str, Task)> {
+    TABLE.iter().map(|&(name, _, _, task)| (name, task))
 }
 
-/// The objective of this name, if it is one of XGBoost's, and its link; an old name gives its new one.
+/// The objective of this name and its link, if it is one of XGBoost's; old names are known.
 pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
     let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
     TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| {
@@ -65,7 +65,7 @@ mod tests {
 
     #[test]
     fn names_are_unique_and_found() {
-        for (index, name) in objective_names().enumerate() {
+        for (index, (name, _)) in objectives().enumerate() {
             assert!(TABLE[..index].iter().all(|earlier| earlier.0 != name), "{name}");
             assert_eq!(named(name).unwrap().0.name(), name);
         }

@@ -1,0 +1,166 @@
+//! `verify_model`: pgboost and libxgboost side by side over all rows of a source.
+//!
+//! Margins are compared by their bits, because they are what pgboost promises to be equal. Both are
+//! given the same f32 features, read as `predict` reads them: categories become codes by the same image.
+
+use gbdt::Image;
+use gbdt::forest::{AlignedBytes, CategoryKind};
+use pg_interface::report;
+use pgrx::iter::TableIterator;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{name, pg_extern};
+use xgboost_ffi::Output;
+
+use super::required;
+use crate::error::{Error, Result};
+use crate::pg::query::{self, Row};
+use crate::registry::Registry;
+use crate::source::argument::Source;
+use crate::source::columns::{Columns, UsedColumn};
+use crate::source::kind;
+use crate::xgboost::cached::CachedBooster;
+
+/// Rows that are scored at once.
+const BATCH_ROWS: usize = 512;
+
+/// `verify_model(name, source) -> table(rows, differing, max_ulp)`
+#[pg_extern(sql = false)]
+fn pgboost_verify_model(
+    model: Option<&str>,
+    source: Option<&str>,
+) -> std::result::Result<
+    TableIterator<'static, (name!(rows, i64), name!(differing, i64), name!(max_ulp, i64))>,
+    ErrorReport,
+> {
+    let found = verify(required(model, "name")?, required(source, "source")?)?;
+    Ok(TableIterator::once((found.rows, found.differing, found.max_ulp)))
+}
+
+/// What the comparison has found so far.
+#[derive(Default)]
+struct Found {
+    rows: i64,
+    differing: i64,
+    max_ulp: i64,
+}
+
+fn verify(model: &str, text: &str) -> Result<Found> {
+    let registered = CachedBooster::find(model)?;
+    let names = registered.model.feature_names();
+    if names.is_empty() {
+        return Err(Error::NoFeatureNames { model: model.to_owned() });
+    }
+    let source = Source::of(text)?;
+    let mut features = Columns::features_named(&source.columns("source")?, names)?;
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let query = source.query(&names, None);
+    if source.is_relation() {
+        features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
+    }
+    let image = gbdt::compile(&registered.model, &[], &mut report::check_for_interrupts)
+        .and_then(Image::open)
+        .map_err(|_| Error::Registry { what: "valid model" })?;
+    check_types(&image, &features)?;
+    let mut comparison = Comparison {
+        registry: Registry::find()?,
+        image,
+        registered: &registered,
+        features,
+        batch: Vec::new(),
+        found: Found::default(),
+    };
+    query::run(&query, "source", &mut |row| comparison.add(row))?;
+    comparison.flush()?;
+    Ok(comparison.found)
+}
+
+/// Checks that each column is of the kind that `predict` takes for the feature.
+fn check_types(image: &Image<AlignedBytes>, features: &[UsedColumn]) -> Result<()> {
+    for (index, feature) in features.iter().enumerate() {
+        let kind = image.categories(index).map(|categories| categories.kind());
+        let (type_name, role, hint) = match (feature.kind.is_text(), kind) {
+            (true, Some(CategoryKind::Text)) | (false, None) => continue,
+            (false, Some(CategoryKind::Integer | CategoryKind::Float)) => continue,
+            (true, _) => (
+                "text",
+                "feature of this model, which is a number",
+                "Cast it to a numeric type in a query.",
+            ),
+            (false, Some(CategoryKind::Text)) => (
+                feature.kind.xgboost(),
+                "feature of this model, which is text",
+                "Cast it to text in a query.",
+            ),
+        };
+        let (column, type_name) = (feature.name.clone(), type_name.to_owned());
+        return Err(Error::ColumnType { column, type_name, role, hint });
+    }
+    Ok(())
+}
+
+/// Collects rows and compares them.
+struct Comparison<'a> {
+    registry: Registry,
+    registered: &'a CachedBooster,
+    features: Vec<UsedColumn>,
+    image: Image<AlignedBytes>,
+    batch: Vec<f32>,
+    found: Found,
+}
+
+impl Comparison<'_> {
+    fn add(&mut self, row: Row<'_>) -> Result<()> {
+        for (index, feature) in self.features.iter().enumerate() {
+            let value = match (row.get(feature.position), self.image.categories(index)) {
+                (None, _) => f32::NAN,
+                (Some(field), None) => kind::number(field),
+                (Some(field), Some(categories)) => {
+                    kind::category(field, categories).ok_or_else(|| {
+                        let column = feature.name.clone();
+                        Error::UnknownCategory { column, argument: "source" }
+                    })?
+                }
+            };
+            self.batch.push(value);
+        }
+        if self.batch.len() >= BATCH_ROWS * self.features.len() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        let rows = self.batch.len().checked_div(self.features.len()).unwrap_or(0);
+        if rows == 0 {
+            return Ok(());
+        }
+        let reference = &self.registered.version.reference;
+        let theirs = self.registered.predict(&self.batch, Output::Margin)?;
+        let ours = self.registry.margins(reference, &self.batch, self.features.len())?;
+        if ours.len() != theirs.len() {
+            return Err(Error::Registry { what: "margin for each output" });
+        }
+        let outputs = (theirs.len() / rows).max(1);
+        for (ours, theirs) in ours.chunks(outputs).zip(theirs.chunks(outputs)) {
+            let apart = ours.iter().zip(theirs).map(|(a, b)| ulp(*a, *b)).max().unwrap_or(0);
+            self.found.rows += 1;
+            self.found.differing += i64::from(apart > 0);
+            self.found.max_ulp = self.found.max_ulp.max(apart);
+        }
+        self.batch.clear();
+        Ok(())
+    }
+}
+
+/// How many floats two floats are apart.
+fn ulp(a: f32, b: f32) -> i64 {
+    let ordered = |value: f32| {
+        let bits = i64::from(value.to_bits());
+        if bits >= 1 << 31 { (1 << 31) - bits } else { bits }
+    };
+    if a.to_bits() == b.to_bits() {
+        return 0;
+    }
+    // Zeros of both signs are in one place, but are not the same bits.
+    (ordered(a) - ordered(b)).abs().max(1)
+}

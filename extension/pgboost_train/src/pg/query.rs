@@ -1,0 +1,242 @@
+//! Runs the query that rows come from, with the rights of the caller, and hands over each row.
+//!
+//! The text is prepared as it is; nothing is ever put into it. It must be one SELECT, and runs
+//! read-only under the snapshot of the statement that called us. Rows go from the executor to the
+//! closure without a copy: nothing of the result is held.
+
+use std::ffi::{CStr, CString, c_int};
+
+use pg_interface::settings::with_setting;
+use pg_interface::{ScalarType, Value, types};
+use pgrx::pg_sys::{self, Datum, Oid};
+use pgrx::{PgMemoryContexts, Spi, pg_guard};
+
+use crate::error::{Error, Result};
+
+/// A column of a query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Column {
+    pub name: String,
+    pub type_oid: Oid,
+}
+
+/// A row, as long as the closure that is given it runs.
+#[derive(Clone, Copy)]
+pub struct Row<'a> {
+    values: pg_interface::Row<'a>,
+    types: &'a [FieldType],
+}
+
+impl<'a> Row<'a> {
+    /// The field at a position, counted from 0, or nothing if it is NULL.
+    #[inline]
+    pub fn get(self, position: usize) -> Option<Field<'a>> {
+        let field_type = self.types.get(position)?;
+        self.values.get(position).map(|datum| Field { datum, field_type })
+    }
+}
+
+/// The type of a field.
+struct FieldType {
+    /// How values are read, if they are numbers or texts.
+    scalar: Option<ScalarType>,
+    /// The function that writes a value as text.
+    output: Oid,
+}
+
+/// A field that is not NULL. What its reading allocates lies in the row's memory.
+#[derive(Clone, Copy)]
+pub struct Field<'a> {
+    datum: Datum,
+    field_type: &'a FieldType,
+}
+
+impl<'a> Field<'a> {
+    /// The value, if it is a number or a text.
+    #[inline]
+    pub fn value(self) -> Option<Value<'a>> {
+        // SAFETY: the datum is not NULL and of the type that the executor declared.
+        self.field_type.scalar.map(|scalar| unsafe { Value::new(self.datum, scalar) })
+    }
+
+    /// The value as text, by the output function of its type.
+    pub fn written(self) -> String {
+        // SAFETY: as above.
+        unsafe {
+            CStr::from_ptr(pg_sys::OidOutputFunctionCall(self.field_type.output, self.datum))
+                .to_string_lossy()
+                .into_owned()
+        }
+    }
+}
+
+/// The columns that a query returns.
+///
+/// # Errors
+/// [`Error::NotOneSelect`]; PostgreSQL's own errors are raised.
+pub fn columns(query: &str, argument: &'static str) -> Result<Vec<Column>> {
+    Spi::connect(|_| Ok(prepare(query, argument)?.columns))
+}
+
+/// Runs a query. The closure's first error ends it.
+///
+/// # Errors
+/// Those of the closure and of [`columns`].
+pub fn run(
+    query: &str,
+    argument: &'static str,
+    each: &mut dyn FnMut(Row<'_>) -> Result<()>,
+) -> Result<()> {
+    Spi::connect(|_| {
+        let prepared = prepare(query, argument)?;
+        // Scans of one table start at its first page, also if another scan of it is under way: the
+        // rows of a table that nobody changes then come in the same order each time.
+        with_setting(c"synchronize_seqscans", c"off", || prepared.execute(each))
+    })
+}
+
+/// A prepared query; it lives as long as SPI's connection.
+struct Prepared {
+    plan: pg_sys::SPIPlanPtr,
+    columns: Vec<Column>,
+}
+
+fn prepare(query: &str, argument: &'static str) -> Result<Prepared> {
+    let refuse = |detail| Err(Error::NotOneSelect { argument, detail });
+    let Ok(text) = CString::new(query) else { return refuse("It has a NUL character.") };
+    // SAFETY: SPI is connected; the plan and what it names live until it is finished.
+    unsafe {
+        let plan = pg_sys::SPI_prepare(text.as_ptr(), 0, std::ptr::null_mut());
+        if plan.is_null() {
+            return refuse("It cannot be prepared.");
+        }
+        let sources = pg_sys::SPI_plan_get_plan_sources(plan);
+        if sources.is_null() || (*sources).length != 1 {
+            return refuse("There must be one statement, no more and no less.");
+        }
+        let source: *mut pg_sys::CachedPlanSource = (*(*sources).elements).ptr_value.cast();
+        if (*source).commandTag != pg_sys::CommandTag::CMDTAG_SELECT
+            || (*source).resultDesc.is_null()
+        {
+            return refuse("The statement returns no rows.");
+        }
+        Ok(Prepared { plan, columns: columns_of((*source).resultDesc) })
+    }
+}
+
+/// # Safety
+/// The description is valid.
+unsafe fn columns_of(description: pg_sys::TupleDesc) -> Vec<Column> {
+    // SAFETY: the caller says so; the copy is freed when it is dropped.
+    let description =
+        unsafe { pgrx::PgTupleDesc::from_pg_is_copy(pg_sys::CreateTupleDescCopy(description)) };
+    description
+        .iter()
+        .map(|attribute| Column {
+            name: attribute.name().to_owned(),
+            type_oid: attribute.type_oid().value(),
+        })
+        .collect()
+}
+
+impl Prepared {
+    fn execute(&self, each: &mut dyn FnMut(Row<'_>) -> Result<()>) -> Result<()> {
+        let mut receiver = Receiver {
+            interface: pg_sys::DestReceiver {
+                receiveSlot: Some(receive),
+                rStartup: Some(start),
+                rShutdown: Some(nothing),
+                rDestroy: Some(nothing),
+                mydest: pg_sys::CommandDest::DestNone,
+            },
+            each,
+            types: Vec::new(),
+            outcome: Ok(()),
+            memory: PgMemoryContexts::new("pgboost_train row"),
+            received: 0,
+        };
+        let options = pg_sys::SPIExecuteOptions {
+            read_only: true,
+            must_return_tuples: true,
+            dest: (&raw mut receiver).cast(),
+            ..Default::default()
+        };
+        // SAFETY: SPI is connected, the plan is valid, and the receiver lives as long as the call,
+        // which alone uses it.
+        let code = unsafe { pg_sys::SPI_execute_plan_extended(self.plan, &options) };
+        receiver.outcome?;
+        if code < 0 {
+            return Err(Error::NotOneSelect { argument: "source", detail: "It cannot be run." });
+        }
+        Ok(())
+    }
+}
+
+/// Where the executor sends rows. PostgreSQL sees the first field only.
+#[repr(C)]
+struct Receiver<'a> {
+    interface: pg_sys::DestReceiver,
+    each: &'a mut dyn FnMut(Row<'_>) -> Result<()>,
+    /// Of the columns that the executor sends.
+    types: Vec<FieldType>,
+    outcome: Result<()>,
+    /// What reading a row allocates.
+    memory: PgMemoryContexts,
+    received: u32,
+}
+
+/// The row's memory is given back whenever this many have been read.
+const ROWS_BETWEEN_RESETS: u32 = 256;
+
+impl Receiver<'_> {
+    fn receive(&mut self, values: pg_interface::Row<'_>) -> bool {
+        let Receiver { each, types, memory, .. } = self;
+        let row = Row { values, types };
+        // SAFETY: the context is this receiver's own.
+        self.outcome = unsafe { memory.switch_to(|_| each(row)) };
+        self.received += 1;
+        if self.received >= ROWS_BETWEEN_RESETS {
+            self.received = 0;
+            // SAFETY: nothing that was read from earlier rows is kept in it.
+            unsafe { self.memory.reset() };
+        }
+        self.outcome.is_ok()
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn receive(
+    slot: *mut pg_sys::TupleTableSlot,
+    receiver: *mut pg_sys::DestReceiver,
+) -> bool {
+    // SAFETY: PostgreSQL passes a valid row, and the receiver that `execute` gave it. Once all
+    // columns are taken from the tuple, both arrays have a place for each.
+    unsafe {
+        let columns = (*(*slot).tts_tupleDescriptor).natts;
+        if c_int::from((*slot).tts_nvalid) < columns {
+            pg_sys::slot_getsomeattrs_int(slot, columns);
+        }
+        let columns = usize::try_from(columns).unwrap_or(0);
+        let row = pg_interface::Row::from_raw((*slot).tts_values, (*slot).tts_isnull, columns);
+        (*receiver.cast::<Receiver<'_>>()).receive(row)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn start(
+    receiver: *mut pg_sys::DestReceiver,
+    _operation: c_int,
+    description: pg_sys::TupleDesc,
+) {
+    // SAFETY: PostgreSQL passes the description of the rows, and the receiver that `execute` gave it.
+    unsafe {
+        let field_type = |column: Column| FieldType {
+            scalar: ScalarType::of(column.type_oid),
+            output: types::output_function(column.type_oid),
+        };
+        let types = columns_of(description).into_iter().map(field_type).collect();
+        (*receiver.cast::<Receiver<'_>>()).types = types;
+    }
+}
+
+unsafe extern "C-unwind" fn nothing(_receiver: *mut pg_sys::DestReceiver) {}

@@ -1,0 +1,55 @@
+//! What a `source` argument says: the name of a table or view, or a query.
+//!
+//! A text that begins like a query is one, and runs as it is. Everything else is a name, which
+//! PostgreSQL itself resolves and quotes; only such names, and those of columns, are put into SQL.
+
+use super::first_word::begins_like_a_query;
+use crate::error::Result;
+use crate::pg::catalog;
+use crate::pg::query::{self, Column};
+
+/// Where rows come from.
+pub enum Source {
+    /// A table or view, by its quoted name.
+    Relation(String),
+    /// The text of a query.
+    Query(String),
+}
+
+impl Source {
+    /// What the argument says. Raises PostgreSQL's own error if it is the name of nothing.
+    pub fn of(text: &str) -> Result<Source> {
+        if begins_like_a_query(text) {
+            return Ok(Source::Query(text.to_owned()));
+        }
+        Ok(Source::Relation(catalog::quoted_relation(text)?))
+    }
+
+    /// Whether a query of the columns in use is made for it.
+    pub fn is_relation(&self) -> bool {
+        matches!(self, Source::Relation(_))
+    }
+
+    /// The columns that there are.
+    pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
+        match self {
+            Source::Relation(name) => query::columns(&format!("SELECT * FROM {name}"), argument),
+            Source::Query(query) => query::columns(query, argument),
+        }
+    }
+
+    /// The query that returns the rows. Of a relation it takes the named columns only, so that no
+    /// right to the others is needed, and it brings groups together.
+    pub fn query(&self, columns: &[&str], group: Option<&str>) -> String {
+        match self {
+            Source::Query(query) => query.clone(),
+            Source::Relation(name) => {
+                let columns: Vec<_> =
+                    columns.iter().map(|column| catalog::quoted(column)).collect();
+                let order = group.map(|group| format!(" ORDER BY {}", catalog::quoted(group)));
+                let order = order.unwrap_or_default();
+                format!("SELECT {} FROM {name}{order}", columns.join(", "))
+            }
+        }
+    }
+}

@@ -1,0 +1,75 @@
+//! How a field of a row is read: as a number, as a category, or as the label of a class.
+
+use std::borrow::Cow;
+
+use gbdt::forest::CategoryView;
+use pg_interface::{Exact, NumberType, ScalarType, Value};
+use pgrx::pg_sys::Oid;
+
+use crate::pg::query::Field;
+
+/// What the fields of a column are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind(ScalarType);
+
+impl Kind {
+    /// What values of a type are, or nothing if they can be neither a number nor a category.
+    pub fn of(type_oid: Oid) -> Option<Kind> {
+        ScalarType::of(type_oid).map(Kind)
+    }
+
+    /// Whether they are names of categories.
+    pub fn is_text(self) -> bool {
+        self.0.is_text()
+    }
+
+    /// Whether they are booleans.
+    pub fn is_bool(self) -> bool {
+        self.0 == ScalarType::Number(NumberType::Bool)
+    }
+
+    /// What XGBoost calls a feature of this type.
+    pub fn xgboost(self) -> &'static str {
+        match self.0 {
+            ScalarType::Text(_) => "c",
+            ScalarType::Number(NumberType::Int2 | NumberType::Int4 | NumberType::Int8) => "int",
+            ScalarType::Number(NumberType::Bool) => "i",
+            ScalarType::Number(_) => "float",
+        }
+    }
+}
+
+/// A number as f32. One that is infinite, or out of range, becomes an infinity; a text is no number.
+#[inline]
+pub fn number(field: Field<'_>) -> f32 {
+    match field.value() {
+        Some(Value::Number(number)) => number.single(),
+        _ => f32::NAN,
+    }
+}
+
+/// The code of a value among the categories of a model, as `predict` finds it: NaN for a NaN, and
+/// nothing for a value that is none of them.
+pub fn category(field: Field<'_>, categories: CategoryView<'_>) -> Option<f32> {
+    let code = match field.value()? {
+        Value::Text(text) => categories.code_of_text(&text.text()),
+        Value::Number(number) => match number.exact() {
+            Exact::Integer(number) => categories.code_of_integer(number),
+            Exact::Float(number) if number.is_nan() => return Some(f32::NAN),
+            Exact::Float(number) => categories.code_of_float(number),
+        },
+    };
+    code.map(|code| code as f32)
+}
+
+/// A category, or the label of a class, as text. It is what pgboost compares with.
+#[inline]
+pub fn label(field: Field<'_>) -> Cow<'_, str> {
+    match field.value() {
+        Some(Value::Text(text)) => text.text(),
+        Some(Value::Number(number)) if number.number_type() == NumberType::Bool => {
+            Cow::Borrowed(if number.single() == 0.0 { "false" } else { "true" })
+        }
+        _ => Cow::Owned(field.written()),
+    }
+}

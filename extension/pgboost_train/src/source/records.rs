@@ -1,0 +1,196 @@
+//! One row of the source to one record: features, target, weight, bounds.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use xgboost_ffi::Layout;
+
+use super::columns::{Columns, UsedColumn};
+use super::dictionary::{Dictionary, Full};
+use super::kind;
+use crate::error::{Error, Result};
+use crate::pg::query::{Field, Row};
+
+/// Most categories of a feature.
+const MAX_CATEGORIES: usize = 65_536;
+/// Most classes of a target.
+const MAX_CLASSES: usize = 4_096;
+
+/// The texts that have been met so far. The rows for evaluation share them with those for training.
+pub struct Dictionaries {
+    /// By feature; nothing for a number.
+    pub features: Vec<Option<Dictionary>>,
+    /// Of the target, if it has classes.
+    pub target: Option<Dictionary>,
+}
+
+impl Dictionaries {
+    /// Empty ones.
+    pub fn new(columns: &Columns, classes: bool) -> Dictionaries {
+        let of =
+            |column: &UsedColumn| column.kind.is_text().then(|| Dictionary::new(MAX_CATEGORIES));
+        Dictionaries {
+            features: columns.features.iter().map(of).collect(),
+            target: classes.then(|| Dictionary::new(MAX_CLASSES)),
+        }
+    }
+}
+
+/// Where the parts of a record lie.
+pub fn layout(columns: &Columns) -> Layout {
+    let features = columns.features.len();
+    let mut next = features + 1;
+    let mut place = |there: bool| {
+        there.then(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    let upper = place(columns.upper_bound.is_some());
+    // The weights of groups are told to libxgboost by group.
+    let weight = place(columns.weight.is_some() && columns.group.is_none());
+    Layout {
+        features,
+        label: upper.is_none().then_some(features),
+        bounds: upper.map(|upper| (features, upper)),
+        weight,
+        record: next,
+    }
+}
+
+/// Turns rows into records.
+pub struct Records<'a> {
+    columns: &'a Columns,
+    dictionaries: &'a mut Dictionaries,
+    layout: Layout,
+    record: Vec<f32>,
+}
+
+impl<'a> Records<'a> {
+    /// For rows with these columns.
+    pub fn new(columns: &'a Columns, dictionaries: &'a mut Dictionaries) -> Records<'a> {
+        let layout = layout(columns);
+        Records { columns, dictionaries, layout, record: vec![0.0; layout.record] }
+    }
+
+    /// The record of a row, or nothing if its target is NULL.
+    ///
+    /// # Errors
+    /// Values that are out of range, missing weights, too many categories.
+    pub fn read(&mut self, row: Row<'_>) -> Result<Option<&[f32]>> {
+        let Some(target) = row.get(self.columns.target.position) else {
+            return Ok(None);
+        };
+        let target = self.target(target)?;
+        let (features, rest) = self.record.split_at_mut(self.layout.features);
+        let texts = &mut self.dictionaries.features;
+        for ((place, column), text) in features.iter_mut().zip(&self.columns.features).zip(texts) {
+            *place = match row.get(column.position) {
+                None => f32::NAN,
+                Some(field) => match text {
+                    None => number(column, field)?,
+                    Some(texts) => code(column, texts, field)?,
+                },
+            };
+        }
+        let mut rest = rest.iter_mut();
+        let mut put = |value: f32| {
+            if let Some(place) = rest.next() {
+                *place = value;
+            }
+        };
+        put(target);
+        if let Some(column) = &self.columns.upper_bound {
+            // Nothing is known of the end: the row is censored.
+            put(row.get(column.position).map_or(f32::INFINITY, kind::number));
+        }
+        if self.layout.weight.is_some() {
+            put(weight(self.columns, row)?);
+        }
+        Ok(Some(&self.record))
+    }
+
+    fn target(&mut self, field: Field<'_>) -> Result<f32> {
+        let column = &self.columns.target;
+        if let Some(classes) = &mut self.dictionaries.target {
+            return code(column, classes, field);
+        }
+        let value = number(column, field)?;
+        if value.is_nan() {
+            let what = "is not a number, so it cannot be learned";
+            return Err(Error::ValueRefused { column: column.name.clone(), what });
+        }
+        Ok(value)
+    }
+}
+
+/// The weight of a row.
+///
+/// # Errors
+/// [`Error::ValueRefused`] for one that is NULL, negative, or no number.
+pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
+    let Some(column) = &columns.weight else { return Ok(1.0) };
+    let refuse = |what| Err(Error::ValueRefused { column: column.name.clone(), what });
+    let Some(field) = row.get(column.position) else {
+        return refuse("is null, so it cannot be a weight");
+    };
+    let weight = number(column, field)?;
+    if weight >= 0.0 { Ok(weight) } else { refuse("is negative, so it cannot be a weight") }
+}
+
+fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
+    let value = kind::number(field);
+    if value.is_infinite() {
+        return Err(Error::ValueRange { column: column.name.clone() });
+    }
+    Ok(value)
+}
+
+fn code(column: &UsedColumn, texts: &mut Dictionary, field: Field<'_>) -> Result<f32> {
+    let text = kind::label(field);
+    match texts.code(&text) {
+        Ok(code) => Ok(code as f32),
+        Err(Full) => {
+            let (column, limit) = (column.name.clone(), texts.limit());
+            Err(Error::TooManyCategories { column, limit })
+        }
+    }
+}
+
+/// Groups of rows, which must come one after another.
+#[derive(Default)]
+pub struct Groups {
+    current: Option<String>,
+    /// Of the groups that have ended only a hash is kept: two of a billion groups share one with a
+    /// chance of 3 %, of a million with one of 3 in a hundred million.
+    ended: HashSet<u64>,
+}
+
+impl Groups {
+    /// Whether the row begins a group.
+    ///
+    /// # Errors
+    /// [`Error::GroupApart`] if rows of the group have come before, and other rows since.
+    pub fn begins(&mut self, columns: &Columns, row: Row<'_>) -> Result<bool> {
+        let Some(column) = &columns.group else { return Ok(false) };
+        let Some(field) = row.get(column.position) else {
+            let what = "is null, so it cannot be a group";
+            return Err(Error::ValueRefused { column: column.name.clone(), what });
+        };
+        let group = field.written();
+        if self.current.as_deref() == Some(group.as_str()) {
+            return Ok(false);
+        }
+        if self.ended.contains(&hash(&group)) {
+            return Err(Error::GroupApart { group });
+        }
+        self.ended.extend(self.current.replace(group).as_deref().map(hash));
+        Ok(true)
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
