@@ -15,13 +15,13 @@ pub enum ErrorKind {
     Truncated,
     /// A string or a key is not UTF-8.
     Encoding,
-    /// A number cannot be represented in the type that the format gives it.
+    /// A number cannot be represented in the type that the format requires.
     Number,
     /// A key that the format requires is absent.
     MissingKey,
     /// A key occurs twice in one object.
     DuplicateKey,
-    /// A value has another type than the format gives it.
+    /// A value has another type than the format requires.
     WrongType,
     /// Two arrays that describe the same things differ in length.
     Length,
@@ -45,7 +45,7 @@ pub enum ErrorKind {
     Names,
     /// Memory that the model needs, within the limits, is not to be had.
     OutOfMemory,
-    /// A lowered image is damaged, or was made by another version of the engine.
+    /// An image is damaged, or was made by another version of the engine.
     Image,
 }
 

@@ -13,7 +13,7 @@ pub struct Limits {
     pub trees: usize,
     /// Number of nodes of all trees together.
     pub nodes: usize,
-    /// Depth of a tree: the number of splits on the longest way from root to leaf.
+    /// Depth of a tree: the number of splits on the longest path from root to leaf.
     pub depth: usize,
     /// Number of features.
     pub features: usize,

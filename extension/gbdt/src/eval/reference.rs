@@ -1,10 +1,9 @@
 //! The oracle: walks the checked model node by node, as the file has it.
 //!
 //! Nothing here is fast. It follows the rules of the model as they are written down, one after
-//! another, and every other way of evaluation must give the same bits. The sum starts at the base
-//! margin and takes the trees in file order, in f32 (XGBoost: `PredValueByOneTree` and
-//! `PredictBatchByBlockKernel` in src/predictor/cpu_predictor.cc; a tree's weight is multiplied
-//! in f32 before).
+//! another, and every other way of evaluation must have the same bits. The sum starts at the base
+//! margin and takes the trees in file order, each leaf times the tree's weight, all in f32
+//! (XGBoost: `PredValueByOneTree` and its callers in src/predictor/cpu_predictor.cc).
 
 use super::is_in_set;
 use crate::model::{Model, Node, Tree, TreeOutput};

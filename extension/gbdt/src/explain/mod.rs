@@ -1,4 +1,4 @@
-//! Why a model gives what it gives.
+//! What a model's predictions depend on.
 
 mod importance;
 

@@ -7,7 +7,8 @@
 //! | rule | becomes |
 //! |---|---|
 //! | `x < t`, t of f64 | `x < u`, u the smallest f32 that is not below t |
-//! | `x <= t` | `x < u`, u the smallest f32 above t; always left where t is infinite, as "in the empty set" |
+//! | `x <= t` | `x < u`, u the smallest f32 above t |
+//! | `x <= inf` | a code in the empty set, which nothing is |
 //! | codes in the set go left | children swapped |
 //! | nothing is missing | the default child is the one that 0 goes to |
 //! | zeros are missing | the same splits: `eval` reads such zeros as NaN |
@@ -119,7 +120,7 @@ impl<'m> Tree<'m> {
         &self.nodes
     }
 
-    /// Number of splits on the longest way from the root to a leaf.
+    /// Number of splits on the longest path from the root to a leaf.
     pub(super) fn depth(&self) -> u32 {
         self.depth
     }

@@ -1,9 +1,9 @@
 //! From untrusted bytes to a checked model.
 //!
-//! A format is told by content, in `sniff`, since a model in a database has no file name; files that
-//! are known and not read are refused there by name, with advice. Each library's files are read in a
-//! folder of its own, which hands what it reads to `model::Builder`. JSON and UBJSON are read
-//! through [`reader::Reader`], so what XGBoost's keys mean is written once.
+//! A format is told by content, in `sniff`, since a model in a database has no file name; files
+//! that are known and not read are refused there by name, with advice. Each library's files are
+//! read in a folder of its own, which hands what it reads to `model::Builder`. JSON and UBJSON are
+//! read through [`reader::Reader`], so what XGBoost's keys mean is written once.
 //!
 //! Nothing in here indexes a slice, recurses deeper than [`reader::MAX_NESTING`] or takes memory
 //! for a size that the input declares before that size has been compared with what is there.

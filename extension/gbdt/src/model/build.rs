@@ -199,7 +199,7 @@ impl Model {
     }
 }
 
-/// Checks the links of a tree; returns the number of splits on the longest way from root to leaf.
+/// Checks the links of a tree; returns the number of splits on the longest path from root to leaf.
 ///
 /// The walk follows links that are in range to nodes that no link has led to before, so it ends
 /// after as many steps as there are nodes, whatever the links say. Deleted nodes, and no others,

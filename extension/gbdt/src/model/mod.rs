@@ -31,7 +31,7 @@ pub enum FeatureType {
 pub struct Model {
     /// The name that users see.
     pub(crate) format: &'static str,
-    /// Release of the library that wrote the file: major, minor, patch; zeros where it does not say.
+    /// Release of the library that wrote the file: major, minor, patch; zeros if unknown.
     pub(crate) version: [u32; 3],
     pub(crate) objective: Objective,
     /// As the file has it, before it becomes a margin; one value per output.
@@ -62,7 +62,7 @@ impl Model {
         self.format
     }
 
-    /// Release of the library that wrote the file: major, minor, patch; zeros where it does not say.
+    /// Release of the library that wrote the file: major, minor, patch; zeros if unknown.
     pub fn version(&self) -> [u32; 3] {
         self.version
     }

@@ -13,7 +13,7 @@ pub enum Transform {
     Identity = 0,
     /// The logistic function of each margin times the objective's slope.
     Logistic = 1,
-    /// One probability an output, from exponentials shifted by the largest margin.
+    /// One probability per output, from exponentials shifted by the largest margin.
     Softmax = 2,
     /// One value: the index of the first largest margin.
     ArgMax = 3,
@@ -35,7 +35,7 @@ pub enum Task {
     Regression = 0,
     /// One of two classes, by one output.
     Binary = 1,
-    /// One of several classes, by an output each.
+    /// One of several classes, with one output per class.
     Multiclass = 2,
     /// An order of rows.
     Ranking = 3,

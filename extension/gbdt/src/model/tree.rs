@@ -213,7 +213,7 @@ impl Tree {
         self.weight
     }
 
-    /// Number of splits on the longest way from the root to a leaf; 0 for a lone leaf.
+    /// Number of splits on the longest path from the root to a leaf; 0 for a lone leaf.
     pub fn depth(&self) -> u32 {
         self.depth
     }

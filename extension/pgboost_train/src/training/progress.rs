@@ -86,7 +86,7 @@ impl Progress {
         self.write();
     }
 
-    /// So many rows are read.
+    /// This many rows are read.
     #[inline]
     pub fn rows(&mut self, rows: u64) {
         self.rows = rows;

@@ -1,4 +1,4 @@
-//! JSON as XGBoost writes it, which is not quite JSON: `NaN`, `Infinity` and `-Infinity` stand bare.
+//! JSON as XGBoost writes it, which is not quite JSON: `NaN`, `Infinity`, `-Infinity` stand bare.
 //!
 //! Thresholds of categorical splits are NaN in files from 1.3 to 2.1, so a strict parser refuses
 //! real models. In every other respect this one is strict, down to UTF-8, surrogate pairs and

@@ -51,7 +51,7 @@ impl<'a> Json<'a, '_> {
         Ok(if decimal { Token::Decimal(text) } else { Token::Integer(text) })
     }
 
-    /// Reads at least one digit and gives their number.
+    /// Reads at least one digit and returns their number.
     fn digits(&mut self) -> Result<usize> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();

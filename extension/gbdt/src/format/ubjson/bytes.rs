@@ -85,7 +85,7 @@ impl<'a> Ubjson<'a, '_> {
         }
     }
 
-    /// Reads a length and as many bytes of UTF-8.
+    /// Reads a length and this many bytes of UTF-8.
     pub(super) fn counted_text(&mut self) -> Result<&'a str> {
         let length = self.length(1)?;
         let start = self.position;

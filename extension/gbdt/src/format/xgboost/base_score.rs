@@ -3,8 +3,8 @@
 //! Files hold the base score as the user thinks of it, a probability for one. It becomes a margin
 //! in f32 and in the order of XGBoost 3.4, with the C library's logarithm, since every prediction
 //! carries its last bit (`ProbToMargin` of src/objective/regression_loss.h for logit and logarithm,
-//! of src/objective/expectile_obj.cc for expectiles; src/learner.cc, `HandleOldFormat`, for one base
-//! score that holds for all outputs).
+//! of src/objective/expectile_obj.cc for expectiles; src/learner.cc, `HandleOldFormat`, for one
+//! base score that holds for all outputs).
 
 use super::objective::Link;
 use crate::{Error, ErrorKind, Result};

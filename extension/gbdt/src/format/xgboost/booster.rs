@@ -123,7 +123,7 @@ impl Model {
 /// The number of trees, and that of the trees that one round grows for one output.
 fn read_sizes<'a, R: Reader<'a>>(reader: &mut R) -> Result<(Option<i64>, i64)> {
     let mut num_trees = None;
-    // Releases before 1.4 grow as many and do not say how many.
+    // Releases before 1.4 may grow several and do not say how many.
     let mut num_parallel_tree = 1;
     object(reader, |reader, key| {
         match key {

@@ -1,6 +1,6 @@
 //! The values of categorical features, which files carry since 3.1.
 //!
-//! `enc` has an entry a feature: strings as one run of UTF-8 bytes with the offsets of their ends,
+//! `enc` has an entry per feature: strings as a run of UTF-8 bytes with the offsets of their ends,
 //! numbers with XGBoost's code for the type of their array (7 and 8 are floating-point, 9 to 16
 //! integers), and no strings at all for a feature that is not categorical.
 //!
@@ -157,8 +157,8 @@ fn byte<'a, R: Reader<'a>>(reader: &mut R) -> Result<u8> {
         .map_err(|_| reader.error(ErrorKind::Number, "a byte of a category is no byte"))
 }
 
-/// Releases from 3.1 to 3.3 cut text by characters where bytes are meant. Where that happens to give
-/// UTF-8 the values are wrong all the same, so text of these releases is kept only if it is ASCII.
+/// Releases from 3.1 to 3.3 cut text by characters where bytes are meant. Where that happens to
+/// yield UTF-8 the values are wrong all the same, so their text is kept only if it is ASCII.
 pub(super) fn drop_miscut_categories(
     version: [u32; 3],
     mut features: Vec<Option<Categories>>,

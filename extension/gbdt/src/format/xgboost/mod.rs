@@ -8,7 +8,7 @@
 //! outputs, rounds, weights and categories are listed, and how a base score becomes a margin.
 //!
 //! Files are written by `SaveModel` of src/learner.cc, src/gbm/gbtree.cc, src/gbm/gbtree_model.cc
-//! and src/tree/tree_model.cc. Their numbers are the newest release's business, whichever wrote them.
+//! and src/tree/tree_model.cc. They are scored as the newest release does, whichever wrote them.
 
 mod base_score;
 mod booster;

@@ -51,7 +51,7 @@ pub fn objectives() -> impl Iterator<Item = (&'static str, Task)> {
     TABLE.iter().map(|&(name, _, _, task)| (name, task))
 }
 
-/// The objective of this name, if it is one of XGBoost's, and its link; an old name gives its new one.
+/// The objective of this name and its link, if it is one of XGBoost's; old names are known.
 pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
     let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
     TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| {

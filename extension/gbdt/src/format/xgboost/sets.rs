@@ -22,10 +22,8 @@ impl<'a> Sets<'a> {
         let nodes = &arrays.categories_nodes;
         let (starts, sizes) = (&arrays.categories_segments, &arrays.categories_sizes);
         if starts.len() != nodes.len() || sizes.len() != nodes.len() {
-            return Err(Error::new(
-                ErrorKind::Length,
-                "\"categories_nodes\", \"categories_segments\" and \"categories_sizes\" differ in length",
-            ));
+            let keys = r#""categories_nodes", "categories_segments" and "categories_sizes""#;
+            return Err(Error::new(ErrorKind::Length, format!("{keys} differ in length")));
         }
         let fault = |message: String| Err(Error::new(ErrorKind::CategoryRange, message));
         if !nodes.is_sorted_by(|a, b| a < b) {
