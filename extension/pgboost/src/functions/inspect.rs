@@ -6,12 +6,12 @@ use std::rc::Rc;
 use gbdt::explain::{ImportanceKind, importance};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{JsonB, name, pg_extern, pg_sys};
+use pgrx::{AnyElement, name, pg_extern, pg_sys};
 
 use super::{exists, required_text};
 use crate::cache::{CachedImage, images};
 use crate::error::{Error, Result};
-use crate::pg::snapshot::Seen;
+use crate::pg::snapshot::ReadSnapshot;
 use crate::pg::{arguments, identity};
 use crate::registry::lookup::Stored;
 use crate::registry::reference::Reference;
@@ -35,7 +35,7 @@ impl<'a> Visible<'a> {
     }
 
     fn read<T>(&self, read: impl FnOnce(&Stored<'_>) -> Result<T>) -> Result<T> {
-        lookup::with_version(&self.registry, self.name, self.version, Seen::Active, read)
+        lookup::with_version(&self.registry, self.name, self.version, ReadSnapshot::Active, read)
     }
 
     fn image(&self) -> Result<Rc<CachedImage>> {
@@ -48,7 +48,7 @@ impl<'a> Visible<'a> {
 fn pgboost_model_info(
     model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
-) -> std::result::Result<JsonB, ErrorReport> {
+) -> std::result::Result<AnyElement, ErrorReport> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
     Ok(describe::describe(&visible.registry, visible.name, visible.version)?)
 }
@@ -113,7 +113,7 @@ fn pgboost_feature_importance(
     Ok(TableIterator::new(rows))
 }
 
-/// A feature's name, or the one that XGBoost gives to features without.
+/// A feature's name, or XGBoost's own for a feature without one.
 fn feature_name(name: Option<&str>, index: usize) -> String {
     name.map_or_else(|| format!("f{index}"), str::to_owned)
 }

@@ -1,6 +1,7 @@
 //! A training, from the source's rows to the bytes of a model.
 
 mod job;
+mod process;
 pub mod progress;
 mod read;
 mod rounds;
@@ -98,7 +99,7 @@ pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
     })
 }
 
-/// The columns in use of a source, and the query that gives its rows.
+/// The columns in use of a source, and the query that returns its rows.
 fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(Columns, String)> {
     let source = Source::of(text)?;
     let columns = Columns::choose(&source.columns(argument)?, roles, argument)?;

@@ -11,14 +11,13 @@ use crate::source::kind::Kind;
 use crate::source::records::Dictionaries;
 
 /// The objective, as far as it is known.
-pub struct Undecided {
+pub struct ObjectiveChoice {
     given: Option<&'static Objective>,
     num_class: Option<usize>,
 }
 
 /// The objective and the classes.
 pub struct Task {
-    /// The objective.
     pub objective: &'static Objective,
     /// The classes in order, if there are such.
     pub classes: Option<Sorted>,
@@ -32,7 +31,7 @@ impl Task {
     ///
     /// # Errors
     /// An objective that lacks what it needs, or is given what it does not take.
-    pub fn of(request: &Request, columns: &Columns) -> Result<Undecided> {
+    pub fn of(request: &Request, columns: &Columns) -> Result<ObjectiveChoice> {
         let fallback = if columns.group.is_some() {
             Some(RANKING)
         } else if columns.upper_bound.is_some() {
@@ -47,7 +46,7 @@ impl Task {
             check(objective, columns)?;
         }
         let num_class = request.parameters.get("num_class").and_then(|count| count.parse().ok());
-        Ok(Undecided { given, num_class })
+        Ok(ObjectiveChoice { given, num_class })
     }
 
     /// Number of classes.
@@ -56,7 +55,7 @@ impl Task {
     }
 }
 
-impl Undecided {
+impl ObjectiveChoice {
     /// Whether the target's values are classes.
     pub fn has_classes(&self, columns: &Columns) -> bool {
         match self.given.map(|objective| objective.target) {
