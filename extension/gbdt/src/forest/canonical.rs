@@ -15,9 +15,8 @@
 //! | a leaf vector | one tree per output, of which `source` is the tree of the model |
 //! | a tree's weight | the product, rounded to f32, in the leaves |
 
-use super::trees::reserve;
-use crate::Result;
 use crate::model::{self, CategorySet, Comparison, MissingRule, Model, TreeOutput};
+use crate::{Error, ErrorKind, Result};
 
 /// The trees, in the order of summation.
 pub(super) struct Forest<'m> {
@@ -192,6 +191,13 @@ fn below(comparison: Comparison, threshold: f64) -> Option<f32> {
         Comparison::LessOrEqual if nearest == f32::INFINITY => None,
         Comparison::LessOrEqual => Some(nearest.next_up()),
     }
+}
+
+/// Makes room for more values, or says that there is none.
+pub(super) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve(more).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
+    })
 }
 
 #[cfg(test)]

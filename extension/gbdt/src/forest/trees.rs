@@ -4,7 +4,7 @@
 //! slots, wide nodes otherwise. Trees with categorical splits have wide nodes. Successive trees of a
 //! kind form the groups of interleaved traversal.
 
-use super::canonical::{Forest, Node, Tree};
+use super::canonical::{Forest, Node, Tree, reserve};
 use super::key::{default_slot, leaf_slot, monotone_key};
 use super::order::{self, Position};
 use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode};
@@ -133,11 +133,4 @@ fn kind_of(nodes: &[(WideNode, u32)]) -> GroupKind {
     } else {
         GroupKind::Wide
     }
-}
-
-/// Makes room for more values, or says that there is none.
-pub(super) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
-    values.try_reserve(more).map_err(|_| {
-        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
-    })
 }

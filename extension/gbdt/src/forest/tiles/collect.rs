@@ -10,11 +10,11 @@ use super::{
     TileGroup, tile_leaves, tile_nodes,
 };
 use crate::Result;
-use crate::forest::canonical::{Forest, Tree};
+use crate::forest::canonical::{Forest, Tree, reserve};
 use crate::forest::order::{self, Position};
 use crate::forest::records::{GroupKind, LANES};
 use crate::forest::text::to_u32;
-use crate::forest::trees::{Trees, reserve};
+use crate::forest::trees::Trees;
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]
