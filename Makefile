@@ -31,8 +31,16 @@ demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
 install: pgrx ## build the extensions and install them into the PostgreSQL of PG_CONFIG
 	@toolchain/install.sh
 
+# The tests of what measures and compares; all others are the extensions'.
+HARNESS = bench report baseline speed demo workbench cluster data provision compose
+
 .PHONY: test
-test: lint test-engine test-errors test-python ## run every test: lint, engine, table of errors, SQL regression, end to end
+test: lint test-engine test-errors test-python ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
+
+.PHONY: test-bench
+test-bench: install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
+	@echo "==> tests of the comparison"
+	@$(VENV)/pytest $(HARNESS:%=tests/%)
 
 .PHONY: lint
 lint: pgrx venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
@@ -58,9 +66,9 @@ test-errors: pgrx ## walk the tables of errors, and run what else of the extensi
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
 .PHONY: test-python
-test-python: install venv bench-packages ## run the SQL regression and end-to-end tests against a cluster of their own
+test-python: install venv ## run the SQL regression and end-to-end tests against a cluster of their own
 	@echo "==> SQL regression and end-to-end tests"
-	@$(VENV)/pytest
+	@$(VENV)/pytest $(HARNESS:%=--ignore=tests/%)
 
 .PHONY: test-compose
 test-compose: venv ## build the images and test docker compose, with a Docker engine of its own where none runs
@@ -92,12 +100,8 @@ bench: bench-install ## compare with the Python microservice: the whole table
 .PHONY: bench-split
 bench-split: ## compare over a network: three hosts on this machine, with a delay between them; as root
 	@for role in server store client; do bench/provision/$$role.sh; done
-	@toolchain/delay_line.sh
+	@bench/delay_line/build.sh
 	@bench/run --workload split
-
-.PHONY: pgo
-pgo: install venv ## build by a profile of the benchmark's workload, and compare with the release build
-	@$(VENV)/python -m pgo
 
 .PHONY: report
 report: venv ## make docs/benchmarks and the marked parts of other pages anew from bench/results
@@ -139,5 +143,5 @@ lock: ## write requirements.txt anew from requirements.in
 
 .PHONY: clean
 clean: ## delete what was built and the demo's cluster; what is installed stays
-	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench .speed .build/pgo/{plain,control,instrumented,optimised}; fi
+	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench .speed; fi
 	@rm -rf extension/target .build .pgrx .demo .test .bench .speed .venv .pytest_cache .ruff_cache

@@ -22,7 +22,9 @@ from bench.harness import ROOT, Harness, elapsed, result_directory
 from bench.hosts import CommandFailed
 from bench.opening import NAMED, opened
 from bench.site import Site
+from bench.sweep import best_pair
 from bench.systems import SYSTEMS, Systems
+from bench.systems.python import TUNED
 from bench.table import show
 from bench.topology import BadTopology, local
 from bench.workload import WORKLOADS, Cell, Workload
@@ -50,16 +52,19 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--seconds", type=int, help="of a run, in place of the workload's")
     parser.add_argument("--repetitions", type=int, help="in place of the workload's")
     parser.add_argument("--rows", type=int, help="flights, in place of the workload's")
-    parser.add_argument("--workers", type=int, help="of the tuned service")
+    parser.add_argument("--workers", type=int, help="of the tuned service, in place of a sweep's")
+    parser.add_argument("--threads", type=int, help="of each worker; 2")
     parser.add_argument("--output", type=Path, default=RESULTS, help="default: bench/results")
     return parser.parse_args()
 
 
 def _workload(arguments: argparse.Namespace) -> Workload:
-    known = ("seconds", "repetitions", "rows", "workers")
+    known = ("seconds", "repetitions", "rows", "workers", "threads")
     given = {name: value for name in known if (value := getattr(arguments, name)) is not None}
     if any(value < 1 for value in given.values()):
-        raise SystemExit("--seconds, --repetitions, --rows and --workers must be at least 1")
+        raise SystemExit(
+            "--seconds, --repetitions, --rows, --workers and --threads must be at least 1"
+        )
     if arguments.only:
         # Some cells are asked for, and no training.
         given["training_rounds"] = 0
@@ -86,6 +91,8 @@ def _raw_logs(directory: Path) -> str:
     """Where the logs of a run that came to no end are; without any its directory goes."""
     with contextlib.suppress(OSError):
         directory.rmdir()
+        directory.parent.rmdir()
+    if not directory.exists():
         return ""
     return f"; raw logs so far are in {directory}"
 
@@ -127,6 +134,7 @@ def measure(site: Site, cells: list[Cell], output: Path, systems: Systems = SYST
         sys.exit(f"error: {error}\n       no results{_raw_logs(directory)}")
     path = directory / "results.json"
     results.write(path, result)
+    results.pack_raw(directory)
     show(result)
     print(f"\n{elapsed(began)}; results in {path}")
 
@@ -147,7 +155,11 @@ def main() -> None:
     heed_signals()
     try:
         with opened(arguments.topology or workload.topology, STATE) as topology:
-            measure(Site(workload, topology, STATE), cells, arguments.output)
+            site = Site(workload, topology, STATE)
+            if workload.workers is None and any(cell.system in TUNED for cell in cells):
+                workers, threads = best_pair(site, arguments.output)
+                site = Site(replace(workload, workers=workers, threads=threads), topology, STATE)
+            measure(site, cells, arguments.output)
     except (BadTopology, CommandFailed, KeyboardInterrupt) as error:
         sys.exit("interrupted: no results" if _is_interrupted(error) else f"error: {error}")
 

@@ -43,8 +43,10 @@ class Database:
         self._host = host
         self._client = client
         self._network = network
+        # As a server has it whose data matter: loading and training are timed too.
+        durable = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
         # A hundred clients, and who looks on.
-        self._added = {"max_connections": "200", "listen_addresses": host.address}
+        self._added = {"max_connections": "200", "listen_addresses": host.address, **durable}
         self._place: dict[str, Any] | None = None
         self._loaded = False
         self._password = secrets.token_hex(16)

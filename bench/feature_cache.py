@@ -41,7 +41,7 @@ class FeatureCache:
         }  # fmt: skip
         took = self._loader.module("bench.loading", question=question)
         self._loaded.add(serializer)
-        return [Loading(f"redis: pipelines, {serializer}", request.rows, **took)]
+        return [Loading(f"redis: redis-cli --pipe, {serializer}", request.rows, **took)]
 
     def roots(self, serializer: str) -> list[Process]:
         """The process of a serializer's server."""

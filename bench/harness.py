@@ -176,7 +176,7 @@ class Harness:
 
 
 def result_directory(parent: Path, workload: str, topology: Topology) -> Path:
-    """A new directory for a result, named for the server's machine."""
+    """A new directory for a result, below one of the server's machine."""
     names = [name for name in (workload, topology.name) if name not in ("full", "local")]
     parts = (machine.short_name(topology.server.facts()), *dict.fromkeys(names))
     return results.new_directory(parent, "-".join(parts))

@@ -34,7 +34,7 @@ def _into_redis(request: Request, url: str, serializer: str) -> tuple[float, int
     with redis.Redis.from_url(url) as client:
         before = client.info("memory")["used_memory"]
         began = time.monotonic()
-        load(client, request, serializer)
+        load(url, request, serializer)
         took = time.monotonic() - began
         return took, client.info("memory")["used_memory"] - before
 

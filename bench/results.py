@@ -6,7 +6,10 @@ another type, so that a page made from it cannot quietly lack a number.
 
 import datetime
 import json
+import shutil
 import statistics
+import tarfile
+import time
 import types
 import typing
 from collections.abc import Mapping
@@ -135,7 +138,7 @@ class Run:
     generator: Used
     # What carries packets between hosts, where a process does.
     network: Used | None
-    # The load generator's own report, relative to the result file.
+    # The load generator's own report, in raw.tar.xz beside the result file.
     log: str
 
     def __post_init__(self) -> None:
@@ -229,17 +232,34 @@ class Result:
     cells: list[CellResult]
 
 
+RAW = "raw"
+
+
 def new_directory(parent: Path, name: str) -> Path:
-    """A new directory of today for a result: what is there is never written over."""
-    base = f"{datetime.datetime.now(datetime.UTC).date().isoformat()}-{name}"
-    number = 1
+    """A new directory NAME/TIME for a result: every run is kept, none is written over."""
     while True:
-        path = parent / (base if number == 1 else f"{base}-{number}")
+        path = parent / name / f"{datetime.datetime.now(datetime.UTC):%Y-%m-%dT%H%M%S}"
         try:
             path.mkdir(parents=True)
             return path
         except FileExistsError:
-            number += 1
+            time.sleep(1)
+
+
+def pack_raw(directory: Path) -> None:
+    """Makes one archive of the load generators' reports, the same bytes of the same reports."""
+    if not (directory / RAW).is_dir():
+        return
+
+    def plain(entry: tarfile.TarInfo) -> tarfile.TarInfo:
+        entry.mtime = entry.uid = entry.gid = 0
+        entry.uname = entry.gname = ""
+        entry.mode = 0o755 if entry.isdir() else 0o644
+        return entry
+
+    with tarfile.open(directory / f"{RAW}.tar.xz", "w:xz") as archive:
+        archive.add(directory / RAW, RAW, filter=plain)
+    shutil.rmtree(directory / RAW)
 
 
 def write(path: Path, result: Result) -> None:

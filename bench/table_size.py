@@ -3,35 +3,33 @@
 One feature table a size, with a bigint key, each of the same flights again and again; pgbench
 asks, by prepared statement, for the prediction of a key drawn evenly from the whole table, and,
 as the control, for one column of that row. Everything fits shared_buffers and is read into them
-first: what is seen is the deeper index and the processor's caches, not a disk. Repetitions are
-interleaved. Writes bench/results/<date>-<machine>-table-size/table-size.json, which
-docs/benchmarks/scale.md is made from.
+first: what is seen is the deeper index and the processor's caches, not a disk. All take turns.
+Writes table-size.json, which docs/benchmarks/scale.md is made from.
 """
 
 import argparse
-import datetime
 import json
-import random
-import re
-import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import psycopg
 
-from bench import machine, processes
+from bench import machine, processes, results
+from bench.generators import number
+from bench.harness import ROOT, commit, now
 from bench.results import Spread
 from cluster import Cluster, start, stop
-from cluster.server import bin_directory
 from data.columns import FEATURES
 from data.flights import Request
 from data.load import copy_rows, create_table, generated
+from workbench.timing import OneRow, pgbench
 from workbench.training import Recipe, trained
+from workbench.turns import in_turn
 
-ROOT = Path(__file__).resolve().parent.parent
 STATE = ROOT / ".bench" / "table-size"
 PREFERRED_PORT = 54370
 DATABASE = "table_size"
@@ -43,15 +41,6 @@ SETTINGS = {"shared_buffers": "2GB"}
 
 COLUMNS = ", ".join(FEATURES)
 ASKED = {"predict": f"predict('{MODEL}', {COLUMNS})", "fetch": "distance"}
-
-
-@dataclass(frozen=True)
-class Load:
-    """How often and how long pgbench asks."""
-
-    clients: int
-    seconds: int
-    repetitions: int
 
 
 @dataclass(frozen=True)
@@ -118,51 +107,24 @@ class Tables:
     def _postmaster(self) -> int:
         return int((self._cluster.place.data / "postmaster.pid").read_text().split()[0])
 
-    def run(self, rows: int, asked: str, load: Load, seed: int) -> Run:
+    def run(self, rows: int, asked: str, how: OneRow) -> Run:
         """One run; an error where a request failed."""
-        command = [
-            str(bin_directory() / "pgbench"), "--no-vacuum", "--protocol=prepared",
-            f"--client={load.clients}", f"--time={load.seconds}", f"--random-seed={seed}",
-            f"--file={self._script(rows, asked)}",
-        ]  # fmt: skip
         before = processes.cpu_seconds([self._postmaster()])
-        done = subprocess.run(
-            command,
-            env=self._cluster.environment(DATABASE),
-            capture_output=True,
-            text=True,
-            check=True,
+        report = pgbench(self._cluster, DATABASE, self._script(rows, asked), how)
+        run = parse(report, processes.cpu_seconds([self._postmaster()]) - before)
+        print(
+            f"{rows:>12,} rows, {asked:8}{run.us:8.1f} us of the server's processor time",
+            flush=True,
         )
-        used = processes.cpu_seconds([self._postmaster()]) - before
-        return parse(done.stdout, used)
+        return run
 
 
 def parse(output: str, cpu_seconds: float) -> Run:
     """What pgbench's report says, which must have no failed transaction in it."""
-    failed = re.search(r"^number of failed transactions: (\d+)", output, re.MULTILINE)
-    done = re.search(r"^number of transactions actually processed: (\d+)", output, re.MULTILINE)
-    rate = re.search(r"^tps = ([\d.]+)", output, re.MULTILINE)
-    if not (failed and done and rate) or int(failed[1]) or not int(done[1]):
+    done = number(r"^number of transactions actually processed: (\d+)", output)
+    if number(r"^number of failed transactions: (\d+)", output) or not done:
         raise SystemExit(f"error: not a sound run of pgbench:\n{output}")
-    return Run(float(rate[1]), cpu_seconds * 1e6 / int(done[1]))
-
-
-def _measured(tables: Tables, sizes: Sequence[int], load: Load) -> dict[tuple[int, str], list[Run]]:
-    """Every run, each size and question once a repetition, in an order drawn anew."""
-    runs: dict[tuple[int, str], list[Run]] = {
-        (rows, asked): [] for rows in sizes for asked in ASKED
-    }
-    for repetition in range(load.repetitions):
-        order = list(runs)
-        random.Random(repetition).shuffle(order)
-        for rows, asked in order:
-            run = tables.run(rows, asked, load, repetition + 1)
-            runs[rows, asked].append(run)
-            print(
-                f"{rows:>12,} rows, {asked:8}{run.us:8.1f} us of the server's processor time a request",
-                flush=True,
-            )
-    return runs
+    return Run(number(r"^tps = ([\d.]+)", output), cpu_seconds * 1e6 / done)
 
 
 def _spreads(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
@@ -172,9 +134,9 @@ def _spreads(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
     }
 
 
-def measure(sizes: Sequence[int], load: Load) -> dict[str, Any]:
+def measure(sizes: Sequence[int], how: OneRow, repetitions: int) -> dict[str, Any]:
     """The whole result; the cluster is deleted after."""
-    began = datetime.datetime.now(datetime.UTC)
+    began = now()
     STATE.mkdir(parents=True, exist_ok=True)
     model = trained(Recipe(FLIGHTS, TREES), STATE, "model")[0].path
     stop(STATE, delete=True)
@@ -183,19 +145,23 @@ def measure(sizes: Sequence[int], load: Load) -> dict[str, Any]:
         tables = Tables(cluster, STATE)
         tables.create(model)
         filled = [tables.fill(rows) for rows in sizes]
-        runs = _measured(tables, sizes, load)
+        subjects = {
+            f"{rows} {asked}": partial(tables.run, rows, asked, how)
+            for rows in sizes
+            for asked in ASKED
+        }
+        runs = in_turn(subjects, repetitions)
         with cluster.connect() as connection:
             version = connection.execute("SHOW server_version").fetchone()[0]
     finally:
         stop(STATE, delete=True)
-    answers = [{asked: _spreads(runs[one["rows"], asked]) for asked in ASKED} for one in filled]
-    commit = subprocess.run(
-        ["git", "-C", str(ROOT), "rev-parse", "HEAD"], capture_output=True, text=True, check=False
-    ).stdout.strip()
+    answers = [
+        {asked: _spreads(runs[f"{one['rows']} {asked}"]) for asked in ASKED} for one in filled
+    ]
     return {
-        "schema": 1, "started": began.isoformat(timespec="seconds"), "commit": commit,
+        "schema": 1, "started": began, "commit": commit(),
         "machine": machine.facts(), "versions": {"postgresql": version}, "settings": SETTINGS,
-        "trees": TREES, "load": asdict(load),
+        "trees": TREES, "load": {**asdict(how), "repetitions": repetitions},
         "rows": [one | answered for one, answered in zip(filled, answers, strict=True)],
     }  # fmt: skip
 
@@ -209,13 +175,12 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--output", type=Path, default=ROOT / "bench" / "results")
     given = parser.parse_args()
-    load = Load(given.clients, given.seconds, given.repetitions)
-    result = measure(given.rows, load)
-    name = f"{result['started'][:10]}-{machine.short_name(result['machine'])}-table-size"
-    directory = given.output / name
-    directory.mkdir(parents=True, exist_ok=True)
-    (directory / "table-size.json").write_text(json.dumps(result, indent=1) + "\n")
-    print(f"results in {directory / 'table-size.json'}")
+    how = OneRow("prepared", given.clients, given.seconds)
+    result = measure(given.rows, how, given.repetitions)
+    name = f"{machine.short_name(result['machine'])}-table-size"
+    path = results.new_directory(given.output, name) / "table-size.json"
+    path.write_text(json.dumps(result, indent=1) + "\n")
+    print(f"results in {path}")
 
 
 if __name__ == "__main__":

@@ -37,8 +37,6 @@ Trained = tuple[int, float, int]
 
 
 def _in_sql(connection: psycopg.Connection, rounds: int, threads: int) -> Trained:
-    # The library is loaded by the first call.
-    connection.execute("SELECT xgboost_version()")
     rows = connection.execute(f"SELECT count({TARGET}) FROM flights").fetchone()[0]
     parameters = json.dumps({"nthread": threads})
     with Peak(connection.info.backend_pid) as peak:

@@ -118,8 +118,9 @@ class Workload:
     preparation_seconds: int
     delays_ms: tuple[float | None, ...] = (None,)
     topology: str = "local"
-    # Workers of the tuned service; None: as many as the sweep has found best.
+    # Of the tuned service; None: as many as the sweep of this machine has found best.
     workers: int | None = None
+    threads: int | None = None
     rows: int = 1_000_000
     seed: int = DEFAULT_SEED
 

@@ -7,6 +7,8 @@ already is skipped. `make demo-stop` stops the cluster.
 import argparse
 import statistics
 import sys
+import time
+from functools import partial
 
 import psycopg
 
@@ -17,8 +19,9 @@ from demo.in_sql import train_in_sql
 from workbench import preparation
 from workbench.queries import CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
 from workbench.tell import Teller, say, table
-from workbench.timing import OneRow, median_ratio, pgbench_in_turn, scans_in_turn
+from workbench.timing import OneRow, transactions_per_second
 from workbench.training import Recipe
+from workbench.turns import in_turn, median_ratio
 
 STEPS = 10
 ROUNDS_OF_TRAINING = 25
@@ -44,6 +47,13 @@ def show(teller: Teller, connection: psycopg.Connection) -> None:
         table([column.name for column in flights.description], flights.fetchall())
 
 
+def _scan(connection: psycopg.Connection, expression: str) -> float:
+    """Seconds that the sum over all flights takes."""
+    began = time.perf_counter()
+    connection.execute(f"SELECT sum({expression}) FROM flights f").fetchone()
+    return time.perf_counter() - began
+
+
 def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> None:
     """Rows a second of the full scan, beside the scan with the cheapest function."""
     with teller.step("full scan: SELECT sum(predict(...)) FROM flights, in one process"):
@@ -52,7 +62,10 @@ def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> Non
             **{f"predict, {form}": predict(form) for form in FORMS},
             "to_jsonb(f) without predict": JSONB_CONTROL,
         }
-        seconds = scans_in_turn(connection, [*expressions.values()], SCANS)
+        connection.execute("SET max_parallel_workers_per_gather = 0")
+        scans = {text: partial(_scan, connection, text) for text in expressions.values()}
+        seconds = in_turn(scans, SCANS, warm_ups=1)
+        connection.execute("RESET max_parallel_workers_per_gather")
         control = min(seconds[CONTROL])
         lines = []
         for name, expression in expressions.items():
@@ -67,7 +80,11 @@ def time_one_row(teller: Teller, cluster: Cluster) -> None:
     title = f"pgbench, {PGBENCH_SECONDS} s each: the one-row query with predict and without"
     with teller.step(title):
         scripts = ("predict.sql", "nopredict.sql")
-        runs = pgbench_in_turn(cluster, preparation.DATABASE, scripts, how, PGBENCH_ROUNDS)
+        ask = {
+            name: partial(transactions_per_second, cluster, preparation.DATABASE, name, how)
+            for name in scripts
+        }
+        runs = in_turn(ask, PGBENCH_ROUNDS)
         table(
             ("one client, simple protocol", "transactions a second"),
             [(f"sql/{script}", f"{statistics.median(runs[script]):,.0f}") for script in scripts],

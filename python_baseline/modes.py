@@ -3,8 +3,8 @@
 `published` is the 2022 comparison's: `OMP_NUM_THREADS=2 gunicorn predict:app -w 5 -t 2`,
 in which -t is the timeout, so five workers of one thread each, without keep-alive.
 `published_one_thread` differs in OMP_NUM_THREADS alone: on few cores five teams of
-two threads spend the time in waiting for each other. `tuned` is the best we could make
-of the same parts.
+two threads spend the time in waiting for each other. `tuned` is what served best of what was tried
+with the same parts; a proxy matrix kept by way of ctypes was not.
 """
 
 import sys

@@ -7,7 +7,7 @@ other's inverse.
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 
 PREFIX = "BASELINE_"
 
@@ -36,7 +36,8 @@ class Settings:
     # The generated flights that the store memory holds.
     rows: int = 1_000_000
     seed: int = 2022
-    workers: int = 4
+    # Of the tuned service; two workers for each core, unless a sweep of the machine says otherwise.
+    workers: int = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     threads: int = 2
 
     def environment(self) -> dict[str, str]:
@@ -47,10 +48,10 @@ class Settings:
     def read(cls, environment: Mapping[str, str] = os.environ) -> "Settings":
         """The settings that the variables say; what none says has its default."""
         known = {}
-        for field in fields(cls):
-            value = environment.get(PREFIX + field.name.upper())
+        for one in fields(cls):
+            value = environment.get(PREFIX + one.name.upper())
             if value is not None:
-                known[field.name] = int(value) if field.type is int else value
+                known[one.name] = int(value) if one.type is int else value
         if "model" not in known:
             raise SystemExit(f"set {PREFIX}MODEL to the model's file")
         return cls(**known)

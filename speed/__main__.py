@@ -16,7 +16,7 @@ import psycopg
 
 from bench import machine
 from bench.harness import commit, now
-from bench.report import inside
+from bench.report.pages import page
 from bench.results import new_directory
 from cluster import ClusterError
 from speed import record
@@ -172,9 +172,11 @@ def main() -> None:
         name = f"{machine.short_name(result.machine)}-inside"
         directory = Path(nowhere) if arguments.only else new_directory(RESULTS, name)
         record.write(directory, result)
-        print("\n" + inside.page(directory))
+        print("\n" + page("inside.md", directory))
     if not arguments.only:
-        say(f"recorded in bench/results/{directory.name}; make report makes the pages of it")
+        say(
+            f"recorded in bench/results/{directory.relative_to(RESULTS)}; make report makes the pages of it"
+        )
 
 
 if __name__ == "__main__":

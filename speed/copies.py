@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from bench.processes import private_bytes, pss_bytes
 from speed.record import LARGE, SMALL, Subject
 from speed.site import ONE, Site, columns
-from speed.turns import in_turn
 from workbench.queries import CONTROL
+from workbench.turns import in_turn
 
 
 class _Held:

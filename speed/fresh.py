@@ -13,10 +13,11 @@ import psycopg
 
 from bench.processes import private_bytes
 from speed.record import LARGE, SMALL, Subject
+from speed.sessions import Measure, seconds, set_
 from speed.site import ONE, Site, columns, on_constants
-from speed.turns import Measure, in_turn, seconds, set_
 from speed.workers import forced, require_workers
 from workbench.queries import CONTROL
+from workbench.turns import in_turn
 
 FLOOR = "SELECT 1"
 FIRST = {

@@ -11,12 +11,13 @@ from pathlib import Path
 
 from bench.generators import pgbench
 from speed.record import CLIENTS, OTHER_CLIENTS, OTHER_FORMS, PROTOCOLS, SMALL, Subject
+from speed.sessions import Measure
 from speed.site import NAMES, ONE, Site, columns
-from speed.turns import Measure, in_turn
 from workbench import timing
 from workbench.preparation import DATABASE
 from workbench.queries import CONTROL, JSONB_CONTROL, ROW_CONTROL, predict
 from workbench.timing import OneRow
+from workbench.turns import in_turn
 
 SCRIPTS = {"predict": columns(SMALL), "control": CONTROL}
 OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in OTHER_FORMS} | {

@@ -15,9 +15,10 @@ import psycopg
 
 from data.columns import FEATURES
 from speed.record import BATCHES, LARGE, SMALL, Subject
+from speed.sessions import Measure, seconds, set_
 from speed.site import NAMES, ROWS, Site, columns
-from speed.turns import Measure, in_turn, seconds, set_
 from workbench.queries import CONTROL, FORMS, JSONB_CONTROL, predict
+from workbench.turns import in_turn
 
 ONE_PROCESS = {"max_parallel_workers_per_gather": 0}
 # The predictions' bits as whole numbers, so that their sum does not depend on the order.

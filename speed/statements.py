@@ -6,9 +6,10 @@ made ready before the clock starts.
 
 from speed.record import BATCHES, LARGE, SMALL, Subject
 from speed.scan import ONE_PROCESS
+from speed.sessions import Measure, seconds, set_
 from speed.site import Site, columns
-from speed.turns import Measure, in_turn, seconds, set_
 from workbench.queries import CONTROL
+from workbench.turns import in_turn
 
 TABLE = "predicted"
 DROP = f"DROP TABLE IF EXISTS {TABLE}"

@@ -13,9 +13,10 @@ from contextlib import ExitStack, contextmanager
 import psycopg
 
 from speed.record import LARGE, SMALL, Subject
+from speed.sessions import Measure, seconds, set_
 from speed.site import Site, columns
-from speed.turns import Measure, in_turn, seconds, set_
 from workbench.queries import CONTROL
+from workbench.turns import in_turn
 
 PARALLEL = {
     "parallel_leader_participation": "off",

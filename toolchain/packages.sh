@@ -2,7 +2,7 @@
 # Installs the Debian packages that the build lacks; does nothing where it lacks none.
 #
 # With the word "bench" also what the comparison with the microservice runs: Redis,
-# PgBouncer, ab, wrk and PL/Python. The services that come with them are never started. With
+# PgBouncer, wrk and PL/Python. The services that come with them are never started. With
 # a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
@@ -37,7 +37,6 @@ lacking() {
 lacking_for_bench() {
     command -v redis-server >/dev/null || echo redis-server
     command -v pgbouncer >/dev/null || echo pgbouncer
-    command -v ab >/dev/null || echo apache2-utils
     command -v wrk >/dev/null || echo wrk
     # For another PostgreSQL its own package would be needed; the comparison does without.
     [ "$pg_config" != "$debian_pg_config" ] || [ -f "$(dirname "$pg_config")/../lib/plpython3.so" ] ||

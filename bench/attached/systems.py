@@ -68,13 +68,12 @@ class AttachedMicroservice(Microservice):
     """The tuned service, with the packages and the settings that this process has too."""
 
     def install(self) -> dict[str, str]:
-        """The versions of the packages, of ab and of Redis; nothing is asked for at a rate, so no oha."""
+        """The versions of the packages and of Redis; nothing is asked for at a rate, so no oha."""
         versions = {name: version(name) for name in PACKAGES}
         versions[f"xgboost of the service, {self._entry.xgboost}"] = self._site.client.run(
             [self._site.client.python, "-m", "python_baseline.releases", self._entry.xgboost],
             {"PYTHONPATH": str(self._site.client.root)},
         ).strip()
-        versions["ab"] = self._site.client.run(["ab", "-V"]).splitlines()[0]
         return {**versions, "redis-server": self._site.feature_cache.version()}
 
     def start(self, trees: int) -> None:

@@ -25,3 +25,8 @@ output "placed" {
     spot            = var.spot
   }
 }
+
+output "minutes" {
+  description = "After so many minutes a host ends itself."
+  value       = var.minutes
+}

@@ -1,13 +1,23 @@
--- For wrk: each request's body is a line of a file, drawn evenly; the report is one line of JSON.
---     wrk ... --script draw.lua URL -- FILE SEED
--- wrk runs `init` and `request` in each of its threads, `done` once at the end.
+-- For wrk: each request's body is a line of a file, drawn evenly, or it is a GET; the report is one line of JSON.
+--     wrk ... --script draw.lua URL -- SEED [FILE]
+-- wrk runs `setup` for each of its threads, `init` and `request` in each, `done` once at the end.
 
 local requests = {}
+local threads = 0
+
+function setup(thread)
+   thread:set("number", threads)
+   threads = threads + 1
+end
 
 function init(arguments)
-   math.randomseed(tonumber(arguments[2]))
+   math.randomseed(tonumber(arguments[1]) + number)
+   if arguments[2] == nil then
+      requests[1] = wrk.format("GET")
+      return
+   end
    local headers = { ["Content-Type"] = "application/json" }
-   for line in io.lines(arguments[1]) do
+   for line in io.lines(arguments[2]) do
       requests[#requests + 1] = wrk.format("POST", nil, headers, line)
    end
 end

@@ -84,7 +84,7 @@ def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
     """The report's figures with the log's; none of the transactions may have failed.
 
     All transactions are counted, those of the warm-up too; the rate of a closed loop is that after it,
-    and so is the mean latency, which is ab's: the clients' time by the transactions.
+    and so is the mean latency: the clients' time by the transactions.
     """
     failed = number(r"^number of failed transactions: (\d+)", output)
     if failed:

@@ -6,9 +6,7 @@ from pathlib import Path
 
 from bench.report.files import sources
 from bench.report.measured import Lacking
-from bench.report.pages import ROOT, made, stale, write
-from bench.report.placeholders import BadTemplate
-from bench.report.prose import unfounded
+from bench.report.pages import ROOT, BadTemplate, made, stale, write
 from bench.results import BadResult
 
 
@@ -28,7 +26,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Writes, or only checks; then looks for figures that were written by hand."""
+    """Writes, or only checks."""
     arguments = _arguments()
     try:
         found = sources(arguments.results, arguments.local)
@@ -41,10 +39,7 @@ def main() -> None:
         print(f"from {found.local.name}{f' and {found.split.name}' if found.split else ''}")
     changed = (stale if arguments.check else write)(files, arguments.root)
     print("\n".join(changed) or "nothing to change")
-    by_hand = unfounded(arguments.root)
-    for place in by_hand:
-        print(f"error: {place}", file=sys.stderr)
-    if by_hand or (arguments.check and changed):
+    if arguments.check and changed:
         sys.exit(1)
 
 

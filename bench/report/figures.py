@@ -1,9 +1,12 @@
 """Figures as text, the same everywhere: as many digits as a repetition would confirm.
 
-A figure that is not there is a dash.
+Each way of writing is a filter of the templates by its name. A spread is written as its median, and by
+`ranged` with the smallest and the largest in brackets; a figure that is not there is a dash.
 """
 
 from collections.abc import Callable, Sequence
+from itertools import compress
+from typing import Any
 
 from bench.results import Spread
 
@@ -36,12 +39,26 @@ def times(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-def ranged(spread: Spread | None, written: Written) -> str:
+WAYS: dict[str, Written] = {
+    "whole": whole,
+    "three": three_digits,
+    "tenths": tenths,
+    "times": times,
+    "hundredths": "{:.2f}".format,
+    "thousandths": "{:.3f}".format,
+    "two_digits": "{:,.2f}".format,
+}
+
+
+def ranged(spread: Spread | None, written: Written | str) -> str:
     """The median, and in brackets the smallest and the largest."""
     if spread is None:
         return NOTHING
-    low, high = written(spread.smallest), written(spread.largest)
-    return f"{written(spread.median)} ({low} to {high})"
+    write = WAYS[written] if isinstance(written, str) else written
+    if isinstance(spread, dict):
+        spread = Spread(**spread)
+    low, high = write(spread.smallest), write(spread.largest)
+    return f"{write(spread.median)} ({low} to {high})"
 
 
 def added(values: Sequence[float], written: Written) -> str:
@@ -53,6 +70,43 @@ def added(values: Sequence[float], written: Written) -> str:
     return text
 
 
-def median(spread: Spread | None, written: Written) -> str:
-    """The median alone."""
-    return NOTHING if spread is None else written(spread.median)
+def sentence_list(parts: Sequence[str]) -> str:
+    """`a`, `a and b`, or `a, b and c`."""
+    if len(parts) < 2:
+        return "".join(parts)
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+def columns_with_figures(rows: Sequence[Sequence[str]]) -> list[bool]:
+    """Of each column whether any of its cells is a figure."""
+    return [any(cell != NOTHING for cell in column) for column in zip(*rows, strict=True)]
+
+
+def _readable(fact: str) -> str:
+    """A machine's fact; memory as GiB."""
+    if fact.endswith(" kB"):
+        return f"{int(fact.removesuffix(' kB')) / 1024**2:.1f} GiB"
+    return fact
+
+
+def _filter(write: Written) -> Callable[[Any], str]:
+    def written(value: Any) -> str:
+        if value is None:
+            return NOTHING
+        return write(value.median if isinstance(value, Spread) else value)
+
+    return written
+
+
+FILTERS: dict[str, Callable[..., Any]] = {
+    **{name: _filter(write) for name, write in WAYS.items()},
+    "ranged": ranged,
+    "sentence": sentence_list,
+    "readable": _readable,
+    "suffixed": lambda text, suffix: text + suffix,
+    "before_comma": lambda text: text.partition(",")[0],
+    "by_runs": lambda tried: sorted(
+        tried, key=lambda one: (-len(one["runs"]), one["workers"], one["threads"])
+    ),
+    "compress": lambda row, kept: [*compress(row, kept)],
+}

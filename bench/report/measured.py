@@ -17,6 +17,7 @@ from bench.results import CellResult, Result, Run, Spread, Used
 # The model and the number of clients that the comparison's main figures are about.
 TREES = 25
 CLIENTS = 20
+STARVED = " †"
 
 
 class Lacking(Exception):
@@ -110,6 +111,15 @@ class Measured:
         if cell is None:
             return None
         return all(run.open_loop is None or run.open_loop.kept_up for run in cell.runs)
+
+    def mark(self, of: Entry, asked: Asked) -> str:
+        """What follows a figure of a cell in which a server did not have all of its cores in some run."""
+        cell = self.cell(of, asked)
+        return STARVED if cell and cell.starved else ""
+
+    def any(self, of: Entry, columns: Iterable[tuple[str, Asked]]) -> bool:
+        """Whether an entry has any of these cells."""
+        return any(self.cell(of, asked) for _, asked in columns)
 
     def asked(self, of: Entry) -> list[Asked]:
         """All that an entry was asked and that was measured, in the order of the file."""

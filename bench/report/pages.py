@@ -1,127 +1,117 @@
 """The files that the report makes: pages, pictures, and parts of pages between two marks.
 
 Each template in templates/ named in PARTS fills a marked part of a page that is otherwise written by hand;
-every other one is a page of docs/benchmarks/. A page that is all tables, of a measurement of its own, is
-made by a module of its own (MODULES) from the newest run that left its file, and so may a marked part be
-(MODULE_PARTS). `made` gives all files with their whole text, and writes none, so that writing and checking
-cannot differ.
+every other `NAME.md.j2` is the page docs/benchmarks/NAME.md. Text and tables are the templates'; figures.py
+has their filters, context.py what they are given. `made` gives all files with their whole text, and writes
+none, so that writing and checking cannot differ.
 """
 
 import re
-import sys
+from collections.abc import Callable
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
-from bench.report import engine, inside, pgo
-from bench.report.files import Sources
-from bench.report.measured import Lacking
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
+
+from bench.report.context import engine, inside, of_comparison
+from bench.report.figures import FILTERS
+from bench.report.files import Sources, newest
 from bench.report.pictures import PICTURES, svg
-from bench.report.placeholders import BadTemplate, filled
-from bench.report.template import fill
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 PAGES = Path("docs/benchmarks")
-# The page, relative to the repository, and the template of its part.
-PARTS = {"README.md": "part-of-readme.md", "python_baseline/README.md": "part-of-service.md"}
-# Pages of docs/benchmarks/ that a module makes from a run's directory.
-MODULES = {"engine.md": engine, "inside.md": inside, "pgo.md": pgo}
-# The page, and the module that also makes a part of it.
-MODULE_PARTS = {"README.md": inside}
+# The page, relative to the repository, and the templates of its parts.
+PARTS = {
+    "README.md": ("part-of-readme.md", "inside-part.md"),
+    "python_baseline/README.md": ("part-of-service.md",),
+}
+# Templates of a measurement of their own: the file that a run of it leaves, and what it gives them.
+APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
+    "engine.md": ("grid.jsonl", engine),
+    "inside.md": ("inside.json", inside),
+    "inside-part.md": ("inside.json", inside),
+}
 # A part, by what its mark says to edit.
 PART = re.compile(
     r"^<!-- begin: generated[^\n]*: edit (?P<maker>[^\n]+) -->\n(.*?)^(?P<end><!-- end: generated -->\n)",
     re.M | re.S,
 )
-PICTURE = "picture "
-NOT_MEASURED = "(not measured)"
+SUFFIX = ".j2"
 
 
-def maker_of(template: str) -> str:
-    """What to edit to change a part: its template, or the module that makes it."""
-    return f"bench/report/{'templates/' if template.endswith('.md') else ''}{template}"
+class BadTemplate(Exception):
+    """A template that cannot be filled, or a page without a place for its part; the message says why."""
 
 
-def begin(template: str, name: str | None) -> str:
+def begin(template: str, names: list[str]) -> str:
     """The mark before a generated part, which says what it is made from."""
-    source = f" from bench/results/{name}" if name else ""
-    return f"<!-- begin: generated{source} by make report: edit {maker_of(template)} -->\n"
+    source = f" from bench/results/{', '.join(names)}" if names else ""
+    maker = f"bench/report/templates/{template}{SUFFIX}"
+    return f"<!-- begin: generated{source} by make report: edit {maker} -->\n"
 
 
-def module_name(module: ModuleType) -> str:
-    """A module as a mark names it."""
-    return module.__name__.removeprefix("bench.report.")
+def _environment(templates: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader([templates, TEMPLATES]), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        extensions=["jinja2.ext.do"], autoescape=False,
+    )  # fmt: skip
+    environment.filters |= FILTERS
+    return environment
 
 
-def _notice(template: str, sources: Sources) -> str:
-    names = [one.name for one in (sources.local, sources.split) if one]
-    return (
-        f"<!-- generated from bench/results/ ({', '.join(names)}) by make report: edit"
-        f" bench/report/templates/{template} -->\n"
-    )
+def page(template: str, run: Path) -> str:
+    """A page of a measurement of its own, from a run's directory."""
+    given = APART[template][1](run) | {"name": run.name}
+    return _environment(TEMPLATES).get_template(template + SUFFIX).render(given)
 
 
-def _of_modules(directory: Path) -> dict[Path, str]:
-    """The pages of MODULES for which there is a run; its directory's name begins with its date."""
-    files = {}
-    for name, module in MODULES.items():
-        if run := _newest_run(directory, module):
-            notice = f"<!-- generated from bench/results/{run.name} by make report -->\n"
-            files[PAGES / name] = notice + module.page(run)
-    return files
+class _Maker:
+    """Fills templates, and notes the pictures that they show."""
 
-
-def _newest_run(directory: Path, module: ModuleType) -> Path | None:
-    runs = sorted(path.parent for path in directory.glob(f"*/{module.MEASURED}"))
-    return runs[-1] if runs else None
-
-
-def _with_module_part(name: str, page: str, directory: Path | None) -> str:
-    """The page with the part that a module makes of it; an empty one where there is no run."""
-    module = MODULE_PARTS.get(name)
-    if module is None:
-        return page
-    run = _newest_run(directory, module) if directory else None
-    template = module_name(module)
-    return with_part(page, module.part(run) if run else "", begin(template, run and run.name))
-
-
-class _Page:
-    """One page being filled, and the pictures that it shows."""
-
-    def __init__(self, sources: Sources, from_root: bool) -> None:
+    def __init__(self, sources: Sources | None, templates: Path) -> None:
         self._sources = sources
-        self._from_root = from_root
-        self.pictures: list[str] = []
-        # What templates name and the run does not have, beside what it must have.
-        self.lacking: list[str] = []
+        self.pictures: dict[str, None] = {}
+        self._environment = _environment(templates)
+        self._comparison = of_comparison(sources) if sources else {}
 
-    def _filled(self, inside: str) -> str:
-        if not inside.startswith(PICTURE):
-            return self._figure(inside)
-        name = inside.removeprefix(PICTURE).strip()
+    def _picture(self, directory: str, name: str) -> str:
         if name not in PICTURES:
             raise BadTemplate(f"no picture is called {name}")
-        self.pictures.append(name)
-        directory = f"{PAGES}/" if self._from_root else ""
+        self.pictures[name] = None
         return f"![{PICTURES[name].alternative}]({directory}{name}.svg)"
 
-    def _figure(self, inside: str) -> str:
-        """What it becomes; of a cell that this run did not measure that it was not."""
-        try:
-            return filled(self._sources, inside)
-        except Lacking as error:
-            self.lacking.append(str(error))
-            return NOT_MEASURED
+    def run(self, template: str) -> Path | None:
+        """The directory of the run that a template of a measurement of its own is made from."""
+        directory = self._sources and self._sources.directory
+        return newest(directory, APART[template][0]) if directory else None
 
-    def made_of(self, template: Path) -> str:
+    def names(self, template: str) -> list[str]:
+        """What a template is made from, below bench/results."""
+        if template in APART:
+            run = self.run(template)
+            return [str(run.relative_to(self._sources.directory))] if run else []
+        found = [self._sources.local, self._sources.split] if self._sources else []
+        return [one.name for one in found if one][: None if template == "README.md" else 1]
+
+    def filled(self, template: str, from_root: bool = False) -> str:
+        """Its text; an empty one where there is no run."""
+        directory = f"{PAGES}/" if from_root else ""
+        given = {"picture": lambda name: self._picture(directory, name)}
+        if template in APART:
+            run = self.run(template)
+            if run is None:
+                return ""
+            given |= APART[template][1](run) | {"name": self.names(template)[0]}
+        elif self._sources is None:
+            return ""
+        else:
+            given |= self._comparison
         try:
-            text = fill(template.read_text(), self._sources, self._filled)
-        except BadTemplate as error:
-            raise BadTemplate(f"{template.name}: {error}") from error
-        for line in dict.fromkeys(self.lacking):
-            print(f"warning: {template.name}: {line}", file=sys.stderr)
-        return text
+            return self._environment.get_template(template + SUFFIX).render(given)
+        except TemplateError as error:
+            raise BadTemplate(f"{template}: {error}") from error
 
 
 def with_part(page: str, text: str, begins: str) -> str:
@@ -131,15 +121,9 @@ def with_part(page: str, text: str, begins: str) -> str:
     def part(found: re.Match[str]) -> str:
         return begins + text + found["end"] if found["maker"] == maker else found[0]
 
+    if all(found["maker"] != maker for found in PART.finditer(page)):
+        raise BadTemplate(f"a page has no line <!-- begin: generated ... edit {maker} -->")
     return PART.sub(part, page)
-
-
-def _lacks_part(name: str, text: str) -> str | None:
-    """The maker of a part for which the page has no place."""
-    module = MODULE_PARTS.get(name)
-    wanted = [maker_of(PARTS[name]), *([maker_of(module_name(module))] if module else [])]
-    there = {found["maker"] for found in PART.finditer(text)}
-    return next((maker for maker in wanted if maker not in there), None)
 
 
 def made(
@@ -147,28 +131,21 @@ def made(
 ) -> dict[Path, str]:
     """Every generated file, relative to the repository; without a result only parts, and those empty."""
     files: dict[Path, str] = {}
-    pictures: dict[str, None] = {}
-    for template in sorted(templates.glob("*.md")) if sources else ():
-        if template.name not in PARTS.values():
-            page = _Page(sources, from_root=False)
-            text = page.made_of(template)
-            files[PAGES / template.name] = _notice(template.name, sources) + text
-            pictures |= dict.fromkeys(page.pictures)
-    if sources:
-        files |= _of_modules(sources.directory)
-    for name, template_name in PARTS.items():
+    maker = _Maker(sources, templates)
+    parts = {name for several in PARTS.values() for name in several}
+    for path in sorted(templates.glob(f"*.md{SUFFIX}")) if sources else ():
+        template = path.name.removesuffix(SUFFIX)
+        if template not in parts and maker.names(template):
+            source = f"generated from bench/results/ ({', '.join(maker.names(template))})"
+            notice = f"<!-- {source} by make report: edit bench/report/templates/{path.name} -->\n"
+            files[PAGES / template] = notice + maker.filled(template)
+    for name, several in PARTS.items():
         text = (root / name).read_text()
-        if lacking := _lacks_part(name, text):
-            raise BadTemplate(f"{name} has no line <!-- begin: generated ... edit {lacking} -->")
-        part = ""
-        if sources:
-            page = _Page(sources, from_root=True)
-            part = page.made_of(templates / template_name)
-            pictures |= dict.fromkeys(page.pictures)
-        begins = begin(template_name, sources.local.name if sources else None)
-        text = with_part(text, part, begins)
-        files[Path(name)] = _with_module_part(name, text, sources and sources.directory)
-    files |= {PAGES / f"{name}.svg": svg(name, sources) for name in pictures}
+        for template in several:
+            part = maker.filled(template, from_root=True)
+            text = with_part(text, part, begin(template, maker.names(template)))
+        files[Path(name)] = text
+    files |= {PAGES / f"{name}.svg": svg(name, sources) for name in maker.pictures}
     return files
 
 

@@ -4,9 +4,9 @@ A way to train is its name, its rows, rounds and threads; the figures of the sam
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from bench.report.entries import POSTGRES
-from bench.report.figures import three_digits
 from bench.report.measured import Measured
 from bench.results import Spread
 
@@ -38,20 +38,18 @@ def trainings(measured: Measured) -> list[Trained]:
     ]
 
 
-def slower(measured: Measured) -> list[str]:
-    """Where loading or training takes longer in PostgreSQL than another way to do the same."""
-    said = [
-        f"Loading {other.rows:,} rows took {three_digits(other.seconds)} s ({other.what}),"
-        f" and {three_digits(own.seconds)} s by {own.what}."
+def slower(measured: Measured) -> list[tuple[str, Any, Any]]:
+    """Where loading or training takes longer in PostgreSQL: verb, PostgreSQL's way, the quicker one."""
+    found = [
+        ("Loading", own, other)
         for own in measured.result.loading
         for other in measured.result.loading
         if own.what.startswith(POSTGRES) and not other.what.startswith(POSTGRES)
         if own.rows == other.rows and other.seconds < own.seconds
     ]
     ways = trainings(measured)
-    return said + [
-        f"Training on {other.rows:,} rows took {three_digits(other.seconds.median)} s ({other.what}),"
-        f" and {three_digits(own.seconds.median)} s by {own.what}."
+    return found + [
+        ("Training on", own, other)
         for own in ways
         for other in ways
         if SQL_TRAINING in own.what and SQL_TRAINING not in other.what

@@ -18,7 +18,7 @@ from bench.split.namespaces import PREFIX, SWITCH, Namespaces, command
 from bench.topology import BadTopology
 
 ROOT = Path(__file__).resolve().parents[2]
-BUILD = ROOT / "toolchain" / "delay_line.sh"
+BUILD = ROOT / "bench" / "delay_line" / "build.sh"
 PROGRAM = ROOT / ".build" / "delay_line"
 
 WIRE = "wire"
@@ -91,9 +91,9 @@ class Netem(_Links):
 
 
 class DelayLine(_Links):
-    """A process that carries the packets of all hosts; see delay_line.c."""
+    """A process that carries the packets of all hosts; see bench/delay_line."""
 
-    means = "a delay line in user space (bench/split/delay_line.c), at real-time priority"
+    means = "a delay line in user space (bench/delay_line), at real-time priority"
 
     def __enter__(self) -> Self:
         """Starts it. It ends with its input, so at the latest with this process."""

@@ -2,7 +2,7 @@
 
 A function in PL/Python keeps the booster in the backend's memory and predicts as the tuned service
 does. A backend's first call imports XGBoost and loads the model, which takes a second or more, so this
-goes through PgBouncer, whose ten connections stay; each has made a call before anything is timed.
+goes through PgBouncer, whose few connections stay; each has made a call before anything is timed.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from psycopg import sql
 
 from bench import queries
 from bench.site import Site
-from bench.systems.postgres import POOL, ThroughPgbouncer
+from bench.systems.postgres import ThroughPgbouncer
 from bench.workload import Cell
 
 # Whatever is imported stays with the backend, and so does GD.
@@ -74,7 +74,7 @@ class Plpython(ThroughPgbouncer):
         question = {
             "conninfo": self._site.database.conninfo(self._port),
             "statement": queries.one(trees, self._site.keys[0], self.call),
-            "connections": POOL,
+            "connections": self._pool,
         }
         self._first_call_seconds = self._site.client.module(
             "bench.plpython", "warm", question=question

@@ -24,7 +24,9 @@ from bench.servers import Listening, Pooled, start_pgbouncer
 from bench.site import Site
 from bench.workload import Cell
 
-POOL = 10
+# Connections of the pool: as many as in 2022, and more on machines with more cores than four.
+MIN_POOL = 10
+POOL_PER_CORE = 2.5
 FIRST_WITH_PREPARED = (1, 21)
 
 
@@ -123,7 +125,7 @@ class Direct:
 
 
 class ThroughPgbouncer(Direct):
-    """pgbench's connections lead to PgBouncer, which has ten to PostgreSQL."""
+    """pgbench's connections lead to PgBouncer, which has a few to PostgreSQL."""
 
     # Where its files are, beside the cluster's.
     place = "pgbouncer"
@@ -138,6 +140,10 @@ class ThroughPgbouncer(Direct):
         report = self._site.server.run(["pgbouncer", "--version"])
         return re.search(r"PgBouncer ([0-9.]+)", report)[1]
 
+    @cached_property
+    def _pool(self) -> int:
+        return max(MIN_POOL, round(POOL_PER_CORE * int(self._site.server.facts()["cores"])))
+
     def _can_prepare(self) -> bool:
         return tuple(map(int, self._version.split(".")[:2])) >= FIRST_WITH_PREPARED
 
@@ -150,7 +156,7 @@ class ThroughPgbouncer(Direct):
         super().start(trees)
         database = self._site.database
         pooled = Pooled(database.address, database.port, database.name, database.role,
-                        database.password, POOL, self._can_prepare())  # fmt: skip
+                        database.password, self._pool, self._can_prepare())  # fmt: skip
         directory = database.home / self.place
         self._listening, self._ini = start_pgbouncer(
             self._site.server, directory, pooled, database.owner

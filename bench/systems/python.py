@@ -1,4 +1,4 @@
-"""The microservice, asked by ab for the hot key, by wrk for keys that are drawn, by oha at a rate.
+"""The microservice, asked by wrk in a closed loop and by oha at a rate.
 
 An entry is a way of running it and where its features come from; the code is one. Redis, or
 PostgreSQL where that holds the features, counts to the servers whose CPU and memory
@@ -6,6 +6,7 @@ are measured.
 """
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.answers import Answers, single_precision
-from bench.generators import Figures, Load, ab, oha, wrk
+from bench.generators import Figures, Load, oha, wrk
 from bench.hosts import CommandFailed, Parts, Usage
 from bench.key_set import split, timed_batches
 from bench.request_logs import RequestLogs
@@ -55,15 +56,19 @@ ENTRIES = {
 }
 
 
+TUNED = frozenset(name for name, entry in ENTRIES.items() if entry.mode == "tuned")
+
+
 class Microservice:
     """The service in one of its entries."""
 
     variants: tuple[str, ...] = ("http",)
 
-    def __init__(self, entry: Entry, site: Site, threads: tuple[int, int] | None = None) -> None:
+    def __init__(self, entry: Entry, site: Site, pair: tuple[int, int] | None = None) -> None:
         self._entry = entry
         self._site = site
-        self._threads = threads
+        # Workers and threads, in place of the workload's.
+        self._pair = pair
         self._listening: Listening | None = None
         self._trees = 0
         self._logs = RequestLogs(site.client)
@@ -76,7 +81,6 @@ class Microservice:
             [server.python, "-m", "python_baseline.releases", self._entry.xgboost],
             {"PYTHONPATH": str(server.root)},
         ).strip()
-        versions["ab"] = host.run(["ab", "-V"]).splitlines()[0]
         # wrk answers --version with its usage and the status 1.
         try:
             report = host.run(["wrk", "--version"])
@@ -84,7 +88,7 @@ class Microservice:
             if "is not installed" in str(error):
                 raise
             report = str(error)
-        versions["wrk"] = next(line for line in report.splitlines() if " Copyright " in line)
+        versions["wrk"] = re.search(r"^wrk (\S+)", report, re.MULTILINE)[1]
         if self._entry.store == "redis":
             versions["redis-server"] = self._site.feature_cache.version()
         versions["oha"] = host.run([host.root / oha.PROGRAM, "--version"]).strip()
@@ -102,11 +106,9 @@ class Microservice:
             settings = replace(settings, redis_url=site.feature_cache.url(entry.serializer))
         elif entry.store == "postgresql":
             settings = replace(settings, conninfo=site.database.conninfo())
-        if site.workload.workers:
-            settings = replace(settings, workers=site.workload.workers)
-        if self._threads:
-            settings = replace(settings, workers=self._threads[0], threads=self._threads[1])
-        return settings
+        workers, threads = self._pair or (site.workload.workers, site.workload.threads)
+        given = {"workers": workers, "threads": threads}
+        return replace(settings, **{name: value for name, value in given.items() if value})
 
     def start(self, trees: int) -> None:
         """Starts Gunicorn, and writes the bodies that are sent."""
@@ -154,13 +156,13 @@ class Microservice:
         return parts
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
-        """oha at a rate, else ab for what is the same each time and wrk for what is drawn."""
+        """oha at a rate, else wrk."""
         url = f"http://{self._listening.address}:{self._listening.port}{PATHS[cell.request]}"
         if load.rate:
             return self._run_oha(url, self._bodies[cell.request], load)
-        if cell.request in ("random", "batch"):
-            return self._run_wrk(url, self._bodies[cell.request], load)
-        return self._run_ab(url, self._bodies.get(cell.request), load)
+        command = wrk.command(url, self._bodies.get(cell.request), load, self._site.client_cores)
+        output, usage = self._site.run_measured(command, self._parts())
+        return output, wrk.parse(output, load.clients), usage
 
     def _run_oha(self, url: str, body: Path, load: Load) -> tuple[str, Figures, Usage]:
         log = self._logs.fresh()
@@ -168,17 +170,6 @@ class Microservice:
         command = oha.command(program, url, body, load, log)
         output, usage = self._site.run_measured(command, self._parts())
         return output, oha.parse(output, self._logs.figures("oha", log, load)), usage
-
-    def _run_wrk(self, url: str, bodies: Path, load: Load) -> tuple[str, Figures, Usage]:
-        command = wrk.command(url, bodies, load)
-        output, usage = self._site.run_measured(command, self._parts())
-        return output, wrk.parse(output), usage
-
-    def _run_ab(self, url: str, body: Path | None, load: Load) -> tuple[str, Figures, Usage]:
-        shares = self._logs.fresh()
-        command = ab.command(url, body, load, shares)
-        output, usage = self._site.run_measured(command, self._parts())
-        return output, ab.parse(output, self._logs.text(shares)), usage
 
     def stop(self) -> None:
         """Stops Gunicorn."""
@@ -195,9 +186,9 @@ class Microservice:
 
 
 def write_bodies(directory: Path, keys: Sequence[Key]) -> dict[str, Path]:
-    """The files that ab and wrk read bodies from."""
+    """The files that wrk and oha read bodies from."""
     directory.mkdir(parents=True, exist_ok=True)
-    # ab sends the whole file, so no line end follows the one body.
+    # oha sends the whole file, so no line end follows the one body.
     contents = {
         "fetch": json.dumps(keys[0]),
         "hot": json.dumps(keys[0]),

@@ -84,7 +84,7 @@ def fill_redis(teller: Teller, wanted: Wanted) -> None:
         if client.get(RECORD) == record.encode():
             say("already done")
             return
-        load(client, request)
+        load(wanted.redis_url, request)
         # Written last: it says that all are there.
         client.set(RECORD, record)
         # Or Redis would write its copy a minute from now, perhaps while somebody measures.

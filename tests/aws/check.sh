@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks bench/aws and bench/provision: format, shell, the static checker, and the rehearsal on hosts of this machine.
+# Checks bench/aws and bench/provision: format, shell, the static checker, and the role scripts on hosts of this machine.
 #
 # Needs root, Debian's debootstrap, systemd-container, iptables and shellcheck, and terraform, and takes about fifteen
 # minutes, most of them for the extensions' build on a fresh host. With the word "quick" only what needs
@@ -28,4 +28,4 @@ make_checker
 "$checker/bin/checkov" --directory bench/aws --framework terraform --quiet --compact --skip-download
 
 [ "${1:-}" = quick ] || export PGBOOST_TEST_HOSTS=1
-.venv/bin/pytest -q tests/provision tests/aws
+.venv/bin/pytest -q tests/provision

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
-import redis
 
 from bench.hosts import LocalHost
 from bench.servers import Listening, start_gunicorn, start_redis
@@ -85,8 +84,8 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def redis_server(host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     """A Redis with the flights in it."""
     listening = start_redis(host, tmp_path_factory.mktemp("redis"))
-    with redis.Redis(host=listening.address, port=listening.port) as client:
-        assert load(client, Request(ROWS)) == ROWS
+    url = f"redis://{listening.address}:{listening.port}/0"
+    assert load(url, Request(ROWS)) == ROWS
     yield listening
     host.stop(listening.service)
 

@@ -48,8 +48,7 @@ def test_every_serializer_gives_the_same(
 ) -> None:
     number = 1 + [*SERIALIZERS].index(serializer)
     url = f"redis://{redis_server.address}:{redis_server.port}/{number}"
-    with redis.Redis.from_url(url) as connection:
-        load(connection, Request(ROWS), serializer)
+    load(url, Request(ROWS), serializer)
     assert answers(start_service("tuned", serializer=serializer, redis_url=url)) == reference
 
 
@@ -102,8 +101,7 @@ def loaded_redis(
     """A Redis of the test's own with the flights in it, and where it is."""
     server = start_redis(host, directory, port)
     url = f"redis://{server.address}:{server.port}/0"
-    with redis.Redis.from_url(url) as connection:
-        load(connection, Request(ROWS))
+    load(url, Request(ROWS))
     return server, url
 
 

@@ -4,17 +4,15 @@ The reports are real ones: those with failures come from a server that gave ever
 answer the status 500, or another length.
 """
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from bench.generators import Figures, Unsound, ab, oha, pgbench, wrk
+from bench.generators import Figures, Unsound, oha, pgbench, wrk
 from bench.results import OpenLoop
 
 REPORTS = Path(__file__).resolve().parent / "reports"
-SHARES = (REPORTS / "ab_shares.csv").read_text()
 
 
 def report(name: str) -> str:
@@ -30,8 +28,8 @@ def read_pgbench(output: str) -> Figures:
     return pgbench.parse(output, SAMPLE)
 
 
-def read_ab(output: str) -> Figures:
-    return ab.parse(output, SHARES)
+def read_wrk(output: str) -> Figures:
+    return wrk.parse(output, clients=5)
 
 
 def read_oha(output: str) -> Figures:
@@ -58,7 +56,7 @@ def test_what_pgbench_does_before_connections_have_settled_is_taken_off() -> Non
     figures = pgbench.parse(output, SAMPLE, warm_up=2)
     assert figures.requests == 1900
     assert figures.requests_per_second == pytest.approx(225)
-    # As ab counts it, not as pgbench does where it tells its progress.
+    # The clients' time by the transactions, not pgbench's own where it tells its progress.
     assert figures.latency_ms["mean"] == pytest.approx(9 / 225 * 1e3)
     with pytest.raises(Unsound, match="nothing of its first 4 s"):
         pgbench.parse(output, SAMPLE, warm_up=4)
@@ -81,47 +79,6 @@ def test_a_failed_transaction_is_no_result() -> None:
         read_pgbench(failed)
 
 
-def test_ab_is_read_with_and_without_keepalive() -> None:
-    kept = read_ab(report("ab_keepalive"))
-    assert kept.requests == kept.latency_requests == 2049
-    assert kept.latency_ms == {
-        "mean": 2.441,
-        "p50": 0.167,
-        "p90": 0.203,
-        "p99": 0.328,
-        "max": 5.753,
-    }
-    assert kept.requests_per_second == 2048.43
-    closed = read_ab(report("ab_without_keepalive"))
-    assert (closed.requests, closed.latency_ms["mean"]) == (2131, 2.349)
-
-
-def test_a_percentile_that_ab_has_too_few_requests_for_is_left_out() -> None:
-    few = report("ab_keepalive").replace(
-        "\nComplete requests:      ", "\nComplete requests:      24 #"
-    )
-    shares = re.sub(r"\n99,.*", "\n99,0.000", SHARES)
-    latency = ab.parse(few, shares).latency_ms
-    assert (latency["p50"], latency["p90"], latency["max"]) == (0.167, 0.203, 5.753)
-    assert "p99" not in latency
-
-
-def test_ab_without_its_file_is_no_result() -> None:
-    with pytest.raises(Unsound, match="99"):
-        ab.parse(report("ab_keepalive"), SHARES.replace("\n99,", "\n"))
-
-
-def test_ab_with_other_statuses_is_no_result() -> None:
-    assert "Failed requests:        0" in report("ab_non_2xx")
-    with pytest.raises(Unsound, match="20 answers had a status other than 2xx"):
-        read_ab(report("ab_non_2xx"))
-
-
-def test_ab_with_other_answers_is_no_result() -> None:
-    with pytest.raises(Unsound, match="20 requests failed"):
-        read_ab(report("ab_other_length"))
-
-
 def test_oha_is_what_its_log_says() -> None:
     assert read_oha(report("oha")) == AT_A_RATE
 
@@ -141,10 +98,11 @@ def test_oha_with_a_failed_request_is_no_result(was: str, now: str, message: str
 
 
 def test_wrk_is_read() -> None:
-    figures = wrk.parse(report("wrk"))
+    figures = read_wrk(report("wrk"))
     assert figures.requests == 2198
     assert figures.requests_per_second == pytest.approx(1995.89, abs=0.01)
-    assert figures.latency_ms["mean"] == 2.609
+    # The clients' time by the requests, as of pgbench.
+    assert figures.latency_ms["mean"] == pytest.approx(5 / 1995.89 * 1e3, abs=0.001)
     assert figures.latency_ms["p99_9"] == 11.691
     assert [*figures.latency_ms] == ["mean", "p50", "p90", "p99", "p99_9", "max"]
     assert figures.latency_requests == 2198
@@ -152,18 +110,16 @@ def test_wrk_is_read() -> None:
 
 def test_wrk_with_other_statuses_is_no_result() -> None:
     with pytest.raises(Unsound, match=r"requests failed: \{'status': 255\}"):
-        wrk.parse(report("wrk_non_2xx"))
+        read_wrk(report("wrk_non_2xx"))
 
 
 @pytest.mark.parametrize("kind", ["connect", "read", "write", "timeout"])
 def test_wrk_with_a_broken_connection_is_no_result(kind: str) -> None:
     with pytest.raises(Unsound, match=kind):
-        wrk.parse(report("wrk").replace(f'"{kind}": 0', f'"{kind}": 1'))
+        read_wrk(report("wrk").replace(f'"{kind}": 0', f'"{kind}": 1'))
 
 
-@pytest.mark.parametrize(
-    ("parse", "name"), [(read_pgbench, "pgbench"), (read_ab, "ab_keepalive"), (wrk.parse, "wrk")]
-)
+@pytest.mark.parametrize(("parse", "name"), [(read_pgbench, "pgbench"), (read_wrk, "wrk")])
 def test_a_report_without_a_line_is_no_result(parse, name: str) -> None:
     lines = report(name).splitlines(keepends=True)
     refused = 0
@@ -172,15 +128,14 @@ def test_a_report_without_a_line_is_no_result(parse, name: str) -> None:
             parse("".join(lines[:number] + lines[number + 1 :]))
         except Unsound:
             refused += 1
-    assert refused == {"pgbench": 5, "ab_keepalive": 4, "wrk": 1}[name]
+    assert refused == {"pgbench": 5, "wrk": 1}[name]
 
 
 @pytest.mark.parametrize(
     ("parse", "name", "count"),
     [
         (read_pgbench, "pgbench", "processed: 42218"),
-        (read_ab, "ab_keepalive", "Complete requests:      2049"),
-        (wrk.parse, "wrk", '"requests": 2198'),
+        (read_wrk, "wrk", '"requests": 2198'),
     ],
 )
 def test_a_run_without_requests_is_no_result(parse, name: str, count: str) -> None:

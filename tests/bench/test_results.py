@@ -2,6 +2,7 @@
 
 import copy
 import json
+import tarfile
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -23,6 +24,8 @@ from bench.results import (
     Topology,
     Training,
     Used,
+    new_directory,
+    pack_raw,
     parse,
     write,
 )  # fmt: skip
@@ -169,3 +172,22 @@ def test_an_older_file_is_marked_as_well() -> None:
     for cell in value["cells"]:
         del cell["starved"]
     assert [cell.starved for cell in parse(json.dumps(value)).cells] == [[2], [], []]
+
+
+def test_every_run_has_a_directory_of_its_own(tmp_path: Path) -> None:
+    first, second = (new_directory(tmp_path, "one-2-cores") for _ in range(2))
+    assert first != second
+    assert {path.parent for path in (first, second)} == {tmp_path / "one-2-cores"}
+
+
+def test_reports_become_one_archive(tmp_path: Path) -> None:
+    for run in ("one", "two"):
+        (tmp_path / run / "raw").mkdir(parents=True)
+        (tmp_path / run / "raw" / "cell-1.txt").write_text("tps = 7\n")
+        pack_raw(tmp_path / run)
+        assert [path.name for path in (tmp_path / run).iterdir()] == ["raw.tar.xz"]
+    archives = [(tmp_path / run / "raw.tar.xz") for run in ("one", "two")]
+    with tarfile.open(archives[0]) as archive:
+        assert archive.extractfile("raw/cell-1.txt").read() == b"tps = 7\n"
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    pack_raw(tmp_path)

@@ -32,7 +32,7 @@ def test_a_small_measurement(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.table_size", "--rows", "1000", "150000"]
     few = ["--seconds", "1", "--repetitions", "1", "--output", str(tmp_path)]
     subprocess.run([*command, *few], cwd=ROOT, check=True)
-    (written,) = tmp_path.glob("*-table-size/table-size.json")
+    (written,) = tmp_path.glob("*-table-size/*/table-size.json")
     small, large = json.loads(written.read_text())["rows"]
     assert (small["rows"], large["rows"]) == (1000, 150_000)
     assert large["index_levels"] > small["index_levels"]

@@ -28,7 +28,7 @@ def test_the_quick_table(stack: Stack, tmp_path: Path) -> None:
     assert "answers equal XGBoost's to the bit" in said
     # A column for what cannot be seen from this container.
     assert "server MB" not in said
-    (path,) = tmp_path.glob("*-quick-attached/results.json")
+    (path,) = tmp_path.glob("*-quick-attached/*/results.json")
     result = results.parse(path.read_text())
     assert result.workload["rows"] == FLIGHTS
     assert {cell.system for cell in result.cells} == {*SYSTEMS}

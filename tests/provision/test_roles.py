@@ -1,7 +1,6 @@
 """The role scripts on fresh Debian 12 hosts.
 
-The server's takes minutes of compiling; tests/aws/test_rehearsal.py runs it. These
-take some minutes, in which the client's compiles oha, and need root and Debian's archive: `make test-aws`.
+They take some minutes, in which the client builds oha, and need root and Debian's archive: `make test-aws`.
 """
 
 import os
@@ -75,7 +74,7 @@ def test_without_tune_nothing_of_the_kernel_changes(client: DebianHost) -> None:
 
 
 def test_the_client_has_every_load_generator(client: DebianHost) -> None:
-    client.output("ab -V && command -v wrk && /usr/lib/postgresql/15/bin/pgbench --version")
+    client.output("command -v wrk && /usr/lib/postgresql/15/bin/pgbench --version")
     if Path(__file__).parents[2].joinpath("toolchain/oha.sh").exists():
         client.output("/opt/pgboost/.build/cargo/bin/oha --version")
 

@@ -17,13 +17,11 @@ PAGE = "# Page\n\n## Comparison\n\nBy hand.\n\n{part}\n## Speed\n\n{module}\n## 
 
 def repository(directory: Path) -> Path:
     """Makes one of the pages that have a marked part, and of nothing else."""
-    for name, template in pages.PARTS.items():
+    for name, (template, *others) in pages.PARTS.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        part = PART.format(begin=pages.begin(template, None))
-        module = pages.MODULE_PARTS.get(name)
-        begin = module and pages.begin(pages.module_name(module), None)
-        path.write_text(PAGE.format(part=part, module=PART.format(begin=begin) if begin else ""))
+        part, *more = (PART.format(begin=pages.begin(one, [])) for one in (template, *others))
+        path.write_text(PAGE.format(part=part, module="".join(more)))
     return directory
 
 
@@ -59,8 +57,9 @@ def files(made: Sources, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
 def index(tmp_path: Path) -> Path:
     """The templates without the pages beside the first, which may ask for cells of their own."""
     templates = Path(shutil.copytree(pages.TEMPLATES, tmp_path / "templates"))
-    for path in templates.glob("*.md"):
-        if path.name not in ("README.md", *pages.PARTS.values()):
+    kept = {"README.md", "inside.md", *(name for names in pages.PARTS.values() for name in names)}
+    for path in templates.glob("*.md.j2"):
+        if path.name.removesuffix(".j2") not in kept:
             path.unlink()
     return templates
 
@@ -68,8 +67,8 @@ def index(tmp_path: Path) -> Path:
 @pytest.fixture
 def small(index: Path) -> Path:
     """Templates of which one shows one picture, for it takes a while to draw them all."""
-    text = "# Page\n\n{{ rate postgres_direct/simple/hot/25t/20c }}\n\n{{ picture answer }}\n"
-    (index / "README.md").write_text(text)
+    text = '# Page\n\n{{ rate("postgres_direct/simple/hot/25t/20c") }}\n\n{{ picture("answer") }}\n'
+    (index / "README.md.j2").write_text(text)
     return index
 
 

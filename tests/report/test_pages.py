@@ -13,9 +13,8 @@ from bench import results
 from bench.report import pages
 from bench.report.files import Sources, sources
 from bench.report.measured import Lacking
+from bench.report.pages import BadTemplate, stale, write
 from bench.report.pages import made as files_of
-from bench.report.pages import stale, write
-from bench.report.placeholders import BadTemplate
 from tests.report.conftest import LOCAL, SPLIT
 
 INDEX = pages.PAGES / "README.md"
@@ -165,19 +164,17 @@ def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path, small: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{{ nothing }}", "no placeholder is called nothing"),
-        ("{{ picture nothing }}", "no picture is called nothing"),
-        ("{{ table nothing }}", "nothing"),
-        ("{{ rate }}", "rate"),
-        ("{{ rate", "not closed"),
-        ("<!-- if nothing -->\nx\n<!-- end if -->\n", "no condition is called nothing"),
-        ("<!-- if split -->\nx\n", "not closed"),
+        ("{{ nothing }}", "'nothing' is undefined"),
+        ('{{ picture("nothing") }}', "no picture is called nothing"),
+        ("{{ rate", "end of"),
+        ("{% if split %}x", "end of"),
+        ("{{ local.nothing }}", "nothing"),
     ],
 )  # fmt: skip
 def test_a_template_that_cannot_be_filled_is_an_error(
     made: Sources, tmp_path: Path, text: str, message: str
 ) -> None:
-    (tmp_path / "page.md").write_text(text)
+    (tmp_path / "page.md.j2").write_text(text)
     with pytest.raises(BadTemplate, match=message):
         files_of(made, tmp_path, tmp_path)
 
@@ -185,9 +182,8 @@ def test_a_template_that_cannot_be_filled_is_an_error(
 @pytest.mark.parametrize(
     "told",
     [
-        ("rate postgres_direct/simple/hot/25t/7c", "25t/7c"),
-        ("ms postgres_direct/simple/hot/25t/20c p99", "no such figure"),
-        ("json nothing rows.0", "nothing.json"),
+        ('rate("postgres_direct/simple/hot/25t/7c")', "25t/7c"),
+        ('ms("postgres_direct/simple/hot/25t/20c", "p99")', "no such figure"),
     ],
 )
 def test_a_figure_that_was_not_measured_is_said_to_be_so(
@@ -198,41 +194,74 @@ def test_a_figure_that_was_not_measured_is_said_to_be_so(
     told: tuple[str, str],
 ) -> None:
     text, warning = told
-    (small / "README.md").write_text(f"It is {{{{ {text} }}}}.\n")
+    (small / "README.md.j2").write_text(f"It is {{{{ {text} }}}}.\n")
     assert files_of(made, root, small)[INDEX].splitlines()[1:] == ["It is (not measured)."]
     said = capsys.readouterr().err
-    assert said.startswith("warning: README.md: ")
+    assert said.startswith("warning: ")
     assert warning in said
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("{{ us_of redis python_tuned/http/hot/25t/20c }}", r"^\d+$"),
-        ("{{ us_prediction postgres_direct/simple/batch/25t/5c }}", r"^3\.\d$"),
-        ("{{ cores 1000000 postgres_direct/simple/hot/25t/20c }}", r"^3\d\.\d$"),
-        (f"{{{{ times_range {OWN} {SERVICE} us }}}}", r"^\d+\.\d to \d+\.\d$"),
-        (f"{{{{ split rate {OWN}/0.25ms range }}}}", r"^[\d,]+ \([\d,]+ to [\d,]+\)$"),
-        ("{{ version postgresql }}", r"^15\.20$"),
-        ("{{ machine }}", r"^2 cores \(Made-up Processor\)$"),
+        ('us_of("redis", "python_tuned/http/hot/25t/20c")', r"^\d+$"),
+        ('us_prediction("postgres_direct/simple/batch/25t/5c")', r"^3\.\d$"),
+        ('cores(1000000, "postgres_direct/simple/hot/25t/20c")', r"^3\d\.\d$"),
+        (f'times("{OWN}", "{SERVICE}", "us")', r"^\d+\.\d$"),
+        ("compared | whole", r"^80,000$"),
     ],
 )  # fmt: skip
-def test_placeholders_are_filled(
-    made: Sources, root: Path, tmp_path: Path, text: str, expected: str
+def test_figures_are_filled_in(
+    made: Sources, root: Path, small: Path, text: str, expected: str
 ) -> None:
-    (tmp_path / "page.md").write_text(text)
-    for name in pages.PARTS.values():
-        (tmp_path / name).write_text("")
-    page = files_of(made, root, tmp_path)[pages.PAGES / "page.md"]
-    assert re.search(expected, page.splitlines()[-1])
+    (small / "README.md.j2").write_text(f"{{{{ {text} }}}}")
+    assert re.search(expected, files_of(made, root, small)[INDEX].splitlines()[-1])
+
+
+def test_the_other_runs_of_the_machine_are_kept(directory: Path) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    larger = document["topology"] | {"hosts": {"local": document["machine"] | {"cores": "64"}}}
+    for place, changes in (
+        ("same/2026-01-02T100000", {"started": "2026-01-02T10:00:00+00:00"}),
+        ("same/2025-12-02T100000", {"started": "2025-12-02T10:00:00+00:00", "commit": "f" * 40}),
+        ("other/2025-12-03T100000", {
+            "started": "2025-12-03T10:00:00+00:00", "topology": larger
+        }),
+    ):  # fmt: skip
+        (directory / place).mkdir(parents=True)
+        (directory / place / "results.json").write_text(json.dumps(document | changes))
+    found = sources(directory)
+    assert found.local.name == "same/2026-01-02T100000"
+    assert [one.name for one in found.runs] == ["same/2026-01-02T100000", LOCAL]
+    assert [one.name for one in found.kept] == [
+        *(one.name for one in found.runs),
+        "same/2025-12-02T100000",
+    ]
+
+
+def test_another_machine_and_another_topology_appear(
+    directory: Path, root: Path, small: Path
+) -> None:
+    document = json.loads((directory / LOCAL / "results.json").read_text())
+    facts = {"processor": "Another", "cores": "64"}
+    topology = document["topology"] | {"name": "aws", "hosts": {"local": facts}}
+    changes = {"started": "2025-01-01T00:00:00+00:00", "machine": facts, "topology": topology}
+    (directory / "another/2025-01-01T000000").mkdir(parents=True)
+    (directory / "another/2025-01-01T000000/results.json").write_text(
+        json.dumps(document | changes)
+    )
+    text = '{% import "tables.j2" as t with context %}\n{{ t.elsewhere_table() }}\n'
+    (small / "README.md.j2").write_text(text)
+    page = files_of(sources(directory), root, small)[INDEX]
+    assert "| 64 cores (Another) | aws | 2025-01-01 |" in page
+    assert "another/2025-01-01T000000/results.json" in page
 
 
 def test_other_kinds_of_files_are_read(directory: Path, root: Path, small: Path) -> None:
-    text = "<!-- if sweep -->\n{{ sweep_taken }}\n<!-- end if -->\n"
-    text += "<!-- if table-size -->\n{{ json table-size rows.1.us tenths }}\n<!-- end if -->\n"
-    (small / "README.md").write_text(text)
-    found = sources(directory)
-    assert len(files_of(found, root, small)[INDEX].splitlines()) == 1
+    text = "{% if shows.sweep %}\n{{ sweep.best.workers }} workers\n{% endif %}\n"
+    text += "{% if shows.table_size %}\n{{ table_size.rows[1].us | tenths }}\n{% endif %}\n"
+    (small / "README.md.j2").write_text(text)
+    assert len(files_of(sources(directory), root, small)[INDEX].splitlines()) == 1
     spread = {"median": 1.0, "smallest": 1.0, "largest": 1.0}
     tried = {"workers": 3, "threads": 4, "requests_per_second": [spread], "runs": [[1.0]]}
     values = {
@@ -244,5 +273,6 @@ def test_other_kinds_of_files_are_read(directory: Path, root: Path, small: Path)
         path.parent.mkdir()
         path.write_text(json.dumps(value))
     assert files_of(sources(directory), root, small)[INDEX].splitlines()[1:] == [
-        "3 workers of 4 threads", "23.4",
-    ]  # fmt: skip
+        "3 workers",
+        "23.4",
+    ]

@@ -7,7 +7,7 @@ import xgboost
 from cluster import ClusterError
 from speed.asking import Asked
 from speed.deploys import stale, variants
-from speed.turns import in_turn
+from workbench.turns import in_turn
 
 
 def asked(*statements: tuple[float, float, float]) -> Asked:

@@ -5,8 +5,8 @@
 Ten features of ten million rows, with and without NULLs, on all cores. In SQL the time is that of
 the whole call of train_model, the reading of the table included; in Python it begins with the data
 in memory, as a numpy array or a pandas DataFrame. Peak memory is the largest anonymous resident
-memory of the process that trains, less what it had before; shared buffers do not count. Each is
-run twice, in turn, and the better time is shown.
+memory of the process that trains and of those that it starts, less what it had before; shared
+buffers do not count. Each is run twice, in turn, and the better time is shown.
 """
 
 import os
@@ -76,7 +76,6 @@ def _load(connection: psycopg.Connection, table: NDArray[np.float32]) -> None:
 
 def _in_sql(conninfo: str, table: str, rounds: int) -> tuple[float, int]:
     with psycopg.connect(conninfo, autocommit=True) as connection:
-        connection.execute("SELECT xgboost_version()")
         with Peak(connection.info.backend_pid) as peak:
             before = time.perf_counter()
             connection.execute("SELECT train_model('m', %s, 'y', rounds => %s)", (table, rounds))

@@ -61,10 +61,12 @@ fn sides<'a, B: gbdt::forest::StableBytes>(
         };
         Side { name: format!("gbdt {}", kernel.name()), margins: Box::new(margins) }
     });
-    let peers = peers.iter().map(|(version, peer)| Side {
-        name: format!("xgboost {version}"),
+    // As most call it, and at its best: with a proxy matrix that the caller keeps.
+    let calls = peers.iter().flat_map(|peer| [(peer, false), (peer, true)]);
+    let peers = calls.map(|((version, peer), keep_proxy)| Side {
+        name: format!("xgboost {version}{}", if keep_proxy { ", proxy kept" } else { "" }),
         margins: Box::new(move |rows: &[f32], out: &mut Vec<f32>| {
-            peer.margins(rows, features, false, |margins| {
+            peer.margins(rows, features, keep_proxy, |margins| {
                 out.clear();
                 out.extend_from_slice(margins);
             });

@@ -3,7 +3,7 @@
 //! A stored numeric is a header of two or four bytes and then its digits to the base 10,000, highest
 //! first, without zeros at either end; the format is that of the files on disk and has been the same
 //! since PostgreSQL 9.1. A number of few digits is a whole number times or divided by a power of ten,
-//! both of which an f64 holds: one operation then gives the f64 nearest to it. Rounding that to f32 is
+//! both of which an f64 holds: one operation then yields the f64 nearest to it. Rounding that to f32 is
 //! rounding the number itself, unless it fell in the middle between two f32, where the f64 no longer
 //! tells on which side the number lies. Such a number, a longer one, NaN and infinity are left to
 //! the way by text.

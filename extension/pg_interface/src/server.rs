@@ -13,13 +13,13 @@ pub fn require_writable(function: &'static CStr) {
     }
 }
 
-/// The permissions that PostgreSQL gives files in its data directory.
+/// The permissions of files that PostgreSQL makes in its data directory.
 pub fn file_mode() -> u32 {
     // SAFETY: set once when the postmaster starts.
     unsafe { pg_file_create_mode.cast_unsigned() }
 }
 
-/// The permissions that PostgreSQL gives folders in its data directory.
+/// The permissions of folders that PostgreSQL makes in its data directory.
 pub fn directory_mode() -> u32 {
     // SAFETY: set once when the postmaster starts.
     unsafe { pg_dir_create_mode.cast_unsigned() }

@@ -62,7 +62,7 @@ impl SnapshotMark {
 
 /// Which version of a row a read is to see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum ReadSnapshot {
     /// What the statement sees; without an active snapshot the same as `Latest`.
     Active,
     /// What has been committed by now, as PostgreSQL reads its own catalogs.

@@ -47,8 +47,8 @@ CREATE TABLE @extschema@.pgboost_privilege (
 CREATE UNIQUE INDEX pgboost_privilege_one_owner ON @extschema@.pgboost_privilege (model)
     WHERE privilege OPERATOR(pg_catalog.=) 'owner';
 
-COMMENT ON TABLE @extschema@.pgboost_model IS 'pgboost: a row a model; use the view pgboost_models';
-COMMENT ON TABLE @extschema@.pgboost_version IS 'pgboost: a row a version of a model, with its bytes as they came';
+COMMENT ON TABLE @extschema@.pgboost_model IS 'pgboost: one row per model; use the view pgboost_models';
+COMMENT ON TABLE @extschema@.pgboost_version IS 'pgboost: one row per version of a model, with its bytes as they came';
 COMMENT ON TABLE @extschema@.pgboost_privilege IS 'pgboost: who owns a model and who may predict with it; role - is everybody';
 
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_model', '');

@@ -86,7 +86,7 @@ pub enum TypeReason {
 /// Why a function cannot be used with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ShapeReason {
-    /// It gives several values a row; of one class each, or not.
+    /// It produces several values per row; of one class each, or not.
     SeveralValues { values: usize, classes: bool },
     /// It does not classify.
     NoClasses,
@@ -227,10 +227,10 @@ impl Error {
             },
             Error::ModelName { reason, .. } => Some((*reason).to_owned()),
             Error::Shape { reason: ShapeReason::SeveralValues { values, .. }, .. } => {
-                Some(format!("The model gives {values} values a row."))
+                Some(format!("The model produces {values} values per row."))
             }
             Error::Shape { reason: ShapeReason::NoClasses, .. } => {
-                Some("The model's objective does not choose one class a row.".to_owned())
+                Some("The model's objective does not choose one class per row.".to_owned())
             }
             Error::FeatureType { reason, .. } => match reason {
                 TypeReason::Unusable => None,

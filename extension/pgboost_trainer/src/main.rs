@@ -3,8 +3,8 @@
 //! Requests come and replies go through the socket that is its standard input; see the library part
 //! of this package. libxgboost is at the path LIBRARY; PARENT is the backend's process.
 //!
-//! In a process of its own, a round can be ended at any time, memory that runs out or a crash in C++
-//! ends no backend, and no thread of libxgboost's is near PostgreSQL's signals.
+//! In a process of its own, a round can be ended at any time, memory that runs out or a crash in
+//! C++ ends no backend, and no thread of libxgboost's is near PostgreSQL's signals.
 
 #[allow(unsafe_code, reason = "it calls the C library")]
 mod isolation;

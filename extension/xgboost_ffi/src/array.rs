@@ -97,7 +97,7 @@ impl Number for i32 {
     const TYPE: &str = "<i4";
 }
 
-/// The names of a feature's categories in the order of their codes, laid out as Arrow lays out text.
+/// The names of a feature's categories in the order of their codes, laid out as Arrow's text is.
 pub struct CategoryNames {
     offsets: Vec<i32>,
     bytes: Vec<u8>,

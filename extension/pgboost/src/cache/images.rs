@@ -21,7 +21,7 @@ use super::file::{self, ImageKey};
 use super::map::{ImageBytes, ModelImage};
 use crate::error::Result;
 use crate::guc;
-use crate::pg::snapshot::Seen;
+use crate::pg::snapshot::ReadSnapshot;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
 
@@ -147,7 +147,7 @@ pub fn share_new(
     version: i32,
     lowered: AlignedBytes,
 ) -> Result<()> {
-    let key = lookup::with_version(registry, name, version, Seen::Latest, key_of)?;
+    let key = lookup::with_version(registry, name, version, ReadSnapshot::Latest, key_of)?;
     if find(&key).is_none() {
         insert(share(&key, lowered)?, key);
         sweep(registry);
@@ -207,7 +207,7 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
     })
 }
 
-/// Lets go of images whose files were removed, lest their space stay taken as long as the
+/// Lets go of images whose files were removed, so that their space is not taken as long as the
 /// connection lives. Looks for a few files at a time, and for each once per count of changes.
 pub fn evict_deleted(changes: u64) {
     IMAGES.with_borrow_mut(|images| {

@@ -14,12 +14,12 @@ use pgrx::pg_sys::Oid;
 
 use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
-use crate::pg::snapshot::{Seen, SnapshotMark};
+use crate::pg::snapshot::{ReadSnapshot, SnapshotMark};
 use crate::pg::{encoding, identity, invalidation};
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup, privilege};
 
-/// Names are forgotten beyond this number, lest a client that makes them up fill the memory.
+/// Names are forgotten beyond this number, so that a client that makes them up cannot fill the memory.
 const MAX_NAMES: usize = 16_384;
 
 /// What a model's name means, and for whom and how long.
@@ -76,7 +76,7 @@ thread_local! {
 ///
 /// # Errors
 /// [`Error::NoSuchModel`], [`Error::NoSuchVersion`], [`Error::Denied`], [`Error::ModelName`], and
-/// what opening the model can give.
+/// what opening the model can raise.
 #[inline]
 pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     invalidation::accept();
@@ -104,25 +104,26 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     let user = identity::current_user();
     images::evict_deleted(generation);
 
-    let (version, _) = wanted_version(&registry, &parsed, Seen::Active);
+    let (version, _) = wanted_version(&registry, &parsed, ReadSnapshot::Active);
     let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
     privilege::require_predict(&registry, parsed.name, user)?;
-    let image = lookup::with_version(&registry, parsed.name, version, Seen::Active, |stored| {
-        images::image_of(&registry, stored)
-    })
-    .map_err(|error| match error {
-        // Nobody asked for a version, so it is the registry that is wrong.
-        Error::NoSuchVersion { name, .. } if parsed.version.is_none() => {
-            Error::Registry { name, what: "deployed version" }
-        }
-        other => other,
-    })?;
+    let image =
+        lookup::with_version(&registry, parsed.name, version, ReadSnapshot::Active, |stored| {
+            images::image_of(&registry, stored)
+        })
+        .map_err(|error| match error {
+            // Nobody asked for a version, so it is the registry that is wrong.
+            Error::NoSuchVersion { name, .. } if parsed.version.is_none() => {
+                Error::Registry { name, what: "deployed version" }
+            }
+            other => other,
+        })?;
 
     // Most often nothing has happened since the statement's own snapshot was taken, and what it sees
     // need not be read again.
     let mut mark = SnapshotMark::latest(registry.model.relation);
     let still = snapshot == Some(mark) || {
-        let (latest, later) = wanted_version(&registry, &parsed, Seen::Latest);
+        let (latest, later) = wanted_version(&registry, &parsed, ReadSnapshot::Latest);
         mark = later;
         latest == Some(version) && is_latest(&registry, parsed.name, version, &image)
     };
@@ -137,7 +138,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
 fn wanted_version(
     registry: &Registry,
     reference: &Reference<'_>,
-    seen: Seen,
+    seen: ReadSnapshot,
 ) -> (Option<i32>, SnapshotMark) {
     let (deployed, mark) = lookup::deployed_version(registry, reference.name, seen);
     (deployed.map(|deployed| reference.version.unwrap_or(deployed)), mark)
@@ -146,7 +147,7 @@ fn wanted_version(
 /// Whether the version is still there and made of the same: a model that was dropped and loaded
 /// again has the same numbers.
 fn is_latest(registry: &Registry, name: &str, version: i32, image: &CachedImage) -> bool {
-    lookup::with_version(registry, name, version, Seen::Latest, |stored| {
+    lookup::with_version(registry, name, version, ReadSnapshot::Latest, |stored| {
         Ok(images::key_of(stored)? == image.key)
     })
     .unwrap_or(false)

@@ -85,7 +85,7 @@ impl<'p> Batch<'_, 'p> {
         target: *mut pg_sys::PathTarget,
         tests: bool,
     ) -> Path<'p> {
-        // SAFETY: the caller says so; a node of zeros but for its tag is what makeNode gives.
+        // SAFETY: the caller says so; a node of zeros but for its tag is what makeNode returns.
         unsafe {
             let below = self.with_features();
             let path: *mut pg_sys::CustomPath =

@@ -79,7 +79,7 @@ impl Call {
     }
 
     /// Scores all rows. Results are made in the current memory context; what reading a row takes is
-    /// allocated in `reading`, and soon let go.
+    /// allocated in `reading`, and soon freed.
     pub fn score(&mut self, rows: &Rows, reading: pg_sys::MemoryContext) {
         self.results.clear();
         self.results.resize(rows.count, None);
@@ -158,7 +158,7 @@ unsafe fn reference(column: i32, tuple: *mut pg_sys::List) -> *mut pg_sys::Node 
 unsafe fn frame(call: *mut pg_sys::FuncExpr, arguments: &[Expr<'_>]) -> pg_sys::FunctionCallInfo {
     let size = std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
         + arguments.len() * size_of::<pg_sys::NullableDatum>();
-    // SAFETY: the memory is as large as PostgreSQL's own frames for so many arguments.
+    // SAFETY: the memory is as large as PostgreSQL's own frames for this many arguments.
     unsafe {
         let info: *mut pg_sys::FmgrInfo = pg_sys::palloc0(size_of::<pg_sys::FmgrInfo>()).cast();
         pg_sys::fmgr_info_cxt((*call).funcid, info, pg_sys::CurrentMemoryContext);

@@ -33,7 +33,7 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     below: *mut pg_sys::List,
 ) -> *mut pg_sys::Plan {
     // SAFETY: PostgreSQL passes a path of ours, with one plan below it; a node of zeros but for its
-    // tag is what makeNode gives.
+    // tag is what makeNode returns.
     unsafe {
         let Some(below_plan) = lists::pointers::<pg_sys::Plan>(below).next() else {
             return std::ptr::null_mut();

@@ -69,7 +69,7 @@ impl Rows {
         self.memory
     }
 
-    /// Makes room for so many rows.
+    /// Makes room for this many rows.
     pub fn make_room(&mut self, rows: usize) {
         let cells = rows * self.columns.len();
         if self.values.len() < cells {
@@ -150,7 +150,7 @@ unsafe fn length_of(value: Datum, length: i16) -> usize {
 }
 
 /// # Safety
-/// The value is of a type of that length, and takes so many bytes; called as `unguarded_exec` says.
+/// The value is of a type of that length, and takes that many bytes; called as `unguarded_exec` says.
 unsafe fn copy(value: Datum, length: i16, bytes: usize, memory: MemoryContext) -> Datum {
     // SAFETY: the caller says so. What is stored out of line in a table stays there while the
     // statement's snapshot can see it; anything else that lies elsewhere is fetched.

@@ -78,7 +78,7 @@ impl Matched {
         Ok(Matched { row_type, columns })
     }
 
-    /// Gives false if the row is of another type, or its type may have been altered.
+    /// Returns false if the row is of another type, or its type may have been altered.
     fn read(
         &mut self,
         row: RowValue<'_>,

@@ -95,7 +95,7 @@ unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
 pub fn batched(function: pg_sys::Oid) -> Option<Output> {
     // Only functions of this library have its support function, and PostgreSQL has called it: so
     // looking up the addresses loads nothing.
-    // SAFETY: gives an invalid OID for what has none.
+    // SAFETY: returns an invalid OID for what has none.
     let support = unsafe { pg_sys::get_func_support(function) };
     if support == pg_sys::Oid::INVALID || address(support)? != pgboost_predict_support as *const ()
     {

@@ -4,7 +4,7 @@ use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 
 use super::{exists, owned, required_text};
-use crate::pg::snapshot::Seen;
+use crate::pg::snapshot::ReadSnapshot;
 use crate::registry::lookup;
 
 /// `export_model(name, version) -> bytea`
@@ -20,7 +20,7 @@ fn pgboost_export_model(
         Some(version) => version,
         None => exists(&registry, name)?,
     };
-    let bytes = lookup::with_version(&registry, name, version, Seen::Active, |stored| {
+    let bytes = lookup::with_version(&registry, name, version, ReadSnapshot::Active, |stored| {
         Ok(stored.bytes()?.to_vec())
     })?;
     Ok(bytes)

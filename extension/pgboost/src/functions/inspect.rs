@@ -11,7 +11,7 @@ use pgrx::{JsonB, name, pg_extern, pg_sys};
 use super::{exists, required_text};
 use crate::cache::{CachedImage, images};
 use crate::error::{Error, Result};
-use crate::pg::snapshot::Seen;
+use crate::pg::snapshot::ReadSnapshot;
 use crate::pg::{arguments, identity};
 use crate::registry::lookup::Stored;
 use crate::registry::reference::Reference;
@@ -35,7 +35,7 @@ impl<'a> Visible<'a> {
     }
 
     fn read<T>(&self, read: impl FnOnce(&Stored<'_>) -> Result<T>) -> Result<T> {
-        lookup::with_version(&self.registry, self.name, self.version, Seen::Active, read)
+        lookup::with_version(&self.registry, self.name, self.version, ReadSnapshot::Active, read)
     }
 
     fn image(&self) -> Result<Rc<CachedImage>> {
@@ -113,7 +113,7 @@ fn pgboost_feature_importance(
     Ok(TableIterator::new(rows))
 }
 
-/// A feature's name, or the one that XGBoost gives to features without.
+/// A feature's name, or XGBoost's own for a feature without one.
 fn feature_name(name: Option<&str>, index: usize) -> String {
     name.map_or_else(|| format!("f{index}"), str::to_owned)
 }

@@ -19,7 +19,7 @@ use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
 
 /// What a user says of a model beside its bytes.
-struct Said {
+struct LoadOptions {
     labels: Option<Vec<String>>,
     feature_names: Option<Vec<String>>,
     parameters: Option<JsonB>,
@@ -40,16 +40,16 @@ fn pgboost_load_model(
     server::require_writable(c"load_model()");
     let name = check_name(required_text(name, "name")?)?;
     let bytes = required(model, "model")?;
-    let said = Said {
+    let options = LoadOptions {
         labels: names(labels, "label")?,
         feature_names: names(feature_names, "feature name")?,
         parameters,
         metrics,
     };
-    Ok(load(&Registry::of_function(arguments::function(call))?, name, bytes, said)?)
+    Ok(load(&Registry::of_function(arguments::function(call))?, name, bytes, options)?)
 }
 
-fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result<i32> {
+fn load(registry: &Registry, name: &str, bytes: &[u8], mut options: LoadOptions) -> Result<i32> {
     let user = identity::current_user();
     // Asked before the work; asked again when the row is locked.
     if super::exists(registry, name).is_ok() {
@@ -60,13 +60,13 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut said: Said) -> Result
     }
     let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
     let mut model = gbdt::parse(bytes, &limits, &mut report::check_for_interrupts)?;
-    if let Some(feature_names) = said.feature_names.take() {
+    if let Some(feature_names) = options.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
     require_storable(&model)?;
-    let labels = said.labels.as_deref().unwrap_or_default();
+    let labels = options.labels.as_deref().unwrap_or_default();
     let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
-    let version = store(registry, describe(name, bytes, &model, said), user)?;
+    let version = store(registry, describe(name, bytes, &model, options), user)?;
     images::share_new(registry, name, version, lowered)?;
     Ok(version)
 }
@@ -99,7 +99,12 @@ fn require_storable(model: &Model) -> Result<()> {
 }
 
 /// The row of the registry for a model.
-fn describe<'a>(name: &'a str, bytes: &'a [u8], model: &'a Model, said: Said) -> NewVersion<'a> {
+fn describe<'a>(
+    name: &'a str,
+    bytes: &'a [u8],
+    model: &'a Model,
+    options: LoadOptions,
+) -> NewVersion<'a> {
     let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
     let [major, minor, patch] = model.version();
     let attributes = model
@@ -121,10 +126,10 @@ fn describe<'a>(name: &'a str, bytes: &'a [u8], model: &'a Model, said: Said) ->
         rounds: count(model.num_rounds()),
         depth: count(depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
-        labels: said.labels,
+        labels: options.labels,
         attributes: JsonB(attributes.into()),
-        parameters: said.parameters,
-        metrics: said.metrics,
+        parameters: options.parameters,
+        metrics: options.metrics,
     }
 }
 

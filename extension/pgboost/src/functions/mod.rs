@@ -16,7 +16,7 @@ use pg_interface::server;
 use pgrx::pg_sys;
 
 use crate::error::{Error, Result};
-use crate::pg::snapshot::Seen;
+use crate::pg::snapshot::ReadSnapshot;
 use crate::pg::{encoding, identity};
 use crate::registry::{Registry, lookup, privilege};
 
@@ -52,7 +52,7 @@ fn owned(call: pg_sys::FunctionCallInfo, name: &str) -> Result<Registry> {
 
 /// The deployed version of a model that exists.
 fn exists(registry: &Registry, name: &str) -> Result<i32> {
-    lookup::deployed_version(registry, name, Seen::Active)
+    lookup::deployed_version(registry, name, ReadSnapshot::Active)
         .0
         .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
 }

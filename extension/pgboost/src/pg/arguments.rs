@@ -68,7 +68,7 @@ impl<'c> Arguments<'c> {
     #[inline]
     fn nodes(self) -> &'c [pg_sys::ListCell] {
         // SAFETY: `flinfo` is set for a function called from SQL, and outlives the call with its
-        // expression; a node is what its tag says; a list has so many cells.
+        // expression; a node is what its tag says; a list has that many cells.
         unsafe {
             let info = (*self.call).flinfo;
             if info.is_null() || (*info).fn_expr.is_null() {

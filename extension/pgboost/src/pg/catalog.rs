@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Oid};
 
 /// The schema of a function.
 pub fn schema_of(function: Oid) -> Oid {
-    // SAFETY: gives an invalid OID for what is no function.
+    // SAFETY: returns an invalid OID for what is no function.
     unsafe { pg_sys::get_func_namespace(function) }
 }
 
@@ -25,7 +25,7 @@ pub fn table_owner(table: Oid) -> Oid {
 
 /// Whether the cluster has a database of that OID.
 pub fn database_exists(database: u32) -> bool {
-    // SAFETY: gives a palloc'd name, or null if there is no such database.
+    // SAFETY: returns a palloc'd name, or null if there is no such database.
     unsafe { !pg_sys::get_database_name(Oid::from(database)).is_null() }
 }
 

@@ -28,7 +28,7 @@ pub fn require_allowed<T: AsRef<str>>(text: T, what: &'static str) -> Result<T> 
 }
 
 fn is_allowed(text: &str) -> bool {
-    // SAFETY: gives a variable of the backend.
+    // SAFETY: returns a variable of the backend.
     let encoding = || unsafe { pg_sys::GetDatabaseEncoding() }.cast_unsigned();
     text.is_ascii() || matches!(encoding(), pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII)
 }

@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
-use pg_interface::snapshot::{self, Seen, SnapshotMark};
+use pg_interface::snapshot::{self, ReadSnapshot, SnapshotMark};
 use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -84,7 +84,7 @@ impl Row<'_> {
 pub fn rows(
     table: Table,
     keys: &[Key<'_>],
-    seen: Seen,
+    snapshot: ReadSnapshot,
     mut visit: impl FnMut(&Row<'_>) -> ControlFlow<()>,
 ) -> SnapshotMark {
     let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
@@ -96,9 +96,11 @@ pub fn rows(
     // opened is closed in reverse order, or by the abort of the transaction.
     unsafe {
         let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
-        let snapshot = match seen {
-            Seen::Active if unguarded::ActiveSnapshotSet() => unguarded::GetActiveSnapshot(),
-            Seen::Active | Seen::Latest => snapshot::latest(table.relation),
+        let snapshot = match snapshot {
+            ReadSnapshot::Active if unguarded::ActiveSnapshotSet() => {
+                unguarded::GetActiveSnapshot()
+            }
+            ReadSnapshot::Active | ReadSnapshot::Latest => snapshot::latest(table.relation),
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);
         let mark = SnapshotMark::of(snapshot);

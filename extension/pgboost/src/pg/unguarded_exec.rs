@@ -114,7 +114,7 @@ pub unsafe fn are_met(conditions: *mut ExprState, context: *mut ExprContext) -> 
     }
 }
 
-/// Evaluates a projection; gives its slot, filled.
+/// Evaluates a projection; returns its slot, filled.
 ///
 /// # Safety
 /// The slots that it reads are filled; see the module's header.

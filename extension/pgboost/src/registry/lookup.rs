@@ -8,7 +8,7 @@ use pg_interface::report::check_for_interrupts;
 use super::Registry;
 use crate::error::{Error, Result};
 use crate::pg::scan::{Key, Row, rows};
-use crate::pg::snapshot::{Seen, SnapshotMark};
+use crate::pg::snapshot::{ReadSnapshot, SnapshotMark};
 
 /// Most bytes that a value can have.
 const MAX_BYTEA: usize = 1 << 30;
@@ -18,10 +18,10 @@ const MAX_BYTEA: usize = 1 << 30;
 pub fn deployed_version(
     registry: &Registry,
     name: &str,
-    seen: Seen,
+    snapshot: ReadSnapshot,
 ) -> (Option<i32>, SnapshotMark) {
     let mut deployed = None;
-    let mark = rows(registry.model, &[Key::Text(name)], seen, |row| {
+    let mark = rows(registry.model, &[Key::Text(name)], snapshot, |row| {
         deployed = row.integer(c"deployed");
         ControlFlow::Break(())
     });
@@ -88,17 +88,17 @@ impl Stored<'_> {
 /// Calls the closure with a version.
 ///
 /// # Errors
-/// [`Error::NoSuchVersion`], or what the closure gives.
+/// [`Error::NoSuchVersion`], or what the closure returns.
 pub fn with_version<T>(
     registry: &Registry,
     name: &str,
     version: i32,
-    seen: Seen,
+    snapshot: ReadSnapshot,
     read: impl FnOnce(&Stored<'_>) -> Result<T>,
 ) -> Result<T> {
     let mut result = Err(Error::NoSuchVersion { name: name.to_owned(), version });
     let mut read = Some(read);
-    rows(registry.version, &[Key::Text(name), Key::Integer(version)], seen, |row| {
+    rows(registry.version, &[Key::Text(name), Key::Integer(version)], snapshot, |row| {
         if let Some(read) = read.take() {
             result = read(&Stored { name, row });
         }
@@ -110,7 +110,7 @@ pub fn with_version<T>(
 /// Calls the closure with every version of every model that is committed by now or written by this
 /// transaction.
 pub fn each_version(registry: &Registry, mut visit: impl FnMut(&Stored<'_>)) {
-    rows(registry.version, &[], Seen::Latest, |row| {
+    rows(registry.version, &[], ReadSnapshot::Latest, |row| {
         visit(&Stored { name: "", row });
         ControlFlow::Continue(())
     });

@@ -1,6 +1,6 @@
 //! The model registry: three tables of the extension, read without SPI and written with it.
 //!
-//! `pgboost_model` has a row a model and names the deployed version, `pgboost_version` has the
+//! `pgboost_model` has one row per model and names the deployed version, `pgboost_version` has the
 //! bytes as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! three are ordinary tables: what is written rolls back, is replicated, and is dumped.
@@ -23,11 +23,11 @@ use crate::pg::scan::Table;
 pub struct Registry {
     /// The schema of the extension.
     pub schema: Oid,
-    /// A row a model.
+    /// One row per model.
     pub model: Table,
-    /// A row a version.
+    /// One row per version.
     pub version: Table,
-    /// A row a right.
+    /// One row per right.
     pub privilege: Table,
 }
 

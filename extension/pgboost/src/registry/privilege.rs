@@ -11,7 +11,7 @@ use super::Registry;
 use crate::error::{Error, Result};
 use crate::pg::identity::{PUBLIC, has_rights_of, is_superuser};
 use crate::pg::scan::{Key, rows};
-use crate::pg::snapshot::Seen;
+use crate::pg::snapshot::ReadSnapshot;
 
 /// The value of the column `privilege` for a model's owner.
 pub const OWNER: &str = "owner";
@@ -33,7 +33,7 @@ pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
         return Access::Owner;
     }
     let mut granted = Vec::new();
-    rows(registry.privilege, &[Key::Text(name)], Seen::Latest, |row| {
+    rows(registry.privilege, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
         if let (Some(role), Some(privilege)) = (row.role(c"role"), row.text(c"privilege")) {
             granted.push((role, if privilege == OWNER { Access::Owner } else { Access::Predict }));
         }

@@ -12,7 +12,7 @@ use super::Registry;
 use crate::error::{Error, Result};
 use crate::pg::{catalog, identity};
 
-/// Runs a statement that changes the registry and gives no rows; `{schema}` in it becomes the
+/// Runs a statement that changes the registry and returns no rows; `{schema}` in it becomes the
 /// extension's schema.
 pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
     let statement = in_schema(registry, statement);
@@ -21,7 +21,7 @@ pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'
     })
 }
 
-/// Runs a statement that changes the registry and gives at most one row. Gives its first column, if
+/// Runs a statement that changes the registry and returns at most one row. Returns its first column, if
 /// there is a row.
 pub fn query<T: FromDatum + IntoDatum>(
     registry: &Registry,

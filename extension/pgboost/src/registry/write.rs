@@ -1,7 +1,6 @@
 //! Writes the registry, after the caller has checked the user's rights.
 //!
-//! Two sessions that change the
-//! same model wait for each other at its row in `pgboost_model`, which each of them touches first.
+//! Two sessions that change the same model wait for each other at its row in `pgboost_model`, which each of them touches first.
 
 use pgrx::JsonB;
 use pgrx::pg_sys::Oid;
@@ -46,7 +45,7 @@ pub struct NewVersion<'a> {
     pub metrics: Option<JsonB>,
 }
 
-/// Stores a version and deploys it. Gives its number.
+/// Stores a version and deploys it. Returns its number.
 ///
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it.
@@ -148,7 +147,7 @@ pub fn grant(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     add_privilege(registry, name, role, "predict")
 }
 
-/// Takes back what `grant` gave.
+/// Undoes `grant`.
 pub fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     lock(registry, name)?;
     forget_dropped_roles(registry)?;
@@ -170,7 +169,7 @@ fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) ->
     )
 }
 
-/// Keeps other sessions from changing the model until this transaction ends. Gives the deployed
+/// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
 /// version.
 ///
 /// # Errors

@@ -1,6 +1,7 @@
 //! A training, from the source's rows to the bytes of a model.
 
 mod job;
+mod process;
 pub mod progress;
 mod read;
 mod rounds;

@@ -24,7 +24,7 @@ const PREFIX: &str = "pgboost_train.";
 const UNFINISHED: &str = ".new";
 
 const BETWEEN_WRITES: Duration = Duration::from_millis(200);
-/// The clock is asked only every so many rows.
+/// The clock is asked only once per this many rows.
 const ROWS_BETWEEN_LOOKS: u64 = 4096;
 
 /// What a training is doing.
@@ -86,7 +86,7 @@ impl Progress {
         self.write();
     }
 
-    /// So many rows are read.
+    /// This many rows are read.
     #[inline]
     pub fn rows(&mut self, rows: u64) {
         self.rows = rows;

@@ -11,7 +11,7 @@ use crate::source::kind::Kind;
 use crate::source::records::Dictionaries;
 
 /// The objective, as far as it is known.
-pub struct Undecided {
+pub struct ObjectiveChoice {
     given: Option<&'static Objective>,
     num_class: Option<usize>,
 }
@@ -32,7 +32,7 @@ impl Task {
     ///
     /// # Errors
     /// An objective that lacks what it needs, or is given what it does not take.
-    pub fn of(request: &Request, columns: &Columns) -> Result<Undecided> {
+    pub fn of(request: &Request, columns: &Columns) -> Result<ObjectiveChoice> {
         let fallback = if columns.group.is_some() {
             Some(RANKING)
         } else if columns.upper_bound.is_some() {
@@ -47,7 +47,7 @@ impl Task {
             check(objective, columns)?;
         }
         let num_class = request.parameters.get("num_class").and_then(|count| count.parse().ok());
-        Ok(Undecided { given, num_class })
+        Ok(ObjectiveChoice { given, num_class })
     }
 
     /// Number of classes.
@@ -56,7 +56,7 @@ impl Task {
     }
 }
 
-impl Undecided {
+impl ObjectiveChoice {
     /// Whether the target's values are classes.
     pub fn has_classes(&self, columns: &Columns) -> bool {
         match self.given.map(|objective| objective.target) {

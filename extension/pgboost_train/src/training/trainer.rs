@@ -1,29 +1,21 @@
-//! The trainer: a process of its own that runs libxgboost for this backend.
+//! What the backend asks of the trainer, and what comes back.
 //!
 //! The backend sends a request and waits for the reply, as PostgreSQL waits, so that a cancel, a
-//! timeout or a shutdown acts in the middle of a round: the error unwinds, and the trainer is killed
-//! on the way. Where the backend ends without unwinding, PostgreSQL's list of things to do at exit
-//! has it; after a crash the system kills it (`PR_SET_PDEATHSIG`). It is always waited for: where
-//! the postmaster is a container's first process, an orphan's death by a signal would look to it
-//! like a backend's crash.
+//! timeout or a shutdown acts in the middle of a round: the error unwinds, and the trainer is
+//! killed on the way.
 //!
 //! Nothing that the trainer sends is trusted. A message is bounded, and the model goes through the
 //! engine's parser as any other does.
 
-use std::cell::RefCell;
-use std::env;
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio, id};
-use std::thread;
-use std::time::Duration;
+use std::os::unix::process::ExitStatusExt;
 
 use pg_interface::report;
 use pgboost_trainer::{Job, Reply, Request, VERSION, receive, receive_bytes, send};
 
+use super::process::Process;
 use crate::error::{Error, Result};
 use crate::installed;
 use crate::pg::wait::{self, Until};
@@ -32,23 +24,11 @@ use crate::pg::wait::{self, Until};
 const MAX_REPLY: u64 = 16 << 20;
 /// Most bytes of a model: those of a bytea (`MaxAllocSize`, memutils.h).
 const MAX_MODEL: u64 = (1 << 30) - 1024;
-/// Most bytes of the trainer's last words.
-const MAX_SAID: usize = 200;
-
-/// OpenMP's word for what a thread with nothing to do does. By default it spins for some
-/// milliseconds, which takes a busy server's cores from others.
-const WAIT_POLICY: (&str, &str) = ("OMP_WAIT_POLICY", "passive");
-
-thread_local! {
-    /// This backend's trainers: a source may call a function that trains.
-    static RUNNING: RefCell<Vec<Child>> = const { RefCell::new(Vec::new()) };
-}
 
 /// A trainer, which ends when this is dropped.
 pub struct Trainer {
-    pid: u32,
+    process: Process,
     socket: Socket,
-    errors: UnixStream,
 }
 
 impl Trainer {
@@ -60,8 +40,9 @@ impl Trainer {
         let path = installed::trainer();
         let missing =
             |reason: String| Error::TrainerMissing { path: path.display().to_string(), reason };
-        wait::at_exit(kill_all);
-        let mut trainer = spawn(&path).map_err(|error| missing(error.to_string()))?;
+        let (process, socket) =
+            Process::start(&path).map_err(|error| missing(error.to_string()))?;
+        let mut trainer = Trainer { process, socket: Socket(socket) };
         match trainer.reply()? {
             Reply::Ready(version) if version == VERSION => Ok(trainer),
             _ => Err(missing(format!("It is not of version {VERSION}, as the extension is"))),
@@ -123,8 +104,8 @@ impl Trainer {
             error.kind(),
             ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
         );
-        let status = if closed { wait_for_end(self.pid) } else { None };
-        let said = last_words(&mut self.errors);
+        let status = if closed { self.process.wait_for_end() } else { None };
+        let said = self.process.last_words();
         if xgboost_ffi::means_out_of_memory(&said) {
             return Error::OutOfMemory;
         }
@@ -134,80 +115,6 @@ impl Trainer {
             None => Error::TrainerEnded { how: error.to_string(), said },
         }
     }
-}
-
-impl Drop for Trainer {
-    fn drop(&mut self) {
-        running(self.pid).and_then(kill);
-    }
-}
-
-fn spawn(path: &Path) -> io::Result<Trainer> {
-    let (ours, theirs) = UnixStream::pair()?;
-    let (errors, said) = UnixStream::pair()?;
-    ours.set_nonblocking(true)?;
-    // Nobody reads what it says until it ends; what there is no room for is lost.
-    errors.set_nonblocking(true)?;
-    said.set_nonblocking(true)?;
-    let policy = env::var_os(WAIT_POLICY.0).unwrap_or_else(|| WAIT_POLICY.1.into());
-    let child = Command::new(path)
-        .arg(installed::library())
-        .arg(id().to_string())
-        .env_clear()
-        .env(WAIT_POLICY.0, policy)
-        // PostgreSQL signals a backend's group.
-        .process_group(0)
-        .stdin(OwnedFd::from(theirs))
-        .stdout(Stdio::null())
-        .stderr(OwnedFd::from(said))
-        .spawn()?;
-    let trainer = Trainer { pid: child.id(), socket: Socket(ours), errors };
-    RUNNING.with_borrow_mut(|running| running.push(child));
-    Ok(trainer)
-}
-
-/// Takes a trainer out of those that are running.
-fn running(pid: u32) -> Option<Child> {
-    RUNNING.with_borrow_mut(|running| {
-        let position = running.iter().position(|child| child.id() == pid)?;
-        Some(running.swap_remove(position))
-    })
-}
-
-/// Waits for a trainer that has closed its socket, which is the last but one thing that a process
-/// does; one that then goes on is killed.
-fn wait_for_end(pid: u32) -> Option<ExitStatus> {
-    for _ in 0..100 {
-        let ended = RUNNING.with_borrow_mut(|running| {
-            let child = running.iter_mut().find(|child| child.id() == pid);
-            child.is_none_or(|child| !matches!(child.try_wait(), Ok(None)))
-        });
-        if ended {
-            break;
-        }
-        report::check_for_interrupts();
-        thread::sleep(Duration::from_millis(10));
-    }
-    running(pid).and_then(kill)
-}
-
-fn kill_all() {
-    RUNNING.take().into_iter().for_each(|child| _ = kill(child));
-}
-
-fn kill(mut child: Child) -> Option<ExitStatus> {
-    let _ = child.kill();
-    child.wait().ok()
-}
-
-/// The first line that it has written to its standard error.
-fn last_words(errors: &mut UnixStream) -> String {
-    let mut said = vec![0; 4096];
-    let len = errors.read(&mut said).unwrap_or(0);
-    said.truncate(len);
-    let text = String::from_utf8_lossy(&said);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    line.chars().take(MAX_SAID).collect()
 }
 
 /// A socket that is read and written while interrupts are served.

@@ -1,1 +1,0 @@
-"""The comparison on three hosts of AWS, from the operator's machine."""

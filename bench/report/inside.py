@@ -1,0 +1,133 @@
+"""What predictions cost inside the database: the figures of one `make speed`, from its inside.json.
+
+Medians with ranges; ratios and differences are taken within each repetition. A subject or a series that was
+not measured gives none. Of fresh connections, of which there are hundreds, the range is of the middle half.
+"""
+
+import itertools
+import statistics
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bench.results import Spread
+from speed import record
+from speed.record import LARGE, SMALL, Inside
+from workbench import queries
+
+FORMS = (*queries.FORMS,)
+COLUMNS = FORMS[0]
+
+
+def spread_of(values: Sequence[float]) -> Spread | None:
+    """Of no value, none."""
+    return Spread.of([*values]) if values else None
+
+
+def middle(values: Sequence[float]) -> Spread | None:
+    """The median and the middle half."""
+    if len(values) < 2:
+        return spread_of(values)
+    low, median, high = statistics.quantiles(values, n=4, method="inclusive")
+    return Spread(median, low, high)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A run, asked for figures."""
+
+    run: Inside
+
+    def has(self, subject: str) -> bool:
+        """Whether it was measured."""
+        return subject in self.run.subjects
+
+    def values(self, subject: str, series: str) -> list[float]:
+        """Of every repetition; none if it was not measured."""
+        found = self.run.subjects.get(subject)
+        return found.series.get(series, []) if found else []
+
+    def _pairs(self, subject: str, first: str, second: str) -> Iterator[tuple[float, float]]:
+        return zip(self.values(subject, first), self.values(subject, second), strict=True)
+
+    def spread(self, subject: str, series: str, scale: float = 1.0) -> Spread | None:
+        """Median and range, times a factor."""
+        return spread_of([value * scale for value in self.values(subject, series)])
+
+    def ms(self, subject: str, series: str) -> Spread | None:
+        """Of seconds, in milliseconds."""
+        return self.spread(subject, series, 1e3)
+
+    def ns(self, subject: str, series: str) -> Spread | None:
+        """Of seconds for all rows, in nanoseconds for one."""
+        return self.spread(subject, series, 1e9 / self.run.workload["rows"])
+
+    def middle_ms(self, subject: str, series: str) -> Spread | None:
+        """The middle half, in milliseconds."""
+        return middle([value * 1e3 for value in self.values(subject, series)])
+
+    def ratio(self, subject: str, above: str, below: str) -> Spread | None:
+        """How many times the other series."""
+        return spread_of([a / b for a, b in self._pairs(subject, above, below)])
+
+    def more(self, subject: str, series: str, than: str, scale: float = 1.0) -> list[float]:
+        """How much more than the other series, each time."""
+        return [(a - b) * scale for a, b in self._pairs(subject, series, than)]
+
+    def above(self, subject: str, series: str, than: str, scale: float = 1e3) -> Spread | None:
+        """The middle half of how much more, of seconds in milliseconds."""
+        return middle(self.more(subject, series, than, scale))
+
+    def against_batch(self, label: str, form: str, batch: str) -> Spread | None:
+        """The whole scan, as a part of XGBoost's own batch."""
+        return self.ratio("scan", f"{label}/{form}/{batch}", f"xgboost/{label}")
+
+    def added_to_scan(self, label: str) -> Spread | None:
+        """What predict adds to the plain scan, as a part of XGBoost's own batch."""
+        more = self.more("scan", f"{label}/columns/on", "plain")
+        batches = self.values("scan", f"xgboost/{label}")
+        return spread_of([a / b for a, b in zip(more, batches, strict=True)])
+
+    def one_row_series(self, protocol: str, clients: int, form: str = COLUMNS) -> list[str]:
+        """The names of the one-row query's series, with predict and without."""
+        names = ("predict", "control") if form == COLUMNS else (form, f"{form} control")
+        return [f"{protocol}/{clients}/{name}" for name in names]
+
+    def one_row(self, protocol: str, clients: int, form: str = COLUMNS) -> Spread | None:
+        """The one-row query's transactions a second, as a part of those without predict."""
+        return self.ratio("one row", *self.one_row_series(protocol, clients, form))
+
+    def one_row_medians(self) -> list[float]:
+        """Its medians over protocols and clients, the smallest first."""
+        ratios = [self.one_row(*how) for how in itertools.product(record.PROTOCOLS, record.CLIENTS)]
+        return sorted(ratio.median for ratio in ratios if ratio)
+
+    def in_images(self, than: str = "control", subject: str = "copies") -> Spread | None:
+        """The growth of the sum of Pss, in images of the large model."""
+        model = self.run.models.get(LARGE)
+        more = self.more(subject, f"sum/{LARGE}", f"sum/{than}")
+        return spread_of([value / model.image_bytes for value in more]) if model else None
+
+    def own_kilobytes(self) -> Spread | None:
+        """What predicting makes private in each connection."""
+        return spread_of(self.more("copies", f"private/{LARGE}", "private/control", 1 / 1024))
+
+    def speedup(self, name: str) -> Spread | None:
+        """How many times as fast two workers are as one."""
+        return self.ratio("workers", f"{name}/1", f"{name}/2")
+
+    def two_connections(self, name: str) -> Spread | None:
+        """How much more two connections get done at once than one: what the machine has to give."""
+        ratio = self.ratio("workers", f"{name}/alone", f"{name}/together")
+        return ratio and Spread(2 * ratio.median, 2 * ratio.smallest, 2 * ratio.largest)
+
+
+def given(run: Path) -> dict[str, Any]:
+    """What the page's template shows of a run's directory."""
+    found = Found(record.parse((run / record.FILE).read_text()))
+    return {
+        "found": found, "run": found.run, "SMALL": SMALL, "LARGE": LARGE, "FORMS": FORMS,
+        **{name: getattr(record, name) for name in ("PROTOCOLS", "CLIENTS", "BATCHES")},
+        "OTHER_FORMS": record.OTHER_FORMS, "OTHER_CLIENTS": record.OTHER_CLIENTS,
+    }  # fmt: skip

@@ -1,0 +1,189 @@
+"""How many workers and threads the tuned service does best with, on this machine and at this distance.
+
+Every pair is started, warmed up, and asked with the hot key by each number of clients; the pairs take
+turns. Best is the pair with the largest product of its median requests a second over the numbers of
+clients: it is good at all of them. `bench/run` takes what was recorded on the same machine, with the same
+topology, and makes a short sweep where nothing was; `python -m bench.sweep` makes a longer one.
+"""
+
+import argparse
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from bench import machine
+from bench.generators import Load
+from bench.harness import ROOT, commit, result_directory
+from bench.hosts import STATE
+from bench.opening import NAMED, opened
+from bench.results import Spread
+from bench.site import Site
+from bench.systems.python import ENTRIES, Microservice
+from bench.workload import QUICK, WORKLOADS, Cell
+from workbench.tell import say, table
+from workbench.turns import in_turn
+
+ENTRY = "python_tuned"
+FILE = "sweep.json"
+RESULTS = ROOT / "bench" / "results"
+TREES = 25
+# What of a machine's facts makes it the same one for this.
+SAME = ("processor", "cores")
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to try, how long, and how often."""
+
+    # Workers for each core of the server.
+    workers: tuple[float, ...]
+    threads: tuple[int, ...]
+    clients: tuple[int, ...] = (5, 20)
+    seconds: int = 3
+    repetitions: int = 1
+
+    def pairs(self, cores: int) -> list[Pair]:
+        """All pairs of workers and threads."""
+        workers = dict.fromkeys(max(1, round(share * cores)) for share in self.workers)
+        return [*itertools.product(workers, self.threads)]
+
+
+SHORT = Plan(workers=(1, 2), threads=(2, 4, 10))
+LONG = Plan(
+    workers=(0.5, 1, 2, 3, 4), threads=(1, 2, 4, 10), clients=(5, 20, 100), repetitions=3
+)  # fmt: skip
+
+
+def delay_of(workload_delays: Sequence[float | None]) -> float | None:
+    """The distance to sweep at: the middle one of those that a workload sets."""
+    set_ = sorted(delay for delay in workload_delays if delay)
+    return set_[len(set_) // 2] if set_ else None
+
+
+def _measure(site: Site, pair: Pair, plan: Plan) -> list[float]:
+    """Requests a second with one pair, for each number of clients."""
+    service = Microservice(ENTRIES[ENTRY], site, pair)
+    service.start(TREES)
+    try:
+        rates = []
+        for clients in plan.clients:
+            cell = Cell(ENTRY, "http", "hot", TREES, clients)
+            service.run(cell, Load(clients, 1, seed=0))
+            rates.append(service.run(cell, Load(clients, plan.seconds, 0))[1].requests_per_second)
+        say(
+            f"{pair[0]} workers of {pair[1]} threads: {', '.join(f'{rate:,.0f}' for rate in rates)}"
+        )
+        return rates
+    finally:
+        service.stop()
+
+
+def best(runs: dict[Pair, list[list[float]]]) -> Pair:
+    """The pair with the largest product of medians, of runs that are a rate for each number of clients."""
+
+    def product(pair: Pair) -> float:
+        columns = zip(*runs[pair], strict=True)
+        return math.prod(Spread.of([*column]).median for column in columns)
+
+    return max(runs, key=product)
+
+
+def sweep(site: Site, plan: Plan) -> dict[str, Any]:
+    """Measures; what the file holds, of which the report reads `clients`, `tried` and `best`."""
+    service, facts = Microservice(ENTRIES[ENTRY], site), site.server.facts()
+    versions = service.install()
+    service.load()
+    delay = delay_of(site.workload.delays_ms)
+    site.topology.links.set_delay(delay)
+    pairs = plan.pairs(int(facts["cores"]))
+    subjects = {str(pair): lambda pair=pair: _measure(site, pair, plan) for pair in pairs}
+    found = in_turn(subjects, plan.repetitions)
+    runs = {pair: found[str(pair)] for pair in pairs}
+    site.topology.links.set_delay(None)
+    workers, threads = best(runs)
+    tried = [
+        {
+            "workers": pair[0], "threads": pair[1], "runs": runs[pair],
+            "requests_per_second": [
+                asdict(Spread.of([*column])) for column in zip(*runs[pair], strict=True)
+            ],
+        }
+        for pair in pairs
+    ]  # fmt: skip
+    return {
+        "commit": commit(), "machine": facts, "versions": versions,
+        "topology": site.topology.name, "delay_ms": delay,
+        "entry": ENTRY, "trees": TREES, "request": "hot", "rows": site.workload.rows,
+        "plan": asdict(plan), "clients": plan.clients, "tried": tried,
+        "best": {"workers": workers, "threads": threads},
+    }  # fmt: skip
+
+
+def record(site: Site, plan: Plan, output: Path) -> Pair:
+    """Sweeps, writes the file and shows what was found; the best pair."""
+    try:
+        found = sweep(site, plan)
+    finally:
+        site.stop()
+    path = result_directory(output, "sweep", site.topology) / FILE
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    table(
+        ("workers", "threads", *(f"{clients} clients" for clients in plan.clients)),
+        [
+            (one["workers"], one["threads"], *(f"{s['median']:,.0f}" for s in one["requests_per_second"]))
+            for one in found["tried"]
+        ],
+    )  # fmt: skip
+    say(f"requests a second; recorded in {path}")
+    return found["best"]["workers"], found["best"]["threads"]
+
+
+def recorded(directories: Sequence[Path], site: Site) -> Pair | None:
+    """The best pair of the newest sweep on the server's machine, with this topology and distance."""
+    facts = site.server.facts()
+    wanted = {name: facts.get(name, machine.UNKNOWN) for name in SAME}
+    files = {path.resolve() for directory in directories for path in directory.rglob(FILE)}
+    for path in sorted(files, key=lambda path: path.parent.name, reverse=True):
+        known = json.loads(path.read_text())
+        # One without a topology is of the time when connections were not spread over the workers.
+        same = known.get("topology") == site.topology.name
+        if same and {name: known["machine"].get(name) for name in SAME} == wanted:
+            return known["best"]["workers"], known["best"]["threads"]
+    return None
+
+
+def best_pair(site: Site, output: Path) -> Pair:
+    """What was recorded, or what a short sweep finds now."""
+    known = recorded((RESULTS, output), site)
+    if known is None:
+        say("no sweep of the service's workers and threads was recorded here: a short one")
+    return known or record(
+        replace(site, workload=replace(site.workload, rows=QUICK.rows)), SHORT, output
+    )
+
+
+def main() -> None:
+    """Makes a long sweep."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--workload", choices=WORKLOADS, default="quick", help="default: quick")
+    parser.add_argument(
+        "--topology", help=f"{', '.join(NAMED)}, or a file; default: the workload's"
+    )
+    parser.add_argument("--short", action="store_true", help="as bench/run makes it")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="default: bench/results")
+    arguments = parser.parse_args()
+    workload = replace(WORKLOADS[arguments.workload], rows=QUICK.rows)
+    with opened(arguments.topology or workload.topology, STATE) as topology:
+        record(
+            Site(workload, topology, STATE), SHORT if arguments.short else LONG, arguments.output
+        )
+
+
+if __name__ == "__main__":
+    main()

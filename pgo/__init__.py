@@ -1,1 +1,0 @@
-"""Profile-guided optimisation of pgboost's library, and what it is worth: `make pgo`."""
