@@ -98,3 +98,8 @@ def test_what_does_not_exist_is_told_so(elsewhere: psycopg.Connection, query: st
     assert raised.value.sqlstate[:2] in ("0A", "22", "42"), raised.value
     assert not any(garbage in str(raised.value) for garbage in ("\ufffd", "ï¿½"))
     assert one(elsewhere, "SELECT 1") == 1
+
+
+def test_parameters_may_be_any_text(elsewhere: psycopg.Connection) -> None:
+    elsewhere.execute("SELECT load_model('p', content, parameters => '{\"a\": \"é\"}') FROM file")
+    assert one(elsewhere, "SELECT model_info('p') #>> '{parameters,a}'") == "é"

@@ -98,6 +98,10 @@ def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
         "SELECT array_agg(f::text) FROM model_features('grown') AS f",
         "SELECT array_agg(f::text) FROM feature_importance('grown', 'weight') AS f",
         "SELECT export_model('grown')",
+        *[
+            f"SELECT {function}('grown', {ROW})"
+            for function in ("predict", "predict_array", "predict_margin", "predict_leaf")
+        ],
         f"SELECT xgboost_predict('grown', {ROW})",
         f"SELECT v::text FROM verify_model('grown', '{NAMED_ROWS}') AS v",
     ],

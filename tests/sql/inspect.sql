@@ -14,6 +14,13 @@ SELECT load_model('price', file_of('price_doubled'));
 SELECT model_info('price') - ARRAY['loaded_at', 'sha256'] = model_info('price@2') - ARRAY['loaded_at', 'sha256'] AS same,
        model_info('price') -> 'deployed' AS now, model_info('price@1') -> 'deployed' AS before, model_info('price@1') -> 'size' AS size;
 
+-- Parameters and metrics come back as they went in, also where no float holds them.
+SELECT load_model('told', file_of('price'), parameters => '{"large": 1e400, "long": 1.2345678901234567890}',
+                  metrics => (repeat('[', 200) || repeat(']', 200))::jsonb);
+SELECT model_info('told') -> 'parameters' ->> 'long' AS long, (model_info('told') #>> '{parameters,large}')::numeric = 1e400 AS large,
+       length(model_info('told') ->> 'metrics') AS nested;
+SELECT drop_model('told');
+
 -- Features, with their categories, in the model's order; from the file, or as they were given on loading.
 SELECT * FROM model_features('price');
 SELECT * FROM model_features('tickets');

@@ -41,7 +41,7 @@ CREATE FUNCTION @extschema@.pgboost_progress_records()
 COMMENT ON FUNCTION @extschema@.pgboost_progress_records() IS 'pgboost: what backends have written of their trainings';
 
 -- A record counts as long as the backend that wrote it is there, which its start tells from a later one of
--- the same pid. The function gives each user what pg_stat_activity would.
+-- the same pid. The function shows each user what pg_stat_activity would.
 CREATE VIEW @extschema@.pg_stat_progress_train_model WITH (security_barrier) AS
     SELECT p.pid, a.datid, a.datname, a.usename, p.model, p.phase, p.rows_read, p.round, p.rounds, p.metric
       FROM @extschema@.pgboost_progress_records() AS p

@@ -14,6 +14,9 @@ use crate::{Error, ErrorKind, Result};
 /// The alignment of an image and of every section in it: a cache line.
 pub(crate) const ALIGNMENT: usize = 64;
 
+/// Bytes that are written or read before the next look for interrupts: less than a millisecond.
+pub(super) const PIECE: usize = 1 << 20;
+
 /// Bytes that stay what and where they are.
 ///
 /// # Safety
@@ -36,13 +39,16 @@ impl AlignedBytes {
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`] if there is not that much memory.
-    pub(crate) fn zeroed(len: usize) -> Result<Self> {
+    pub(crate) fn zeroed(len: usize, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let count = len.div_ceil(ALIGNMENT);
         let mut lines = Vec::new();
         lines.try_reserve_exact(count).map_err(|_| {
             Error::new(ErrorKind::OutOfMemory, format!("out of memory for an image of {len} bytes"))
         })?;
-        lines.resize(count, Line::zeroed());
+        while lines.len() < count {
+            lines.resize(count.min(lines.len() + PIECE / ALIGNMENT), Line::zeroed());
+            check_interrupts();
+        }
         Ok(AlignedBytes { lines })
     }
 
@@ -55,7 +61,7 @@ impl AlignedBytes {
         if !bytes.len().is_multiple_of(ALIGNMENT) {
             return Err(Error::new(ErrorKind::Image, "image does not end at a cache line"));
         }
-        let mut copy = Self::zeroed(bytes.len())?;
+        let mut copy = Self::zeroed(bytes.len(), &mut || ())?;
         copy.bytes_mut().copy_from_slice(bytes);
         Ok(copy)
     }

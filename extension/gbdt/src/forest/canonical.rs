@@ -18,6 +18,9 @@
 use crate::model::{self, CategorySet, Comparison, MissingRule, Model, TreeOutput};
 use crate::{Error, ErrorKind, Result};
 
+/// Nodes after which a loop over nodes looks for interrupts.
+pub(super) const NODES_PER_CHECK: usize = 1 << 14;
+
 /// The trees, in the order of summation.
 pub(super) struct Forest<'m> {
     num_features: usize,
@@ -73,7 +76,7 @@ impl<'m> Forest<'m> {
                 TreeOutput::All => 0..model.num_outputs() as u32,
             };
             for output in outputs {
-                trees.push(Tree::of(model, tree, output, source)?);
+                trees.push(Tree::of(model, tree, output, source, check_interrupts)?);
                 check_interrupts();
             }
         }
@@ -90,11 +93,20 @@ impl<'m> Forest<'m> {
 }
 
 impl<'m> Tree<'m> {
-    fn of(model: &Model, tree: &'m model::Tree, output: u32, source: u32) -> Result<Self> {
+    fn of(
+        model: &Model,
+        tree: &'m model::Tree,
+        output: u32,
+        source: u32,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self> {
         let mut sets: Vec<&[u32]> = tree.category_sets().iter().map(CategorySet::words).collect();
         let mut nodes = Vec::new();
         reserve(&mut nodes, tree.nodes().len())?;
-        for node in tree.nodes() {
+        for (id, node) in tree.nodes().iter().enumerate() {
+            if id.is_multiple_of(NODES_PER_CHECK) {
+                check_interrupts();
+            }
             nodes.push(match *node {
                 model::Node::Deleted => Node::Deleted,
                 model::Node::Leaf { value, cover } => {
@@ -123,6 +135,13 @@ impl<'m> Tree<'m> {
     pub(super) fn depth(&self) -> u32 {
         self.depth
     }
+}
+
+/// Makes room for more values, or says that there is none.
+pub(super) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve(more).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
+    })
 }
 
 fn split_of(split: model::Node, rule: MissingRule, sets: &mut Vec<&[u32]>) -> Node {
@@ -191,13 +210,6 @@ fn below(comparison: Comparison, threshold: f64) -> Option<f32> {
         Comparison::LessOrEqual if nearest == f32::INFINITY => None,
         Comparison::LessOrEqual => Some(nearest.next_up()),
     }
-}
-
-/// Makes room for more values, or says that there is none.
-pub(super) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
-    values.try_reserve(more).map_err(|_| {
-        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
-    })
 }
 
 #[cfg(test)]

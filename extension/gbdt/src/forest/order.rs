@@ -8,7 +8,7 @@
 
 use std::collections::VecDeque;
 
-use super::canonical::{Node, Tree};
+use super::canonical::{NODES_PER_CHECK, Node, Tree};
 
 /// Nodes that share a cache line.
 pub(super) const LINE: usize = 8;
@@ -67,8 +67,9 @@ fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
 
 /// What lies at each position. The root is at the first, children are behind their parents, and the
 /// number of positions is a multiple of [`LINE`].
-pub(super) fn positions(tree: &Tree<'_>) -> Vec<Position> {
-    let mut order = Order { tree, positions: Vec::new(), at: vec![0; tree.nodes().len()] };
+pub(super) fn positions(tree: &Tree<'_>, check_interrupts: &mut dyn FnMut()) -> Vec<Position> {
+    let at = vec![0; tree.nodes().len()];
+    let mut order = Order { tree, positions: Vec::new(), at, check_interrupts };
     order.put(0);
     let mut open: Vec<u32> = children(tree, 0).map(|_| 0).into_iter().collect();
     let first = block(tree, &mut open, PAIRS - 1);
@@ -77,7 +78,12 @@ pub(super) fn positions(tree: &Tree<'_>) -> Vec<Position> {
     let mut queue = VecDeque::from(open);
     // Whole subtrees that do not fill a line, by their number of pairs less one.
     let mut small: [Vec<Vec<u32>>; PAIRS - 1] = Default::default();
+    let mut blocks = 0usize;
     while let Some(parent) = queue.pop_front() {
+        blocks += 1;
+        if blocks.is_multiple_of(NODES_PER_CHECK / LINE) {
+            (order.check_interrupts)();
+        }
         let mut open = vec![parent];
         let parents = block(tree, &mut open, PAIRS);
         match small.get_mut(parents.len() - 1) {
@@ -96,6 +102,7 @@ struct Order<'a> {
     positions: Vec<Position>,
     /// By id, where a node is.
     at: Vec<usize>,
+    check_interrupts: &'a mut dyn FnMut(),
 }
 
 impl Order<'_> {
@@ -110,6 +117,9 @@ impl Order<'_> {
     fn put_pairs(&mut self, parents: &[u32]) {
         for parent in parents {
             let next = self.positions.len();
+            if next.is_multiple_of(NODES_PER_CHECK) {
+                (self.check_interrupts)();
+            }
             let at = self.at.get(*parent as usize).copied().unwrap_or(0);
             if let Some(Position::Node { right, .. }) = self.positions.get_mut(at) {
                 *right = next;
@@ -157,7 +167,7 @@ mod tests {
             let model = model(seed, shape);
             let forest = Forest::of(&model, &mut || ()).unwrap();
             let tree = &forest.trees()[0];
-            let positions = positions(tree);
+            let positions = positions(tree, &mut || ());
             assert_eq!(positions.len() % LINE, 0);
             let mut ids = Vec::new();
             for (at, position) in positions.iter().enumerate() {
@@ -192,7 +202,7 @@ mod tests {
         }
         let tree = Tree { nodes, sets: Vec::new(), depth: 8, output: 0, source: 0 };
         let mut line_of = vec![0; 511];
-        for (at, position) in positions(&tree).iter().enumerate() {
+        for (at, position) in positions(&tree, &mut || ()).iter().enumerate() {
             if let Position::Node { id, .. } = position {
                 line_of[*id as usize] = at / LINE;
             }

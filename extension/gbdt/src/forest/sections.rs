@@ -9,8 +9,9 @@
 use std::marker::PhantomData;
 
 use bytemuck::{CheckedBitPattern, Pod, Zeroable};
-use xxhash_rust::xxh3::xxh3_64;
+use xxhash_rust::xxh3::Xxh3Default;
 
+use super::aligned::PIECE;
 use super::records::{CompactNode, Dictionary, Group, GroupKind, SetSpan, WideNode};
 use super::tiles::chunks::{Chunk, NodeBlock, TopNode};
 use super::tiles::{CodeTable, PredicateColumn, PredicateRun, Segment, TileGroup};
@@ -230,7 +231,12 @@ fn verify_section<T: CheckedBitPattern>(
         .ok_or_else(|| damaged("has a section out of range or with an unknown kind"))
 }
 
-/// The checksum of an image.
-pub(super) fn checksum(bytes: &[u8]) -> u64 {
-    xxh3_64(bytes.get(CHECKSUMMED_FROM..).unwrap_or_default())
+/// The checksum of an image: XXH3 of all that is behind the header's field for it.
+pub(super) fn checksum(bytes: &[u8], check_interrupts: &mut dyn FnMut()) -> u64 {
+    let mut sum = Xxh3Default::new();
+    for piece in bytes.get(CHECKSUMMED_FROM..).unwrap_or_default().chunks(PIECE) {
+        sum.update(piece);
+        check_interrupts();
+    }
+    sum.digest()
 }

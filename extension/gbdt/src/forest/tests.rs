@@ -123,7 +123,7 @@ fn misaligned_bytes_are_refused() {
     unsafe impl super::StableBytes for Shifted {}
 
     let image = small_image();
-    let mut shifted = AlignedBytes::zeroed(image.len() + 64).unwrap();
+    let mut shifted = AlignedBytes::zeroed(image.len() + 64, &mut || ()).unwrap();
     shifted.bytes_mut()[16..16 + image.len()].copy_from_slice(&image);
     let error = Image::open(Shifted(shifted)).err().unwrap();
     assert_eq!(error.message(), "image is not aligned to 64 bytes");

@@ -4,7 +4,7 @@
 //! slots, wide nodes otherwise. Trees with categorical splits have wide nodes. Successive trees of a
 //! kind form the groups of interleaved traversal.
 
-use super::canonical::{Forest, Node, Tree, reserve};
+use super::canonical::{Forest, NODES_PER_CHECK, Node, Tree, reserve};
 use super::key::{default_slot, leaf_slot, monotone_key};
 use super::order::{self, Position};
 use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode};
@@ -36,15 +36,20 @@ impl Trees {
     pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut all = Trees::default();
         for (index, tree) in forest.trees().iter().enumerate() {
-            all.add(tree, forest.num_features())
+            all.add(tree, forest.num_features(), check_interrupts)
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
             check_interrupts();
         }
         Ok(all)
     }
 
-    fn add(&mut self, tree: &Tree<'_>, num_features: usize) -> Result<()> {
-        let nodes = self.compile(tree, num_features)?;
+    fn add(
+        &mut self,
+        tree: &Tree<'_>,
+        num_features: usize,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<()> {
+        let nodes = self.compile(tree, num_features, check_interrupts)?;
         let first = self.roots.len();
         let kind = kind_of(&nodes);
         if kind == GroupKind::Compact {
@@ -80,14 +85,19 @@ impl Trees {
     }
 
     /// A tree's nodes and their file ids, in the order in which they lie.
-    fn compile(&mut self, tree: &Tree<'_>, num_features: usize) -> Result<Vec<(WideNode, u32)>> {
+    fn compile(
+        &mut self,
+        tree: &Tree<'_>,
+        num_features: usize,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Vec<(WideNode, u32)>> {
         let first_set = to_u32(self.sets.len())?;
         for words in &tree.sets {
             let start = to_u32(self.set_words.len())?;
             self.sets.push(SetSpan { start, count: to_u32(words.len())? });
             self.set_words.extend_from_slice(words);
         }
-        let positions = order::positions(tree);
+        let positions = order::positions(tree, check_interrupts);
         let mut lowered: Vec<(WideNode, u32)> = Vec::new();
         reserve(&mut lowered, positions.len())?;
         let leaf = |value: f32| -> Result<WideNode> {
@@ -95,6 +105,9 @@ impl Trees {
             Ok(WideNode { key: value.to_bits(), slot, right_offset: 0, kind: 0 })
         };
         for (at, position) in positions.into_iter().enumerate() {
+            if at.is_multiple_of(NODES_PER_CHECK) {
+                check_interrupts();
+            }
             let Position::Node { id, right } = position else {
                 lowered.push((leaf(0.0)?, 0));
                 continue;

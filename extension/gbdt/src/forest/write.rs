@@ -6,7 +6,7 @@
 use bytemuck::{NoUninit, bytes_of, cast_slice};
 
 use super::IMAGE_VERSION;
-use super::aligned::{ALIGNMENT, AlignedBytes};
+use super::aligned::{ALIGNMENT, AlignedBytes, PIECE};
 use super::canonical::Forest;
 use super::categories::Dictionaries;
 use super::sections::{
@@ -22,13 +22,13 @@ use super::trees::Trees;
 use crate::model::{FeatureType, MissingRule, Model, Task};
 use crate::{Error, ErrorKind, Result};
 
-/// Lowers a model to an image. `labels` are the names of its classes, or nothing.
+/// Compiles a model to an image. `labels` are the names of its classes, or nothing.
 ///
-/// `check_interrupts` is called once per tree and step; it may unwind.
+/// `check_interrupts` is called every few milliseconds at most; it may unwind.
 ///
 /// # Errors
-/// [`ErrorKind::Names`] if there are labels, but not two for a binary model, one a class for a
-/// multiclass model, or none for another; [`ErrorKind::OutOfMemory`] if there is no memory for the image.
+/// [`ErrorKind::Names`] if there are labels, but not two for a binary model, one per class for a
+/// multiclass model, or none for another; [`ErrorKind::OutOfMemory`] if there is no memory for it.
 pub fn compile(
     model: &Model,
     labels: &[String],
@@ -84,7 +84,7 @@ pub fn compile(
     writer.put(NUMBERS, &dictionaries.numbers);
     writer.put(WORDS, &words);
     writer.put(SORTED, &dictionaries.sorted);
-    writer.assemble(Header {
+    let header = Header {
         magic: MAGIC,
         version: IMAGE_VERSION,
         endianness: ENDIANNESS,
@@ -98,7 +98,8 @@ pub fn compile(
         slope: model.objective().slope(),
         total_depth: forest.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
         sections: [Span::default(); SECTIONS],
-    })
+    };
+    writer.assemble(header, check_interrupts)
 }
 
 /// For each feature whether its zeros are missing; nothing if no feature's are.
@@ -147,21 +148,30 @@ impl<'a> Writer<'a> {
     }
 
     /// The header and the sections behind it as one image.
-    fn assemble(self, mut header: Header) -> Result<AlignedBytes> {
+    fn assemble(
+        self,
+        mut header: Header,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<AlignedBytes> {
         let mut end = size_of::<Header>();
         for (span, section) in header.sections.iter_mut().zip(self.sections) {
             let offset = end.next_multiple_of(ALIGNMENT);
             *span = Span { offset: offset as u64, length: section.len() as u64 };
             end = offset + section.len();
         }
-        let mut image = AlignedBytes::zeroed(end)?;
+        let mut image = AlignedBytes::zeroed(end, check_interrupts)?;
         header.length = image.len() as u64;
         let bytes = image.bytes_mut();
         copy_to(bytes, 0, bytes_of(&header));
         for (span, section) in header.sections.iter().zip(self.sections) {
-            copy_to(bytes, span.offset as usize, section);
+            for (offset, piece) in
+                (span.offset as usize..).step_by(PIECE).zip(section.chunks(PIECE))
+            {
+                copy_to(bytes, offset, piece);
+                check_interrupts();
+            }
         }
-        header.checksum = checksum(bytes);
+        header.checksum = checksum(bytes, check_interrupts);
         copy_to(bytes, 0, bytes_of(&header));
         Ok(image)
     }

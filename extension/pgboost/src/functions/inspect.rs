@@ -6,7 +6,7 @@ use std::rc::Rc;
 use gbdt::explain::{ImportanceKind, importance};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{JsonB, name, pg_extern, pg_sys};
+use pgrx::{AnyElement, name, pg_extern, pg_sys};
 
 use super::{exists, required_text};
 use crate::cache::{CachedImage, images};
@@ -48,7 +48,7 @@ impl<'a> Visible<'a> {
 fn pgboost_model_info(
     model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
-) -> std::result::Result<JsonB, ErrorReport> {
+) -> std::result::Result<AnyElement, ErrorReport> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
     Ok(describe::describe(&visible.registry, visible.name, visible.version)?)
 }

@@ -7,7 +7,7 @@ use gbdt::model::Categories;
 use gbdt::{Limits, Model};
 use pg_interface::{report, server};
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{Array, JsonB, pg_extern, pg_sys};
+use pgrx::{AnyElement, Array, JsonB, pg_extern, pg_sys};
 
 use super::{required, required_text};
 use crate::cache::images;
@@ -22,8 +22,8 @@ use crate::registry::{Registry, privilege};
 struct LoadOptions {
     labels: Option<Vec<String>>,
     feature_names: Option<Vec<String>>,
-    parameters: Option<JsonB>,
-    metrics: Option<JsonB>,
+    parameters: Option<AnyElement>,
+    metrics: Option<AnyElement>,
 }
 
 /// `load_model(name, model, labels, feature_names, parameters, metrics) -> version`
@@ -33,8 +33,8 @@ fn pgboost_load_model(
     model: Option<&[u8]>,
     labels: Option<Array<'_, &[u8]>>,
     feature_names: Option<Array<'_, &[u8]>>,
-    parameters: Option<JsonB>,
-    metrics: Option<JsonB>,
+    parameters: Option<AnyElement>,
+    metrics: Option<AnyElement>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
     server::require_writable(c"load_model()");

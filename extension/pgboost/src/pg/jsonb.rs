@@ -3,7 +3,9 @@
 use std::marker::PhantomData;
 
 use pg_interface::{Number, NumberType};
+use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum};
+use pgrx::{AnyElement, FromDatum};
 
 use super::unguarded;
 
@@ -100,5 +102,22 @@ impl<'a> Object<'a> {
                 _ => Item::Container,
             })
         }
+    }
+}
+
+/// A jsonb argument as a statement's parameter, as it came: serde_json, which pgrx would read it with,
+/// cannot hold every number and depth that jsonb can. NULL for a value of another type.
+pub fn parameter(value: Option<AnyElement>) -> DatumWithOid<'static> {
+    let jsonb = value.filter(|value| value.oid() == pg_sys::JSONBOID);
+    // SAFETY: the value is of the type that it says.
+    unsafe { DatumWithOid::new(jsonb.map(|value| value.datum()), pg_sys::JSONBOID) }
+}
+
+/// The jsonb that an SPI query has returned, copied to memory that outlives the query.
+pub fn outlive_spi(datum: Datum) -> Option<AnyElement> {
+    // SAFETY: within an SPI connection; the registry's statement returns jsonb, which is a varlena.
+    unsafe {
+        let copy = pg_sys::SPI_datumTransfer(datum, false, -1);
+        AnyElement::from_polymorphic_datum(copy, false, pg_sys::JSONBOID)
     }
 }

@@ -1,17 +1,17 @@
 //! What the registry says of a version, for `model_info`.
 
-use pgrx::JsonB;
+use pgrx::AnyElement;
 
 use super::Registry;
-use super::statement::query_only;
+use super::statement::query_jsonb;
 use crate::error::{Error, Result};
 
 /// One jsonb object with all there is but the bytes.
 ///
 /// # Errors
 /// [`Error::NoSuchVersion`].
-pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<JsonB> {
-    query_only::<JsonB>(
+pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<AnyElement> {
+    query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
          'deployed', v.version = m.deployed, 'owner', (SELECT p.role::text FROM \

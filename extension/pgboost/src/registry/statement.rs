@@ -6,11 +6,11 @@
 
 use pgrx::datum::DatumWithOid;
 use pgrx::spi::{self, SpiTupleTable};
-use pgrx::{FromDatum, IntoDatum, Spi};
+use pgrx::{AnyElement, FromDatum, IntoDatum, Spi};
 
 use super::Registry;
 use crate::error::{Error, Result};
-use crate::pg::{catalog, identity};
+use crate::pg::{catalog, identity, jsonb};
 
 /// Runs a statement that changes the registry and returns no rows; `{schema}` in it becomes the
 /// extension's schema.
@@ -34,15 +34,20 @@ pub fn query<T: FromDatum + IntoDatum>(
     })
 }
 
-/// Runs a statement that only reads, as `query` does; it may run on a standby.
-pub fn query_only<T: FromDatum + IntoDatum>(
+/// Runs a statement that only reads, and returns the jsonb of its first row, if there is one. It may
+/// run on a standby.
+pub fn query_jsonb(
     registry: &Registry,
     statement: &str,
     arguments: &[DatumWithOid<'_>],
-) -> Result<Option<T>> {
+) -> Result<Option<AnyElement>> {
     let statement = in_schema(registry, statement);
     as_owner(registry, || {
-        Spi::connect(|client| first(client.select(statement.as_str(), None, arguments)?))
+        Spi::connect(|client| {
+            let table = client.select(statement.as_str(), None, arguments)?;
+            let row = if table.is_empty() { return Ok(None) } else { table.first() };
+            Ok(row.get_datum_by_ordinal(1)?.and_then(jsonb::outlive_spi))
+        })
     })
 }
 

@@ -2,14 +2,14 @@
 //!
 //! Two sessions that change the same model wait for each other at its row in `pgboost_model`, which each of them touches first.
 
-use pgrx::JsonB;
 use pgrx::pg_sys::Oid;
+use pgrx::{AnyElement, JsonB};
 
 use super::Registry;
 use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
 use crate::error::{Error, Result};
-use crate::pg::identity;
+use crate::pg::{identity, jsonb};
 
 /// What the registry says of a version besides the numbers that it hands out itself.
 pub struct NewVersion<'a> {
@@ -40,9 +40,9 @@ pub struct NewVersion<'a> {
     /// The booster's attributes.
     pub attributes: JsonB,
     /// What the model was trained with, if that was given.
-    pub parameters: Option<JsonB>,
+    pub parameters: Option<AnyElement>,
     /// How good it was found to be, if that was given.
-    pub metrics: Option<JsonB>,
+    pub metrics: Option<AnyElement>,
 }
 
 /// Stores a version and deploys it. Returns its number.
@@ -85,8 +85,8 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             new.feature_names.into(),
             new.labels.into(),
             new.attributes.into(),
-            new.parameters.into(),
-            new.metrics.into(),
+            jsonb::parameter(new.parameters),
+            jsonb::parameter(new.metrics),
             identity::role_name(user).into(),
         ],
     )?;

@@ -14,7 +14,7 @@ pub fn quoted_relation(name: &str) -> Result<String> {
         argument: "source",
         detail: "It has a NUL character.",
     })?;
-    // SAFETY: the function takes a C string and gives an OID, and raises where there is no such
+    // SAFETY: the function takes a C string and returns an OID, and raises where there is no such
     // relation. The names are allocated in the current context, or null if it has just gone.
     unsafe {
         let relation: Option<Oid> =

@@ -99,7 +99,7 @@ pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
     })
 }
 
-/// The columns in use of a source, and the query that gives its rows.
+/// The columns in use of a source, and the query that returns its rows.
 fn open(text: &str, roles: &Roles, argument: &'static str) -> Result<(Columns, String)> {
     let source = Source::of(text)?;
     let columns = Columns::choose(&source.columns(argument)?, roles, argument)?;

@@ -7,9 +7,7 @@ use crate::params::metric;
 pub struct Score {
     /// The rows: `train` or `eval`.
     pub set: String,
-    /// The metric.
     pub metric: String,
-    /// The value.
     pub value: f64,
 }
 

@@ -18,7 +18,6 @@ pub struct ObjectiveChoice {
 
 /// The objective and the classes.
 pub struct Task {
-    /// The objective.
     pub objective: &'static Objective,
     /// The classes in order, if there are such.
     pub classes: Option<Sorted>,

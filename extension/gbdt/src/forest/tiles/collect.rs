@@ -10,7 +10,7 @@ use super::{
     TileGroup, tile_leaves, tile_nodes,
 };
 use crate::Result;
-use crate::forest::canonical::{Forest, Tree, reserve};
+use crate::forest::canonical::{Forest, NODES_PER_CHECK, Tree, reserve};
 use crate::forest::order::{self, Position};
 use crate::forest::records::{GroupKind, LANES};
 use crate::forest::text::to_u32;
@@ -205,7 +205,12 @@ impl Writer<'_> {
     /// Where a tree goes on below its tile: indices among the nodes of its kind.
     fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
         let mut index_of = vec![0usize; tree.nodes().len()];
-        for (index, position) in order::positions(tree).into_iter().enumerate() {
+        for (index, position) in
+            order::positions(tree, self.check_interrupts).into_iter().enumerate()
+        {
+            if index.is_multiple_of(NODES_PER_CHECK) {
+                (self.check_interrupts)();
+            }
             if let Position::Node { id, .. } = position
                 && let Some(at) = index_of.get_mut(id as usize)
             {
