@@ -5,12 +5,12 @@
 //! since 3.4 (src/gbm/gbtree.cc and src/gbm/gbtree_model.cc, `SaveModel`). The last two call
 //! themselves gbtree, so weights are read wherever they stand, and are 1 where there are none.
 
+use super::nodes::{self, RawTree};
 use super::{categories, parameters, required, shown, tree};
 use crate::format::reader::{Reader, array, object};
 use crate::format::sniff::unsupported;
-use crate::model::Categories;
+use crate::model::{Categories, in_tree};
 use crate::{Error, ErrorKind, Limits, Result};
-use tree::RawTree;
 
 /// What a booster of trees holds.
 pub(super) struct Booster {
@@ -140,7 +140,9 @@ fn read_trees<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<
     let mut index = 0;
     let mut left = tree::Allowance::new(limits);
     array(reader, limits.trees, "trees", |reader| {
-        let tree = tree::read(reader, index, &mut left)?;
+        let arrays = tree::read(reader, &left)?;
+        let tree = nodes::build(&arrays, index, &mut left);
+        let tree = tree.map_err(|error| in_tree(error, index))?;
         index += 1;
         Ok(tree)
     })

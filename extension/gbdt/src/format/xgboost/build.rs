@@ -1,7 +1,7 @@
 //! From a file that was read to a model: sizes, outputs, rounds, weights and the base score.
 
+use super::nodes::RawTree;
 use super::objective::Link;
-use super::tree::RawTree;
 use super::{File, base_score, categories, rounds};
 use crate::model::{
     Builder, Model, Objective, Parts, Task, TreeOutput, TreeParts, check_limit, in_tree,

@@ -7,7 +7,7 @@
 
 use super::required;
 use super::sets::Sets;
-use super::tree::{Allowance, Arrays, RawTree};
+use super::tree::{Allowance, Arrays};
 use crate::model::{Comparison, Node, TreeOutput, TreeParts, node_of, out_of_memory};
 use crate::{Error, ErrorKind, Result};
 
@@ -16,6 +16,14 @@ const NONE: i32 = i32::MAX;
 
 /// Links of a leaf; also the parent of the root where leaves are vectors.
 const NO_CHILD: i32 = -1;
+
+/// A tree that has been read. Which output it adds to, if it is one, and its weight are not known
+/// from the tree itself.
+pub(super) struct RawTree {
+    pub parts: TreeParts,
+    /// How many values a leaf has.
+    pub leaf_size: i64,
+}
 
 /// The arrays that have an entry per node.
 struct Columns<'a> {
@@ -60,6 +68,7 @@ pub(super) fn build(arrays: &Arrays, index: usize, left: &mut Allowance) -> Resu
     let columns = Columns::of(arrays, num_nodes)?;
     let mut nodes = Vec::new();
     nodes.try_reserve_exact(columns.left.len()).map_err(|_| out_of_memory())?;
+    left.nodes = left.nodes.saturating_sub(columns.left.len());
     let mut sets = Sets::of(arrays, columns.categorical)?;
     let mut deleted = 0;
     columns.check_parent(0, if leaf_size > 1 { NO_CHILD } else { NONE })?;

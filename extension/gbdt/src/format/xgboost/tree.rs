@@ -1,21 +1,12 @@
 //! One tree: arrays with an entry per node, and the category sets of its categorical splits.
 
-use super::{nodes, parameters};
+use super::parameters;
 use crate::format::reader::{Reader, ValueKind, array, object};
-use crate::model::{TreeParts, in_tree};
 use crate::{ErrorKind, Limits, Result};
-
-/// A tree that has been read. Which output it adds to, if it is one, and its weight are not known
-/// from the tree itself.
-pub(super) struct RawTree {
-    pub parts: TreeParts,
-    /// How many values a leaf has.
-    pub leaf_size: i64,
-}
 
 /// What the trees that are still to be read may take.
 pub(super) struct Allowance {
-    nodes: usize,
+    pub nodes: usize,
     /// A set takes memory up to its largest code, whatever the number of its codes, so all sets
     /// together may take as many bytes as the file might have.
     pub set_words: usize,
@@ -66,17 +57,11 @@ pub(super) struct Parameters {
     pub size_leaf_vector: i64,
 }
 
-/// Reads the tree at `index` of the model.
-pub(super) fn read<'a, R: Reader<'a>>(
-    reader: &mut R,
-    index: usize,
-    left: &mut Allowance,
-) -> Result<RawTree> {
+/// Reads a tree's arrays.
+pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, left: &Allowance) -> Result<Arrays> {
     let mut arrays = Arrays::default();
     object(reader, |reader, key| arrays.read(reader, key, left))?;
-    let tree = nodes::build(&arrays, index, left).map_err(|error| in_tree(error, index))?;
-    left.nodes = left.nodes.saturating_sub(tree.parts.nodes.len());
-    Ok(tree)
+    Ok(arrays)
 }
 
 impl Arrays {
