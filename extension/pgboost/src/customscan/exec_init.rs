@@ -3,7 +3,10 @@
 use std::ffi::CStr;
 
 use pg_interface::report;
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::{
+    self, CustomScan, CustomScanState, EState, ExprState, List, MemoryContext, NodeTag, PlanState,
+    ProjectionInfo, TargetEntry, Var,
+};
 use pgrx::{PgMemoryContexts, pg_guard};
 
 use super::call::Call;
@@ -16,14 +19,14 @@ use crate::pg::lists;
 
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn begin(
-    state: *mut pg_sys::CustomScanState,
-    executor: *mut pg_sys::EState,
+    state: *mut CustomScanState,
+    executor: *mut EState,
     flags: i32,
 ) {
     // SAFETY: PostgreSQL passes a state made by `create`, whose plan was made by `plan`; the current
     // memory context is the query's.
     unsafe {
-        let plan = (*state).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let plan = (*state).ss.ps.plan.cast::<CustomScan>();
         let Some(below) = lists::pointers((*plan).custom_plans).next() else { return };
         let below = pg_sys::ExecInitNode(below, executor, flags);
         (*state).custom_ps = pg_sys::lappend(std::ptr::null_mut(), below.cast());
@@ -37,17 +40,17 @@ pub(super) unsafe extern "C-unwind" fn begin(
 ///
 /// # Safety
 /// The plan was made by `plan`; the current memory context is the query's.
-unsafe fn new_node(scan: *mut pg_sys::CustomScanState, below: *mut pg_sys::PlanState) -> Node {
+unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
     // SAFETY: the caller says so.
     unsafe {
-        let plan = (*scan).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let plan = (*scan).ss.ps.plan.cast::<CustomScan>();
         let tuple = (*plan).custom_scan_tlist;
-        let mut private = lists::pointers::<pg_sys::List>((*plan).custom_private);
+        let mut private = lists::pointers::<List>((*plan).custom_private);
         let limit = private.next().and_then(|limit| lists::integers(limit).next()).unwrap_or(0);
         let columns: Vec<Vec<i32>> =
             private.map(|columns| lists::integers(columns).collect()).collect();
         let inputs = lists::pointers::<pg_sys::Node>(tuple).count() - columns.len();
-        let calls: Option<Vec<Call>> = lists::pointers::<pg_sys::TargetEntry>(tuple)
+        let calls: Option<Vec<Call>> = lists::pointers::<TargetEntry>(tuple)
             .skip(inputs)
             .zip(&columns)
             .map(|(entry, columns)| Call::new(entry, columns, tuple))
@@ -91,13 +94,13 @@ unsafe fn new_node(scan: *mut pg_sys::CustomScanState, below: *mut pg_sys::PlanS
 }
 
 /// The numbers of the scan tuple's columns that an output refers to.
-unsafe fn references(output: *mut pg_sys::List) -> Vec<i32> {
+unsafe fn references(output: *mut List) -> Vec<i32> {
     fn collect(expression: Expr<'_>, numbers: &mut Vec<i32>) {
         let node = expression.node();
         // SAFETY: the node is read by its tag.
         unsafe {
             if (*node).type_ == NodeTag::T_Var {
-                let variable = node.cast::<pg_sys::Var>();
+                let variable = node.cast::<Var>();
                 if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) {
                     numbers.push((*variable).varattno.into());
                 }
@@ -115,11 +118,11 @@ unsafe fn references(output: *mut pg_sys::List) -> Vec<i32> {
 }
 
 /// A column that is kept, by its type.
-unsafe fn kept(number: i32, tuple: *mut pg_sys::List) -> Option<KeptColumn> {
+unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
     // SAFETY: the tuple is a target list.
     unsafe {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
-        let entry = lists::pointers::<pg_sys::TargetEntry>(tuple).nth(place)?;
+        let entry = lists::pointers::<TargetEntry>(tuple).nth(place)?;
         let (mut length, mut by_value) = (0, false);
         let type_oid = pg_sys::exprType((*entry).expr.cast());
         pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value);
@@ -128,7 +131,7 @@ unsafe fn kept(number: i32, tuple: *mut pg_sys::List) -> Option<KeptColumn> {
 }
 
 /// Memory of the node's own, below the query's.
-unsafe fn memory(name: &'static CStr) -> pg_sys::MemoryContext {
+unsafe fn memory(name: &'static CStr) -> MemoryContext {
     // SAFETY: the name lives for ever.
     unsafe {
         pg_sys::AllocSetContextCreateInternal(
@@ -143,10 +146,10 @@ unsafe fn memory(name: &'static CStr) -> pg_sys::MemoryContext {
 
 /// The node's output with the calls in it.
 unsafe fn plain_projection(
-    scan: *mut pg_sys::CustomScanState,
+    scan: *mut CustomScanState,
     inputs: usize,
     calls: &[Call],
-) -> *mut pg_sys::ProjectionInfo {
+) -> *mut ProjectionInfo {
     // SAFETY: the state's slots and contexts were made before the node begins.
     unsafe {
         pg_sys::ExecBuildProjectionInfo(
@@ -161,10 +164,10 @@ unsafe fn plain_projection(
 
 /// The node's conditions with the calls in them, or null if it has none.
 unsafe fn plain_conditions(
-    scan: *mut pg_sys::CustomScanState,
+    scan: *mut CustomScanState,
     inputs: usize,
     calls: &[Call],
-) -> *mut pg_sys::ExprState {
+) -> *mut ExprState {
     // SAFETY: the state's plan is valid.
     unsafe {
         let conditions = plainly((*(*scan).ss.ps.plan).qual, inputs, calls);
@@ -173,11 +176,7 @@ unsafe fn plain_conditions(
 }
 
 /// A copy of a list of expressions with the calls in place of the references to their columns.
-unsafe fn plainly(
-    expressions: *mut pg_sys::List,
-    inputs: usize,
-    calls: &[Call],
-) -> *mut pg_sys::List {
+unsafe fn plainly(expressions: *mut List, inputs: usize, calls: &[Call]) -> *mut List {
     let mut calls = WithCalls { inputs, calls };
     // SAFETY: the expressions are over the scan tuple.
     unsafe { with_calls(expressions.cast(), std::ptr::from_mut(&mut calls).cast()).cast() }
@@ -200,7 +199,7 @@ unsafe extern "C-unwind" fn with_calls(
     unsafe {
         let calls = &*context.cast::<WithCalls<'_>>();
         if (*node).type_ == NodeTag::T_Var {
-            let variable = node.cast::<pg_sys::Var>();
+            let variable = node.cast::<Var>();
             let number = (*variable).varattno as usize;
             if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) && number > calls.inputs {
                 let call = calls.calls.get(number - calls.inputs - 1);
@@ -237,13 +236,9 @@ unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *m
 }
 
 /// Where the output's columns come from, if all of them are columns of the scan tuple.
-unsafe fn direct_sources(
-    output: *mut pg_sys::List,
-    inputs: usize,
-    rows: &Rows,
-) -> Option<Vec<Source>> {
+unsafe fn direct_sources(output: *mut List, inputs: usize, rows: &Rows) -> Option<Vec<Source>> {
     // SAFETY: the output is a target list.
-    let entries = unsafe { lists::pointers::<pg_sys::TargetEntry>(output) };
+    let entries = unsafe { lists::pointers::<TargetEntry>(output) };
     entries
         .map(|entry| {
             // SAFETY: the expression is read by its tag.
@@ -252,7 +247,7 @@ unsafe fn direct_sources(
                 if (*expression).type_ != NodeTag::T_Var {
                     return None;
                 }
-                i32::from((*expression.cast::<pg_sys::Var>()).varattno)
+                i32::from((*expression.cast::<Var>()).varattno)
             };
             match usize::try_from(number).ok()? {
                 0 => None,
