@@ -11,7 +11,6 @@ use gbdt::{ErrorKind, Place};
 use pg_interface::*;
 use pgrx::pg_sys::panic::ErrorReport;
 
-/// An error of the extension.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
     /// The engine refused a model.
@@ -71,9 +70,7 @@ pub enum Error {
 /// Why a type cannot be used for a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeReason {
-    /// No feature can have this type.
     Unusable,
-    /// Text, but the feature is a number.
     TextForNumber,
     /// Text, but the model does not carry the names of the feature's categories.
     TextWithoutCategories,
@@ -92,7 +89,6 @@ pub enum ShapeReason {
     NoClasses,
 }
 
-/// The SQLSTATE of each kind of engine error.
 pub fn engine_sqlstate(kind: ErrorKind) -> SqlState {
     match kind {
         ErrorKind::Syntax
@@ -118,7 +114,6 @@ pub fn engine_sqlstate(kind: ErrorKind) -> SqlState {
 }
 
 impl Error {
-    /// The SQLSTATE.
     pub fn sqlstate(&self) -> SqlState {
         match self {
             Error::Engine(error) => engine_sqlstate(error.kind()),

@@ -14,7 +14,6 @@ use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_gu
 
 use crate::error::{Error, Result};
 
-/// A setting's default and bounds.
 struct Bounds {
     default: i32,
     min: i32,
@@ -27,7 +26,6 @@ const MAX_MODEL_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1, max: (1 <
 /// What to do with a category that the model was not trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum UnknownCategory {
-    /// Raise an error, as XGBoost does.
     #[name = c"error"]
     Error,
     /// Score the row as if the value were missing.
@@ -35,7 +33,6 @@ pub enum UnknownCategory {
     Missing,
 }
 
-/// The kernel to evaluate with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum KernelChoice {
     /// The best that the processor can run.
@@ -44,19 +41,15 @@ pub enum KernelChoice {
     /// AVX-512, with VBMI.
     #[name = c"avx512"]
     Avx512,
-    /// AVX2.
     #[name = c"avx2"]
     Avx2,
-    /// NEON.
     #[name = c"neon"]
     Neon,
-    /// Without any special instructions.
     #[name = c"portable"]
     Portable,
 }
 
 impl KernelChoice {
-    /// The name that the engine knows it by.
     fn name(self) -> &'static str {
         match self {
             KernelChoice::Auto => "auto",
@@ -82,7 +75,6 @@ pub fn batch() -> bool {
     BATCH.get()
 }
 
-/// Most bytes of models that a backend keeps ready.
 pub fn cache_bytes() -> usize {
     kilobytes(CACHE_SIZE.get())
 }
@@ -93,7 +85,6 @@ pub fn kernel_choice() -> KernelChoice {
     KernelChoice::from_ordinal(CHOSEN_KERNEL.load(Relaxed))
 }
 
-/// The kernel to evaluate with.
 pub fn kernel() -> Kernel {
     Kernel::from_name(kernel_choice().name()).unwrap_or_default()
 }
@@ -112,7 +103,6 @@ fn check_kernel(choice: KernelChoice) -> Result<()> {
     }
 }
 
-/// Most bytes that a model file may have.
 pub fn max_model_bytes() -> usize {
     kilobytes(MAX_MODEL_SIZE.get())
 }
@@ -126,7 +116,6 @@ fn kilobytes(value: i32) -> usize {
     usize::try_from(value).unwrap_or(0) << 10
 }
 
-/// Makes the settings known to PostgreSQL.
 pub fn define() {
     GucRegistry::define_bool_guc(
         c"pgboost.enable_batch",

@@ -14,7 +14,6 @@ use crate::predictor::batch::BatchPredictor;
 /// The memory that reading rows takes is reset each time that this many are read.
 const ROWS_PER_RESET: usize = 16;
 
-/// A call.
 pub struct Call {
     pub predictor: BatchPredictor,
     /// The call as an expression over the node's scan tuple.
@@ -103,7 +102,6 @@ impl Call {
     }
 }
 
-/// The arguments of one row of a batch.
 #[derive(Clone, Copy)]
 struct Cells<'a> {
     call: Arguments<'a>,

@@ -29,7 +29,6 @@ pub(super) struct State {
     pub(super) node: *mut Node,
 }
 
-/// A running node.
 pub(super) struct Node {
     pub(super) below: *mut pg_sys::PlanState,
     pub(super) output: RowOutput,
@@ -56,26 +55,22 @@ pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut
 }
 
 impl Node {
-    /// How many rows the next batch is to have.
     fn next_size(&self) -> usize {
         let size = SIZES.get(self.size).copied().unwrap_or(MAX_BATCH);
         let size = if self.expected > 0 { size.min(self.expected) } else { size };
         size.min(self.memory() / self.row_bytes()).max(1)
     }
 
-    /// Bytes that a row takes here.
     fn row_bytes(&self) -> usize {
         let scoring: usize = self.output.calls.iter().map(|call| call.predictor.row_bytes()).sum();
         (self.output.rows.row_bytes() + scoring).max(1)
     }
 
-    /// Bytes that a batch may take.
     fn memory(&self) -> usize {
         // SAFETY: a variable of the backend.
         usize::try_from(unsafe { pg_sys::work_mem }).unwrap_or(0) << 10
     }
 
-    /// Scores the rows of the batch.
     fn score(&mut self) {
         report::check_for_interrupts();
         // SAFETY: the state is running; it is measured only under EXPLAIN ANALYZE.
@@ -107,13 +102,11 @@ impl Node {
     }
 }
 
-/// Makes room for a batch.
 #[pg_guard]
 unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
     node.output.rows.make_room(rows);
 }
 
-/// Scores a batch.
 #[pg_guard]
 unsafe extern "C-unwind" fn score(node: &mut Node) {
     node.score();
@@ -162,7 +155,6 @@ pub(super) unsafe extern "C-unwind" fn next(
     }
 }
 
-/// Reads a batch and scores it.
 unsafe fn read_ahead(node: &mut Node, size: usize) {
     // SAFETY: as for `next`.
     unsafe {

@@ -117,7 +117,6 @@ unsafe fn references(output: *mut List) -> Vec<i32> {
     numbers
 }
 
-/// A column that is kept, by its type.
 unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
     // SAFETY: the tuple is a target list.
     unsafe {
@@ -130,7 +129,6 @@ unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
     }
 }
 
-/// Memory of the node's own, below the query's.
 unsafe fn memory(name: &'static CStr) -> MemoryContext {
     // SAFETY: the name lives for ever.
     unsafe {
@@ -144,7 +142,6 @@ unsafe fn memory(name: &'static CStr) -> MemoryContext {
     }
 }
 
-/// The node's output with the calls in it.
 unsafe fn plain_projection(
     scan: *mut CustomScanState,
     inputs: usize,
@@ -162,7 +159,6 @@ unsafe fn plain_projection(
     }
 }
 
-/// The node's conditions with the calls in them, or null if it has none.
 unsafe fn plain_conditions(
     scan: *mut CustomScanState,
     inputs: usize,

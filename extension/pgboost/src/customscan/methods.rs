@@ -32,7 +32,6 @@ static EXEC: Methods<CustomExecMethods> = Methods(CustomExecMethods {
     ExplainCustomScan: Some(explain::explain),
 });
 
-/// What a plan names to be started by.
 pub(super) fn scan() -> *const CustomScanMethods {
     &raw const SCAN.0
 }

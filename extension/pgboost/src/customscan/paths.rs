@@ -21,7 +21,6 @@ pub struct Path<'p> {
     planning: PhantomData<&'p ()>,
 }
 
-/// What matters of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// Computes the output from each row of what is below.
@@ -38,16 +37,13 @@ pub enum PathKind {
     Sort,
     /// Sorts groups that come one after another.
     IncrementalSort,
-    /// Joins.
     Join,
     /// Hands on rows of one or more paths, and evaluates nothing that could fail.
     Transparent,
     /// Hands on what comes out of one or more paths, or a part of it, in ways that do not matter
     /// to where predictions are computed below it.
     Opaque,
-    /// Computes predictions in batches.
     Batch,
-    /// Anything else.
     Other,
 }
 
@@ -58,12 +54,10 @@ impl<'p> Path<'p> {
         Path { path, planning: PhantomData }
     }
 
-    /// The path.
     pub fn as_ptr(self) -> *mut pg_sys::Path {
         self.path
     }
 
-    /// What it is.
     pub fn kind(self) -> PathKind {
         // SAFETY: the path is valid and is read by its tag.
         unsafe {
@@ -115,13 +109,11 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// The paths below.
     pub fn below(self) -> Vec<Path<'p>> {
         // SAFETY: the places belong to the path.
         self.places().into_iter().map(|place| unsafe { Path::new(*place) }).collect()
     }
 
-    /// Replaces each path below by what the closure returns for it.
     pub fn replace_below(self, mut replacement: impl FnMut(Path<'p>) -> Path<'p>) {
         for place in self.places() {
             // SAFETY: the places belong to the path, which nobody else reads meanwhile.
@@ -175,7 +167,6 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// What comes out of it.
     pub fn outputs(self) -> Vec<Expr<'p>> {
         // SAFETY: a path's target is a list of expressions.
         unsafe {
@@ -224,7 +215,6 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Sets how many rows the planner expects of it.
     pub fn set_rows(self, rows: f64) {
         // SAFETY: the path is valid.
         unsafe { (*self.path).rows = rows };

@@ -122,7 +122,6 @@ unsafe fn take_conditions(plan: *mut Plan) -> *mut List {
     }
 }
 
-/// The columns of the plan below, and then the calls.
 unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: the inputs are a target list.
     unsafe {

@@ -11,7 +11,6 @@ use super::rows::Rows;
 use crate::pg::unguarded_exec;
 use crate::predictor::batch::Validity;
 
-/// What the output of a row is made of.
 pub(super) struct RowOutput {
     pub(super) scan: *mut CustomScanState,
     /// The calls, in the order of the scan tuple's last columns.
@@ -25,16 +24,12 @@ pub(super) struct RowOutput {
     pub(super) plain_conditions: *mut ExprState,
     /// Where the output's columns come from, if it is columns and calls alone.
     pub(super) direct: Option<Vec<Source>>,
-    /// What the results depend on.
     pub(super) validity: Option<Validity>,
 }
 
-/// Where a column of the output comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
-    /// A kept column.
     Column(usize),
-    /// A call.
     Call(usize),
 }
 

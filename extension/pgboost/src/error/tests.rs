@@ -82,7 +82,6 @@ fn shape_reasons() -> Vec<ShapeReason> {
     .collect()
 }
 
-/// An engine error of each kind at each sort of place.
 fn engine_errors() -> Vec<Error> {
     let places = [Place::Model, Place::Byte(17), Place::Tree(3), Place::Node { tree: 3, node: 5 }];
     ErrorKind::ALL

@@ -12,21 +12,18 @@ use crate::pg::jsonb::{Item, JsonbValue, Object};
 
 const FORM: &str = "jsonb object";
 
-/// How to read the object.
 pub struct ObjectForm {
     /// The features' names, which the image would check anew at each look.
     names: Vec<Box<str>>,
 }
 
 impl ObjectForm {
-    /// Checks that objects can be matched.
     pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
         require_names(context, FORM)?;
         let name = |index| context.image.feature_name(index).unwrap_or_default().into();
         Ok(ObjectForm { names: (0..context.image.num_features()).map(name).collect() })
     }
 
-    /// Reads the features of one call.
     pub fn read(
         &self,
         jsonb: JsonbValue<'_>,

@@ -118,7 +118,6 @@ fn address(function: pg_sys::Oid) -> Option<*const ()> {
     info.fn_addr.map(|function| function as *const ())
 }
 
-/// The trigger on each of the registry's tables.
 fn registry_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     // SAFETY: a trigger's context is TriggerData; outside of one it is null or another node.
     unsafe {

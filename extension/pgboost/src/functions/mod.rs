@@ -20,7 +20,6 @@ use crate::pg::snapshot::ReadSnapshot;
 use crate::pg::{encoding, identity};
 use crate::registry::{Registry, lookup, privilege};
 
-/// An argument that must be given.
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
     value.ok_or(Error::NullArgument { argument })
 }

@@ -24,7 +24,6 @@ impl<'c> Arguments<'c> {
         Arguments { call, lives: PhantomData }
     }
 
-    /// Number of arguments.
     #[inline]
     pub fn len(self) -> usize {
         // SAFETY: `new` was given a valid call.
@@ -100,7 +99,6 @@ impl<'c> Arguments<'c> {
         }
     }
 
-    /// The function that is running.
     pub fn function(self) -> Oid {
         // SAFETY: `flinfo` is set for a function called from SQL.
         unsafe {
@@ -109,7 +107,6 @@ impl<'c> Arguments<'c> {
         }
     }
 
-    /// Sets the result to NULL.
     #[inline]
     pub fn null(self) -> Datum {
         // SAFETY: `new` was given a valid call.
@@ -145,7 +142,6 @@ unsafe fn type_of_node(node: *const pg_sys::Node) -> Option<Oid> {
     }
 }
 
-/// The SQL function that a call runs.
 pub fn function(call: pg_sys::FunctionCallInfo) -> Oid {
     // SAFETY: pgrx passes on what PostgreSQL passed to it.
     unsafe { Arguments::new(call) }.function()

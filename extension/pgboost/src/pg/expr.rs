@@ -25,12 +25,10 @@ impl<'p> Expr<'p> {
         Expr { node, planning: PhantomData }
     }
 
-    /// The node.
     pub fn node(self) -> *mut pg_sys::Node {
         self.node
     }
 
-    /// What it is.
     pub fn tag(self) -> NodeTag {
         // SAFETY: the node is valid.
         unsafe { (*self.node).type_ }
@@ -74,7 +72,6 @@ impl<'p> Expr<'p> {
         }
     }
 
-    /// The parts that it is made of.
     pub fn parts(self) -> Vec<Expr<'p>> {
         let mut parts: Vec<Expr<'p>> = Vec::new();
         // SAFETY: PostgreSQL calls the function with each part of a valid node.
@@ -96,13 +93,11 @@ impl<'p> Expr<'p> {
         functions
     }
 
-    /// Whether a volatile function is called anywhere in it.
     pub fn is_volatile(self) -> bool {
         // SAFETY: the node is valid.
         unsafe { pg_sys::contain_volatile_functions(self.node) }
     }
 
-    /// Whether it has the same meaning as another.
     pub fn is_same_as(self, other: Expr<'_>) -> bool {
         // SAFETY: both nodes are valid and are read by their tags.
         unsafe {

@@ -9,17 +9,12 @@ use pgrx::{AnyElement, FromDatum};
 
 use super::unguarded;
 
-/// What a key of an object holds.
 pub enum Item<'a> {
-    /// JSON's null.
     Null,
     /// A number, as a numeric.
     Number(Number<'a>),
-    /// true or false.
     Boolean(bool),
-    /// A string.
     Text(String),
-    /// An array or an object.
     Container,
 }
 
@@ -36,7 +31,6 @@ impl Item<'_> {
     }
 }
 
-/// A jsonb value.
 #[derive(Clone, Copy)]
 pub struct JsonbValue<'a> {
     datum: Datum,
@@ -71,7 +65,6 @@ impl<'a> Object<'a> {
         }
     }
 
-    /// The value of a key, or nothing if there is no such key.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let mut found = pg_sys::JsonbValue::default();
         // SAFETY: the container is an object's, the key has that many bytes, and the fields read

@@ -17,17 +17,12 @@ const FIRST: usize = 1;
 /// What an argument's type is, as far as it can hold features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentType {
-    /// A number or a category.
     Scalar(ScalarType),
     /// An array, of elements that can be read.
     Array(ElementType),
-    /// Another array.
     OtherArray,
-    /// A row.
     Row,
-    /// jsonb
     Jsonb,
-    /// Anything else.
     Other,
 }
 
@@ -48,11 +43,8 @@ impl ArgumentType {
 
 /// An argument of several values that is not NULL.
 pub enum Composite<'a> {
-    /// An array.
     Array(ArrayValue<'a>),
-    /// A row.
     Row(RowValue<'a>),
-    /// A jsonb value.
     Jsonb(JsonbValue<'a>),
 }
 
@@ -62,19 +54,16 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// That of a call.
     pub fn of(arguments: Arguments<'_>) -> Signature {
         let types = arguments.types_from(FIRST);
         Signature { types: types.map(|oid| (oid, ArgumentType::of(oid))).collect() }
     }
 
-    /// Whether the arguments of another call are of the same types.
     #[inline]
     pub fn fits(&self, arguments: Arguments<'_>) -> bool {
         self.types.iter().map(|(oid, _)| *oid).eq(arguments.types_from(FIRST))
     }
 
-    /// The types, in order.
     pub fn types(&self) -> &[(Oid, ArgumentType)] {
         &self.types
     }
@@ -160,5 +149,4 @@ impl<S: ArgSource> TypedArguments<'_, S> {
     }
 }
 
-/// real
 pub const REAL: ArgumentType = ArgumentType::Scalar(ScalarType::Number(NumberType::Float4));

@@ -84,13 +84,11 @@ impl Predictor {
         &self.state.model
     }
 
-    /// The model's image.
     #[inline]
     pub fn image(&self) -> &ModelImage {
         self.resolved.image.model()
     }
 
-    /// Reads the features of the call's row.
     #[inline]
     pub fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
         let PredictorState { model, signature, binding, features, .. } = &mut *self.state;
@@ -114,7 +112,6 @@ impl Predictor {
         std::mem::take(margins)
     }
 
-    /// Takes back what `take_margins` returned.
     #[inline]
     pub fn put_back(&mut self, margins: Vec<f32>) {
         self.state.margins = margins;
@@ -129,7 +126,6 @@ impl Predictor {
         leaves
     }
 
-    /// That this function cannot be used with such a model.
     pub fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
         Error::Shape { model: self.state.model.clone(), function, reason }
     }
@@ -168,7 +164,6 @@ pub struct Predictors {
 const MAX_RECENT: usize = 16;
 
 impl Predictors {
-    /// The state for that model.
     #[inline]
     pub fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
         if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {

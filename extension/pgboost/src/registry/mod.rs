@@ -21,13 +21,9 @@ use crate::pg::scan::Table;
 /// The registry's tables, found anew for each look-up that is not answered from the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
-    /// The schema of the extension.
     pub schema: Oid,
-    /// One row per model.
     pub model: Table,
-    /// One row per version.
     pub version: Table,
-    /// One row per right.
     pub privilege: Table,
 }
 

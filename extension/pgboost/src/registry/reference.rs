@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 /// A model's name, and the version if one was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference<'a> {
-    /// The name, without the version.
     pub name: &'a str,
     /// The version; nothing means the deployed one.
     pub version: Option<i32>,
@@ -29,7 +28,6 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// The name itself, if a model may have it.
 pub fn check_name(name: &str) -> Result<&str> {
     model_name::check(name)
         .map_err(|reason| Error::ModelName { name: model_name::shown(name), reason })
