@@ -38,17 +38,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_alone_means_the_deployed_version() {
-        assert_eq!(Reference::parse("flights"), Ok(Reference { name: "flights", version: None }));
-    }
-
-    #[test]
-    fn version_follows_the_last_at_sign() {
-        let reference = Reference { name: "flights", version: Some(12) };
-        assert_eq!(Reference::parse("flights@12"), Ok(reference));
-    }
-
-    #[test]
     fn versions_are_positive_numbers() {
         for wrong in ["m@", "m@0", "m@-1", "m@+1", "m@x", "m@1 ", "m@99999999999"] {
             let error = Error::VersionNumber { reference: wrong.to_owned() };
