@@ -66,12 +66,9 @@ fn support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
             return Ok(Datum::from(0));
         }
         let request: *mut pg_sys::SupportRequestCost = request.cast();
-        let Some(model) = constant_text((*request).node) else {
-            return Ok(Datum::from(0));
-        };
-        let Some(cost) = cost::per_row(&model, (*request).funcid) else {
-            return Ok(Datum::from(0));
-        };
+        let model = constant_text((*request).node);
+        let cost = model.and_then(|model| cost::per_row(&model, (*request).funcid));
+        let Some(cost) = cost else { return Ok(Datum::from(0)) };
         (*request).startup = 0.0;
         (*request).per_tuple = cost * pg_sys::cpu_operator_cost;
         Ok(Datum::from(request))
@@ -119,13 +116,7 @@ fn address(function: pg_sys::Oid) -> Option<*const ()> {
 }
 
 fn registry_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
-    // SAFETY: a trigger's context is TriggerData; outside of one it is null or another node.
-    unsafe {
-        let trigger = arguments.trigger();
-        if !trigger.is_null() {
-            invalidation::announce((*(*trigger).tg_relation).rd_id);
-        }
-    }
+    arguments.trigger_table().into_iter().for_each(invalidation::announce);
     // The result of an AFTER trigger is ignored.
     Ok(Datum::from(0))
 }
