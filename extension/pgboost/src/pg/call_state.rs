@@ -4,10 +4,9 @@ use std::any::TypeId;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
+use pg_interface::unguarded;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
-
-use super::unguarded;
 
 /// A value that a function keeps, behind its type, with what PostgreSQL remembers to drop it by.
 #[repr(C)]
