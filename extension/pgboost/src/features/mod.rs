@@ -103,8 +103,8 @@ impl FeatureBinding {
             (FeatureBinding::Row(form), Some(Composite::Row(row))) => {
                 form.read(row, context, features)
             }
-            (FeatureBinding::Object(form), Some(Composite::Jsonb(jsonb))) => {
-                form.read(jsonb, context, features)
+            (FeatureBinding::Object(form), Some(Composite::Jsonb(object))) => {
+                form.read(object, context, features)
             }
             // In an array, a row or an object that is NULL as a whole, everything is missing.
             _ => {

@@ -8,7 +8,7 @@ use super::FeatureContext;
 use super::reader::{float_code, integer_code, mismatch, number_code, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::jsonb::{Item, JsonbValue, Object};
+use crate::pg::jsonb::{Item, Object};
 
 const FORM: &str = "jsonb object";
 
@@ -26,13 +26,11 @@ impl ObjectForm {
 
     pub fn read(
         &self,
-        jsonb: JsonbValue<'_>,
+        object: Option<Object<'_>>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
-        let Some(object) = Object::of(jsonb) else {
-            return Err(Error::NotAnObject);
-        };
+        let object = object.ok_or(Error::NotAnObject)?;
         for (index, (feature, name)) in features.iter_mut().zip(&self.names).enumerate() {
             let value = object.get(name).ok_or_else(|| Error::NoSuchFeature {
                 model: context.model.to_owned(),

@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::arguments::Arguments;
 use super::arrays::{ArrayValue, ElementType};
-use super::jsonb::JsonbValue;
+use super::jsonb::Object;
 use super::rows::RowValue;
 
 /// The position of the first argument that counts; the model's name comes before it.
@@ -45,7 +45,8 @@ impl ArgumentType {
 pub enum Composite<'a> {
     Array(ArrayValue<'a>),
     Row(RowValue<'a>),
-    Jsonb(JsonbValue<'a>),
+    /// A jsonb value: an object, or nothing for another.
+    Jsonb(Option<Object<'a>>),
 }
 
 /// The types of the arguments of a call behind the first.
@@ -127,7 +128,7 @@ impl<S: ArgSource> TypedArguments<'_, S> {
                     Some(Composite::Array(ArrayValue::new(datum, element)))
                 }
                 ArgumentType::Row => Some(Composite::Row(RowValue::new(datum))),
-                ArgumentType::Jsonb => Some(Composite::Jsonb(JsonbValue::new(datum))),
+                ArgumentType::Jsonb => Some(Composite::Jsonb(Object::new(datum))),
                 _ => None,
             }
         }
