@@ -5,8 +5,6 @@
 //! absent where there is nothing useful to say. Nothing here repeats model bytes or row values,
 //! except an unknown category, which the caller has just supplied.
 
-use std::fmt::Write as _;
-
 use gbdt::{ErrorKind, Place};
 use pg_interface::*;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -66,6 +64,9 @@ pub enum Error {
     /// The registry lacks what a model needs: somebody changed it by hand.
     Registry { name: String, what: &'static str },
 }
+
+/// Characters of an unknown category that a message shows.
+const MAX_SHOWN: usize = 64;
 
 /// Why a type cannot be used for a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -150,13 +151,9 @@ impl Error {
                 _ => format!("invalid model: {}", error.message()),
             },
             ModelName { name, .. } => format!("invalid model name: \"{name}\""),
-            VersionNumber { reference } => {
-                format!("invalid model version in \"{reference}\"")
-            }
+            VersionNumber { reference } => format!("invalid model version in \"{reference}\""),
             NoSuchModel { name } => format!("model \"{name}\" does not exist"),
-            NoSuchVersion { name, version } => {
-                format!("model \"{name}\" has no version {version}")
-            }
+            NoSuchVersion { name, version } => format!("model \"{name}\" has no version {version}"),
             Denied { name } => format!("permission denied for model \"{name}\""),
             NotOwner { name } => format!("must be owner of model \"{name}\""),
             NoSuchRole { role } => format!("role \"{role}\" does not exist"),
@@ -180,20 +177,14 @@ impl Error {
             Dimensions { what, given } => {
                 format!("array of {what}s must have one dimension, not {given}")
             }
-            ArrayType { type_name } => {
-                format!("array of features cannot be of type {type_name}")
-            }
+            ArrayType { type_name } => format!("array of features cannot be of type {type_name}"),
             AmbiguousColumn { column } => format!("column \"{column}\" is ambiguous"),
             UnknownCategory { feature, value } => {
-                let mut shown = String::new();
-                for (count, character) in value.chars().enumerate() {
-                    if count == 64 {
-                        let _ = shown.write_str("...");
-                        break;
-                    }
-                    shown.push(character);
-                }
-                format!("unknown category \"{shown}\" for feature {feature}")
+                let (shown, rest) = match value.char_indices().nth(MAX_SHOWN) {
+                    Some((end, _)) => (value.split_at(end).0, "..."),
+                    None => (value.as_str(), ""),
+                };
+                format!("unknown category \"{shown}{rest}\" for feature {feature}")
             }
             Shape { model, function, .. } => {
                 format!("{function} cannot be used with model \"{model}\"")
@@ -214,104 +205,92 @@ impl Error {
     /// The detail: whole sentences.
     pub fn detail(&self) -> Option<String> {
         use {Error::*, ShapeReason::*, TypeReason::*};
-        match self {
+        let fixed = match self {
             Engine(error) => match error.place() {
-                Place::Model => None,
-                place => Some(format!("The error is at {place}.")),
+                Place::Model => return None,
+                place => return Some(format!("The error is at {place}.")),
             },
-            ModelName { reason, .. } => Some((*reason).to_owned()),
             Shape { reason: SeveralValues { values, .. }, .. } => {
-                Some(format!("The model produces {values} values per row."))
+                return Some(format!("The model produces {values} values per row."));
             }
+            KernelMissing { present, .. } => {
+                return Some(format!("The kernels that it can run are: {}.", present.join(", ")));
+            }
+            ModelName { reason, .. } => *reason,
             Shape { reason: NoClasses, .. } => {
-                Some("The model's objective does not choose one class per row.".to_owned())
+                "The model's objective does not choose one class per row."
             }
             FeatureType { reason, .. } => match reason {
-                Unusable => None,
-                TextForNumber => Some("The feature is a number.".to_owned()),
-                TextWithoutCategories => Some(
+                Unusable => return None,
+                TextForNumber => "The feature is a number.",
+                TextWithoutCategories => {
                     "The model file does not carry the names of the feature's categories."
-                        .to_owned(),
-                ),
-                TextForNumericCategories => {
-                    Some("The feature's categories are numbers.".to_owned())
                 }
-                NumberForTextCategories => Some("The feature's categories are text.".to_owned()),
+                TextForNumericCategories => "The feature's categories are numbers.",
+                NumberForTextCategories => "The feature's categories are text.",
             },
-            KernelMissing { present, .. } => {
-                Some(format!("The kernels that it can run are: {}.", present.join(", ")))
-            }
-            Registry { .. } => {
-                Some("It was changed by other means than the functions of pgboost.".to_owned())
-            }
-            _ => None,
-        }
+            Registry { .. } => "It was changed by other means than the functions of pgboost.",
+            _ => return None,
+        };
+        Some(fixed.to_owned())
     }
 
     /// The hint: what to do next, in whole sentences.
     pub fn hint(&self) -> Option<&'static str> {
         use {Error::*, ShapeReason::*, TypeReason::*};
-        match self {
-            Engine(error) => error.hint(),
-            VersionNumber { .. } => {
-                Some("Write model@version with a version number, such as flights@2.")
-            }
+        Some(match self {
+            Engine(error) => return error.hint(),
+            FeatureCount { hint, .. } => return *hint,
+            VersionNumber { .. } => "Write model@version with a version number, such as flights@2.",
             NoSuchRole { role } if role.eq_ignore_ascii_case("public") => {
-                Some("Everybody is public, in lower case.")
+                "Everybody is public, in lower case."
             }
-            Dimensions { given: 0, .. } => Some("Pass NULL for none."),
-            ArrayType { .. } => Some("Cast the array to real[], with codes for categories."),
-            AmbiguousColumn { .. } => {
-                Some("Each feature of the model must be one column of the row.")
-            }
-            Denied { .. } => Some("The model's owner can grant it with grant_model."),
+            Dimensions { given: 0, .. } => "Pass NULL for none.",
+            ArrayType { .. } => "Cast the array to real[], with codes for categories.",
+            AmbiguousColumn { .. } => "Each feature of the model must be one column of the row.",
+            Denied { .. } => "The model's owner can grant it with grant_model.",
             Deployed { .. } => {
-                Some("Deploy another version first, or drop the model with all its versions.")
+                "Deploy another version first, or drop the model with all its versions."
             }
             NoSuchFeature { unnamed: true, .. } => {
-                Some("The row's columns have no names; pass a table's alias, or a subquery's.")
+                "The row's columns have no names; pass a table's alias, or a subquery's."
             }
-            NoSuchFeature { .. } => {
-                Some("A feature whose value is missing must be there, as null.")
+            NoSuchFeature { .. } => "A feature whose value is missing must be there, as null.",
+            NotAnObject => "Pass an object with a key for each feature.",
+            FileName => {
+                "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file."
             }
-            NotAnObject => Some("Pass an object with a key for each feature."),
-            FileName => Some(
-                "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file.",
-            ),
-            NoFeatureNames { .. } => Some(
-                "Pass the features as columns or as an array, or name them with the feature_names argument of load_model.",
-            ),
-            FeatureType { reason, .. } => Some(match reason {
+            NoFeatureNames { .. } => {
+                "Pass the features as columns or as an array, or name them with the feature_names argument of load_model."
+            }
+            FeatureType { reason, .. } => match reason {
                 Unusable => {
                     "Features are numbers, booleans, dates and timestamps, or text and enums for categorical features."
                 }
-                TextForNumber => "Cast the value to a numeric type.",
+                TextForNumber | TextForNumericCategories => "Cast the value to a numeric type.",
                 TextWithoutCategories => {
                     "Pass the category's code, or train the model on a data frame with XGBoost 3.4 or later."
                 }
-                TextForNumericCategories => "Cast the value to a numeric type.",
                 NumberForTextCategories => {
                     "Pass the category as text, or all features as an array with the category's code."
                 }
-            }),
-            UnknownCategory { .. } => Some(
-                "Set pgboost.unknown_category to missing to score such rows as if it were null.",
-            ),
-            Shape { reason: SeveralValues { classes, .. }, .. } => Some(if *classes {
-                "Use predict_array for all values, or predict_class for a label."
-            } else {
-                "Use predict_array for all values."
-            }),
-            FeatureCount { hint, .. } => *hint,
-            Shape { reason: NoClasses, .. } => Some("Use predict or predict_array."),
-            ImportanceKind { .. } => {
-                Some("The kinds are weight, gain, cover, total_gain and total_cover.")
+            },
+            UnknownCategory { .. } => {
+                "Set pgboost.unknown_category to missing to score such rows as if it were null."
             }
-            KernelMissing { .. } => Some("Set pgboost.kernel to auto for the best of them."),
-            Encoding { .. } => Some("Use a database whose encoding is UTF8."),
-            NoRegistry => Some("Create the extension again."),
-            _ => None,
-        }
+            Shape { reason: SeveralValues { classes: true, .. }, .. } => {
+                "Use predict_array for all values, or predict_class for a label."
+            }
+            Shape { reason: SeveralValues { .. }, .. } => "Use predict_array for all values.",
+            Shape { reason: NoClasses, .. } => "Use predict or predict_array.",
+            ImportanceKind { .. } => {
+                "The kinds are weight, gain, cover, total_gain and total_cover."
+            }
+            KernelMissing { .. } => "Set pgboost.kernel to auto for the best of them.",
+            Encoding { .. } => "Use a database whose encoding is UTF8.",
+            NoRegistry => "Create the extension again.",
+            _ => return None,
+        })
     }
 }
 
