@@ -95,10 +95,14 @@ impl Node {
         }
     }
 
-    fn forget_batch(&mut self) {
+    /// Forgets the batch, and begins again with the smallest.
+    fn begin_anew(&mut self) {
         self.output.rows.count = 0;
-        self.position = 0;
         self.output.validity = None;
+        self.position = 0;
+        self.size = 0;
+        self.ended = false;
+        self.end_told = false;
     }
 }
 
@@ -188,10 +192,7 @@ unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
         for _ in 0..ahead {
             unguarded_exec::next_row(node.below);
         }
-        node.forget_batch();
-        node.size = 0;
-        node.ended = false;
-        node.end_told = false;
+        node.begin_anew();
         loop {
             let slot = unguarded_exec::next_row(node.below);
             if slot.is_null() {
@@ -210,11 +211,8 @@ pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanStat
     // SAFETY: PostgreSQL passes a running node.
     unsafe {
         let node = node_of(state);
-        node.forget_batch();
-        node.size = 0;
+        node.begin_anew();
         node.expected = node.limit;
-        node.ended = false;
-        node.end_told = false;
         let changed = (*state).ss.ps.chgParam;
         if !changed.is_null() {
             pg_sys::UpdateChangedParamSet(node.below, changed);
