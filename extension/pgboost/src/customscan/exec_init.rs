@@ -4,7 +4,7 @@ use std::ffi::CStr;
 
 use pg_interface::report;
 use pgrx::pg_sys::{
-    self, CustomScan, CustomScanState, EState, ExprState, List, MemoryContext, NodeTag, PlanState,
+    self, CustomScan, CustomScanState, EState, List, MemoryContext, NodeTag, PlanState,
     ProjectionInfo, TargetEntry, Var,
 };
 use pgrx::{PgMemoryContexts, pg_guard};
@@ -71,7 +71,10 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
         let limit = usize::try_from(limit).unwrap_or(0);
         let output = RowOutput {
             plain: plain_projection(scan, inputs, &calls),
-            plain_conditions: plain_conditions(scan, inputs, &calls),
+            plain_conditions: pg_sys::ExecInitQual(
+                plainly((*plan).scan.plan.qual, inputs, &calls),
+                &raw mut (*scan).ss.ps,
+            ),
             direct: direct_sources((*plan).scan.plan.targetlist, inputs, &rows),
             scan,
             calls,
@@ -96,25 +99,25 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
 /// The numbers of the scan tuple's columns that an output refers to.
 unsafe fn references(output: *mut List) -> Vec<i32> {
     fn collect(expression: Expr<'_>, numbers: &mut Vec<i32>) {
-        let node = expression.node();
-        // SAFETY: the node is read by its tag.
-        unsafe {
-            if (*node).type_ == NodeTag::T_Var {
-                let variable = node.cast::<Var>();
-                if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) {
-                    numbers.push((*variable).varattno.into());
-                }
-            }
-        }
+        // SAFETY: an expression is a valid node.
+        numbers.extend(unsafe { reference(expression.node()) });
         expression.parts().into_iter().for_each(|part| collect(part, numbers));
     }
     let mut numbers = Vec::new();
-    // SAFETY: the output is a target list.
-    unsafe { lists::pointers(output) }.for_each(|entry| {
-        // SAFETY: the entries are expressions.
-        collect(unsafe { Expr::new(entry) }, &mut numbers);
-    });
+    // SAFETY: the output is a list of expressions.
+    unsafe { Expr::all(output) }.into_iter().for_each(|entry| collect(entry, &mut numbers));
     numbers
+}
+
+/// The number of the scan tuple's column that a node refers to, if it is a reference.
+unsafe fn reference(node: *mut pg_sys::Node) -> Option<i32> {
+    // SAFETY: the node is valid and is read by its tag.
+    unsafe {
+        let variable = node.cast::<Var>();
+        let refers = (*node).type_ == NodeTag::T_Var
+            && (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR);
+        refers.then(|| (*variable).varattno.into())
+    }
 }
 
 unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
@@ -159,18 +162,6 @@ unsafe fn plain_projection(
     }
 }
 
-unsafe fn plain_conditions(
-    scan: *mut CustomScanState,
-    inputs: usize,
-    calls: &[Call],
-) -> *mut ExprState {
-    // SAFETY: the state's plan is valid.
-    unsafe {
-        let conditions = plainly((*(*scan).ss.ps.plan).qual, inputs, calls);
-        pg_sys::ExecInitQual(conditions, &raw mut (*scan).ss.ps)
-    }
-}
-
 /// A copy of a list of expressions with the calls in place of the references to their columns.
 unsafe fn plainly(expressions: *mut List, inputs: usize, calls: &[Call]) -> *mut List {
     let mut calls = WithCalls { inputs, calls };
@@ -191,18 +182,16 @@ unsafe extern "C-unwind" fn with_calls(
     if node.is_null() {
         return node;
     }
-    // SAFETY: PostgreSQL hands through what `plain_projection` passes; the node is read by its tag.
+    // SAFETY: PostgreSQL hands through what `plainly` passes; the node is read by its tag.
     unsafe {
         let calls = &*context.cast::<WithCalls<'_>>();
-        if (*node).type_ == NodeTag::T_Var {
-            let variable = node.cast::<Var>();
-            let number = (*variable).varattno as usize;
-            if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) && number > calls.inputs {
+        match reference(node).and_then(|number| usize::try_from(number).ok()) {
+            Some(number) if number > calls.inputs => {
                 let call = calls.calls.get(number - calls.inputs - 1);
-                return call.map_or(node, |call| call.expression.cast());
+                call.map_or(node, |call| call.expression.cast())
             }
+            _ => mutated(node, context),
         }
-        mutated(node, context)
     }
 }
 
@@ -237,14 +226,8 @@ unsafe fn direct_sources(output: *mut List, inputs: usize, rows: &Rows) -> Optio
     let entries = unsafe { lists::pointers::<TargetEntry>(output) };
     entries
         .map(|entry| {
-            // SAFETY: the expression is read by its tag.
-            let number = unsafe {
-                let expression = (*entry).expr;
-                if (*expression).type_ != NodeTag::T_Var {
-                    return None;
-                }
-                i32::from((*expression.cast::<Var>()).varattno)
-            };
+            // SAFETY: an entry's expression is a valid node.
+            let number = unsafe { reference((*entry).expr.cast()) }?;
             match usize::try_from(number).ok()? {
                 0 => None,
                 call if call > inputs => Some(Source::Call(call - inputs - 1)),

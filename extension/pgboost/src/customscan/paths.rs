@@ -169,9 +169,7 @@ impl<'p> Path<'p> {
 
     pub fn outputs(self) -> Vec<Expr<'p>> {
         // SAFETY: a path's target is a list of expressions.
-        unsafe {
-            lists::pointers((*(*self.path).pathtarget).exprs).map(|node| Expr::new(node)).collect()
-        }
+        unsafe { Expr::all((*(*self.path).pathtarget).exprs) }
     }
 
     /// The conditions that are tested on its rows, or on groups of them.
@@ -180,11 +178,7 @@ impl<'p> Path<'p> {
         unsafe {
             match self.kind() {
                 PathKind::Join => clauses((*self.path.cast::<pg_sys::JoinPath>()).joinrestrictinfo),
-                PathKind::Aggregation => {
-                    lists::pointers((*self.path.cast::<pg_sys::AggPath>()).qual)
-                        .map(|node| Expr::new(node))
-                        .collect()
-                }
+                PathKind::Aggregation => Expr::all((*self.path.cast::<pg_sys::AggPath>()).qual),
                 PathKind::Scan | PathKind::FunctionScan | PathKind::SubqueryScan => {
                     let mut conditions = clauses((*(*self.path).parent).baserestrictinfo);
                     let parameters = (*self.path).param_info;

@@ -25,6 +25,13 @@ impl<'p> Expr<'p> {
         Expr { node, planning: PhantomData }
     }
 
+    /// # Safety
+    /// The list is of expressions, and valid for `'p`.
+    pub unsafe fn all(list: *mut pg_sys::List) -> Vec<Self> {
+        // SAFETY: the caller says so.
+        unsafe { lists::pointers(list).map(|node| Expr::new(node)).collect() }
+    }
+
     pub fn node(self) -> *mut pg_sys::Node {
         self.node
     }
@@ -67,8 +74,7 @@ impl<'p> Expr<'p> {
         unsafe {
             let aggregate = self.node.cast::<pg_sys::Aggref>();
             let filter = (*aggregate).aggfilter.cast::<pg_sys::Node>();
-            let arguments = lists::pointers((*aggregate).args).map(|node| Expr::new(node));
-            (arguments.collect(), (!filter.is_null()).then(|| Expr::new(filter)))
+            (Expr::all((*aggregate).args), (!filter.is_null()).then(|| Expr::new(filter)))
         }
     }
 
@@ -123,8 +129,7 @@ impl<'p> Expr<'p> {
         // SAFETY: the node is a call; arguments are expressions.
         unsafe {
             let call = self.node.cast::<pg_sys::FuncExpr>();
-            let arguments = lists::pointers((*call).args).map(|node| Expr::new(node)).collect();
-            Some(((*call).funcid, arguments))
+            Some(((*call).funcid, Expr::all((*call).args)))
         }
     }
 
