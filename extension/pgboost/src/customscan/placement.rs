@@ -205,13 +205,10 @@ impl<'p> Placement<'_, 'p> {
     }
 
     fn can_read(&self, below: Path<'p>) -> bool {
-        !self.takes_a_bound_away(below) && may_read_ahead(below)
-    }
-
-    /// A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom
-    /// node between the two would not pass that on.
-    fn takes_a_bound_away(&self, below: Path<'p>) -> bool {
-        self.level.has_limit() && leads_to_sort(below)
+        // A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom
+        // node between the two would not pass that on.
+        let takes_bound_away = self.level.has_limit() && leads_to_sort(below);
+        !takes_bound_away && may_read_ahead(below)
     }
 }
 

@@ -83,9 +83,7 @@ impl Matched {
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<bool> {
-        let Some(values) = self.row_type.read(row) else {
-            return Ok(false);
-        };
+        let Some(values) = self.row_type.read(row) else { return Ok(false) };
         for (index, (feature, (position, reader))) in
             features.iter_mut().zip(&self.columns).enumerate()
         {

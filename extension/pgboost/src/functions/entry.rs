@@ -56,9 +56,7 @@ c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registr
 
 /// The planner's questions about a prediction.
 fn support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
-    let Some(request) = arguments.get(0) else {
-        return Ok(arguments.null());
-    };
+    let Some(request) = arguments.get(0) else { return Ok(arguments.null()) };
     let request: *mut pg_sys::Node = request.cast_mut_ptr();
     // SAFETY: PostgreSQL passes a node, whose tag says what it is; a cost request names the call.
     unsafe {
