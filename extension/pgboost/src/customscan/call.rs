@@ -1,5 +1,6 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
+use pg_interface::Row;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
@@ -115,10 +116,7 @@ impl ArgSource for Cells<'_> {
     #[inline]
     fn get(self, index: usize) -> Option<Datum> {
         match self.columns.get(index) {
-            Some(Some(kept)) => match (self.values.get(*kept), self.nulls.get(*kept)) {
-                (Some(value), Some(false)) => Some(*value),
-                _ => None,
-            },
+            Some(Some(kept)) => Row::new(self.values, self.nulls).get(*kept),
             _ => self.call.get(index),
         }
     }
