@@ -6,7 +6,7 @@
 
 use gbdt::Scratch;
 
-use crate::cache::{self, CachedImage, ModelImage, Resolved};
+use crate::cache::{self, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason};
 use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice};
@@ -61,7 +61,8 @@ impl Predictor {
     #[inline]
     pub fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
         let resolved = cache::resolve(model, arguments.function())?;
-        let state = match idle(arguments, model, &resolved.image) {
+        let fits = |state: &PredictorState| state.serves(model) && state.signature.fits(arguments);
+        let state = match resolved.image.take_idle(fits) {
             Some(state) => state,
             None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
         };
@@ -145,12 +146,6 @@ fn read(
     // an expression's arguments stay, and the rows of a batch hold the same arguments.
     let arguments = unsafe { signature.typed(source) };
     binding.read(arguments, context, features)
-}
-
-/// The idle state of an image for these arguments, if there is one.
-#[inline]
-fn idle(arguments: Arguments<'_>, model: &str, image: &CachedImage) -> Option<Box<PredictorState>> {
-    image.take_idle(|state: &PredictorState| state.serves(model) && state.signature.fits(arguments))
 }
 
 /// The models that one expression predicts with: one, unless the model's name is a column too.
