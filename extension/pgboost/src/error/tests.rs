@@ -42,31 +42,27 @@ variants! {
     NoRegistry Registry
 }
 
-/// Every reason, in an order that a new one breaks.
+/// Every reason. Neither `match` has a wildcard: a new reason must be named here.
 fn type_reasons() -> Vec<TypeReason> {
+    use TypeReason::*;
     let after = |reason: TypeReason| match reason {
-        TypeReason::Unusable => Some(TypeReason::TextForNumber),
-        TypeReason::TextForNumber => Some(TypeReason::TextWithoutCategories),
-        TypeReason::TextWithoutCategories => Some(TypeReason::TextForNumericCategories),
-        TypeReason::TextForNumericCategories => Some(TypeReason::NumberForTextCategories),
-        TypeReason::NumberForTextCategories => None,
+        Unusable => Some(TextForNumber),
+        TextForNumber => Some(TextWithoutCategories),
+        TextWithoutCategories => Some(TextForNumericCategories),
+        TextForNumericCategories => Some(NumberForTextCategories),
+        NumberForTextCategories => None,
     };
-    std::iter::successors(Some(TypeReason::Unusable), |reason| after(*reason)).collect()
+    std::iter::successors(Some(Unusable), |reason| after(*reason)).collect()
 }
 
 fn shape_reasons() -> Vec<ShapeReason> {
+    use ShapeReason::*;
+    let several = |classes| SeveralValues { values: 3, classes };
     let after = |reason: ShapeReason| match reason {
-        ShapeReason::SeveralValues { classes: false, .. } => {
-            Some(ShapeReason::SeveralValues { values: 3, classes: true })
-        }
-        ShapeReason::SeveralValues { .. } => Some(ShapeReason::NoClasses),
-        ShapeReason::NoClasses => None,
+        SeveralValues { classes, .. } => Some(if classes { NoClasses } else { several(true) }),
+        NoClasses => None,
     };
-    std::iter::successors(
-        Some(ShapeReason::SeveralValues { values: 3, classes: false }),
-        |reason| after(*reason),
-    )
-    .collect()
+    std::iter::successors(Some(several(false)), |reason| after(*reason)).collect()
 }
 
 fn engine_errors() -> Vec<Error> {
