@@ -128,8 +128,6 @@ impl ArgSource for Cells<'_> {
     }
 }
 
-/// A reference to a column of the scan tuple.
-///
 /// # Safety
 /// The tuple is a target list.
 unsafe fn reference(column: i32, tuple: *mut pg_sys::List) -> *mut pg_sys::Node {

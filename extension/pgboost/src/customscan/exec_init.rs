@@ -36,8 +36,6 @@ pub(super) unsafe extern "C-unwind" fn begin(
     }
 }
 
-/// A node of that state, above that plan.
-///
 /// # Safety
 /// The plan was made by `plan`; the current memory context is the query's.
 unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {

@@ -72,8 +72,6 @@ impl Rows {
         }
     }
 
-    /// Forgets all rows.
-    ///
     /// # Safety
     /// No value of them is used any more; called as `unguarded_exec` says.
     pub unsafe fn clear(&mut self) {

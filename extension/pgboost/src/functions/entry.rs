@@ -73,8 +73,6 @@ fn support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     }
 }
 
-/// The first argument of a call, if it is a text constant.
-///
 /// # Safety
 /// The node is valid or null.
 unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {

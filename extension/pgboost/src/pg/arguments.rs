@@ -14,8 +14,6 @@ pub struct Arguments<'c> {
 }
 
 impl<'c> Arguments<'c> {
-    /// The arguments of the call that PostgreSQL is making.
-    ///
     /// # Safety
     /// The pointer is what PostgreSQL passed to the function that is running, or a frame like it, and
     /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is asked for.

@@ -103,8 +103,6 @@ pub fn dimensions<T>(array: Array<'_, T>) -> usize {
     unsafe { RawArray::from_array(array) }.map_or(0, |array| array.dims().len())
 }
 
-/// A text[] as Rust strings.
-///
 /// # Safety
 /// The datum is a text[].
 pub unsafe fn texts(datum: Datum) -> Vec<Option<String>> {

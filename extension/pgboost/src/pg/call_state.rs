@@ -94,8 +94,6 @@ impl<'c> CallState<'c> {
     }
 }
 
-/// Memory of a context; raises if there is none.
-///
 /// # Safety
 /// The context is valid, the size at most a gigabyte.
 #[inline]

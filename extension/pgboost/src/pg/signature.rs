@@ -69,8 +69,6 @@ impl Signature {
         &self.types
     }
 
-    /// The arguments of a call, or of a row that was read ahead of one.
-    ///
     /// # Safety
     /// They are of these types.
     #[inline]

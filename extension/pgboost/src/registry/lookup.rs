@@ -81,8 +81,6 @@ impl Stored<'_> {
     }
 }
 
-/// Calls the closure with a version.
-///
 /// # Errors
 /// [`Error::NoSuchVersion`], or what the closure returns.
 pub fn with_version<T>(

@@ -28,8 +28,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// The registry of the extension that the function belongs to.
-    ///
     /// # Errors
     /// [`Error::NoRegistry`] if the tables are not there.
     pub fn of_function(function: Oid) -> Result<Registry> {

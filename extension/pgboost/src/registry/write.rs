@@ -81,8 +81,6 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
     Ok(version)
 }
 
-/// Makes a version the one in use.
-///
 /// # Errors
 /// [`Error::NoSuchVersion`].
 pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
@@ -110,8 +108,6 @@ pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes a version that is not in use.
-///
 /// # Errors
 /// [`Error::Deployed`], [`Error::NoSuchVersion`].
 pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
