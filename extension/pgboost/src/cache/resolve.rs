@@ -24,9 +24,7 @@ const MAX_NAMES: usize = 16_384;
 
 /// What a model's name means, and for whom and how long.
 pub struct Resolved {
-    /// The image.
     pub image: Rc<CachedImage>,
-    /// The version that it is of.
     pub version: i32,
     generation: u64,
     user: Oid,

@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::pg::arrays::ArrayValue;
 use pg_interface::Value;
 
-/// Reads the features of one call from an array of numbers.
 pub fn read(
     array: ArrayValue<'_>,
     context: FeatureContext<'_>,

@@ -10,7 +10,6 @@ use crate::pg::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArgume
 const JSON_HINT: &str =
     "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
 
-/// How to read each argument.
 pub struct Columns {
     readers: Vec<FeatureReader>,
     /// Whether all are of type real, and numbers to the model.
@@ -18,7 +17,6 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Works out how to read each argument.
     pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<Self> {
         let types = signature.types();
         if types.len() != context.image.num_features() {
@@ -38,7 +36,6 @@ impl Columns {
         Ok(Columns { readers, all_real })
     }
 
-    /// Reads the features of one row.
     #[inline]
     pub fn read<S: ArgSource>(
         &self,

@@ -4,10 +4,9 @@ use std::any::TypeId;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
+use pg_interface::unguarded;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
-
-use super::unguarded;
 
 /// A value that a function keeps, behind its type, with what PostgreSQL remembers to drop it by.
 #[repr(C)]
@@ -95,8 +94,6 @@ impl<'c> CallState<'c> {
     }
 }
 
-/// Memory of a context; raises if there is none.
-///
 /// # Safety
 /// The context is valid, the size at most a gigabyte.
 #[inline]

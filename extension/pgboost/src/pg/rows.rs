@@ -22,7 +22,6 @@ pub struct RowType {
     nulls: Vec<bool>,
 }
 
-/// A row as an argument.
 #[derive(Clone, Copy)]
 pub struct RowValue<'a> {
     datum: Datum,
@@ -38,7 +37,6 @@ impl RowValue<'_> {
     }
 }
 
-/// The values of a row.
 pub struct RowValues<'a> {
     row: Row<'a>,
     types: &'a [Option<ScalarType>],
@@ -55,15 +53,11 @@ impl<'a> RowValues<'a> {
     }
 }
 
-/// A column of a row type.
 pub struct RowColumn {
     /// Its position, from 0.
     pub position: usize,
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub type_oid: Oid,
-    /// How to read it, if it can be read.
     pub scalar_type: Option<ScalarType>,
 }
 

@@ -19,15 +19,12 @@ pub const OWNER: &str = "owner";
 /// What a user may do with a model; more includes less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Nothing.
     None,
     /// Predict with it and look at it.
     Predict,
-    /// Everything.
     Owner,
 }
 
-/// What the user may do with a model of that name.
 pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
     if is_superuser(user) {
         return Access::Owner;
