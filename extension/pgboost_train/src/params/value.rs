@@ -6,9 +6,6 @@ use super::table::ValueRule;
 use crate::error::{Error, Result};
 
 /// The value as libxgboost takes it.
-///
-/// # Errors
-/// [`Error::ParameterValue`].
 pub fn checked(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
     let text = match rule {
         ValueRule::Number(min, max) => {
@@ -72,7 +69,6 @@ fn allowed(rule: ValueRule) -> String {
     }
 }
 
-/// The error for a value.
 pub fn wrong(name: &str, allowed: String, value: &Value) -> Error {
     let mut given: String = value.to_string().chars().take(64).collect();
     if given.len() < value.to_string().len() {

@@ -21,12 +21,10 @@ impl Set {
         Set { spool: Spool::new(), groups: Vec::new(), weights: Vec::new() }
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> u64 {
         self.spool.rows()
     }
 
-    /// What the trainer is told of them.
     pub fn for_trainer(&self) -> pgboost_trainer::Set {
         pgboost_trainer::Set {
             path: self.spool.path(),
@@ -36,11 +34,8 @@ impl Set {
     }
 }
 
-/// All rows.
 pub struct Rows {
-    /// Those that are trained on.
     pub train: Set,
-    /// Those for evaluation.
     pub eval: Option<Set>,
     skipped: u64,
 }
@@ -52,7 +47,6 @@ impl Rows {
     }
 }
 
-/// Reads rows.
 pub struct Reader<'a> {
     columns: &'a Columns,
     records: Records<'a>,
@@ -69,7 +63,6 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// For rows with these columns.
     pub fn new(columns: &'a Columns, texts: &'a mut Dictionaries, split: Split) -> Reader<'a> {
         Reader {
             columns,
@@ -85,7 +78,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Runs the query and takes its rows.
     pub fn read(
         &mut self,
         query: &str,
