@@ -36,7 +36,8 @@ impl Parameter {
 
 use ValueRule::{Bool, Fractions, Number, Whole, Word};
 
-const ANY: f64 = f32::MAX as f64;
+/// A bound that no number passes.
+pub const ANY: f64 = f32::MAX as f64;
 
 const fn parameter(name: &'static str, rule: ValueRule) -> Parameter {
     Parameter { name, aliases: &[], rule }

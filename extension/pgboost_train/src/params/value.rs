@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::table::ValueRule;
+use super::table::{ANY, ValueRule};
 use crate::error::{Error, Result};
 
 /// The value as libxgboost takes it.
@@ -48,14 +48,8 @@ fn fractions(value: &Value, max: usize) -> Option<String> {
 
 fn allowed(rule: ValueRule) -> String {
     match rule {
-        ValueRule::Number(min, max)
-            if max >= f64::from(f32::MAX) && min <= -f64::from(f32::MAX) =>
-        {
-            "a number".to_owned()
-        }
-        ValueRule::Number(min, max) if max >= f64::from(f32::MAX) => {
-            format!("a number of {min} or more")
-        }
+        ValueRule::Number(min, ANY) if min <= -ANY => "a number".to_owned(),
+        ValueRule::Number(min, ANY) => format!("a number of {min} or more"),
         ValueRule::Number(min, max) => format!("a number between {min} and {max}"),
         ValueRule::Whole(min, max) => format!("a whole number between {min} and {max}"),
         ValueRule::Bool => "true or false".to_owned(),

@@ -116,7 +116,6 @@ impl<'a> Records<'a> {
     }
 }
 
-///
 /// # Errors
 /// [`Error::ValueRefused`] for one that is NULL, negative, or no number.
 pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
