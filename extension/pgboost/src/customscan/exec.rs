@@ -81,7 +81,7 @@ impl Node {
         let (rows, calls, reading) = (&self.output.rows, &mut self.output.calls, self.reading);
         // SAFETY: the batch's memory lives until the next batch.
         unsafe {
-            PgMemoryContexts::For(rows.memory())
+            PgMemoryContexts::For(rows.memory)
                 .switch_to(|_| calls.iter_mut().for_each(|call| call.score(rows, reading)));
         }
         let categories = self.output.calls.iter().any(|call| call.predictor.has_categories());

@@ -30,7 +30,7 @@ pub struct Rows {
     run: Option<usize>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
-    memory: MemoryContext,
+    pub memory: MemoryContext,
 }
 
 impl Rows {
@@ -58,10 +58,6 @@ impl Rows {
     /// Bytes that a row takes besides copied values.
     pub fn row_bytes(&self) -> usize {
         self.columns.len() * (size_of::<Datum>() + size_of::<bool>())
-    }
-
-    pub fn memory(&self) -> MemoryContext {
-        self.memory
     }
 
     pub fn make_room(&mut self, rows: usize) {

@@ -14,7 +14,7 @@ pub fn read(
 ) -> Result<()> {
     if let Some(reals) = array.plain_reals() {
         if reals.len() != features.len() {
-            return Err(context.count(reals.len()));
+            return Err(context.count(reals.len(), None));
         }
         features.copy_from_slice(reals);
         return Ok(());
@@ -24,7 +24,7 @@ pub fn read(
         return Err(Error::Dimensions { what: "feature", given: dimensions });
     }
     if elements.len() != features.len() {
-        return Err(context.count(elements.len()));
+        return Err(context.count(elements.len(), None));
     }
     for (feature, element) in features.iter_mut().zip(elements) {
         *feature = match element {

@@ -21,7 +21,7 @@ impl Columns {
         let types = signature.types();
         if types.len() != context.image.num_features() {
             let text = matches!(types, [(only, _)] if is_text(*only));
-            return Err(context.count_with_hint(types.len(), text.then_some(JSON_HINT)));
+            return Err(context.count(types.len(), text.then_some(JSON_HINT)));
         }
         let reader = |(index, (oid, argument_type)): (usize, &(Oid, ArgumentType))| {
             let scalar_type = match argument_type {

@@ -36,11 +36,7 @@ impl FeatureContext<'_> {
         Error::FeatureType { feature: self.feature(index), type_name, reason }
     }
 
-    fn count(&self, given: usize) -> Error {
-        self.count_with_hint(given, None)
-    }
-
-    fn count_with_hint(&self, given: usize, hint: Option<&'static str>) -> Error {
+    fn count(&self, given: usize, hint: Option<&'static str>) -> Error {
         Error::FeatureCount {
             model: self.model.to_owned(),
             expected: self.image.num_features(),

@@ -97,9 +97,8 @@ impl Matched {
 }
 
 pub fn require_names(context: FeatureContext<'_>, form: &'static str) -> Result<()> {
-    if context.image.feature_name(0).is_some() {
-        Ok(())
-    } else {
-        Err(Error::NoFeatureNames { model: context.model.to_owned(), form })
+    match context.image.feature_name(0) {
+        Some(_) => Ok(()),
+        None => Err(Error::NoFeatureNames { model: context.model.to_owned(), form }),
     }
 }

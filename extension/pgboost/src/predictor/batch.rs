@@ -142,7 +142,6 @@ impl BatchPredictor {
         Ok(())
     }
 
-    /// Leaves what was worked out for later statements.
     fn end(&mut self) {
         if let Some(bound) = self.bound.take() {
             bound.predictor.end();

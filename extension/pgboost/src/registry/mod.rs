@@ -44,9 +44,4 @@ impl Registry {
             privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
         })
     }
-
-    /// The relations whose changes matter to what is cached.
-    pub fn relations(&self) -> [Oid; 3] {
-        [self.model.relation, self.version.relation, self.privilege.relation]
-    }
 }

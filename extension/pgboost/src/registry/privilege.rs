@@ -46,16 +46,12 @@ pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
 
 /// Raises unless the user may predict with the model, which exists.
 pub fn require_predict(registry: &Registry, name: &str, user: Oid) -> Result<()> {
-    match access(registry, name, user) {
-        Access::None => Err(Error::Denied { name: name.to_owned() }),
-        Access::Predict | Access::Owner => Ok(()),
-    }
+    let allowed = access(registry, name, user) >= Access::Predict;
+    if allowed { Ok(()) } else { Err(Error::Denied { name: name.to_owned() }) }
 }
 
 /// Raises unless the user owns the model, which exists.
 pub fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
-    match access(registry, name, user) {
-        Access::Owner => Ok(()),
-        Access::None | Access::Predict => Err(Error::NotOwner { name: name.to_owned() }),
-    }
+    let allowed = access(registry, name, user) >= Access::Owner;
+    if allowed { Ok(()) } else { Err(Error::NotOwner { name: name.to_owned() }) }
 }
