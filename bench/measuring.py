@@ -95,7 +95,7 @@ class Measuring:
 
     def _give_up(self, cell: Cell, why: str) -> None:
         """What cannot hold a rate, or fails at it, is not asked for it again, nor for a faster one."""
-        reason = f"{cell.system}/{cell.variant} cannot keep up with {cell.rate:,} requests a second ({why})"
+        reason = f"{cell.system}/{cell.variant} cannot keep up with {cell.rate:,} requests per second ({why})"
         for other in self._cells:
             if other.rate is None or replace(other, rate=cell.rate) != cell:
                 continue

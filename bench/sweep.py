@@ -1,7 +1,7 @@
 """How many workers and threads the tuned service does best with, on this machine and at this distance.
 
 Every pair is started, warmed up, and asked with the hot key by each number of clients; the pairs take
-turns. Best is the pair with the largest product of its median requests a second over the numbers of
+turns. Best is the pair with the largest product of its median requests per second over the numbers of
 clients: it is good at all of them. `bench/run` takes what was recorded on the same machine, with the same
 topology, and makes a short sweep where nothing was; `python -m bench.sweep` makes a longer one.
 """
@@ -140,7 +140,7 @@ def record(site: Site, plan: Plan, output: Path) -> Pair:
             for one in found["tried"]
         ],
     )  # fmt: skip
-    say(f"requests a second; recorded in {path}")
+    say(f"requests per second; recorded in {path}")
     return found["best"]["workers"], found["best"]["threads"]
 
 

@@ -8,7 +8,7 @@ costs nothing in place of predict; `hot`, one prediction for the same flight eac
 for a hundred flights at once, one of ten such sets.
 
 Clients ask in a closed loop, the next request when the last is answered, or at a rate: so many
-requests a second, whatever comes back.
+requests per second, whatever comes back.
 """
 
 import random

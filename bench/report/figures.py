@@ -15,7 +15,7 @@ Written = Callable[[float], str]
 
 
 def whole(value: float) -> str:
-    """With thousands apart: requests a second, megabytes, rows."""
+    """With thousands apart: requests per second, megabytes, rows."""
     return f"{value:,.0f}"
 
 

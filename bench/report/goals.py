@@ -162,7 +162,7 @@ def _highest_p99(measured: Measured, below: Entry) -> tuple[str, Spread | None]:
     if not rates:
         return f"{CLIENTS} clients", None
     chosen = max(rates, key=lambda both: both.rate)
-    return f"{chosen.rate:,} requests a second", faster(
+    return f"{chosen.rate:,} requests per second", faster(
         measured, SIMPLE, below, chosen, latency("p99")
     )
 

@@ -95,7 +95,7 @@ class Found:
         return [f"{protocol}/{clients}/{name}" for name in names]
 
     def one_row(self, protocol: str, clients: int, form: str = COLUMNS) -> Spread | None:
-        """The one-row query's transactions a second, as a part of those without predict."""
+        """The one-row query's transactions per second, as a part of those without predict."""
         return self.ratio("one row", *self.one_row_series(protocol, clients, form))
 
     def one_row_medians(self) -> list[float]:

@@ -224,6 +224,6 @@ class Measured:
         return 5 if 5 in found else next(iter(found), None)
 
     def clients(self, request: str, trees: int = TREES) -> list[int]:
-        """With how many clients at a time a request was asked in a closed loop."""
+        """With how many clients at a time per request was asked in a closed loop."""
         found = self.asked_for(self.entries, request=request, trees=trees, rate=None, delay_ms=None)
         return sorted(asked.clients for asked in found)

@@ -90,7 +90,7 @@ class Named:
 
     @_said
     def cores(self, rate: float, cell: str) -> str:
-        """How many cores of the servers that many predictions a second take."""
+        """How many cores of the servers that many predictions per second take."""
         us = self._spread(cell, server_us).median / self._cell(cell).predictions_per_request
         return tenths(rate * us / 1e6)
 

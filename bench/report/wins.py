@@ -34,7 +34,7 @@ class Contest:
 
 
 CONTESTS = (
-    Contest("requests a second", requests_per_second, True, whole, at_a_rate=False),
+    Contest("requests per second", requests_per_second, True, whole, at_a_rate=False),
     Contest("mean latency, ms", latency("mean"), False, three_digits),
     Contest("p99, ms", latency("p99"), False, three_digits),
     Contest("p99.9, ms", latency("p99_9"), False, three_digits),

@@ -23,7 +23,7 @@ WORKLOAD = replace(
 
 
 class Limited:
-    """A system that answers no more than so many requests a second."""
+    """A system that answers no more than so many requests per second."""
 
     variants = ("http",)
 
@@ -64,7 +64,7 @@ def test_a_rate_that_is_missed_is_measured_once_and_faster_ones_never(tmp_path: 
     assert not found[300].runs[0].open_loop.kept_up
     assert found[300].requests_per_second.median == 250
     assert found[400].skipped == (
-        "one/http cannot keep up with 300 requests a second (it answered 250), so no faster ones were sent"
+        "one/http cannot keep up with 300 requests per second (it answered 250), so no faster ones were sent"
     )
     assert {load.rate for load in system.asked} == {None, 100, 200, 300}
 

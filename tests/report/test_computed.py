@@ -137,7 +137,7 @@ def test_what_the_service_wins_is_found(made: Sources) -> None:
     assert {win.contest.what for win in found} == {"memory of the servers, MB"}
     assert compared > len(found) > 0
     faster, _ = wins(scaled(made.local, "python_memory", 100))
-    throughput = [win for win in faster if win.contest.what == "requests a second"]
+    throughput = [win for win in faster if win.contest.what == "requests per second"]
     assert {win.service.system for win in throughput} == {"python_memory"}
     assert {win.database for win in throughput} >= {SIMPLE, PREPARED}
     assert all(win.service_figure.median > win.database_figure.median for win in throughput)

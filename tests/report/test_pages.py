@@ -152,7 +152,7 @@ def test_what_an_earlier_report_made_is_deleted(files: dict[Path, str], root: Pa
     assert f"{INDEX} is left over" in stale(empty, root)
     write(empty, root)
     assert [path.name for path in (root / pages.PAGES).iterdir()] == ["by-hand.md"]
-    assert "requests a second" not in (root / "README.md").read_text()
+    assert "requests per second" not in (root / "README.md").read_text()
 
 
 def test_a_page_without_its_marks_is_an_error(made: Sources, root: Path, small: Path) -> None:

@@ -58,7 +58,8 @@ def test_out_of_range(raises: Callable[..., Any], params: Any, message: str) -> 
 
 @pytest.mark.parametrize(("name", "nearest"), [
     ("max_dept", "max_depth"), ("learning_rat", "learning_rate"), ("sub_sample", "subsample"),
-    ("colsample_by_tree", "colsample_bytree"), ("n_job", "n_jobs"), ("Max_Depht", "max_depth"), ("temperature", None),
+    ("colsample_by_tree", "colsample_bytree"), ("n_job", "n_jobs"),
+    ("Max_Depht", "max_depth"), ("temperature", None),
 ])  # fmt: skip
 def test_unknown_comes_with_the_nearest(
     raises: Callable[..., Any], name: str, nearest: str | None

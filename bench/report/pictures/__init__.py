@@ -37,7 +37,7 @@ PICTURES = {
         lambda sources: bars.answer(sources.local), "throughput and mean latency of the main entries"
     ),
     "throughput": Picture(
-        lambda sources: lines.throughput(sources.local), "requests a second by the number of clients"
+        lambda sources: lines.throughput(sources.local), "requests per second by the number of clients"
     ),
     "latency": Picture(
         lambda sources: lines.latencies(sources.local), "mean latency by the number of clients"
@@ -50,19 +50,19 @@ PICTURES = {
         lambda sources: bars.memory(sources.local), "memory of all server processes, by part"
     ),
     "trees": Picture(
-        lambda sources: lines.trees(sources.local), "requests a second by the model's number of trees"
+        lambda sources: lines.trees(sources.local), "requests per second by the model's number of trees"
     ),
     "request-time": Picture(
         lambda sources: request_time.draw(sources.local, ladder.shown(sources.local)),
         "the servers' processor time for a request, in three steps",
     ),
     "batches": Picture(
-        lambda sources: bars.batches(sources.local), "predictions a second, a hundred a request"
+        lambda sources: bars.batches(sources.local), "predictions per second, a hundred per request"
     ),
     "entries": Picture(
-        lambda sources: bars.entries(sources.local), "requests a second of every entry"
+        lambda sources: bars.entries(sources.local), "requests per second of every entry"
     ),
-    "split": Picture(_split, "requests a second on one machine and on three hosts"),
+    "split": Picture(_split, "requests per second on one machine and on three hosts"),
     "split-latency": Picture(_split_latency, "mean latency by the round trip between client and server"),
 }  # fmt: skip
 

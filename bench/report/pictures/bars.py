@@ -69,12 +69,12 @@ def answer(measured: Measured) -> Figure:
     """Throughput and mean latency of the entries that are compared."""
     shown = [entry for entry in MAIN if measured.cell(entry, Asked())]
     figure = new(
-        AROUND + BAR * len(shown), f"One prediction a request, {CLIENTS} clients",
+        AROUND + BAR * len(shown), f"One prediction per request, {CLIENTS} clients",
         f"The hot key, 25 trees, closed loop. {MEDIANS}",
     )  # fmt: skip
     left, right = figure.subplots(1, 2, sharey=True)
     bars(left, spreads(measured, shown, Asked(), requests_per_second), whole)
-    left.set_xlabel("requests a second (more is better)")
+    left.set_xlabel("requests per second (more is better)")
     bars(right, spreads(measured, shown, Asked(), latency("mean")), three_digits)
     right.set_xlabel("mean latency, ms (less is better)")
     # The axis is shared: naming the bars twice would turn it twice.
@@ -87,12 +87,12 @@ def entries(measured: Measured) -> Figure:
     shown = [entry for entry in measured.entries if entry != AS_PUBLISHED]
     shown = [entry for entry in shown if measured.cell(entry, Asked())]
     figure = new(
-        AROUND + BAR * len(shown), f"Every entry: one prediction a request, {CLIENTS} clients",
+        AROUND + BAR * len(shown), f"Every entry: one prediction per request, {CLIENTS} clients",
         f"The hot key, 25 trees, closed loop. {MEDIANS}",
     )  # fmt: skip
     axes = figure.add_subplot()
     bars(axes, spreads(measured, shown, Asked(), requests_per_second), whole)
-    axes.set_xlabel("requests a second")
+    axes.set_xlabel("requests per second")
     return figure
 
 
@@ -105,12 +105,12 @@ def batches(measured: Measured) -> Figure | None:
     shown = [entry for entry in measured.entries if entry != AS_PUBLISHED]
     shown = [entry for entry in shown if measured.cell(entry, asked)]
     figure = new(
-        AROUND + BAR * len(shown), f"A hundred predictions a request, {clients} clients",
+        AROUND + BAR * len(shown), f"A hundred predictions per request, {clients} clients",
         f"Ten sets of keys in turn, 25 trees, closed loop. {MEDIANS}",
     )  # fmt: skip
     axes = figure.add_subplot()
     bars(axes, spreads(measured, shown, asked, predictions_per_second(PER_BATCH)), whole)
-    axes.set_xlabel("predictions a second")
+    axes.set_xlabel("predictions per second")
     return figure
 
 

@@ -12,7 +12,7 @@ from bench.report.pictures.drawing import MEDIANS, line, logarithmic, name_ends,
 
 SHOWN = (*MAIN, AS_PUBLISHED)
 HEIGHT = 4.1
-CONDITIONS = "One prediction a request, the hot key, closed loop"
+CONDITIONS = "One prediction per request, the hot key, closed loop"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def throughput(measured: Measured) -> Figure:
     """Requests a second by clients."""
     figure = new(HEIGHT, "Throughput by clients", f"{CONDITIONS}, 25 trees. {MEDIANS}")
     axes = figure.add_subplot()
-    axes.set(xlabel="clients (log scale)", ylabel="requests a second (log scale)")
+    axes.set(xlabel="clients (log scale)", ylabel="requests per second (log scale)")
     places = measured.clients("hot")
     _Lines(SHOWN, places, lambda n: Asked(clients=n), requests_per_second).draw(axes, measured)
     return figure
@@ -70,7 +70,7 @@ def trees(measured: Measured) -> Figure | None:
     title = f"Larger models: throughput by trees, {clients} clients"
     figure = new(HEIGHT, title, f"{CONDITIONS}. {MEDIANS}")
     axes = figure.add_subplot()
-    axes.set(xlabel="trees of depth 6 (log scale)", ylabel="requests a second (log scale)")
+    axes.set(xlabel="trees of depth 6 (log scale)", ylabel="requests per second (log scale)")
     asked = [Asked(clients=clients, trees=size) for size in sizes]
     shown = [entry for entry in measured.entries if any(measured.cell(entry, one) for one in asked)]
     places = sorted({TREES, *sizes})

@@ -55,7 +55,7 @@ def draw(measured: Measured, shown: Sequence[Entry]) -> Figure | None:
     if own:
         _stacked(panels[1], measured, own)
         panels[1].set_title("PostgreSQL's alone, drawn larger", size=9, loc="left", color=INK)
-    panels[-1].set_xlabel("µs of processor time a request")
+    panels[-1].set_xlabel("µs of processor time per request")
     found = dict(zip(*reversed(panels[0].get_legend_handles_labels()), strict=True))
     named = {name: found[name] for name in PARTS.values() if name in found}
     figure.legend(

@@ -15,7 +15,7 @@ def throughput(local: Measured, split: Measured, delay_ms: float) -> Figure:
     shown = [entry for entry in split.entries if split.cell(entry, apart)]
     figure = new(
         AROUND + 0.3 + BAR * len(shown), f"One machine and three hosts: throughput, {CLIENTS} clients",
-        f"One prediction a request, the hot key, 25 trees, closed loop. {MEDIANS}",
+        f"One prediction per request, the hot key, 25 trees, closed loop. {MEDIANS}",
     )  # fmt: skip
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     for axes, measured, asked, title in (
@@ -24,7 +24,7 @@ def throughput(local: Measured, split: Measured, delay_ms: float) -> Figure:
     ):
         bars(axes, spreads(measured, shown, asked, requests_per_second), whole)
         axes.set_title(title, size=9, loc="left", color=INK)
-        axes.set_xlabel("requests a second")
+        axes.set_xlabel("requests per second")
     largest = max(
         spread.largest
         for measured, asked in ((local, Asked()), (split, apart))
@@ -40,7 +40,7 @@ def latencies(grown: list[Growth]) -> Figure:
     """Mean latency of one client by the round trip, with the line that explains it."""
     figure = new(
         4.1, "How latency grows with the distance, one client",
-        "One prediction a request, the hot key, 25 trees. Medians of the runs' means; the lines are fitted.",
+        "One prediction per request, the hot key, 25 trees. Medians of the runs' means, fitted lines.",
     )  # fmt: skip
     axes = figure.add_subplot()
     axes.set(

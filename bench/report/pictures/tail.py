@@ -63,7 +63,7 @@ def draw(measured: Measured, rates: FixedRates | None) -> Figure | None:
         axes.set_ylim(low, high * 4 if axes is panels.flat[0] else None)
         _mark_missed(axes, rates)
     for axes in panels[-1]:
-        axes.set_xlabel("requests a second, as scheduled (log scale)")
+        axes.set_xlabel("requests per second, as scheduled (log scale)")
     for axes in panels[:, 0]:
         axes.set_ylabel("latency, ms (log scale)")
     named = [
