@@ -64,6 +64,13 @@ pub(crate) struct Shape {
     pub(crate) any_library: bool,
 }
 
+impl Shape {
+    /// A shape with what XGBoost's models have, and numerical splits alone.
+    pub(crate) const fn of(features: usize, outputs: usize, trees: usize, depth: u32) -> Shape {
+        Shape { features, outputs, trees, depth, categorical: 0, any_library: false }
+    }
+}
+
 fn finite(random: &mut Random) -> f32 {
     match random.below(4) {
         0 => AWKWARD[random.below(AWKWARD.len())],
@@ -166,6 +173,21 @@ impl Tree {
     }
 }
 
+impl Node {
+    /// A numerical split as XGBoost has it.
+    pub(crate) fn numerical(
+        feature: u32,
+        threshold: f64,
+        default_left: bool,
+        [left, right]: [u32; 2],
+        gain: f32,
+        cover: f32,
+    ) -> Node {
+        let comparison = Comparison::Less;
+        Node::Numerical { feature, comparison, threshold, default_left, left, right, gain, cover }
+    }
+}
+
 fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
     let mut tree = Tree::of(vec![Node::Deleted], 0);
     tree.output = TreeOutput::One(random.below(shape.outputs) as u32);
@@ -212,17 +234,8 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
             let members_left = false;
             Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
         } else {
-            let (comparison, threshold) = (Comparison::Less, f64::from(finite(random)));
-            Node::Numerical {
-                feature,
-                comparison,
-                threshold,
-                default_left,
-                left,
-                right,
-                gain,
-                cover,
-            }
+            let threshold = f64::from(finite(random));
+            Node::numerical(feature, threshold, default_left, [left, right], gain, cover)
         };
     }
     tree

@@ -156,14 +156,7 @@ mod tests {
     #[test]
     fn every_node_in_use_has_one_place_behind_its_parent() {
         for seed in 0..200 {
-            let shape = Shape {
-                features: 3,
-                outputs: 1,
-                trees: 1,
-                depth: seed as u32 % 11,
-                categorical: 2,
-                any_library: false,
-            };
+            let shape = Shape { categorical: 2, ..Shape::of(3, 1, 1, seed as u32 % 11) };
             let model = model(seed, shape);
             let forest = Forest::of(&model, &mut || ()).unwrap();
             let tree = &forest.trees()[0];

@@ -10,11 +10,7 @@ use super::aligned::ALIGNMENT;
 use super::categories::CategoryView;
 use super::key::leaf_slot;
 use super::records::{CATEGORICAL as CATEGORICAL_SPLIT, InterleavedNode, LANES, SetSpan, WideNode};
-use super::sections::{
-    BASE_MARGINS, CATEGORICAL, COMPACT_IDS, COMPACT_NODES, DICTIONARIES, ENDIANNESS, GROUPS,
-    Header, LABELS, MAGIC, NAMES, NUMBERS, OUTPUTS, ROOTS, SET_WORDS, SETS, SORTED, SOURCES,
-    Sections, WIDE_IDS, WIDE_NODES, WORDS, ZERO_MISSING, checksum, damaged, ensure,
-};
+use super::sections::*;
 use super::text::TextList;
 use super::tiles;
 use crate::Result;

@@ -83,10 +83,8 @@ impl<'a, 'b> Json<'a, 'b> {
             return Err(self.unexpected(kind));
         }
         if self.depth == MAX_NESTING {
-            return Err(self.error(
-                ErrorKind::Syntax,
-                format!("objects and arrays nest deeper than {MAX_NESTING}"),
-            ));
+            let message = format!("objects and arrays nest deeper than {MAX_NESTING}");
+            return Err(self.error(ErrorKind::Syntax, message));
         }
         self.depth += 1;
         self.position += 1;

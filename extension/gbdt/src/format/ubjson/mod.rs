@@ -48,10 +48,8 @@ impl<'a, 'b> Ubjson<'a, 'b> {
             return Err(self.unexpected(kind));
         }
         if self.depth == MAX_NESTING {
-            return Err(self.error(
-                ErrorKind::Syntax,
-                format!("objects and arrays nest deeper than {MAX_NESTING}"),
-            ));
+            let message = format!("objects and arrays nest deeper than {MAX_NESTING}");
+            return Err(self.error(ErrorKind::Syntax, message));
         }
         self.depth += 1;
         self.marker()?;
@@ -66,10 +64,8 @@ impl<'a, 'b> Ubjson<'a, 'b> {
             self.position += 1;
             container.element = Some(element);
             if self.peek()? != b'#' {
-                return Err(self.error(
-                    ErrorKind::Syntax,
-                    "malformed UBJSON: a typed container does not say its length",
-                ));
+                let message = "malformed UBJSON: a typed container does not say its length";
+                return Err(self.error(ErrorKind::Syntax, message));
             }
         }
         if self.bytes.get(self.position) == Some(&b'#') {

@@ -42,10 +42,8 @@ pub(super) fn margins(link: Link, scores: &[f32]) -> Result<Vec<f32>> {
 /// Releases up to 3.0 refuse 0 and 1 here, 3.4 takes them for the nearest probability in between.
 fn logit(score: f32) -> Result<f32> {
     if !(0.0..=1.0).contains(&score) {
-        return Err(Error::new(
-            ErrorKind::Parameter,
-            format!("base score {score} is not a probability, as the objective needs"),
-        ));
+        let message = format!("base score {score} is not a probability, as the objective needs");
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let probability = score.clamp(EPSILON, 1.0 - EPSILON);
     Ok(-(1.0 / probability - 1.0).ln())
@@ -53,10 +51,8 @@ fn logit(score: f32) -> Result<f32> {
 
 fn logarithm(score: f32) -> Result<f32> {
     if score <= 0.0 {
-        return Err(Error::new(
-            ErrorKind::Parameter,
-            format!("base score {score} is not positive, as the objective needs"),
-        ));
+        let message = format!("base score {score} is not positive, as the objective needs");
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     Ok(score.ln())
 }

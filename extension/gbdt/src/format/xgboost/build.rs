@@ -84,10 +84,8 @@ fn num_outputs(
         ));
     }
     if objective.task == Task::Multiclass && classes == 0 {
-        return Err(Error::new(
-            ErrorKind::Parameter,
-            format!("a model with objective \"{}\" has no classes", objective.name),
-        ));
+        let message = format!("a model with objective \"{}\" has no classes", objective.name);
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     Ok(classes.max(targets))
 }

@@ -56,10 +56,8 @@ fn check_segments(features: &[Feature], segments: &[i64]) -> Result<()> {
     }
     let stated = if segments.is_empty() { &[0] } else { segments };
     if stated != ends {
-        return Err(Error::new(
-            ErrorKind::Length,
-            "the segments of the categories differ from their numbers",
-        ));
+        let message = "the segments of the categories differ from their numbers";
+        return Err(Error::new(ErrorKind::Length, message));
     }
     Ok(())
 }
