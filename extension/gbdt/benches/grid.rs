@@ -37,7 +37,6 @@ const BLOCKS: usize = 5;
 /// Puts the margins of rows into a list.
 type Margins<'a> = Box<dyn FnMut(&[f32], &mut Vec<f32>) + 'a>;
 
-/// What is measured.
 struct Side<'a> {
     name: String,
     margins: Margins<'a>,
@@ -94,7 +93,6 @@ fn compare(name: &str, sides: &mut [Side<'_>], rows: &[f32], features: usize) {
     }
 }
 
-/// Rows in rotation.
 struct Rotation<'a> {
     rows: &'a [f32],
     features: usize,

@@ -41,7 +41,6 @@ fn time<'a>(
     start.elapsed().as_nanos() as f64 / count
 }
 
-/// Smallest, median and largest.
 fn spread(mut times: Vec<f64>) -> [f64; 3] {
     times.sort_by(f64::total_cmp);
     [times[0], times[times.len() / 2], times[times.len() - 1]]

@@ -125,7 +125,6 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-/// Every case of every release.
 fn cases() -> Vec<Case> {
     let mut found = Vec::new();
     for release in entries(&folder()).iter().filter(|path| path.is_dir()) {

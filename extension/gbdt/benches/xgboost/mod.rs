@@ -26,7 +26,6 @@ type Predict = unsafe extern "C" fn(
     *mut *const f32,
 ) -> c_int;
 
-/// The release of a libxgboost.
 pub fn version(library: &Library) -> String {
     let mut version = [0; 3];
     // SAFETY: the signature is that of xgboost/c_api.h, and each pointer is to an int of its own.
@@ -48,7 +47,6 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Loads a model.
     pub fn load(library: &Library, model: &Path) -> Self {
         let path = CString::new(model.to_str().unwrap()).unwrap();
         let (mut booster, mut proxy) = (null_mut(), null_mut());

@@ -23,7 +23,6 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
@@ -51,7 +50,6 @@ const AWKWARD: [f32; 14] = [
     33.0,
 ];
 
-/// How a random model may look.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) features: usize,
@@ -83,7 +81,6 @@ fn finite(random: &mut Random) -> f32 {
     }
 }
 
-/// A valid model of this shape.
 pub(crate) fn model(seed: u64, shape: Shape) -> Model {
     let mut random = Random(seed);
     let trees: Vec<Tree> = (0..shape.trees)

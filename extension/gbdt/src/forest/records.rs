@@ -12,7 +12,6 @@ use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
 /// with carry. A leaf's `key` is its value's bits, its `right_offset` is 0, and its slot always holds
 /// `u32::MAX`, which is below no key, so a walk that reaches it stays.
 pub(crate) trait InterleavedNode: Pod {
-    /// The key that the row's is compared with.
     fn key(&self) -> u32;
     /// Where the row's key is found.
     fn slot(&self) -> usize;
@@ -81,13 +80,10 @@ impl InterleavedNode for WideNode {
 /// Most trees of a group.
 pub(crate) const LANES: usize = 16;
 
-/// How the trees of a group are walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
 #[repr(u32)]
 pub(crate) enum GroupKind {
-    /// Interleaved, over compact nodes.
     Compact = 0,
-    /// Interleaved, over wide nodes.
     Wide = 1,
     /// Interleaved, over wide nodes, some of which are categorical splits.
     Categorical = 2,
@@ -97,9 +93,7 @@ pub(crate) enum GroupKind {
 #[derive(Clone, Copy, Debug, CheckedBitPattern, NoUninit)]
 #[repr(C)]
 pub(crate) struct Group {
-    /// Index of the first tree.
     pub(crate) first: u32,
-    /// Number of trees.
     pub(crate) count: u32,
     /// Of the deepest tree.
     pub(crate) depth: u32,
@@ -112,7 +106,6 @@ pub(crate) struct Group {
 pub(crate) struct SetSpan {
     /// Index of its first word.
     pub(crate) start: u32,
-    /// Number of words.
     pub(crate) count: u32,
 }
 
@@ -122,7 +115,6 @@ pub(crate) struct SetSpan {
 pub(crate) struct Dictionary {
     /// 0 for none, else a [`super::CategoryKind`].
     pub(super) kind: u32,
-    /// Number of values.
     pub(super) count: u32,
     /// Index of the first value among the numbers or the words.
     pub(super) start: u32,

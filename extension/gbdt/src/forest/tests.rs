@@ -29,7 +29,6 @@ fn refused(bytes: &[u8]) -> bool {
     image.is_err_and(|error| error.kind() == ErrorKind::Image)
 }
 
-/// Makes the checksum right again.
 fn sum(bytes: &mut [u8]) {
     let checksum = xxh3_64(&bytes[CHECKSUMMED_FROM..]);
     bytes[24..32].copy_from_slice(&checksum.to_ne_bytes());

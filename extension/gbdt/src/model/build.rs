@@ -30,7 +30,6 @@ pub(crate) struct Parts {
     pub attributes: Vec<(String, String)>,
 }
 
-/// A tree as a reader has it.
 pub(crate) struct TreeParts {
     pub nodes: Vec<Node>,
     pub category_sets: Vec<CategorySet>,
@@ -42,7 +41,6 @@ pub(crate) struct TreeParts {
     pub weight: f32,
 }
 
-/// Builds a model tree by tree.
 pub(crate) struct Builder<'a> {
     model: Model,
     limits: &'a Limits,
@@ -51,7 +49,6 @@ pub(crate) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Begins a model.
     pub(crate) fn new(parts: Parts, limits: &'a Limits) -> Result<Self> {
         check_features(&parts, limits)?;
         let outputs = parts.base_margin.len();
@@ -266,7 +263,6 @@ fn check_features(parts: &Parts, limits: &Limits) -> Result<()> {
     Ok(())
 }
 
-/// The error for more than a limit allows.
 pub(crate) fn check_limit(count: usize, limit: usize, what: &str) -> Result<()> {
     if count > limit {
         let message = format!("model has {count} {what}, more than the limit of {limit}");

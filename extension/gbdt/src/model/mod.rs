@@ -38,7 +38,6 @@ pub struct Model {
     pub(crate) base_score: Vec<f32>,
     /// What the sum of leaves starts from; one finite value per output.
     pub(crate) base_margin: Vec<f32>,
-    /// At least 1.
     pub(crate) num_features: usize,
     /// In file order, which is the order of summation.
     pub(crate) trees: Vec<Tree>,

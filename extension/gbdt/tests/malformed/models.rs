@@ -2,7 +2,6 @@
 
 use crate::value::{Value, floats, integers, map, text};
 
-/// Where the first tree is.
 pub const TREE: &str = "learner.gradient_booster.model.trees.0";
 
 /// Two trees on three features: one of two splits, one of a single split.
@@ -48,7 +47,6 @@ pub fn categorical() -> Value {
     model
 }
 
-/// A path inside the first tree.
 pub fn path(inside: &str) -> String {
     format!("{TREE}.{inside}")
 }

@@ -8,7 +8,6 @@ use crate::model::{
 };
 use crate::{Error, ErrorKind, Limits, Result};
 
-/// Builds the model.
 pub(in crate::format) fn build(
     file: File,
     format: &'static str,

@@ -71,7 +71,6 @@ enum Encoding {
 }
 
 impl Encoding {
-    /// Number of strings.
     fn strings(&self) -> usize {
         match self {
             Encoding::Text(offsets) => offsets.len().saturating_sub(1),
