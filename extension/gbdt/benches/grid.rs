@@ -177,18 +177,13 @@ fn measure(
     }
 }
 
-fn floats(path: &Path) -> Vec<f32> {
-    let bytes = std::fs::read(path).unwrap();
-    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
-}
-
 fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let name = path.file_stem().unwrap().to_str().unwrap();
     // trees x depth x features - kind
     let [_, _, features_and_kind] = name.split('x').collect::<Vec<_>>()[..] else {
         panic!("{name} is not a name of a model of the grid")
     };
-    let rows = floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
+    let rows = xgboost::floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
     let bytes = std::fs::read(path).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
     let model = gbdt::parse(&bytes, &limits, &mut || {}).unwrap();

@@ -26,6 +26,12 @@ type Predict = unsafe extern "C" fn(
     *mut *const f32,
 ) -> c_int;
 
+/// The numbers of a file of rows.
+pub fn floats(path: &Path) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap();
+    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
 pub fn version(library: &Library) -> String {
     let mut version = [0; 3];
     // SAFETY: the signature is that of xgboost/c_api.h, and each pointer is to an int of its own.
