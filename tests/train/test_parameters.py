@@ -85,6 +85,12 @@ def test_params_must_be_an_object(
     assert connection.execute(CALL, (None,)).fetchall(), "null means the defaults"
 
 
+@pytest.mark.parametrize("value", ["1e400", "[" * 200 + "]" * 200])
+def test_json_beyond_what_can_be_read(raises: Callable[..., Any], value: str) -> None:
+    said = raises("22023", CALL, (f'{{"eta": {value}}}',))
+    assert said.message_primary.startswith("params must be a jsonb object, not one with")
+
+
 @pytest.mark.parametrize(("argument", "sqlstate"), [
     ("rounds => 0", "22023"), ("rounds => -5", "22023"), ("rounds => 1000001", "22023"),
     ("seed => 1, params => '{\"random_state\": 2}'", "22023"),

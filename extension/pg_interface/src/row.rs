@@ -16,8 +16,6 @@ impl<'a> Row<'a> {
         Row { values, nulls }
     }
 
-    /// The row of two arrays of that length.
-    ///
     /// # Safety
     /// Both are that long and stay as they are for `'a`.
     #[inline]

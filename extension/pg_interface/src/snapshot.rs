@@ -36,8 +36,6 @@ impl SnapshotMark {
         unsafe { Self::of(latest(relation)) }
     }
 
-    /// The mark of a snapshot.
-    ///
     /// # Safety
     /// The snapshot is valid.
     #[inline]

@@ -53,8 +53,6 @@ const DAY_SECONDS: f64 = 86_400.0;
 const MICROSECONDS: f64 = 1e6;
 
 impl<'a> Value<'a> {
-    /// The value of a datum.
-    ///
     /// # Safety
     /// The datum is not NULL, is of that type, and is valid for `'a`.
     #[inline]
@@ -70,8 +68,6 @@ impl<'a> Value<'a> {
 }
 
 impl Number<'_> {
-    /// The number of a datum.
-    ///
     /// # Safety
     /// As for [`Value::new`].
     #[inline]
@@ -150,8 +146,6 @@ impl Number<'_> {
 }
 
 impl<'a> Text<'a> {
-    /// The text of a datum.
-    ///
     /// # Safety
     /// As for [`Value::new`].
     #[inline]

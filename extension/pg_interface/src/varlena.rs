@@ -21,8 +21,6 @@ pub unsafe fn bytes<'a>(datum: Datum) -> &'a [u8] {
     }
 }
 
-/// A plain copy in the current memory context.
-///
 /// # Safety
 /// The pointer is to a valid varlena.
 #[cold]

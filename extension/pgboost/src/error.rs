@@ -5,13 +5,10 @@
 //! absent where there is nothing useful to say. Nothing here repeats model bytes or row values,
 //! except an unknown category, which the caller has just supplied.
 
-use std::fmt::Write as _;
-
 use gbdt::{ErrorKind, Place};
 use pg_interface::*;
 use pgrx::pg_sys::panic::ErrorReport;
 
-/// An error of the extension.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Error {
     /// The engine refused a model.
@@ -68,12 +65,13 @@ pub enum Error {
     Registry { name: String, what: &'static str },
 }
 
+/// Characters of an unknown category that a message shows.
+const MAX_SHOWN: usize = 64;
+
 /// Why a type cannot be used for a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TypeReason {
-    /// No feature can have this type.
     Unusable,
-    /// Text, but the feature is a number.
     TextForNumber,
     /// Text, but the model does not carry the names of the feature's categories.
     TextWithoutCategories,
@@ -92,7 +90,6 @@ pub enum ShapeReason {
     NoClasses,
 }
 
-/// The SQLSTATE of each kind of engine error.
 pub fn engine_sqlstate(kind: ErrorKind) -> SqlState {
     match kind {
         ErrorKind::Syntax
@@ -118,101 +115,88 @@ pub fn engine_sqlstate(kind: ErrorKind) -> SqlState {
 }
 
 impl Error {
-    /// The SQLSTATE.
     pub fn sqlstate(&self) -> SqlState {
+        use Error::*;
         match self {
-            Error::Engine(error) => engine_sqlstate(error.kind()),
-            Error::ModelName { .. } | Error::VersionNumber { .. } => INVALID_NAME,
-            Error::NoSuchModel { .. } | Error::NoSuchVersion { .. } | Error::NoSuchRole { .. } => {
-                UNDEFINED_OBJECT
-            }
-            Error::Denied { .. } | Error::NotOwner { .. } => INSUFFICIENT_PRIVILEGE,
-            Error::Deployed { .. } => OBJECT_IN_USE,
-            Error::FeatureCount { .. } => DATA_EXCEPTION,
-            Error::NoSuchFeature { .. } | Error::NoFeatureNames { .. } => UNDEFINED_COLUMN,
-            Error::AmbiguousColumn { .. } => AMBIGUOUS_COLUMN,
-            Error::FeatureType { .. } | Error::ArrayType { .. } | Error::NotAnObject => {
-                DATATYPE_MISMATCH
-            }
-            Error::FileName => INVALID_BINARY_REPRESENTATION,
-            Error::Dimensions { .. } => ARRAY_SUBSCRIPT_ERROR,
-            Error::UnknownCategory { .. } => INVALID_TEXT_REPRESENTATION,
-            Error::Shape { .. } => WRONG_OBJECT_TYPE,
-            Error::ImportanceKind { .. } | Error::KernelMissing { .. } => INVALID_PARAMETER_VALUE,
-            Error::NullArgument { .. } => NULL_VALUE_NOT_ALLOWED,
-            Error::Encoding { .. } => FEATURE_NOT_SUPPORTED,
-            Error::NoRegistry => UNDEFINED_TABLE,
-            Error::Registry { .. } => OBJECT_NOT_IN_PREREQUISITE_STATE,
+            Engine(error) => engine_sqlstate(error.kind()),
+            ModelName { .. } | VersionNumber { .. } => INVALID_NAME,
+            NoSuchModel { .. } | NoSuchVersion { .. } | NoSuchRole { .. } => UNDEFINED_OBJECT,
+            Denied { .. } | NotOwner { .. } => INSUFFICIENT_PRIVILEGE,
+            Deployed { .. } => OBJECT_IN_USE,
+            FeatureCount { .. } => DATA_EXCEPTION,
+            NoSuchFeature { .. } | NoFeatureNames { .. } => UNDEFINED_COLUMN,
+            AmbiguousColumn { .. } => AMBIGUOUS_COLUMN,
+            FeatureType { .. } | ArrayType { .. } | NotAnObject => DATATYPE_MISMATCH,
+            FileName => INVALID_BINARY_REPRESENTATION,
+            Dimensions { .. } => ARRAY_SUBSCRIPT_ERROR,
+            UnknownCategory { .. } => INVALID_TEXT_REPRESENTATION,
+            Shape { .. } => WRONG_OBJECT_TYPE,
+            ImportanceKind { .. } | KernelMissing { .. } => INVALID_PARAMETER_VALUE,
+            NullArgument { .. } => NULL_VALUE_NOT_ALLOWED,
+            Encoding { .. } => FEATURE_NOT_SUPPORTED,
+            NoRegistry => UNDEFINED_TABLE,
+            Registry { .. } => OBJECT_NOT_IN_PREREQUISITE_STATE,
         }
     }
 
     /// The message: lower case, no full stop.
     pub fn message(&self) -> String {
+        use Error::*;
         match self {
-            Error::Engine(error) => match error.kind() {
+            Engine(error) => match error.kind() {
                 ErrorKind::Unsupported
                 | ErrorKind::Names
                 | ErrorKind::Limit
                 | ErrorKind::OutOfMemory => error.message().to_owned(),
                 _ => format!("invalid model: {}", error.message()),
             },
-            Error::ModelName { name, .. } => format!("invalid model name: \"{name}\""),
-            Error::VersionNumber { reference } => {
-                format!("invalid model version in \"{reference}\"")
-            }
-            Error::NoSuchModel { name } => format!("model \"{name}\" does not exist"),
-            Error::NoSuchVersion { name, version } => {
-                format!("model \"{name}\" has no version {version}")
-            }
-            Error::Denied { name } => format!("permission denied for model \"{name}\""),
-            Error::NotOwner { name } => format!("must be owner of model \"{name}\""),
-            Error::NoSuchRole { role } => format!("role \"{role}\" does not exist"),
-            Error::Deployed { name, version } => {
+            ModelName { name, .. } => format!("invalid model name: \"{name}\""),
+            VersionNumber { reference } => format!("invalid model version in \"{reference}\""),
+            NoSuchModel { name } => format!("model \"{name}\" does not exist"),
+            NoSuchVersion { name, version } => format!("model \"{name}\" has no version {version}"),
+            Denied { name } => format!("permission denied for model \"{name}\""),
+            NotOwner { name } => format!("must be owner of model \"{name}\""),
+            NoSuchRole { role } => format!("role \"{role}\" does not exist"),
+            Deployed { name, version } => {
                 format!("cannot drop version {version} of model \"{name}\" because it is deployed")
             }
-            Error::FeatureCount { model, expected, given, .. } => {
+            FeatureCount { model, expected, given, .. } => {
                 format!("model \"{model}\" expects {expected} features, not {given}")
             }
-            Error::NoSuchFeature { model, feature, form, .. } => {
+            NoSuchFeature { model, feature, form, .. } => {
                 format!("feature \"{feature}\" of model \"{model}\" is not in the {form}")
             }
-            Error::NotAnObject => "features must be a jsonb object".to_owned(),
-            Error::FileName => "invalid model: these bytes are the name of a file".to_owned(),
-            Error::NoFeatureNames { model, form } => {
+            NotAnObject => "features must be a jsonb object".to_owned(),
+            FileName => "invalid model: these bytes are the name of a file".to_owned(),
+            NoFeatureNames { model, form } => {
                 format!("cannot match a {form} to model \"{model}\", which has no feature names")
             }
-            Error::FeatureType { feature, type_name, .. } => {
+            FeatureType { feature, type_name, .. } => {
                 format!("feature {feature} cannot be of type {type_name}")
             }
-            Error::Dimensions { what, given } => {
+            Dimensions { what, given } => {
                 format!("array of {what}s must have one dimension, not {given}")
             }
-            Error::ArrayType { type_name } => {
-                format!("array of features cannot be of type {type_name}")
+            ArrayType { type_name } => format!("array of features cannot be of type {type_name}"),
+            AmbiguousColumn { column } => format!("column \"{column}\" is ambiguous"),
+            UnknownCategory { feature, value } => {
+                let (shown, rest) = match value.char_indices().nth(MAX_SHOWN) {
+                    Some((end, _)) => (value.split_at(end).0, "..."),
+                    None => (value.as_str(), ""),
+                };
+                format!("unknown category \"{shown}{rest}\" for feature {feature}")
             }
-            Error::AmbiguousColumn { column } => format!("column \"{column}\" is ambiguous"),
-            Error::UnknownCategory { feature, value } => {
-                let mut shown = String::new();
-                for (count, character) in value.chars().enumerate() {
-                    if count == 64 {
-                        let _ = shown.write_str("...");
-                        break;
-                    }
-                    shown.push(character);
-                }
-                format!("unknown category \"{shown}\" for feature {feature}")
-            }
-            Error::Shape { model, function, .. } => {
+            Shape { model, function, .. } => {
                 format!("{function} cannot be used with model \"{model}\"")
             }
-            Error::ImportanceKind { kind } => format!("unknown kind of importance: \"{kind}\""),
-            Error::NullArgument { argument } => format!("{argument} must not be null"),
-            Error::Encoding { what } => {
+            ImportanceKind { kind } => format!("unknown kind of importance: \"{kind}\""),
+            NullArgument { argument } => format!("{argument} must not be null"),
+            Encoding { what } => {
                 format!("{what} beyond ASCII cannot be used in a database of this encoding")
             }
-            Error::KernelMissing { name, .. } => format!("this CPU cannot run kernel \"{name}\""),
-            Error::NoRegistry => "the tables of extension pgboost do not exist".to_owned(),
-            Error::Registry { name, what } => {
+            KernelMissing { name, .. } => format!("this CPU cannot run kernel \"{name}\""),
+            NoRegistry => "the tables of extension pgboost do not exist".to_owned(),
+            Registry { name, what } => {
                 format!("the registry has no valid {what} for model \"{name}\"")
             }
         }
@@ -220,109 +204,93 @@ impl Error {
 
     /// The detail: whole sentences.
     pub fn detail(&self) -> Option<String> {
-        match self {
-            Error::Engine(error) => match error.place() {
-                Place::Model => None,
-                place => Some(format!("The error is at {place}.")),
+        use {Error::*, ShapeReason::*, TypeReason::*};
+        let fixed = match self {
+            Engine(error) => match error.place() {
+                Place::Model => return None,
+                place => return Some(format!("The error is at {place}.")),
             },
-            Error::ModelName { reason, .. } => Some((*reason).to_owned()),
-            Error::Shape { reason: ShapeReason::SeveralValues { values, .. }, .. } => {
-                Some(format!("The model produces {values} values per row."))
+            Shape { reason: SeveralValues { values, .. }, .. } => {
+                return Some(format!("The model produces {values} values per row."));
             }
-            Error::Shape { reason: ShapeReason::NoClasses, .. } => {
-                Some("The model's objective does not choose one class per row.".to_owned())
+            KernelMissing { present, .. } => {
+                return Some(format!("The kernels that it can run are: {}.", present.join(", ")));
             }
-            Error::FeatureType { reason, .. } => match reason {
-                TypeReason::Unusable => None,
-                TypeReason::TextForNumber => Some("The feature is a number.".to_owned()),
-                TypeReason::TextWithoutCategories => Some(
+            ModelName { reason, .. } => *reason,
+            Shape { reason: NoClasses, .. } => {
+                "The model's objective does not choose one class per row."
+            }
+            FeatureType { reason, .. } => match reason {
+                Unusable => return None,
+                TextForNumber => "The feature is a number.",
+                TextWithoutCategories => {
                     "The model file does not carry the names of the feature's categories."
-                        .to_owned(),
-                ),
-                TypeReason::TextForNumericCategories => {
-                    Some("The feature's categories are numbers.".to_owned())
                 }
-                TypeReason::NumberForTextCategories => {
-                    Some("The feature's categories are text.".to_owned())
-                }
+                TextForNumericCategories => "The feature's categories are numbers.",
+                NumberForTextCategories => "The feature's categories are text.",
             },
-            Error::KernelMissing { present, .. } => {
-                Some(format!("The kernels that it can run are: {}.", present.join(", ")))
-            }
-            Error::Registry { .. } => {
-                Some("It was changed by other means than the functions of pgboost.".to_owned())
-            }
-            _ => None,
-        }
+            Registry { .. } => "It was changed by other means than the functions of pgboost.",
+            _ => return None,
+        };
+        Some(fixed.to_owned())
     }
 
     /// The hint: what to do next, in whole sentences.
     pub fn hint(&self) -> Option<&'static str> {
-        match self {
-            Error::Engine(error) => error.hint(),
-            Error::VersionNumber { .. } => {
-                Some("Write model@version with a version number, such as flights@2.")
+        use {Error::*, ShapeReason::*, TypeReason::*};
+        Some(match self {
+            Engine(error) => return error.hint(),
+            FeatureCount { hint, .. } => return *hint,
+            VersionNumber { .. } => "Write model@version with a version number, such as flights@2.",
+            NoSuchRole { role } if role.eq_ignore_ascii_case("public") => {
+                "Everybody is public, in lower case."
             }
-            Error::NoSuchRole { role } if role.eq_ignore_ascii_case("public") => {
-                Some("Everybody is public, in lower case.")
+            Dimensions { given: 0, .. } => "Pass NULL for none.",
+            ArrayType { .. } => "Cast the array to real[], with codes for categories.",
+            AmbiguousColumn { .. } => "Each feature of the model must be one column of the row.",
+            Denied { .. } => "The model's owner can grant it with grant_model.",
+            Deployed { .. } => {
+                "Deploy another version first, or drop the model with all its versions."
             }
-            Error::Dimensions { given: 0, .. } => Some("Pass NULL for none."),
-            Error::ArrayType { .. } => Some("Cast the array to real[], with codes for categories."),
-            Error::AmbiguousColumn { .. } => {
-                Some("Each feature of the model must be one column of the row.")
+            NoSuchFeature { unnamed: true, .. } => {
+                "The row's columns have no names; pass a table's alias, or a subquery's."
             }
-            Error::Denied { .. } => Some("The model's owner can grant it with grant_model."),
-            Error::Deployed { .. } => {
-                Some("Deploy another version first, or drop the model with all its versions.")
+            NoSuchFeature { .. } => "A feature whose value is missing must be there, as null.",
+            NotAnObject => "Pass an object with a key for each feature.",
+            FileName => {
+                "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file."
             }
-            Error::NoSuchFeature { unnamed: true, .. } => {
-                Some("The row's columns have no names; pass a table's alias, or a subquery's.")
+            NoFeatureNames { .. } => {
+                "Pass the features as columns or as an array, or name them with the feature_names argument of load_model."
             }
-            Error::NoSuchFeature { .. } => {
-                Some("A feature whose value is missing must be there, as null.")
-            }
-            Error::NotAnObject => Some("Pass an object with a key for each feature."),
-            Error::FileName => Some(
-                "Pass what is in the file. A superuser can read it on the server with pg_read_binary_file.",
-            ),
-            Error::NoFeatureNames { .. } => Some(
-                "Pass the features as columns or as an array, or name them with the feature_names argument of load_model.",
-            ),
-            Error::FeatureType { reason, .. } => Some(match reason {
-                TypeReason::Unusable => {
+            FeatureType { reason, .. } => match reason {
+                Unusable => {
                     "Features are numbers, booleans, dates and timestamps, or text and enums for categorical features."
                 }
-                TypeReason::TextForNumber => "Cast the value to a numeric type.",
-                TypeReason::TextWithoutCategories => {
+                TextForNumber | TextForNumericCategories => "Cast the value to a numeric type.",
+                TextWithoutCategories => {
                     "Pass the category's code, or train the model on a data frame with XGBoost 3.4 or later."
                 }
-                TypeReason::TextForNumericCategories => "Cast the value to a numeric type.",
-                TypeReason::NumberForTextCategories => {
+                NumberForTextCategories => {
                     "Pass the category as text, or all features as an array with the category's code."
                 }
-            }),
-            Error::UnknownCategory { .. } => Some(
-                "Set pgboost.unknown_category to missing to score such rows as if it were null.",
-            ),
-            Error::Shape { reason: ShapeReason::SeveralValues { classes, .. }, .. } => {
-                Some(if *classes {
-                    "Use predict_array for all values, or predict_class for a label."
-                } else {
-                    "Use predict_array for all values."
-                })
+            },
+            UnknownCategory { .. } => {
+                "Set pgboost.unknown_category to missing to score such rows as if it were null."
             }
-            Error::FeatureCount { hint, .. } => *hint,
-            Error::Shape { reason: ShapeReason::NoClasses, .. } => {
-                Some("Use predict or predict_array.")
+            Shape { reason: SeveralValues { classes: true, .. }, .. } => {
+                "Use predict_array for all values, or predict_class for a label."
             }
-            Error::ImportanceKind { .. } => {
-                Some("The kinds are weight, gain, cover, total_gain and total_cover.")
+            Shape { reason: SeveralValues { .. }, .. } => "Use predict_array for all values.",
+            Shape { reason: NoClasses, .. } => "Use predict or predict_array.",
+            ImportanceKind { .. } => {
+                "The kinds are weight, gain, cover, total_gain and total_cover."
             }
-            Error::KernelMissing { .. } => Some("Set pgboost.kernel to auto for the best of them."),
-            Error::Encoding { .. } => Some("Use a database whose encoding is UTF8."),
-            Error::NoRegistry => Some("Create the extension again."),
-            _ => None,
-        }
+            KernelMissing { .. } => "Set pgboost.kernel to auto for the best of them.",
+            Encoding { .. } => "Use a database whose encoding is UTF8.",
+            NoRegistry => "Create the extension again.",
+            _ => return None,
+        })
     }
 }
 

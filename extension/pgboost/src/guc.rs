@@ -12,22 +12,14 @@ use pg_interface::settings;
 use pgrx::guc::GucEnum;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_guard, pg_sys};
 
-use crate::error::{Error, Result};
+use crate::error::Error;
 
-/// A setting's default and bounds.
-struct Bounds {
-    default: i32,
-    min: i32,
-    max: i32,
-}
-
-const CACHE_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1 << 10, max: i32::MAX };
-const MAX_MODEL_SIZE_KB: Bounds = Bounds { default: 256 << 10, min: 1, max: (1 << 20) - 1 };
+const DEFAULT_CACHE_KB: i32 = 256 << 10;
+const DEFAULT_MAX_MODEL_KB: i32 = 256 << 10;
 
 /// What to do with a category that the model was not trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum UnknownCategory {
-    /// Raise an error, as XGBoost does.
     #[name = c"error"]
     Error,
     /// Score the row as if the value were missing.
@@ -35,7 +27,6 @@ pub enum UnknownCategory {
     Missing,
 }
 
-/// The kernel to evaluate with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
 pub enum KernelChoice {
     /// The best that the processor can run.
@@ -44,19 +35,15 @@ pub enum KernelChoice {
     /// AVX-512, with VBMI.
     #[name = c"avx512"]
     Avx512,
-    /// AVX2.
     #[name = c"avx2"]
     Avx2,
-    /// NEON.
     #[name = c"neon"]
     Neon,
-    /// Without any special instructions.
     #[name = c"portable"]
     Portable,
 }
 
 impl KernelChoice {
-    /// The name that the engine knows it by.
     fn name(self) -> &'static str {
         match self {
             KernelChoice::Auto => "auto",
@@ -69,11 +56,11 @@ impl KernelChoice {
 }
 
 static BATCH: GucSetting<bool> = GucSetting::<bool>::new(true);
-static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(CACHE_SIZE_KB.default);
+static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_CACHE_KB);
 static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(KernelChoice::Auto);
 /// The value of the setting above, which every prediction reads: it costs less than a `GucSetting`.
 static CHOSEN_KERNEL: AtomicI32 = AtomicI32::new(0);
-static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(MAX_MODEL_SIZE_KB.default);
+static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_MAX_MODEL_KB);
 static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
     GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
 
@@ -82,7 +69,6 @@ pub fn batch() -> bool {
     BATCH.get()
 }
 
-/// Most bytes of models that a backend keeps ready.
 pub fn cache_bytes() -> usize {
     kilobytes(CACHE_SIZE.get())
 }
@@ -93,26 +79,10 @@ pub fn kernel_choice() -> KernelChoice {
     KernelChoice::from_ordinal(CHOSEN_KERNEL.load(Relaxed))
 }
 
-/// The kernel to evaluate with.
 pub fn kernel() -> Kernel {
     Kernel::from_name(kernel_choice().name()).unwrap_or_default()
 }
 
-/// Whether this processor can run it.
-///
-/// # Errors
-/// [`Error::KernelMissing`], if it cannot.
-fn check_kernel(choice: KernelChoice) -> Result<()> {
-    match Kernel::from_name(choice.name()) {
-        Some(_) => Ok(()),
-        None => Err(Error::KernelMissing {
-            name: choice.name(),
-            present: Kernel::available().map(Kernel::name).collect(),
-        }),
-    }
-}
-
-/// Most bytes that a model file may have.
 pub fn max_model_bytes() -> usize {
     kilobytes(MAX_MODEL_SIZE.get())
 }
@@ -126,7 +96,6 @@ fn kilobytes(value: i32) -> usize {
     usize::try_from(value).unwrap_or(0) << 10
 }
 
-/// Makes the settings known to PostgreSQL.
 pub fn define() {
     GucRegistry::define_bool_guc(
         c"pgboost.enable_batch",
@@ -141,8 +110,8 @@ pub fn define() {
         c"Sets the most memory that a connection keeps models in.",
         c"Models shared with other connections count in full. The least recently used are let go first.",
         &CACHE_SIZE,
-        CACHE_SIZE_KB.min,
-        CACHE_SIZE_KB.max,
+        1 << 10,
+        i32::MAX,
         GucContext::Suset,
         GucFlags::UNIT_KB,
     );
@@ -152,8 +121,8 @@ pub fn define() {
         c"Sets the largest model file that may be loaded.",
         c"",
         &MAX_MODEL_SIZE,
-        MAX_MODEL_SIZE_KB.min,
-        MAX_MODEL_SIZE_KB.max,
+        1,
+        (1 << 20) - 1,
         GucContext::Suset,
         GucFlags::UNIT_KB,
     );
@@ -198,12 +167,14 @@ unsafe extern "C-unwind" fn check(
 ) -> bool {
     // SAFETY: PostgreSQL passes one of the values that were defined.
     let choice = KernelChoice::from_ordinal(unsafe { *value });
-    let refuse = |error: Error| {
-        let hint = error.hint().map(str::to_owned);
-        let (message, detail) = (error.message(), error.detail());
-        settings::refuse_value(error.sqlstate(), message, detail, hint);
-    };
-    check_kernel(choice).map_err(refuse).is_ok()
+    if Kernel::from_name(choice.name()).is_some() {
+        return true;
+    }
+    let present = Kernel::available().map(Kernel::name).collect();
+    let error = Error::KernelMissing { name: choice.name(), present };
+    let hint = error.hint().map(str::to_owned);
+    settings::refuse_value(error.sqlstate(), error.message(), error.detail(), hint);
+    false
 }
 
 unsafe extern "C-unwind" fn assign(value: i32, _extra: *mut c_void) {

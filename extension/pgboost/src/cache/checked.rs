@@ -27,7 +27,6 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    /// The stamp of an open file.
     pub fn of(file: &File) -> io::Result<Self> {
         // SAFETY: the postmaster sets it once, before any backend starts.
         let run = unsafe { pg_sys::PgStartTime };
@@ -53,7 +52,6 @@ impl FileStamp {
     }
 }
 
-/// Opens the image in a file if this is the record of its check.
 pub fn open(file: &File, stamp: &FileStamp, record: &[u8]) -> Option<ModelImage> {
     if record != stamp.text.as_bytes() {
         return None;

@@ -42,7 +42,6 @@ const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 pub struct ImageKey(String);
 
 impl ImageKey {
-    /// The key of the image of a model with these bytes' digest, names and labels.
     pub fn new(digest: &[u8], feature_names: &[String], labels: &[String]) -> Self {
         let mut hash = Sha256::new();
         hash.update(digest);
@@ -58,7 +57,6 @@ impl ImageKey {
         ImageKey(format!("{hex}-{IMAGE_VERSION}"))
     }
 
-    /// Where the image's file is.
     pub fn path(&self) -> PathBuf {
         folder().join(format!("{}{SUFFIX}", self.0))
     }

@@ -32,7 +32,6 @@ const MAX_CHECKED: usize = 8;
 /// A sweep reads this many versions, at most, per image that was made since the last one.
 const MAX_SWEPT_PER_IMAGE: usize = 16;
 
-/// Most idle states per image.
 const MAX_IDLE: usize = 4;
 
 /// An open image, and what statements that used it have left for the next.
@@ -40,14 +39,12 @@ pub struct CachedImage {
     model: ModelImage,
     idle: RefCell<Vec<Box<dyn Any>>>,
     pub(super) key: ImageKey,
-    /// The clock at its last use.
     last_used: Cell<u64>,
     /// Its key in `Images::by_use`.
     queued: Cell<u64>,
 }
 
 impl CachedImage {
-    /// The image.
     #[inline]
     pub fn model(&self) -> &ModelImage {
         &self.model
@@ -117,7 +114,6 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
     Ok(insert(image, key))
 }
 
-/// The key of a stored version's image.
 pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
     Ok(ImageKey::new(stored.digest()?, &stored.feature_names(), &stored.labels()))
 }
@@ -248,7 +244,6 @@ impl Images {
         }
     }
 
-    /// Removes the least recently used image; returns whether there was one.
     fn remove_oldest(&mut self) -> bool {
         while let Some((queued, image)) = self.by_use.pop_first() {
             let last_used = image.last_used.get();

@@ -8,10 +8,8 @@ use gbdt::Image;
 use gbdt::forest::{AlignedBytes, StableBytes};
 use memmap2::{Mmap, MmapOptions};
 
-/// The image of a model.
 pub type ModelImage = Image<ImageBytes>;
 
-/// Where an image lives.
 pub enum ImageBytes {
     /// A file, one copy of which serves every process that maps it.
     Mapped(Mmap),
@@ -20,7 +18,6 @@ pub enum ImageBytes {
 }
 
 impl ImageBytes {
-    /// Maps a file of this extension's folder.
     pub fn map(file: &File) -> io::Result<Self> {
         // One row's way through all trees comes by most pages: taken at once they cost no faults.
         let mut options = MmapOptions::new();

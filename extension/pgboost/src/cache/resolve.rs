@@ -24,9 +24,7 @@ const MAX_NAMES: usize = 16_384;
 
 /// What a model's name means, and for whom and how long.
 pub struct Resolved {
-    /// The image.
     pub image: Rc<CachedImage>,
-    /// The version that it is of.
     pub version: i32,
     generation: u64,
     user: Oid,
@@ -99,7 +97,8 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
 fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Result<Resolved> {
     let parsed = Reference::parse(encoding::require_allowed(reference, "name")?)?;
     let registry = Registry::of_function(function)?;
-    invalidation::watch(registry.relations());
+    let tables = [registry.model, registry.version, registry.privilege];
+    invalidation::watch(tables.map(|table| table.relation));
     let generation = invalidation::generation();
     let user = identity::current_user();
     images::evict_deleted(generation);

@@ -10,19 +10,14 @@ use super::plan;
 use crate::pg::expr::Expr;
 use crate::pg::lists;
 
-/// A batch to be placed.
 pub struct Batch<'a, 'p> {
-    /// The query level.
     pub level: &'a QueryLevel<'p>,
-    /// What it reads.
     pub below: Path<'p>,
-    /// The calls that it computes.
     pub calls: &'a [Expr<'p>],
     /// How many rows are asked of it at most, if that is known.
     pub limit: Option<f64>,
 }
 
-/// What PostgreSQL asks of the path.
 static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
     CustomName: NAME.as_ptr(),
     PlanCustomPath: Some(plan::make_plan),

@@ -1,5 +1,6 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
+use pg_interface::Row;
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
@@ -14,7 +15,6 @@ use crate::predictor::batch::BatchPredictor;
 /// The memory that reading rows takes is reset each time that this many are read.
 const ROWS_PER_RESET: usize = 16;
 
-/// A call.
 pub struct Call {
     pub predictor: BatchPredictor,
     /// The call as an expression over the node's scan tuple.
@@ -103,7 +103,6 @@ impl Call {
     }
 }
 
-/// The arguments of one row of a batch.
 #[derive(Clone, Copy)]
 struct Cells<'a> {
     call: Arguments<'a>,
@@ -117,10 +116,7 @@ impl ArgSource for Cells<'_> {
     #[inline]
     fn get(self, index: usize) -> Option<Datum> {
         match self.columns.get(index) {
-            Some(Some(kept)) => match (self.values.get(*kept), self.nulls.get(*kept)) {
-                (Some(value), Some(false)) => Some(*value),
-                _ => None,
-            },
+            Some(Some(kept)) => Row::new(self.values, self.nulls).get(*kept),
             _ => self.call.get(index),
         }
     }
@@ -132,8 +128,6 @@ impl ArgSource for Cells<'_> {
     }
 }
 
-/// A reference to a column of the scan tuple.
-///
 /// # Safety
 /// The tuple is a target list.
 unsafe fn reference(column: i32, tuple: *mut pg_sys::List) -> *mut pg_sys::Node {

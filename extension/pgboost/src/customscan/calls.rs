@@ -49,7 +49,6 @@ fn first_part(expression: Expr<'_>) -> Option<Expr<'_>> {
     if is_list { first.parts().into_iter().next() } else { Some(first) }
 }
 
-/// Whether there is a call of predict anywhere in an expression.
 pub fn predicts(expression: Expr<'_>) -> bool {
     prediction(expression).is_some() || expression.parts().into_iter().any(predicts)
 }
@@ -80,7 +79,6 @@ pub fn columns_of<'p>(expressions: &[Expr<'p>]) -> Vec<Expr<'p>> {
     distinct(columns)
 }
 
-/// Each expression once.
 pub fn distinct(expressions: Vec<Expr<'_>>) -> Vec<Expr<'_>> {
     expressions.into_iter().fold(Vec::new(), |mut distinct: Vec<Expr<'_>>, expression| {
         if !distinct.iter().any(|known| known.is_same_as(expression)) {

@@ -18,9 +18,7 @@ use crate::pg::expr::{Expr, is_leakproof, is_volatile_function};
 /// What an expression's node itself does, without its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExprKind {
-    /// A column of what is below.
     Column,
-    /// A constant.
     Constant,
     /// A parameter of the statement, or of the row of an outer loop.
     Parameter,
@@ -36,11 +34,9 @@ pub enum ExprKind {
     Placeholder,
     /// An aggregate of this query level.
     Aggregate,
-    /// Anything else.
     Other,
 }
 
-/// The kind of an expression's node.
 pub fn kind(expression: Expr<'_>) -> ExprKind {
     match expression.tag() {
         _ if expression.is_of_outer_level() || expression.returns_set() => ExprKind::Other,

@@ -29,7 +29,6 @@ pub(super) struct State {
     pub(super) node: *mut Node,
 }
 
-/// A running node.
 pub(super) struct Node {
     pub(super) below: *mut pg_sys::PlanState,
     pub(super) output: RowOutput,
@@ -56,26 +55,22 @@ pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut
 }
 
 impl Node {
-    /// How many rows the next batch is to have.
     fn next_size(&self) -> usize {
         let size = SIZES.get(self.size).copied().unwrap_or(MAX_BATCH);
         let size = if self.expected > 0 { size.min(self.expected) } else { size };
         size.min(self.memory() / self.row_bytes()).max(1)
     }
 
-    /// Bytes that a row takes here.
     fn row_bytes(&self) -> usize {
         let scoring: usize = self.output.calls.iter().map(|call| call.predictor.row_bytes()).sum();
         (self.output.rows.row_bytes() + scoring).max(1)
     }
 
-    /// Bytes that a batch may take.
     fn memory(&self) -> usize {
         // SAFETY: a variable of the backend.
         usize::try_from(unsafe { pg_sys::work_mem }).unwrap_or(0) << 10
     }
 
-    /// Scores the rows of the batch.
     fn score(&mut self) {
         report::check_for_interrupts();
         // SAFETY: the state is running; it is measured only under EXPLAIN ANALYZE.
@@ -86,7 +81,7 @@ impl Node {
         let (rows, calls, reading) = (&self.output.rows, &mut self.output.calls, self.reading);
         // SAFETY: the batch's memory lives until the next batch.
         unsafe {
-            PgMemoryContexts::For(rows.memory())
+            PgMemoryContexts::For(rows.memory)
                 .switch_to(|_| calls.iter_mut().for_each(|call| call.score(rows, reading)));
         }
         let categories = self.output.calls.iter().any(|call| call.predictor.has_categories());
@@ -100,20 +95,22 @@ impl Node {
         }
     }
 
-    fn forget_batch(&mut self) {
+    /// Forgets the batch, and begins again with the smallest.
+    fn begin_anew(&mut self) {
         self.output.rows.count = 0;
-        self.position = 0;
         self.output.validity = None;
+        self.position = 0;
+        self.size = 0;
+        self.ended = false;
+        self.end_told = false;
     }
 }
 
-/// Makes room for a batch.
 #[pg_guard]
 unsafe extern "C-unwind" fn make_room(node: &mut Node, rows: usize) {
     node.output.rows.make_room(rows);
 }
 
-/// Scores a batch.
 #[pg_guard]
 unsafe extern "C-unwind" fn score(node: &mut Node) {
     node.score();
@@ -162,7 +159,6 @@ pub(super) unsafe extern "C-unwind" fn next(
     }
 }
 
-/// Reads a batch and scores it.
 unsafe fn read_ahead(node: &mut Node, size: usize) {
     // SAFETY: as for `next`.
     unsafe {
@@ -196,10 +192,7 @@ unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
         for _ in 0..ahead {
             unguarded_exec::next_row(node.below);
         }
-        node.forget_batch();
-        node.size = 0;
-        node.ended = false;
-        node.end_told = false;
+        node.begin_anew();
         loop {
             let slot = unguarded_exec::next_row(node.below);
             if slot.is_null() {
@@ -218,11 +211,8 @@ pub(super) unsafe extern "C-unwind" fn rescan(state: *mut pg_sys::CustomScanStat
     // SAFETY: PostgreSQL passes a running node.
     unsafe {
         let node = node_of(state);
-        node.forget_batch();
-        node.size = 0;
+        node.begin_anew();
         node.expected = node.limit;
-        node.ended = false;
-        node.end_told = false;
         let changed = (*state).ss.ps.chgParam;
         if !changed.is_null() {
             pg_sys::UpdateChangedParamSet(node.below, changed);

@@ -3,7 +3,10 @@
 use std::ffi::CStr;
 
 use pg_interface::report;
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::{
+    self, CustomScan, CustomScanState, EState, List, MemoryContext, NodeTag, PlanState,
+    ProjectionInfo, TargetEntry, Var,
+};
 use pgrx::{PgMemoryContexts, pg_guard};
 
 use super::call::Call;
@@ -16,14 +19,14 @@ use crate::pg::lists;
 
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn begin(
-    state: *mut pg_sys::CustomScanState,
-    executor: *mut pg_sys::EState,
+    state: *mut CustomScanState,
+    executor: *mut EState,
     flags: i32,
 ) {
     // SAFETY: PostgreSQL passes a state made by `create`, whose plan was made by `plan`; the current
     // memory context is the query's.
     unsafe {
-        let plan = (*state).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let plan = (*state).ss.ps.plan.cast::<CustomScan>();
         let Some(below) = lists::pointers((*plan).custom_plans).next() else { return };
         let below = pg_sys::ExecInitNode(below, executor, flags);
         (*state).custom_ps = pg_sys::lappend(std::ptr::null_mut(), below.cast());
@@ -33,21 +36,19 @@ pub(super) unsafe extern "C-unwind" fn begin(
     }
 }
 
-/// A node of that state, above that plan.
-///
 /// # Safety
 /// The plan was made by `plan`; the current memory context is the query's.
-unsafe fn new_node(scan: *mut pg_sys::CustomScanState, below: *mut pg_sys::PlanState) -> Node {
+unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
     // SAFETY: the caller says so.
     unsafe {
-        let plan = (*scan).ss.ps.plan.cast::<pg_sys::CustomScan>();
+        let plan = (*scan).ss.ps.plan.cast::<CustomScan>();
         let tuple = (*plan).custom_scan_tlist;
-        let mut private = lists::pointers::<pg_sys::List>((*plan).custom_private);
+        let mut private = lists::pointers::<List>((*plan).custom_private);
         let limit = private.next().and_then(|limit| lists::integers(limit).next()).unwrap_or(0);
         let columns: Vec<Vec<i32>> =
             private.map(|columns| lists::integers(columns).collect()).collect();
         let inputs = lists::pointers::<pg_sys::Node>(tuple).count() - columns.len();
-        let calls: Option<Vec<Call>> = lists::pointers::<pg_sys::TargetEntry>(tuple)
+        let calls: Option<Vec<Call>> = lists::pointers::<TargetEntry>(tuple)
             .skip(inputs)
             .zip(&columns)
             .map(|(entry, columns)| Call::new(entry, columns, tuple))
@@ -68,7 +69,10 @@ unsafe fn new_node(scan: *mut pg_sys::CustomScanState, below: *mut pg_sys::PlanS
         let limit = usize::try_from(limit).unwrap_or(0);
         let output = RowOutput {
             plain: plain_projection(scan, inputs, &calls),
-            plain_conditions: plain_conditions(scan, inputs, &calls),
+            plain_conditions: pg_sys::ExecInitQual(
+                plainly((*plan).scan.plan.qual, inputs, &calls),
+                &raw mut (*scan).ss.ps,
+            ),
             direct: direct_sources((*plan).scan.plan.targetlist, inputs, &rows),
             scan,
             calls,
@@ -91,35 +95,34 @@ unsafe fn new_node(scan: *mut pg_sys::CustomScanState, below: *mut pg_sys::PlanS
 }
 
 /// The numbers of the scan tuple's columns that an output refers to.
-unsafe fn references(output: *mut pg_sys::List) -> Vec<i32> {
+unsafe fn references(output: *mut List) -> Vec<i32> {
     fn collect(expression: Expr<'_>, numbers: &mut Vec<i32>) {
-        let node = expression.node();
-        // SAFETY: the node is read by its tag.
-        unsafe {
-            if (*node).type_ == NodeTag::T_Var {
-                let variable = node.cast::<pg_sys::Var>();
-                if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) {
-                    numbers.push((*variable).varattno.into());
-                }
-            }
-        }
+        // SAFETY: an expression is a valid node.
+        numbers.extend(unsafe { reference(expression.node()) });
         expression.parts().into_iter().for_each(|part| collect(part, numbers));
     }
     let mut numbers = Vec::new();
-    // SAFETY: the output is a target list.
-    unsafe { lists::pointers(output) }.for_each(|entry| {
-        // SAFETY: the entries are expressions.
-        collect(unsafe { Expr::new(entry) }, &mut numbers);
-    });
+    // SAFETY: the output is a list of expressions.
+    unsafe { Expr::all(output) }.into_iter().for_each(|entry| collect(entry, &mut numbers));
     numbers
 }
 
-/// A column that is kept, by its type.
-unsafe fn kept(number: i32, tuple: *mut pg_sys::List) -> Option<KeptColumn> {
+/// The number of the scan tuple's column that a node refers to, if it is a reference.
+unsafe fn reference(node: *mut pg_sys::Node) -> Option<i32> {
+    // SAFETY: the node is valid and is read by its tag.
+    unsafe {
+        let variable = node.cast::<Var>();
+        let refers = (*node).type_ == NodeTag::T_Var
+            && (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR);
+        refers.then(|| (*variable).varattno.into())
+    }
+}
+
+unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
     // SAFETY: the tuple is a target list.
     unsafe {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
-        let entry = lists::pointers::<pg_sys::TargetEntry>(tuple).nth(place)?;
+        let entry = lists::pointers::<TargetEntry>(tuple).nth(place)?;
         let (mut length, mut by_value) = (0, false);
         let type_oid = pg_sys::exprType((*entry).expr.cast());
         pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value);
@@ -127,8 +130,7 @@ unsafe fn kept(number: i32, tuple: *mut pg_sys::List) -> Option<KeptColumn> {
     }
 }
 
-/// Memory of the node's own, below the query's.
-unsafe fn memory(name: &'static CStr) -> pg_sys::MemoryContext {
+unsafe fn memory(name: &'static CStr) -> MemoryContext {
     // SAFETY: the name lives for ever.
     unsafe {
         pg_sys::AllocSetContextCreateInternal(
@@ -141,12 +143,11 @@ unsafe fn memory(name: &'static CStr) -> pg_sys::MemoryContext {
     }
 }
 
-/// The node's output with the calls in it.
 unsafe fn plain_projection(
-    scan: *mut pg_sys::CustomScanState,
+    scan: *mut CustomScanState,
     inputs: usize,
     calls: &[Call],
-) -> *mut pg_sys::ProjectionInfo {
+) -> *mut ProjectionInfo {
     // SAFETY: the state's slots and contexts were made before the node begins.
     unsafe {
         pg_sys::ExecBuildProjectionInfo(
@@ -159,25 +160,8 @@ unsafe fn plain_projection(
     }
 }
 
-/// The node's conditions with the calls in them, or null if it has none.
-unsafe fn plain_conditions(
-    scan: *mut pg_sys::CustomScanState,
-    inputs: usize,
-    calls: &[Call],
-) -> *mut pg_sys::ExprState {
-    // SAFETY: the state's plan is valid.
-    unsafe {
-        let conditions = plainly((*(*scan).ss.ps.plan).qual, inputs, calls);
-        pg_sys::ExecInitQual(conditions, &raw mut (*scan).ss.ps)
-    }
-}
-
 /// A copy of a list of expressions with the calls in place of the references to their columns.
-unsafe fn plainly(
-    expressions: *mut pg_sys::List,
-    inputs: usize,
-    calls: &[Call],
-) -> *mut pg_sys::List {
+unsafe fn plainly(expressions: *mut List, inputs: usize, calls: &[Call]) -> *mut List {
     let mut calls = WithCalls { inputs, calls };
     // SAFETY: the expressions are over the scan tuple.
     unsafe { with_calls(expressions.cast(), std::ptr::from_mut(&mut calls).cast()).cast() }
@@ -196,18 +180,16 @@ unsafe extern "C-unwind" fn with_calls(
     if node.is_null() {
         return node;
     }
-    // SAFETY: PostgreSQL hands through what `plain_projection` passes; the node is read by its tag.
+    // SAFETY: PostgreSQL hands through what `plainly` passes; the node is read by its tag.
     unsafe {
         let calls = &*context.cast::<WithCalls<'_>>();
-        if (*node).type_ == NodeTag::T_Var {
-            let variable = node.cast::<pg_sys::Var>();
-            let number = (*variable).varattno as usize;
-            if (*variable).varno as i64 == i64::from(pg_sys::INDEX_VAR) && number > calls.inputs {
+        match reference(node).and_then(|number| usize::try_from(number).ok()) {
+            Some(number) if number > calls.inputs => {
                 let call = calls.calls.get(number - calls.inputs - 1);
-                return call.map_or(node, |call| call.expression.cast());
+                call.map_or(node, |call| call.expression.cast())
             }
+            _ => mutated(node, context),
         }
-        mutated(node, context)
     }
 }
 
@@ -237,23 +219,13 @@ unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *m
 }
 
 /// Where the output's columns come from, if all of them are columns of the scan tuple.
-unsafe fn direct_sources(
-    output: *mut pg_sys::List,
-    inputs: usize,
-    rows: &Rows,
-) -> Option<Vec<Source>> {
+unsafe fn direct_sources(output: *mut List, inputs: usize, rows: &Rows) -> Option<Vec<Source>> {
     // SAFETY: the output is a target list.
-    let entries = unsafe { lists::pointers::<pg_sys::TargetEntry>(output) };
+    let entries = unsafe { lists::pointers::<TargetEntry>(output) };
     entries
         .map(|entry| {
-            // SAFETY: the expression is read by its tag.
-            let number = unsafe {
-                let expression = (*entry).expr;
-                if (*expression).type_ != NodeTag::T_Var {
-                    return None;
-                }
-                i32::from((*expression.cast::<pg_sys::Var>()).varattno)
-            };
+            // SAFETY: an entry's expression is a valid node.
+            let number = unsafe { reference((*entry).expr.cast()) }?;
             match usize::try_from(number).ok()? {
                 0 => None,
                 call if call > inputs => Some(Source::Call(call - inputs - 1)),

@@ -7,7 +7,7 @@
 //! for parameters and cached by PostgreSQL's own code.
 
 use pgrx::pg_guard;
-use pgrx::pg_sys;
+use pgrx::pg_sys::{self, PlannerInfo, RelOptInfo, UpperRelationKind};
 
 use super::level::QueryLevel;
 use super::placement;
@@ -25,10 +25,10 @@ pub fn install() {
 
 /// Calls the hook that was there before, whose errors pass through here as through C.
 unsafe extern "C-unwind" fn upper_paths(
-    root: *mut pg_sys::PlannerInfo,
-    stage: pg_sys::UpperRelationKind::Type,
-    input: *mut pg_sys::RelOptInfo,
-    output: *mut pg_sys::RelOptInfo,
+    root: *mut PlannerInfo,
+    stage: UpperRelationKind::Type,
+    input: *mut RelOptInfo,
+    output: *mut RelOptInfo,
     extra: *mut std::ffi::c_void,
 ) {
     // SAFETY: PostgreSQL passes what such a hook takes.
@@ -36,17 +36,14 @@ unsafe extern "C-unwind" fn upper_paths(
         if let Some(previous) = PREVIOUS {
             previous(root, stage, input, output, extra);
         }
-        if stage == pg_sys::UpperRelationKind::UPPERREL_FINAL {
+        if stage == UpperRelationKind::UPPERREL_FINAL {
             level_is_planned(root, output);
         }
     }
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn level_is_planned(
-    root: *mut pg_sys::PlannerInfo,
-    result: *mut pg_sys::RelOptInfo,
-) {
+unsafe extern "C-unwind" fn level_is_planned(root: *mut PlannerInfo, result: *mut RelOptInfo) {
     // SAFETY: PostgreSQL plans the level until this returns.
     placement::place(&unsafe { QueryLevel::new(root, result) });
 }

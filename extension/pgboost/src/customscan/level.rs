@@ -8,7 +8,6 @@ use super::paths::Path;
 use crate::pg::expr::Expr;
 use crate::pg::lists;
 
-/// A query level that is being planned.
 pub struct QueryLevel<'p> {
     root: *mut pg_sys::PlannerInfo,
     result: *mut pg_sys::RelOptInfo,
@@ -22,12 +21,10 @@ impl<'p> QueryLevel<'p> {
         QueryLevel { root, result, planning: PhantomData }
     }
 
-    /// What PostgreSQL knows of the level.
     pub fn root(&self) -> *mut pg_sys::PlannerInfo {
         self.root
     }
 
-    /// Replaces each path of the level's result.
     pub fn replace_paths(&self, mut replacement: impl FnMut(Path<'p>) -> Path<'p>) {
         // SAFETY: the lists are of paths, which nobody else reads meanwhile.
         unsafe {
@@ -74,7 +71,6 @@ impl<'p> QueryLevel<'p> {
         (limit >= 0.0).then_some(limit)
     }
 
-    /// Whether this level has an ORDER BY.
     pub fn has_order(&self) -> bool {
         // SAFETY: the level is valid.
         unsafe { !(*(*self.root).parse).sortClause.is_null() }
@@ -98,7 +94,6 @@ impl<'p> QueryLevel<'p> {
         cost.per_tuple
     }
 
-    /// A path that hands on these columns of another one.
     pub fn projected(&self, path: Path<'p>, columns: &[Expr<'p>]) -> Path<'p> {
         // SAFETY: the path and the columns belong to this level.
         unsafe {

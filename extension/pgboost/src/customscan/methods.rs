@@ -1,7 +1,7 @@
 //! The tables by which PostgreSQL calls the node: when its plan is started, and while it runs.
 
 use pgrx::pg_guard;
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::{self, CustomExecMethods, CustomScan, CustomScanMethods, Node, NodeTag};
 
 use super::exec::{self, State};
 use super::paths::NAME;
@@ -13,12 +13,10 @@ pub(super) struct Methods<T>(pub T);
 // SAFETY: the tables hold pointers to functions and literals only.
 unsafe impl<T> Sync for Methods<T> {}
 
-static SCAN: Methods<pg_sys::CustomScanMethods> = Methods(pg_sys::CustomScanMethods {
-    CustomName: NAME.as_ptr(),
-    CreateCustomScanState: Some(create),
-});
+static SCAN: Methods<CustomScanMethods> =
+    Methods(CustomScanMethods { CustomName: NAME.as_ptr(), CreateCustomScanState: Some(create) });
 
-static EXEC: Methods<pg_sys::CustomExecMethods> = Methods(pg_sys::CustomExecMethods {
+static EXEC: Methods<CustomExecMethods> = Methods(CustomExecMethods {
     CustomName: NAME.as_ptr(),
     BeginCustomScan: Some(exec_init::begin),
     ExecCustomScan: Some(exec::next),
@@ -34,8 +32,7 @@ static EXEC: Methods<pg_sys::CustomExecMethods> = Methods(pg_sys::CustomExecMeth
     ExplainCustomScan: Some(explain::explain),
 });
 
-/// What a plan names to be started by.
-pub(super) fn scan() -> *const pg_sys::CustomScanMethods {
+pub(super) fn scan() -> *const CustomScanMethods {
     &raw const SCAN.0
 }
 
@@ -46,7 +43,7 @@ pub fn register() {
 }
 
 #[pg_guard]
-unsafe extern "C-unwind" fn create(_plan: *mut pg_sys::CustomScan) -> *mut pg_sys::Node {
+unsafe extern "C-unwind" fn create(_plan: *mut CustomScan) -> *mut Node {
     // SAFETY: a node of zeros but for its tag is what makeNode returns.
     unsafe {
         let state: *mut State = pg_sys::palloc0(size_of::<State>()).cast();

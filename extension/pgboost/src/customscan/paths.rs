@@ -21,7 +21,6 @@ pub struct Path<'p> {
     planning: PhantomData<&'p ()>,
 }
 
-/// What matters of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// Computes the output from each row of what is below.
@@ -38,16 +37,13 @@ pub enum PathKind {
     Sort,
     /// Sorts groups that come one after another.
     IncrementalSort,
-    /// Joins.
     Join,
     /// Hands on rows of one or more paths, and evaluates nothing that could fail.
     Transparent,
     /// Hands on what comes out of one or more paths, or a part of it, in ways that do not matter
     /// to where predictions are computed below it.
     Opaque,
-    /// Computes predictions in batches.
     Batch,
-    /// Anything else.
     Other,
 }
 
@@ -58,12 +54,10 @@ impl<'p> Path<'p> {
         Path { path, planning: PhantomData }
     }
 
-    /// The path.
     pub fn as_ptr(self) -> *mut pg_sys::Path {
         self.path
     }
 
-    /// What it is.
     pub fn kind(self) -> PathKind {
         // SAFETY: the path is valid and is read by its tag.
         unsafe {
@@ -115,13 +109,11 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// The paths below.
     pub fn below(self) -> Vec<Path<'p>> {
         // SAFETY: the places belong to the path.
         self.places().into_iter().map(|place| unsafe { Path::new(*place) }).collect()
     }
 
-    /// Replaces each path below by what the closure returns for it.
     pub fn replace_below(self, mut replacement: impl FnMut(Path<'p>) -> Path<'p>) {
         for place in self.places() {
             // SAFETY: the places belong to the path, which nobody else reads meanwhile.
@@ -175,12 +167,9 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// What comes out of it.
     pub fn outputs(self) -> Vec<Expr<'p>> {
         // SAFETY: a path's target is a list of expressions.
-        unsafe {
-            lists::pointers((*(*self.path).pathtarget).exprs).map(|node| Expr::new(node)).collect()
-        }
+        unsafe { Expr::all((*(*self.path).pathtarget).exprs) }
     }
 
     /// The conditions that are tested on its rows, or on groups of them.
@@ -189,11 +178,7 @@ impl<'p> Path<'p> {
         unsafe {
             match self.kind() {
                 PathKind::Join => clauses((*self.path.cast::<pg_sys::JoinPath>()).joinrestrictinfo),
-                PathKind::Aggregation => {
-                    lists::pointers((*self.path.cast::<pg_sys::AggPath>()).qual)
-                        .map(|node| Expr::new(node))
-                        .collect()
-                }
+                PathKind::Aggregation => Expr::all((*self.path.cast::<pg_sys::AggPath>()).qual),
                 PathKind::Scan | PathKind::FunctionScan | PathKind::SubqueryScan => {
                     let mut conditions = clauses((*(*self.path).parent).baserestrictinfo);
                     let parameters = (*self.path).param_info;
@@ -224,7 +209,6 @@ impl<'p> Path<'p> {
         }
     }
 
-    /// Sets how many rows the planner expects of it.
     pub fn set_rows(self, rows: f64) {
         // SAFETY: the path is valid.
         unsafe { (*self.path).rows = rows };

@@ -28,7 +28,6 @@ use crate::pg::expr::Expr;
 /// gains nothing before its third, of 64 rows.
 const MIN_ROWS: f64 = 64.0;
 
-/// Puts batches into the finished paths of a query level.
 pub fn place(level: &QueryLevel<'_>) {
     // A LIMIT of few rows is the usual case of a query that predicts for one, and is planned as fast
     // as if nobody looked. The planner knows of no such limit where a level aggregates; where it
@@ -47,7 +46,6 @@ pub fn place(level: &QueryLevel<'_>) {
 struct Demand {
     /// The bits of how many rows are asked of it at most, if that is known.
     limit: Option<u64>,
-    /// Whether it may hand on further columns.
     may_widen: bool,
 }
 
@@ -111,7 +109,6 @@ impl<'p> Placement<'_, 'p> {
         }
     }
 
-    /// A batch that computes what the projection would.
     fn instead_of(&self, projection: Path<'p>, demand: Demand) -> Option<Path<'p>> {
         let [below] = projection.below()[..] else { return None };
         if has_few_rows(below, demand) {
@@ -207,15 +204,11 @@ impl<'p> Placement<'_, 'p> {
         Batch { level: self.level, below, calls, limit: demand.limit() }
     }
 
-    /// Whether a batch may stand above a path.
     fn can_read(&self, below: Path<'p>) -> bool {
-        !self.takes_a_bound_away(below) && may_read_ahead(below)
-    }
-
-    /// A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom
-    /// node between the two would not pass that on.
-    fn takes_a_bound_away(&self, below: Path<'p>) -> bool {
-        self.level.has_limit() && leads_to_sort(below)
+        // A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom
+        // node between the two would not pass that on.
+        let takes_bound_away = self.level.has_limit() && leads_to_sort(below);
+        !takes_bound_away && may_read_ahead(below)
     }
 }
 

@@ -9,7 +9,10 @@
 //! parallel worker.
 
 use pgrx::pg_guard;
-use pgrx::pg_sys::{self, NodeTag};
+use pgrx::pg_sys::{
+    self, CustomPath, CustomScan, List, Node, NodeTag, Plan, PlannerInfo, RelOptInfo, TargetEntry,
+    Var,
+};
 
 use super::calls::predicts;
 use super::methods;
@@ -25,29 +28,29 @@ pub(super) const PROJECTS: u32 = 0;
 
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn make_plan(
-    root: *mut pg_sys::PlannerInfo,
-    _relation: *mut pg_sys::RelOptInfo,
-    path: *mut pg_sys::CustomPath,
-    output: *mut pg_sys::List,
-    _conditions: *mut pg_sys::List,
-    below: *mut pg_sys::List,
-) -> *mut pg_sys::Plan {
+    root: *mut PlannerInfo,
+    _relation: *mut RelOptInfo,
+    path: *mut CustomPath,
+    output: *mut List,
+    _conditions: *mut List,
+    below: *mut List,
+) -> *mut Plan {
     // SAFETY: PostgreSQL passes a path of ours, with one plan below it; a node of zeros but for its
     // tag is what makeNode returns.
     unsafe {
-        let Some(below_plan) = lists::pointers::<pg_sys::Plan>(below).next() else {
+        let Some(below_plan) = lists::pointers::<Plan>(below).next() else {
             return std::ptr::null_mut();
         };
         read_whole_rows(root, below_plan);
         let inputs = (*below_plan).targetlist;
-        let mut private_of_path = lists::pointers::<pg_sys::Node>((*path).custom_private);
+        let mut private_of_path = lists::pointers::<Node>((*path).custom_private);
         let numbers: Vec<i32> = private_of_path
             .next()
             .map(|numbers| lists::integers(numbers.cast()).collect())
             .unwrap_or_default();
         let [limit, tests] = numbers[..] else { return std::ptr::null_mut() };
-        let calls: Vec<*mut pg_sys::Node> = private_of_path.collect();
-        let plan: *mut pg_sys::CustomScan = pg_sys::palloc0(size_of::<pg_sys::CustomScan>()).cast();
+        let calls: Vec<*mut Node> = private_of_path.collect();
+        let plan: *mut CustomScan = pg_sys::palloc0(size_of::<CustomScan>()).cast();
         (*plan).scan.plan.type_ = NodeTag::T_CustomScan;
         (*plan).scan.plan.targetlist = output;
         if tests != 0 {
@@ -67,16 +70,15 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
 
 /// Lets a scan of a table hand on its rows as they are, if it only picks columns of them: picking
 /// them here costs nothing, and there a copy.
-unsafe fn read_whole_rows(root: *mut pg_sys::PlannerInfo, plan: *mut pg_sys::Plan) {
+unsafe fn read_whole_rows(root: *mut PlannerInfo, plan: *mut Plan) {
     // SAFETY: the plan is valid and read by its tag; a scan's number is that of a relation.
     unsafe {
         if !reads_table_rows(plan) {
             return;
         }
-        let columns = lists::pointers::<pg_sys::TargetEntry>((*plan).targetlist);
+        let columns = lists::pointers::<TargetEntry>((*plan).targetlist);
         let picks = columns.map(|column| (*column).expr).all(|expression| {
-            (*expression).type_ == NodeTag::T_Var
-                && (*expression.cast::<pg_sys::Var>()).varattno > 0
+            (*expression).type_ == NodeTag::T_Var && (*expression.cast::<Var>()).varattno > 0
         });
         let number = (*plan.cast::<pg_sys::Scan>()).scanrelid;
         let relation = pg_sys::find_base_rel(root, number as _);
@@ -90,7 +92,7 @@ unsafe fn read_whole_rows(root: *mut pg_sys::PlannerInfo, plan: *mut pg_sys::Pla
 }
 
 /// Whether a plan scans a table and has its rows as they are stored.
-unsafe fn reads_table_rows(plan: *mut pg_sys::Plan) -> bool {
+unsafe fn reads_table_rows(plan: *mut Plan) -> bool {
     // SAFETY: the plan is valid.
     let kind = unsafe { (*plan).type_ };
     matches!(
@@ -105,13 +107,13 @@ unsafe fn reads_table_rows(plan: *mut pg_sys::Plan) -> bool {
 
 /// Takes from a scan the conditions that it tests on each row, from the first on that predicts. If
 /// the scan turned out to be below another plan, that tests them as ever.
-unsafe fn take_conditions(plan: *mut pg_sys::Plan) -> *mut pg_sys::List {
+unsafe fn take_conditions(plan: *mut Plan) -> *mut List {
     // SAFETY: the plan is valid and read by its tag; conditions and calls are expressions.
     unsafe {
         if !reads_table_rows(plan) && (*plan).type_ != NodeTag::T_IndexOnlyScan {
             return std::ptr::null_mut();
         }
-        let conditions: Vec<*mut pg_sys::Node> = lists::pointers((*plan).qual).collect();
+        let conditions: Vec<*mut Node> = lists::pointers((*plan).qual).collect();
         let first = conditions.iter().position(|condition| predicts(Expr::new(*condition)));
         let first = first.unwrap_or(conditions.len());
         let (kept, taken) = conditions.split_at(first);
@@ -120,12 +122,11 @@ unsafe fn take_conditions(plan: *mut pg_sys::Plan) -> *mut pg_sys::List {
     }
 }
 
-/// The columns of the plan below, and then the calls.
-unsafe fn scan_tuple(inputs: *mut pg_sys::List, calls: &[*mut pg_sys::Node]) -> *mut pg_sys::List {
+unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: the inputs are a target list.
     unsafe {
-        let inputs = lists::pointers::<pg_sys::TargetEntry>(inputs)
-            .map(|entry| (*entry).expr.cast::<pg_sys::Node>());
+        let inputs =
+            lists::pointers::<TargetEntry>(inputs).map(|entry| (*entry).expr.cast::<Node>());
         let expressions = inputs.chain(calls.iter().copied()).enumerate();
         lists::of_pointers(expressions.map(|(index, expression)| {
             let copy = pg_sys::copyObjectImpl(expression.cast_const().cast());
@@ -135,11 +136,7 @@ unsafe fn scan_tuple(inputs: *mut pg_sys::List, calls: &[*mut pg_sys::Node]) -> 
 }
 
 /// How many rows LIMIT asks for, 0 standing for not known, and for each call its features' columns.
-unsafe fn private(
-    limit: i32,
-    inputs: *mut pg_sys::List,
-    calls: &[*mut pg_sys::Node],
-) -> *mut pg_sys::List {
+unsafe fn private(limit: i32, inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
         let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
@@ -157,13 +154,13 @@ unsafe fn private(
 }
 
 /// The number of the column that has the argument's value, or 0 for a constant.
-unsafe fn column_of(argument: Expr<'_>, inputs: *mut pg_sys::List) -> i32 {
+unsafe fn column_of(argument: Expr<'_>, inputs: *mut List) -> i32 {
     if argument.tag() == NodeTag::T_Const {
         return 0;
     }
     // SAFETY: the inputs are a target list; the path saw to it that every feature is in it.
     unsafe {
-        lists::pointers::<pg_sys::TargetEntry>(inputs)
+        lists::pointers::<TargetEntry>(inputs)
             .find(|entry| Expr::new((**entry).expr.cast()).is_same_as(argument))
             .map_or(0, |entry| (*entry).resno.into())
     }

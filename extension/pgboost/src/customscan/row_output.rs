@@ -4,37 +4,32 @@
 //! as a plan without this node would do it. All functions here run on frames as `unguarded_exec`
 //! describes them.
 
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTableSlot};
 
 use super::call::Call;
 use super::rows::Rows;
 use crate::pg::unguarded_exec;
 use crate::predictor::batch::Validity;
 
-/// What the output of a row is made of.
 pub(super) struct RowOutput {
-    pub(super) scan: *mut pg_sys::CustomScanState,
+    pub(super) scan: *mut CustomScanState,
     /// The calls, in the order of the scan tuple's last columns.
     pub(super) calls: Vec<Call>,
     /// How many columns of the scan tuple come before the calls.
     pub(super) inputs: usize,
     pub(super) rows: Rows,
     /// The node's output with the calls in it.
-    pub(super) plain: *mut pg_sys::ProjectionInfo,
+    pub(super) plain: *mut ProjectionInfo,
     /// The node's conditions with the calls in them, or null if it has none.
-    pub(super) plain_conditions: *mut pg_sys::ExprState,
+    pub(super) plain_conditions: *mut ExprState,
     /// Where the output's columns come from, if it is columns and calls alone.
     pub(super) direct: Option<Vec<Source>>,
-    /// What the results depend on.
     pub(super) validity: Option<Validity>,
 }
 
-/// Where a column of the output comes from.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
-    /// A kept column.
     Column(usize),
-    /// A call.
     Call(usize),
 }
 
@@ -42,8 +37,8 @@ pub(super) enum Source {
 /// is not met.
 pub(super) unsafe fn evaluate_plainly(
     batch: &RowOutput,
-    slot: *mut pg_sys::TupleTableSlot,
-) -> *mut pg_sys::TupleTableSlot {
+    slot: *mut TupleTableSlot,
+) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
         unguarded_exec::take_apart(slot, batch.rows.last_column);
@@ -60,7 +55,7 @@ pub(super) unsafe fn evaluate_plainly(
 
 /// The output of a row of the batch; null if a condition is not met.
 #[inline]
-pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut pg_sys::TupleTableSlot {
+pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
         let scored = batch.validity.is_some_and(Validity::still_holds)
@@ -97,9 +92,9 @@ pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut pg_sys::Tup
 #[inline]
 unsafe fn output_if(
     batch: &RowOutput,
-    conditions: *mut pg_sys::ExprState,
-    projection: *mut pg_sys::ProjectionInfo,
-) -> *mut pg_sys::TupleTableSlot {
+    conditions: *mut ExprState,
+    projection: *mut ProjectionInfo,
+) -> *mut TupleTableSlot {
     // SAFETY: the node is running; the conditions are over the scan tuple.
     unsafe {
         if !conditions.is_null() {
@@ -119,10 +114,7 @@ unsafe fn output_if(
 }
 
 /// The output, computed from the scan tuple; the scan tuple itself if they are the same.
-unsafe fn output(
-    batch: &RowOutput,
-    projection: *mut pg_sys::ProjectionInfo,
-) -> *mut pg_sys::TupleTableSlot {
+unsafe fn output(batch: &RowOutput, projection: *mut ProjectionInfo) -> *mut TupleTableSlot {
     // SAFETY: the node is running; the scan tuple's slot is a virtual one.
     unsafe {
         let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
@@ -143,7 +135,7 @@ unsafe fn output_directly(
     batch: &RowOutput,
     sources: &[Source],
     row: usize,
-) -> *mut pg_sys::TupleTableSlot {
+) -> *mut TupleTableSlot {
     // SAFETY: the node is running; the result's slot has a place for every source.
     unsafe {
         let slot = (*batch.scan).ss.ps.ps_ResultTupleSlot;

@@ -11,7 +11,6 @@ use pgrx::varlena::{varatt_is_1b_e, varsize_any};
 
 use crate::pg::unguarded_exec;
 
-/// A column that is kept.
 #[derive(Clone, Copy)]
 pub struct KeptColumn {
     /// Its number in the rows of the plan below, from 1.
@@ -20,13 +19,10 @@ pub struct KeptColumn {
     pub by_reference: Option<i16>,
 }
 
-/// Rows of the plan below.
 pub struct Rows {
-    /// The columns that are kept.
     pub columns: Vec<KeptColumn>,
     /// The number of the last of them.
     pub last_column: i32,
-    /// How many rows there are.
     pub count: usize,
     /// Bytes of copied values.
     pub copied: usize,
@@ -34,7 +30,7 @@ pub struct Rows {
     run: Option<usize>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
-    memory: MemoryContext,
+    pub memory: MemoryContext,
 }
 
 impl Rows {
@@ -64,12 +60,6 @@ impl Rows {
         self.columns.len() * (size_of::<Datum>() + size_of::<bool>())
     }
 
-    /// The batch's memory.
-    pub fn memory(&self) -> MemoryContext {
-        self.memory
-    }
-
-    /// Makes room for this many rows.
     pub fn make_room(&mut self, rows: usize) {
         let cells = rows * self.columns.len();
         if self.values.len() < cells {
@@ -78,8 +68,6 @@ impl Rows {
         }
     }
 
-    /// Forgets all rows.
-    ///
     /// # Safety
     /// No value of them is used any more; called as `unguarded_exec` says.
     pub unsafe fn clear(&mut self) {

@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 use crate::pg::arrays::ArrayValue;
 use pg_interface::Value;
 
-/// Reads the features of one call from an array of numbers.
 pub fn read(
     array: ArrayValue<'_>,
     context: FeatureContext<'_>,
@@ -15,7 +14,7 @@ pub fn read(
 ) -> Result<()> {
     if let Some(reals) = array.plain_reals() {
         if reals.len() != features.len() {
-            return Err(context.count(reals.len()));
+            return Err(context.count(reals.len(), None));
         }
         features.copy_from_slice(reals);
         return Ok(());
@@ -25,7 +24,7 @@ pub fn read(
         return Err(Error::Dimensions { what: "feature", given: dimensions });
     }
     if elements.len() != features.len() {
-        return Err(context.count(elements.len()));
+        return Err(context.count(elements.len(), None));
     }
     for (feature, element) in features.iter_mut().zip(elements) {
         *feature = match element {

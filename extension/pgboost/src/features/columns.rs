@@ -10,7 +10,6 @@ use crate::pg::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArgume
 const JSON_HINT: &str =
     "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
 
-/// How to read each argument.
 pub struct Columns {
     readers: Vec<FeatureReader>,
     /// Whether all are of type real, and numbers to the model.
@@ -18,12 +17,11 @@ pub struct Columns {
 }
 
 impl Columns {
-    /// Works out how to read each argument.
     pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<Self> {
         let types = signature.types();
         if types.len() != context.image.num_features() {
             let text = matches!(types, [(only, _)] if is_text(*only));
-            return Err(context.count_with_hint(types.len(), text.then_some(JSON_HINT)));
+            return Err(context.count(types.len(), text.then_some(JSON_HINT)));
         }
         let reader = |(index, (oid, argument_type)): (usize, &(Oid, ArgumentType))| {
             let scalar_type = match argument_type {
@@ -38,7 +36,6 @@ impl Columns {
         Ok(Columns { readers, all_real })
     }
 
-    /// Reads the features of one row.
     #[inline]
     pub fn read<S: ArgSource>(
         &self,

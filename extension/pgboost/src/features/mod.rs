@@ -16,12 +16,10 @@ use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 
-/// What features are read for.
 #[derive(Clone, Copy)]
 pub struct FeatureContext<'a> {
     /// The model as the statement names it, for messages.
     pub model: &'a str,
-    /// The model's image.
     pub image: &'a ModelImage,
 }
 
@@ -38,11 +36,7 @@ impl FeatureContext<'_> {
         Error::FeatureType { feature: self.feature(index), type_name, reason }
     }
 
-    fn count(&self, given: usize) -> Error {
-        self.count_with_hint(given, None)
-    }
-
-    fn count_with_hint(&self, given: usize, hint: Option<&'static str>) -> Error {
+    fn count(&self, given: usize, hint: Option<&'static str>) -> Error {
         Error::FeatureCount {
             model: self.model.to_owned(),
             expected: self.image.num_features(),
@@ -52,11 +46,8 @@ impl FeatureContext<'_> {
     }
 }
 
-/// How the features of a statement are passed.
 pub enum FeatureBinding {
-    /// An argument each.
     Columns(columns::Columns),
-    /// One array.
     Array,
     /// One row, matched by name.
     Row(row::RowForm),
@@ -108,8 +99,8 @@ impl FeatureBinding {
             (FeatureBinding::Row(form), Some(Composite::Row(row))) => {
                 form.read(row, context, features)
             }
-            (FeatureBinding::Object(form), Some(Composite::Jsonb(jsonb))) => {
-                form.read(jsonb, context, features)
+            (FeatureBinding::Object(form), Some(Composite::Jsonb(object))) => {
+                form.read(object, context, features)
             }
             // In an array, a row or an object that is NULL as a whole, everything is missing.
             _ => {

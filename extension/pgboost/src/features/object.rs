@@ -8,34 +8,29 @@ use super::FeatureContext;
 use super::reader::{float_code, integer_code, mismatch, number_code, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::jsonb::{Item, JsonbValue, Object};
+use crate::pg::jsonb::{Item, Object};
 
 const FORM: &str = "jsonb object";
 
-/// How to read the object.
 pub struct ObjectForm {
     /// The features' names, which the image would check anew at each look.
     names: Vec<Box<str>>,
 }
 
 impl ObjectForm {
-    /// Checks that objects can be matched.
     pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
         require_names(context, FORM)?;
         let name = |index| context.image.feature_name(index).unwrap_or_default().into();
         Ok(ObjectForm { names: (0..context.image.num_features()).map(name).collect() })
     }
 
-    /// Reads the features of one call.
     pub fn read(
         &self,
-        jsonb: JsonbValue<'_>,
+        object: Option<Object<'_>>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
-        let Some(object) = Object::of(jsonb) else {
-            return Err(Error::NotAnObject);
-        };
+        let object = object.ok_or(Error::NotAnObject)?;
         for (index, (feature, name)) in features.iter_mut().zip(&self.names).enumerate() {
             let value = object.get(name).ok_or_else(|| Error::NoSuchFeature {
                 model: context.model.to_owned(),

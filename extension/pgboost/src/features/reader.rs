@@ -13,10 +13,8 @@ use crate::error::{Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
 use crate::pg::encoding;
 
-/// How to read the values of one feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureReader {
-    /// A number, taken as it is.
     Number,
     /// Text or a number, looked up among the feature's categories.
     Category,
@@ -84,7 +82,6 @@ pub fn mismatch(context: FeatureContext<'_>, index: usize, is_text: bool) -> Opt
     }
 }
 
-/// The code of a category given as text.
 pub fn text_code(context: FeatureContext<'_>, index: usize, value: &str) -> Result<f32> {
     let code = context.image.categories(index).and_then(|all| all.code_of_text(value));
     code_or_unknown(context, index, code, || value.to_owned())
@@ -98,7 +95,6 @@ pub fn number_code(context: FeatureContext<'_>, index: usize, number: Number<'_>
     }
 }
 
-/// The code of a category given as a whole number.
 pub fn integer_code(context: FeatureContext<'_>, index: usize, value: i64) -> Result<f32> {
     let code = context.image.categories(index).and_then(|all| all.code_of_integer(value));
     code_or_unknown(context, index, code, || value.to_string())

@@ -11,7 +11,6 @@ use crate::pg::rows::{RowType, RowValue};
 
 const FORM: &str = "row";
 
-/// How to read the row.
 pub struct RowForm {
     matched: Option<Matched>,
 }
@@ -29,7 +28,6 @@ impl RowForm {
         Ok(RowForm { matched: None })
     }
 
-    /// Reads the features of one call.
     pub fn read(
         &mut self,
         row: RowValue<'_>,
@@ -85,9 +83,7 @@ impl Matched {
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<bool> {
-        let Some(values) = self.row_type.read(row) else {
-            return Ok(false);
-        };
+        let Some(values) = self.row_type.read(row) else { return Ok(false) };
         for (index, (feature, (position, reader))) in
             features.iter_mut().zip(&self.columns).enumerate()
         {
@@ -100,11 +96,9 @@ impl Matched {
     }
 }
 
-/// Raises if the model has no feature names to match by.
 pub fn require_names(context: FeatureContext<'_>, form: &'static str) -> Result<()> {
-    if context.image.feature_name(0).is_some() {
-        Ok(())
-    } else {
-        Err(Error::NoFeatureNames { model: context.model.to_owned(), form })
+    match context.image.feature_name(0) {
+        Some(_) => Ok(()),
+        None => Err(Error::NoFeatureNames { model: context.model.to_owned(), form }),
     }
 }

@@ -56,9 +56,7 @@ c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registr
 
 /// The planner's questions about a prediction.
 fn support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
-    let Some(request) = arguments.get(0) else {
-        return Ok(arguments.null());
-    };
+    let Some(request) = arguments.get(0) else { return Ok(arguments.null()) };
     let request: *mut pg_sys::Node = request.cast_mut_ptr();
     // SAFETY: PostgreSQL passes a node, whose tag says what it is; a cost request names the call.
     unsafe {
@@ -66,20 +64,15 @@ fn support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
             return Ok(Datum::from(0));
         }
         let request: *mut pg_sys::SupportRequestCost = request.cast();
-        let Some(model) = constant_text((*request).node) else {
-            return Ok(Datum::from(0));
-        };
-        let Some(cost) = cost::per_row(&model, (*request).funcid) else {
-            return Ok(Datum::from(0));
-        };
+        let model = constant_text((*request).node);
+        let cost = model.and_then(|model| cost::per_row(&model, (*request).funcid));
+        let Some(cost) = cost else { return Ok(Datum::from(0)) };
         (*request).startup = 0.0;
         (*request).per_tuple = cost * pg_sys::cpu_operator_cost;
         Ok(Datum::from(request))
     }
 }
 
-/// The first argument of a call, if it is a text constant.
-///
 /// # Safety
 /// The node is valid or null.
 unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
@@ -118,15 +111,8 @@ fn address(function: pg_sys::Oid) -> Option<*const ()> {
     info.fn_addr.map(|function| function as *const ())
 }
 
-/// The trigger on each of the registry's tables.
 fn registry_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
-    // SAFETY: a trigger's context is TriggerData; outside of one it is null or another node.
-    unsafe {
-        let trigger = arguments.trigger();
-        if !trigger.is_null() {
-            invalidation::announce((*(*trigger).tg_relation).rd_id);
-        }
-    }
+    arguments.trigger_table().into_iter().for_each(invalidation::announce);
     // The result of an AFTER trigger is ignored.
     Ok(Datum::from(0))
 }

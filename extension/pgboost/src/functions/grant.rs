@@ -16,8 +16,7 @@ fn pgboost_grant_model(
     role: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let name = required_text(name, "name")?;
-    let role = named_role(required_text(role, "role")?)?;
+    let (name, role) = given(name, role)?;
     Ok(write::grant(&writable(call, c"grant_model()", name)?, name, role)?)
 }
 
@@ -28,15 +27,16 @@ fn pgboost_revoke_model(
     role: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let name = required_text(name, "name")?;
-    let role = named_role(required_text(role, "role")?)?;
+    let (name, role) = given(name, role)?;
     Ok(write::revoke(&writable(call, c"revoke_model()", name)?, name, role)?)
 }
 
-/// The role of that name; `public`, which no role can be called, means everybody.
-fn named_role(name: &str) -> Result<Oid> {
-    if name == "public" {
-        return Ok(PUBLIC);
-    }
-    role_by_name(name).ok_or_else(|| Error::NoSuchRole { role: name.to_owned() })
+/// The arguments as a model's name and a role; `public`, which no role can be called, means everybody.
+fn given<'a>(name: Option<&'a [u8]>, role: Option<&[u8]>) -> Result<(&'a str, Oid)> {
+    let name = required_text(name, "name")?;
+    let role = match required_text(role, "role")? {
+        "public" => PUBLIC,
+        role => role_by_name(role).ok_or_else(|| Error::NoSuchRole { role: role.to_owned() })?,
+    };
+    Ok((name, role))
 }

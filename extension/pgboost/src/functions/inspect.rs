@@ -17,7 +17,6 @@ use crate::registry::lookup::Stored;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, describe, lookup, privilege};
 
-/// A version that the current user may look at.
 struct Visible<'a> {
     registry: Registry,
     name: &'a str,

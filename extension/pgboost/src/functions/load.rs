@@ -18,7 +18,6 @@ use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
 
-/// What a user says of a model beside its bytes.
 struct LoadOptions {
     labels: Option<Vec<String>>,
     feature_names: Option<Vec<String>>,
@@ -98,7 +97,6 @@ fn require_storable(model: &Model) -> Result<()> {
     Ok(())
 }
 
-/// The row of the registry for a model.
 fn describe<'a>(
     name: &'a str,
     bytes: &'a [u8],

@@ -13,14 +13,13 @@ mod predict;
 use std::ffi::CStr;
 
 use pg_interface::server;
-use pgrx::pg_sys;
+use pgrx::pg_sys::FunctionCallInfo;
 
 use crate::error::{Error, Result};
 use crate::pg::snapshot::ReadSnapshot;
 use crate::pg::{encoding, identity};
 use crate::registry::{Registry, lookup, privilege};
 
-/// An argument that must be given.
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
     value.ok_or(Error::NullArgument { argument })
 }
@@ -33,17 +32,13 @@ fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<
 
 /// The registry for a change by this function, once it is certain that the transaction may write,
 /// that the model exists and that the current user owns it.
-fn writable(
-    call: pg_sys::FunctionCallInfo,
-    function: &'static CStr,
-    name: &str,
-) -> Result<Registry> {
+fn writable(call: FunctionCallInfo, function: &'static CStr, name: &str) -> Result<Registry> {
     server::require_writable(function);
     owned(call, name)
 }
 
 /// The registry, once it is certain that the model exists and the current user owns it.
-fn owned(call: pg_sys::FunctionCallInfo, name: &str) -> Result<Registry> {
+fn owned(call: FunctionCallInfo, name: &str) -> Result<Registry> {
     let registry = Registry::of_function(crate::pg::arguments::function(call))?;
     exists(&registry, name)?;
     privilege::require_owner(&registry, name, identity::current_user())?;

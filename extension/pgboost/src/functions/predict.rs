@@ -17,9 +17,7 @@ use crate::predictor::single::{Predictor, Predictors};
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]
 fn row<'c>(arguments: Arguments<'c>, state: CallState<'c>) -> Result<Option<&'c mut Predictor>> {
-    let Some(model) = arguments.model() else {
-        return Ok(None);
-    };
+    let Some(model) = arguments.model() else { return Ok(None) };
     let predictors = state.kept::<Predictors>();
     let predictor = predictors.of(arguments, &model)?;
     predictor.read_features(arguments)?;
@@ -29,9 +27,7 @@ fn row<'c>(arguments: Arguments<'c>, state: CallState<'c>) -> Result<Option<&'c 
 /// `predict`, `predict_array`, `predict_margin` and `predict_class`, by what they return.
 #[inline]
 pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -> Result<Datum> {
-    let Some(predictor) = row(arguments, state)? else {
-        return Ok(arguments.null());
-    };
+    let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let mut margins = predictor.take_margins();
     let result = output.of(predictor, &mut margins);
     predictor.put_back(margins);
@@ -40,8 +36,6 @@ pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.
 pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
-    let Some(predictor) = row(arguments, state)? else {
-        return Ok(arguments.null());
-    };
+    let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     Ok(arrays::integer_array(predictor.leaves()))
 }

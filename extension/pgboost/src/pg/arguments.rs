@@ -14,8 +14,6 @@ pub struct Arguments<'c> {
 }
 
 impl<'c> Arguments<'c> {
-    /// The arguments of the call that PostgreSQL is making.
-    ///
     /// # Safety
     /// The pointer is what PostgreSQL passed to the function that is running, or a frame like it, and
     /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is asked for.
@@ -24,7 +22,6 @@ impl<'c> Arguments<'c> {
         Arguments { call, lives: PhantomData }
     }
 
-    /// Number of arguments.
     #[inline]
     pub fn len(self) -> usize {
         // SAFETY: `new` was given a valid call.
@@ -67,15 +64,12 @@ impl<'c> Arguments<'c> {
     /// The expressions of the arguments, if the call is written as one of a function.
     #[inline]
     fn nodes(self) -> &'c [pg_sys::ListCell] {
-        // SAFETY: `flinfo` is set for a function called from SQL, and outlives the call with its
-        // expression; a node is what its tag says; a list has that many cells.
+        let Some(info) = self.info() else { return &[] };
+        let expression = info.fn_expr;
+        // SAFETY: the expression outlives the call; a node is what its tag says; a list has that many
+        // cells.
         unsafe {
-            let info = (*self.call).flinfo;
-            if info.is_null() || (*info).fn_expr.is_null() {
-                return &[];
-            }
-            let expression = (*info).fn_expr;
-            if (*expression).type_ != pg_sys::NodeTag::T_FuncExpr {
+            if expression.is_null() || (*expression).type_ != pg_sys::NodeTag::T_FuncExpr {
                 return &[];
             }
             let list = (*expression.cast::<pg_sys::FuncExpr>()).args;
@@ -89,27 +83,23 @@ impl<'c> Arguments<'c> {
     #[cold]
     #[inline(never)]
     fn looked_up_type(self, index: usize) -> Oid {
-        // SAFETY: `flinfo` is set for a function called from SQL; the function takes a null pointer
-        // and any index.
-        unsafe {
-            let info = (*self.call).flinfo;
-            if info.is_null() {
-                return Oid::INVALID;
-            }
-            pg_sys::get_call_expr_argtype((*info).fn_expr, index as i32)
-        }
+        // SAFETY: the function takes a null pointer and any index.
+        self.info().map_or(Oid::INVALID, |info| unsafe {
+            pg_sys::get_call_expr_argtype(info.fn_expr, index as i32)
+        })
     }
 
-    /// The function that is running.
     pub fn function(self) -> Oid {
-        // SAFETY: `flinfo` is set for a function called from SQL.
-        unsafe {
-            let info = (*self.call).flinfo;
-            if info.is_null() { Oid::INVALID } else { (*info).fn_oid }
-        }
+        self.info().map_or(Oid::INVALID, |info| info.fn_oid)
     }
 
-    /// Sets the result to NULL.
+    /// What PostgreSQL knows of the function; nothing if it is not called from SQL.
+    #[inline]
+    fn info(self) -> Option<&'c pg_sys::FmgrInfo> {
+        // SAFETY: `new` was given a valid call; its function's state outlives it.
+        unsafe { (*self.call).flinfo.as_ref() }
+    }
+
     #[inline]
     pub fn null(self) -> Datum {
         // SAFETY: `new` was given a valid call.
@@ -117,14 +107,15 @@ impl<'c> Arguments<'c> {
         Datum::from(0)
     }
 
-    /// The trigger that the function runs for, or null if it does not run for one.
-    pub fn trigger(self) -> *mut pg_sys::TriggerData {
-        // SAFETY: `new` was given a valid call; a context is a node, which has a tag.
+    /// The table of the trigger that the function runs for, if it runs for one.
+    pub fn trigger_table(self) -> Option<Oid> {
+        // SAFETY: `new` was given a valid call; a context is a node, which is what its tag says.
         unsafe {
             let context = (*self.call).context;
-            let is_trigger =
-                !context.is_null() && (*context).type_ == pg_sys::NodeTag::T_TriggerData;
-            if is_trigger { context.cast() } else { std::ptr::null_mut() }
+            if context.is_null() || (*context).type_ != pg_sys::NodeTag::T_TriggerData {
+                return None;
+            }
+            Some((*(*context.cast::<pg_sys::TriggerData>()).tg_relation).rd_id)
         }
     }
 }
@@ -145,7 +136,6 @@ unsafe fn type_of_node(node: *const pg_sys::Node) -> Option<Oid> {
     }
 }
 
-/// The SQL function that a call runs.
 pub fn function(call: pg_sys::FunctionCallInfo) -> Oid {
     // SAFETY: pgrx passes on what PostgreSQL passed to it.
     unsafe { Arguments::new(call) }.function()

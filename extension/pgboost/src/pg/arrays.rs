@@ -7,7 +7,6 @@ use pgrx::array::RawArray;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{Array, FromDatum, IntoDatum};
 
-/// An array of numbers or texts.
 #[derive(Clone, Copy)]
 pub struct ArrayValue<'a> {
     datum: Datum,
@@ -23,12 +22,10 @@ pub struct ElementType {
 }
 
 impl ElementType {
-    /// The elements of that type, if they can be read.
     pub fn of(oid: Oid) -> Option<ElementType> {
         ScalarType::of(oid).map(|scalar_type| ElementType { oid, scalar_type })
     }
 
-    /// Whether the elements are numbers.
     pub fn is_number(self) -> bool {
         !self.scalar_type.is_text()
     }
@@ -42,7 +39,6 @@ impl<'a> ArrayValue<'a> {
         ArrayValue { datum, element, lives: PhantomData }
     }
 
-    /// The array, detoasted.
     #[inline]
     fn array(self) -> *mut pg_sys::ArrayType {
         // SAFETY: `new` was given an array.
@@ -107,8 +103,6 @@ pub fn dimensions<T>(array: Array<'_, T>) -> usize {
     unsafe { RawArray::from_array(array) }.map_or(0, |array| array.dims().len())
 }
 
-/// A text[] as Rust strings.
-///
 /// # Safety
 /// The datum is a text[].
 pub unsafe fn texts(datum: Datum) -> Vec<Option<String>> {
@@ -116,7 +110,6 @@ pub unsafe fn texts(datum: Datum) -> Vec<Option<String>> {
     unsafe { Vec::<Option<String>>::from_datum(datum, false) }.unwrap_or_default()
 }
 
-/// A real[] with these elements.
 pub fn real_array(values: &[f32]) -> Datum {
     build(pg_sys::FLOAT4OID, values)
 }
@@ -148,7 +141,6 @@ fn build<T: Copy>(element: Oid, values: &[T]) -> Datum {
     }
 }
 
-/// A text value.
 pub fn text(value: &str) -> Datum {
     value.into_datum().unwrap_or(Datum::from(0))
 }

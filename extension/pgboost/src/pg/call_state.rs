@@ -4,10 +4,9 @@ use std::any::TypeId;
 use std::ffi::c_void;
 use std::marker::PhantomData;
 
+use pg_interface::unguarded;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
-
-use super::unguarded;
 
 /// A value that a function keeps, behind its type, with what PostgreSQL remembers to drop it by.
 #[repr(C)]
@@ -65,7 +64,10 @@ impl<'c> CallState<'c> {
         // SAFETY: the memory context of the function's state outlives all its calls, and calls back
         // before it frees what was taken from it; there is room for the value, and it is aligned.
         unsafe {
-            let context = self.statement_context();
+            let info = (*self.call).flinfo;
+            // Without the function's state the current context is the only one known.
+            let context =
+                if info.is_null() { pg_sys::CurrentMemoryContext } else { (*info).fn_mcxt };
             let kept: *mut Kept<T> = allocated(context, size_of::<Kept<T>>()).cast();
             kept.write(Kept {
                 type_id: TypeId::of::<T>(),
@@ -77,26 +79,14 @@ impl<'c> CallState<'c> {
                 value,
             });
             unguarded::MemoryContextRegisterResetCallback(context, &raw mut (*kept).callback);
-            let info = (*self.call).flinfo;
             if !info.is_null() {
                 (*info).fn_extra = kept.cast();
             }
             &mut (*kept).value
         }
     }
-
-    /// The memory that lives as long as the statement's use of this function.
-    fn statement_context(&self) -> pg_sys::MemoryContext {
-        // SAFETY: without function state the current context is the only one known.
-        unsafe {
-            let info = (*self.call).flinfo;
-            if info.is_null() { pg_sys::CurrentMemoryContext } else { (*info).fn_mcxt }
-        }
-    }
 }
 
-/// Memory of a context; raises if there is none.
-///
 /// # Safety
 /// The context is valid, the size at most a gigabyte.
 #[inline]

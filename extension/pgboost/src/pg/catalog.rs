@@ -6,13 +6,11 @@
 pub use pg_interface::catalog::{quoted_schema, relation};
 use pgrx::pg_sys::{self, Oid};
 
-/// The schema of a function.
 pub fn schema_of(function: Oid) -> Oid {
     // SAFETY: returns an invalid OID for what is no function.
     unsafe { pg_sys::get_func_namespace(function) }
 }
 
-/// The owner of a table.
 pub fn table_owner(table: Oid) -> Oid {
     // SAFETY: the relation is opened, read and closed; opening raises if it does not exist.
     unsafe {
@@ -23,13 +21,11 @@ pub fn table_owner(table: Oid) -> Oid {
     }
 }
 
-/// Whether the cluster has a database of that OID.
 pub fn database_exists(database: u32) -> bool {
     // SAFETY: returns a palloc'd name, or null if there is no such database.
     unsafe { !pg_sys::get_database_name(Oid::from(database)).is_null() }
 }
 
-/// The database that this backend is connected to.
 pub fn database() -> u32 {
     // SAFETY: a backend sets this once, before it runs any function.
     unsafe { pg_sys::MyDatabaseId }.to_u32()

@@ -24,11 +24,9 @@ pub fn utf8<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str> {
 /// # Errors
 /// [`Error::Encoding`].
 pub fn require_allowed<T: AsRef<str>>(text: T, what: &'static str) -> Result<T> {
-    if is_allowed(text.as_ref()) { Ok(text) } else { Err(Error::Encoding { what }) }
-}
-
-fn is_allowed(text: &str) -> bool {
+    use pg_sys::pg_enc::{PG_SQL_ASCII, PG_UTF8};
     // SAFETY: returns a variable of the backend.
     let encoding = || unsafe { pg_sys::GetDatabaseEncoding() }.cast_unsigned();
-    text.is_ascii() || matches!(encoding(), pg_sys::pg_enc::PG_UTF8 | pg_sys::pg_enc::PG_SQL_ASCII)
+    let allowed = text.as_ref().is_ascii() || matches!(encoding(), PG_UTF8 | PG_SQL_ASCII);
+    if allowed { Ok(text) } else { Err(Error::Encoding { what }) }
 }

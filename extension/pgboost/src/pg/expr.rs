@@ -25,12 +25,17 @@ impl<'p> Expr<'p> {
         Expr { node, planning: PhantomData }
     }
 
-    /// The node.
+    /// # Safety
+    /// The list is of expressions, and valid for `'p`.
+    pub unsafe fn all(list: *mut pg_sys::List) -> Vec<Self> {
+        // SAFETY: the caller says so.
+        unsafe { lists::pointers(list).map(|node| Expr::new(node)).collect() }
+    }
+
     pub fn node(self) -> *mut pg_sys::Node {
         self.node
     }
 
-    /// What it is.
     pub fn tag(self) -> NodeTag {
         // SAFETY: the node is valid.
         unsafe { (*self.node).type_ }
@@ -69,12 +74,10 @@ impl<'p> Expr<'p> {
         unsafe {
             let aggregate = self.node.cast::<pg_sys::Aggref>();
             let filter = (*aggregate).aggfilter.cast::<pg_sys::Node>();
-            let arguments = lists::pointers((*aggregate).args).map(|node| Expr::new(node));
-            (arguments.collect(), (!filter.is_null()).then(|| Expr::new(filter)))
+            (Expr::all((*aggregate).args), (!filter.is_null()).then(|| Expr::new(filter)))
         }
     }
 
-    /// The parts that it is made of.
     pub fn parts(self) -> Vec<Expr<'p>> {
         let mut parts: Vec<Expr<'p>> = Vec::new();
         // SAFETY: PostgreSQL calls the function with each part of a valid node.
@@ -96,13 +99,11 @@ impl<'p> Expr<'p> {
         functions
     }
 
-    /// Whether a volatile function is called anywhere in it.
     pub fn is_volatile(self) -> bool {
         // SAFETY: the node is valid.
         unsafe { pg_sys::contain_volatile_functions(self.node) }
     }
 
-    /// Whether it has the same meaning as another.
     pub fn is_same_as(self, other: Expr<'_>) -> bool {
         // SAFETY: both nodes are valid and are read by their tags.
         unsafe {
@@ -128,8 +129,7 @@ impl<'p> Expr<'p> {
         // SAFETY: the node is a call; arguments are expressions.
         unsafe {
             let call = self.node.cast::<pg_sys::FuncExpr>();
-            let arguments = lists::pointers((*call).args).map(|node| Expr::new(node)).collect();
-            Some(((*call).funcid, arguments))
+            Some(((*call).funcid, Expr::all((*call).args)))
         }
     }
 

@@ -14,13 +14,11 @@ pub fn current_user() -> Oid {
     unguarded::GetUserId()
 }
 
-/// The name of a role.
 pub fn role_name(role: Oid) -> String {
     // SAFETY: the function allocates the name in the current context and raises if there is none.
     unsafe { varlena::owned_string(pg_sys::GetUserNameFromId(role, false)) }
 }
 
-/// Whether the user is a superuser.
 pub fn is_superuser(user: Oid) -> bool {
     // SAFETY: takes any OID.
     unsafe { pg_sys::superuser_arg(user) }
@@ -32,7 +30,6 @@ pub fn has_rights_of(user: Oid, role: Oid) -> bool {
     unsafe { pg_sys::has_privs_of_role(user, role) }
 }
 
-/// The role of that name.
 pub fn role_by_name(name: &str) -> Option<Oid> {
     let name = CString::new(name).ok()?;
     // SAFETY: the name ends in a NUL; with missing_ok the function does not raise for an absent role.

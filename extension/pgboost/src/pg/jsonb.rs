@@ -2,24 +2,17 @@
 
 use std::marker::PhantomData;
 
-use pg_interface::{Number, NumberType};
+use pg_interface::{Number, NumberType, unguarded};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::{AnyElement, FromDatum};
 
-use super::unguarded;
-
-/// What a key of an object holds.
 pub enum Item<'a> {
-    /// JSON's null.
     Null,
     /// A number, as a numeric.
     Number(Number<'a>),
-    /// true or false.
     Boolean(bool),
-    /// A string.
     Text(String),
-    /// An array or an object.
     Container,
 }
 
@@ -36,22 +29,6 @@ impl Item<'_> {
     }
 }
 
-/// A jsonb value.
-#[derive(Clone, Copy)]
-pub struct JsonbValue<'a> {
-    datum: Datum,
-    lives: PhantomData<&'a ()>,
-}
-
-impl JsonbValue<'_> {
-    /// # Safety
-    /// The datum is a jsonb and, like what it is detoasted to, valid for `'a`.
-    #[inline]
-    pub unsafe fn new(datum: Datum) -> Self {
-        JsonbValue { datum, lives: PhantomData }
-    }
-}
-
 /// A jsonb value that is an object.
 pub struct Object<'a> {
     root: *mut pg_sys::JsonbContainer,
@@ -60,18 +37,19 @@ pub struct Object<'a> {
 
 impl<'a> Object<'a> {
     /// The object, or nothing if the jsonb value is something else.
-    pub fn of(value: JsonbValue<'a>) -> Option<Object<'a>> {
-        // SAFETY: the datum is a jsonb; the header's flag tells an object.
+    ///
+    /// # Safety
+    /// The datum is a jsonb and, like what it is detoasted to, valid for `'a`.
+    pub unsafe fn new(datum: Datum) -> Option<Object<'a>> {
+        // SAFETY: the caller says so; the header's flag tells an object.
         unsafe {
-            let jsonb: *mut pg_sys::Jsonb =
-                pg_sys::pg_detoast_datum(value.datum.cast_mut_ptr()).cast();
+            let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
             let root = &raw mut (*jsonb).root;
             ((*root).header & pg_sys::JB_FOBJECT != 0)
                 .then_some(Object { root, lives: PhantomData })
         }
     }
 
-    /// The value of a key, or nothing if there is no such key.
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let mut found = pg_sys::JsonbValue::default();
         // SAFETY: the container is an object's, the key has that many bytes, and the fields read

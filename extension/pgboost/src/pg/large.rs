@@ -8,7 +8,6 @@ use pg_interface::varlena;
 use pgrx::pg_sys::{self, Datum};
 use pgrx::varlena::{varatt_is_1b_e, varlena_to_byte_slice};
 
-/// Bytes that are read at once.
 const PIECE: usize = 8 << 20;
 
 /// The bytes of a bytea value. One that is compressed can only be read as a whole.

@@ -11,8 +11,6 @@ pub unsafe fn pointers<T>(list: *mut pg_sys::List) -> impl Iterator<Item = *mut 
     unsafe { cells(list) }.map(|cell| unsafe { (*cell).ptr_value.cast() })
 }
 
-/// The integers of a list.
-///
 /// # Safety
 /// The list is valid and of integers, and outlives the iterator unchanged.
 pub unsafe fn integers(list: *mut pg_sys::List) -> impl Iterator<Item = i32> {
@@ -31,8 +29,6 @@ pub unsafe fn of_pointers<T>(pointers: impl IntoIterator<Item = *mut T>) -> *mut
     })
 }
 
-/// The cells of a list.
-///
 /// # Safety
 /// The list is valid and outlives the iterator, and keeps its length.
 pub unsafe fn cells(list: *mut pg_sys::List) -> impl Iterator<Item = *mut pg_sys::ListCell> {

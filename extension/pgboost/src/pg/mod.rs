@@ -2,8 +2,8 @@
 //! the extension, and uses nothing of the extension but its errors.
 //!
 //! Two ways of calling exist. pgrx's bindings turn a PostgreSQL error into a Rust panic, which unwinds
-//! and is turned back at the entry point; that costs a `sigsetjmp` per call. What is in `unguarded`
-//! cannot raise an error, and what is in `unguarded_exec` is called from frames that an error may jump
+//! and is turned back at the entry point; that costs a `sigsetjmp` per call. What is in
+//! `pg_interface::unguarded` cannot raise an error, and what is in `unguarded_exec` is called from frames that an error may jump
 //! over: both are called directly, because they run for every row.
 
 pub mod arguments;
@@ -20,7 +20,6 @@ pub mod rows;
 pub mod scan;
 pub mod signature;
 pub mod transaction;
-mod unguarded;
 pub mod unguarded_exec;
 
 pub use pg_interface::{invalidation, snapshot};

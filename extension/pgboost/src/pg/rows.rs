@@ -22,10 +22,9 @@ pub struct RowType {
     nulls: Vec<bool>,
 }
 
-/// A row as an argument.
 #[derive(Clone, Copy)]
 pub struct RowValue<'a> {
-    datum: Datum,
+    header: pg_sys::HeapTupleHeader,
     lives: PhantomData<&'a ()>,
 }
 
@@ -34,11 +33,12 @@ impl RowValue<'_> {
     /// The datum is a row and, like what it is detoasted to, valid for `'a`.
     #[inline]
     pub unsafe fn new(datum: Datum) -> Self {
-        RowValue { datum, lives: PhantomData }
+        // SAFETY: a row is a varlena; detoasting gives back a plain one as it is.
+        let header = unsafe { pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast() };
+        RowValue { header, lives: PhantomData }
     }
 }
 
-/// The values of a row.
 pub struct RowValues<'a> {
     row: Row<'a>,
     types: &'a [Option<ScalarType>],
@@ -55,15 +55,11 @@ impl<'a> RowValues<'a> {
     }
 }
 
-/// A column of a row type.
 pub struct RowColumn {
     /// Its position, from 0.
     pub position: usize,
-    /// Its name.
     pub name: String,
-    /// Its type.
     pub type_oid: Oid,
-    /// How to read it, if it can be read.
     pub scalar_type: Option<ScalarType>,
 }
 
@@ -74,7 +70,7 @@ impl RowType {
         // SAFETY: the datum is a row, and a row names its own type; the topmost context is as old as
         // the backend.
         let (type_oid, type_modifier, description) = unsafe {
-            let (type_oid, type_modifier) = row_type(header(row.datum));
+            let (type_oid, type_modifier) = row_type(row.header);
             let copy = PgMemoryContexts::TopMemoryContext
                 .switch_to(|_| pg_sys::lookup_rowtype_tupdesc_copy(type_oid, type_modifier));
             (type_oid, type_modifier, PgTupleDesc::from_pg_is_copy(copy))
@@ -115,14 +111,13 @@ impl RowType {
         // SAFETY: the datum is a row; the buffers have a place for each column of the description,
         // and the row has that description, since it has that type and no relation has changed.
         unsafe {
-            let header = header(row.datum);
-            let same_type = row_type(header) == (self.type_oid, self.type_modifier);
+            let same_type = row_type(row.header) == (self.type_oid, self.type_modifier);
             if !same_type || self.looked_up != invalidation::relations() {
                 return None;
             }
             let mut tuple = pg_sys::HeapTupleData {
-                t_len: pgrx::varsize_4b(header.cast()) as u32,
-                t_data: header,
+                t_len: pgrx::varsize_4b(row.header.cast()) as u32,
+                t_data: row.header,
                 ..Default::default()
             };
             pg_sys::heap_deform_tuple(
@@ -141,11 +136,6 @@ impl RowType {
 fn name_of(attribute: &pg_sys::FormData_pg_attribute) -> String {
     // SAFETY: a name is an array of bytes that ends in a NUL.
     unsafe { CStr::from_ptr(attribute.attname.data.as_ptr()) }.to_string_lossy().into_owned()
-}
-
-unsafe fn header(datum: Datum) -> pg_sys::HeapTupleHeader {
-    // SAFETY: a row is a varlena; detoasting gives back a plain one as it is.
-    unsafe { pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast() }
 }
 
 unsafe fn row_type(header: pg_sys::HeapTupleHeader) -> (Oid, i32) {

@@ -13,20 +13,15 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::large;
 
-/// A table and its primary key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
-    /// The table.
     pub relation: Oid,
-    /// The index to read it by.
     pub primary_key: Oid,
 }
 
 /// A value to look for in a key column, by position.
 pub enum Key<'a> {
-    /// A text column.
     Text(&'a str),
-    /// An integer column.
     Integer(i32),
 }
 
@@ -48,23 +43,19 @@ impl Row<'_> {
         self.values.get(usize::try_from(number?).ok()? - 1)
     }
 
-    /// A column of type integer.
     pub fn integer(&self, column: &CStr) -> Option<i32> {
         Some(self.value(column, pg_sys::INT4OID)?.value() as i32)
     }
 
-    /// A column of type regrole.
     pub fn role(&self, column: &CStr) -> Option<Oid> {
         Some(Oid::from(self.value(column, pg_sys::REGROLEOID)?.value() as u32))
     }
 
-    /// A column of type text.
     pub fn text(&self, column: &CStr) -> Option<String> {
         // SAFETY: the value is of that type; the row outlives the borrow.
         Some(unsafe { varlena::text(self.value(column, pg_sys::TEXTOID)?) }.into_owned())
     }
 
-    /// A column of type bytea.
     pub fn bytes(&self, column: &CStr) -> Option<&[u8]> {
         // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
         Some(unsafe { large::bytes(self.value(column, pg_sys::BYTEAOID)?) })

@@ -8,7 +8,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::arguments::Arguments;
 use super::arrays::{ArrayValue, ElementType};
-use super::jsonb::JsonbValue;
+use super::jsonb::Object;
 use super::rows::RowValue;
 
 /// The position of the first argument that counts; the model's name comes before it.
@@ -17,17 +17,12 @@ const FIRST: usize = 1;
 /// What an argument's type is, as far as it can hold features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ArgumentType {
-    /// A number or a category.
     Scalar(ScalarType),
     /// An array, of elements that can be read.
     Array(ElementType),
-    /// Another array.
     OtherArray,
-    /// A row.
     Row,
-    /// jsonb
     Jsonb,
-    /// Anything else.
     Other,
 }
 
@@ -48,12 +43,10 @@ impl ArgumentType {
 
 /// An argument of several values that is not NULL.
 pub enum Composite<'a> {
-    /// An array.
     Array(ArrayValue<'a>),
-    /// A row.
     Row(RowValue<'a>),
-    /// A jsonb value.
-    Jsonb(JsonbValue<'a>),
+    /// A jsonb value: an object, or nothing for another.
+    Jsonb(Option<Object<'a>>),
 }
 
 /// The types of the arguments of a call behind the first.
@@ -62,25 +55,20 @@ pub struct Signature {
 }
 
 impl Signature {
-    /// That of a call.
     pub fn of(arguments: Arguments<'_>) -> Signature {
         let types = arguments.types_from(FIRST);
         Signature { types: types.map(|oid| (oid, ArgumentType::of(oid))).collect() }
     }
 
-    /// Whether the arguments of another call are of the same types.
     #[inline]
     pub fn fits(&self, arguments: Arguments<'_>) -> bool {
         self.types.iter().map(|(oid, _)| *oid).eq(arguments.types_from(FIRST))
     }
 
-    /// The types, in order.
     pub fn types(&self) -> &[(Oid, ArgumentType)] {
         &self.types
     }
 
-    /// The arguments of a call, or of a row that was read ahead of one.
-    ///
     /// # Safety
     /// They are of these types.
     #[inline]
@@ -138,7 +126,7 @@ impl<S: ArgSource> TypedArguments<'_, S> {
                     Some(Composite::Array(ArrayValue::new(datum, element)))
                 }
                 ArgumentType::Row => Some(Composite::Row(RowValue::new(datum))),
-                ArgumentType::Jsonb => Some(Composite::Jsonb(JsonbValue::new(datum))),
+                ArgumentType::Jsonb => Some(Composite::Jsonb(Object::new(datum))),
                 _ => None,
             }
         }
@@ -160,5 +148,4 @@ impl<S: ArgSource> TypedArguments<'_, S> {
     }
 }
 
-/// real
 pub const REAL: ArgumentType = ArgumentType::Scalar(ScalarType::Number(NumberType::Float4));

@@ -42,8 +42,6 @@ pub unsafe fn next_row(plan: *mut PlanState) -> *mut TupleTableSlot {
     }
 }
 
-/// Takes the first columns of a row apart.
-///
 /// # Safety
 /// The slot holds a row with that many columns; see the module's header.
 #[inline]
@@ -96,8 +94,6 @@ pub unsafe fn forget_last_row(context: *mut ExprContext) {
     unsafe { MemoryContextReset((*context).ecxt_per_tuple_memory) }
 }
 
-/// Whether all of these conditions are met.
-///
 /// # Safety
 /// The slots that they read are filled; see the module's header.
 #[inline]

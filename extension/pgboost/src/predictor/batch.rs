@@ -28,7 +28,6 @@ pub struct Validity {
 }
 
 impl Validity {
-    /// As they are now.
     pub fn now() -> Self {
         Validity::of(true)
     }
@@ -47,14 +46,12 @@ impl Validity {
         }
     }
 
-    /// Whether they are still the same.
     #[inline]
     pub fn still_holds(self) -> bool {
         self == Validity::of(self.unknown_category.is_some())
     }
 }
 
-/// Predicts for the rows of one call.
 pub struct BatchPredictor {
     output: Output,
     model: String,
@@ -73,7 +70,6 @@ struct BoundModel {
 }
 
 impl BatchPredictor {
-    /// For calls that return this output of that model.
     pub fn new(output: Output, model: String) -> BatchPredictor {
         BatchPredictor { output, model, bound: None }
     }
@@ -88,7 +84,6 @@ impl BatchPredictor {
         }
     }
 
-    /// Whether a feature of the model is a category.
     pub fn has_categories(&self) -> bool {
         self.bound.as_ref().is_some_and(|bound| {
             let image = bound.predictor.image();
@@ -147,7 +142,6 @@ impl BatchPredictor {
         Ok(())
     }
 
-    /// Leaves what was worked out for later statements.
     fn end(&mut self) {
         if let Some(bound) = self.bound.take() {
             bound.predictor.end();

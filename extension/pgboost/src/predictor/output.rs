@@ -8,12 +8,10 @@ use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
 use crate::pg::arrays;
 
-/// What is made of a row's margins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
     /// The value, of a model that has one per row.
     Value,
-    /// All values.
     Array,
     /// The margins as they are.
     Margin,
@@ -51,7 +49,6 @@ impl Output {
     }
 }
 
-/// The values of a row with these margins.
 #[inline]
 fn transformed<'a>(image: &ModelImage, margins: &'a mut [f32]) -> &'a [f32] {
     let count = image.values(margins);

@@ -6,7 +6,7 @@
 
 use gbdt::Scratch;
 
-use crate::cache::{self, CachedImage, ModelImage, Resolved};
+use crate::cache::{self, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason};
 use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice};
@@ -61,7 +61,8 @@ impl Predictor {
     #[inline]
     pub fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
         let resolved = cache::resolve(model, arguments.function())?;
-        let state = match idle(arguments, model, &resolved.image) {
+        let fits = |state: &PredictorState| state.serves(model) && state.signature.fits(arguments);
+        let state = match resolved.image.take_idle(fits) {
             Some(state) => state,
             None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
         };
@@ -84,13 +85,11 @@ impl Predictor {
         &self.state.model
     }
 
-    /// The model's image.
     #[inline]
     pub fn image(&self) -> &ModelImage {
         self.resolved.image.model()
     }
 
-    /// Reads the features of the call's row.
     #[inline]
     pub fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
         let PredictorState { model, signature, binding, features, .. } = &mut *self.state;
@@ -114,7 +113,6 @@ impl Predictor {
         std::mem::take(margins)
     }
 
-    /// Takes back what `take_margins` returned.
     #[inline]
     pub fn put_back(&mut self, margins: Vec<f32>) {
         self.state.margins = margins;
@@ -129,7 +127,6 @@ impl Predictor {
         leaves
     }
 
-    /// That this function cannot be used with such a model.
     pub fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
         Error::Shape { model: self.state.model.clone(), function, reason }
     }
@@ -151,12 +148,6 @@ fn read(
     binding.read(arguments, context, features)
 }
 
-/// The idle state of an image for these arguments, if there is one.
-#[inline]
-fn idle(arguments: Arguments<'_>, model: &str, image: &CachedImage) -> Option<Box<PredictorState>> {
-    image.take_idle(|state: &PredictorState| state.serves(model) && state.signature.fits(arguments))
-}
-
 /// The models that one expression predicts with: one, unless the model's name is a column too.
 #[derive(Default)]
 pub struct Predictors {
@@ -168,7 +159,6 @@ pub struct Predictors {
 const MAX_RECENT: usize = 16;
 
 impl Predictors {
-    /// The state for that model.
     #[inline]
     pub fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
         if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {

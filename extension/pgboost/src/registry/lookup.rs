@@ -28,7 +28,6 @@ pub fn deployed_version(
     (deployed, mark)
 }
 
-/// A version as it is stored.
 pub struct Stored<'a> {
     name: &'a str,
     row: &'a Row<'a>,
@@ -40,17 +39,14 @@ impl Stored<'_> {
         self.row.bytes(c"digest").ok_or_else(|| self.invalid("digest"))
     }
 
-    /// The model's bytes as they came.
     pub fn bytes(&self) -> Result<&[u8]> {
         self.row.bytes(c"bytes").ok_or_else(|| self.invalid("bytes"))
     }
 
-    /// The features' names, or none.
     pub fn feature_names(&self) -> Vec<String> {
         self.row.texts(c"feature_names").unwrap_or_default()
     }
 
-    /// The classes' labels, or none.
     pub fn labels(&self) -> Vec<String> {
         self.row.texts(c"labels").unwrap_or_default()
     }
@@ -85,8 +81,6 @@ impl Stored<'_> {
     }
 }
 
-/// Calls the closure with a version.
-///
 /// # Errors
 /// [`Error::NoSuchVersion`], or what the closure returns.
 pub fn with_version<T>(

@@ -21,19 +21,13 @@ use crate::pg::scan::Table;
 /// The registry's tables, found anew for each look-up that is not answered from the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
-    /// The schema of the extension.
     pub schema: Oid,
-    /// One row per model.
     pub model: Table,
-    /// One row per version.
     pub version: Table,
-    /// One row per right.
     pub privilege: Table,
 }
 
 impl Registry {
-    /// The registry of the extension that the function belongs to.
-    ///
     /// # Errors
     /// [`Error::NoRegistry`] if the tables are not there.
     pub fn of_function(function: Oid) -> Result<Registry> {
@@ -49,10 +43,5 @@ impl Registry {
             version: table(c"pgboost_version", c"pgboost_version_pkey")?,
             privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
         })
-    }
-
-    /// The relations whose changes matter to what is cached.
-    pub fn relations(&self) -> [Oid; 3] {
-        [self.model.relation, self.version.relation, self.privilege.relation]
     }
 }

@@ -19,15 +19,12 @@ pub const OWNER: &str = "owner";
 /// What a user may do with a model; more includes less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Access {
-    /// Nothing.
     None,
     /// Predict with it and look at it.
     Predict,
-    /// Everything.
     Owner,
 }
 
-/// What the user may do with a model of that name.
 pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
     if is_superuser(user) {
         return Access::Owner;
@@ -49,16 +46,12 @@ pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
 
 /// Raises unless the user may predict with the model, which exists.
 pub fn require_predict(registry: &Registry, name: &str, user: Oid) -> Result<()> {
-    match access(registry, name, user) {
-        Access::None => Err(Error::Denied { name: name.to_owned() }),
-        Access::Predict | Access::Owner => Ok(()),
-    }
+    let allowed = access(registry, name, user) >= Access::Predict;
+    if allowed { Ok(()) } else { Err(Error::Denied { name: name.to_owned() }) }
 }
 
 /// Raises unless the user owns the model, which exists.
 pub fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
-    match access(registry, name, user) {
-        Access::Owner => Ok(()),
-        Access::None | Access::Predict => Err(Error::NotOwner { name: name.to_owned() }),
-    }
+    let allowed = access(registry, name, user) >= Access::Owner;
+    if allowed { Ok(()) } else { Err(Error::NotOwner { name: name.to_owned() }) }
 }

@@ -7,7 +7,6 @@ use crate::error::{Error, Result};
 /// A model's name, and the version if one was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference<'a> {
-    /// The name, without the version.
     pub name: &'a str,
     /// The version; nothing means the deployed one.
     pub version: Option<i32>,
@@ -29,7 +28,6 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// The name itself, if a model may have it.
 pub fn check_name(name: &str) -> Result<&str> {
     model_name::check(name)
         .map_err(|reason| Error::ModelName { name: model_name::shown(name), reason })
@@ -38,17 +36,6 @@ pub fn check_name(name: &str) -> Result<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn name_alone_means_the_deployed_version() {
-        assert_eq!(Reference::parse("flights"), Ok(Reference { name: "flights", version: None }));
-    }
-
-    #[test]
-    fn version_follows_the_last_at_sign() {
-        let reference = Reference { name: "flights", version: Some(12) };
-        assert_eq!(Reference::parse("flights@12"), Ok(reference));
-    }
 
     #[test]
     fn versions_are_positive_numbers() {

@@ -5,7 +5,7 @@
 //! part. Whether the user may do what the statement does was checked before.
 
 use pgrx::datum::DatumWithOid;
-use pgrx::spi::{self, SpiTupleTable};
+use pgrx::spi;
 use pgrx::{AnyElement, FromDatum, IntoDatum, Spi};
 
 use super::Registry;
@@ -30,7 +30,10 @@ pub fn query<T: FromDatum + IntoDatum>(
 ) -> Result<Option<T>> {
     let statement = in_schema(registry, statement);
     as_owner(registry, || {
-        Spi::connect_mut(|client| first(client.update(statement.as_str(), None, arguments)?))
+        Spi::connect_mut(|client| {
+            let table = client.update(statement.as_str(), None, arguments)?;
+            if table.is_empty() { Ok(None) } else { table.first().get_one::<T>() }
+        })
     })
 }
 
@@ -60,8 +63,4 @@ fn as_owner<T>(registry: &Registry, run: impl FnOnce() -> spi::Result<T>) -> Res
     // PostgreSQL's own errors do not come back here; what does is a result of another shape.
     identity::as_user(owner, run)
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
-}
-
-fn first<T: FromDatum + IntoDatum>(table: SpiTupleTable<'_>) -> spi::Result<Option<T>> {
-    if table.is_empty() { Ok(None) } else { table.first().get_one::<T>() }
 }

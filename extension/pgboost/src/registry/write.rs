@@ -13,31 +13,19 @@ use crate::pg::{identity, jsonb};
 
 /// What the registry says of a version besides the numbers that it hands out itself.
 pub struct NewVersion<'a> {
-    /// The model's name.
     pub name: &'a str,
-    /// The bytes as they came.
     pub bytes: &'a [u8],
-    /// The format's name.
     pub format: &'a str,
     /// The release of XGBoost that wrote the file.
     pub library_version: Option<String>,
-    /// The objective's name.
     pub objective: &'a str,
-    /// Number of features.
     pub features: i32,
-    /// Number of outputs.
     pub outputs: i32,
-    /// Number of trees.
     pub trees: i32,
-    /// Number of boosting rounds.
     pub rounds: i32,
-    /// Depth of the deepest tree.
     pub depth: i32,
-    /// Names of the features, if they have any.
     pub feature_names: Option<Vec<String>>,
-    /// Labels of the classes, if they were given.
     pub labels: Option<Vec<String>>,
-    /// The booster's attributes.
     pub attributes: JsonB,
     /// What the model was trained with, if that was given.
     pub parameters: Option<AnyElement>,
@@ -93,8 +81,6 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
     Ok(version)
 }
 
-/// Makes a version the one in use.
-///
 /// # Errors
 /// [`Error::NoSuchVersion`].
 pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
@@ -110,7 +96,6 @@ pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
     .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
 }
 
-/// Removes a model with all its versions.
 pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     lock(registry, name)?;
     for statement in [
@@ -123,8 +108,6 @@ pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// Removes a version that is not in use.
-///
 /// # Errors
 /// [`Error::Deployed`], [`Error::NoSuchVersion`].
 pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
@@ -147,7 +130,6 @@ pub fn grant(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     add_privilege(registry, name, role, "predict")
 }
 
-/// Undoes `grant`.
 pub fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     lock(registry, name)?;
     forget_dropped_roles(registry)?;

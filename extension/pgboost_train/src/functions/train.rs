@@ -3,13 +3,14 @@
 use pg_interface::{report, server};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{JsonB, name, pg_extern};
+use pgrx::{AnyElement, JsonB, name, pg_extern};
 use serde_json::{Map, Value, json};
 
 use super::required;
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::params::table::MAX_ROUNDS;
+use crate::pg::query::argument_text;
 use crate::registry::{Registry, Trained};
 use crate::source::columns::Roles;
 use crate::training::progress::{Phase, Progress};
@@ -26,7 +27,7 @@ fn pgboost_train_model(
     model: Option<&str>,
     source: Option<&str>,
     target: Option<&str>,
-    params: Option<JsonB>,
+    params: Option<AnyElement>,
     rounds: Option<i32>,
     features: Option<Vec<Option<String>>>,
     weight: Option<&str>,
@@ -45,7 +46,8 @@ fn pgboost_train_model(
     ErrorReport,
 > {
     server::require_writable(c"train_model()");
-    let parameters = Parameters::parse(&params.map_or_else(|| json!({}), |JsonB(params)| params))?;
+    let parameters = params.map_or_else(|| Ok(json!({})), json)?;
+    let parameters = Parameters::parse(&parameters)?;
     let rounds = parameters.argument("rounds", rounds)?.unwrap_or(DEFAULT_ROUNDS);
     let patience = parameters.argument("early_stopping_rounds", early_stopping_rounds)?;
     let seed = parameters.argument("seed", seed)?.unwrap_or(DEFAULT_SEED);
@@ -73,6 +75,12 @@ fn pgboost_train_model(
     let rows: Vec<_> =
         scores.into_iter().map(|score| (score.set, score.metric, rounds, score.value)).collect();
     Ok(TableIterator::new(rows))
+}
+
+/// A jsonb value, which may be more than serde_json can hold.
+fn json(params: AnyElement) -> Result<Value> {
+    let given = "one with a number out of range or more than 127 levels";
+    serde_json::from_str(&argument_text(&params)).map_err(|_| Error::ParametersForm { given })
 }
 
 fn train(name: &str, request: &Request) -> Result<(i32, Vec<Score>)> {

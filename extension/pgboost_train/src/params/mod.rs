@@ -155,7 +155,11 @@ fn find(name: &str) -> Result<(&'static Parameter, &'static str)> {
 
 /// Fails if what was given under two names differs.
 fn same(one: &str, other: &str, names: impl FnOnce() -> [String; 2]) -> Result<()> {
-    if one == other { Ok(()) } else { Err(Error::Contradiction { names: names() }) }
+    if one == other {
+        return Ok(());
+    }
+    let [first, second] = names();
+    Err(Error::Contradiction { first, second })
 }
 
 fn quoted(name: &str) -> String {

@@ -25,8 +25,11 @@ fn unknown_names_come_with_the_nearest() {
 fn two_names_for_one_thing_must_agree() {
     let agreed = Parameters::parse(&json!({"eta": 0.5, "learning_rate": 0.50})).unwrap();
     assert_eq!(agreed.get("eta"), Some("0.5"));
-    let names = ["eta", "learning_rate"].map(quoted);
-    assert_eq!(error(json!({"eta": 1, "learning_rate": 2})), Error::Contradiction { names });
+    let [first, second] = ["eta", "learning_rate"].map(quoted);
+    assert_eq!(
+        error(json!({"eta": 1, "learning_rate": 2})),
+        Error::Contradiction { first, second }
+    );
 }
 
 #[test]
@@ -37,8 +40,8 @@ fn arguments_may_be_parameters() {
     assert_eq!(parsed.argument("seed", Some(7)), Ok(Some(7)));
     assert_eq!(parsed.argument("early_stopping_rounds", None), Ok(Some(5)));
     assert_eq!(Parameters::default().argument("seed", Some(3)), Ok(Some(3)));
-    let names = ["argument rounds".to_owned(), quoted("n_estimators")];
-    assert_eq!(parsed.argument("rounds", Some(100)), Err(Error::Contradiction { names }));
+    let [first, second] = ["argument rounds".to_owned(), quoted("n_estimators")];
+    assert_eq!(parsed.argument("rounds", Some(100)), Err(Error::Contradiction { first, second }));
     assert!(parsed.settings(&[]).unwrap().is_empty(), "libxgboost is told elsewhere");
 }
 

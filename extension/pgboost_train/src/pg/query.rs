@@ -4,12 +4,13 @@
 //! read-only under the snapshot of the statement that called us. Rows go from the executor to the
 //! closure without a copy: nothing of the result is held.
 
-use std::ffi::{CStr, CString, c_int};
+use std::ffi::{CString, c_int};
 
 use pg_interface::settings::with_setting;
+use pg_interface::varlena::owned_string;
 use pg_interface::{ScalarType, Value, types};
 use pgrx::pg_sys::{self, Datum, Oid};
-use pgrx::{PgMemoryContexts, Spi, pg_guard};
+use pgrx::{AnyElement, PgMemoryContexts, Spi, pg_guard};
 
 use crate::error::{Error, Result};
 
@@ -62,12 +63,21 @@ impl<'a> Field<'a> {
     /// The value as text, by the output function of its type.
     pub fn written(self) -> String {
         // SAFETY: as above.
-        unsafe {
-            CStr::from_ptr(pg_sys::OidOutputFunctionCall(self.field_type.output, self.datum))
-                .to_string_lossy()
-                .into_owned()
-        }
+        unsafe { written(self.datum, self.field_type.output) }
     }
+}
+
+/// An argument as text, by the output function of its type.
+pub fn argument_text(argument: &AnyElement) -> String {
+    // SAFETY: the value is not NULL and of the type that it says.
+    unsafe { written(argument.datum(), types::output_function(argument.oid())) }
+}
+
+/// # Safety
+/// The value is not NULL and of the type that the output function is for.
+unsafe fn written(value: Datum, output: Oid) -> String {
+    // SAFETY: the caller says so; the function returns a fresh string.
+    unsafe { owned_string(pg_sys::OidOutputFunctionCall(output, value)) }
 }
 
 /// The columns that a query returns.
