@@ -228,7 +228,7 @@ fn scratch_of_another_image_is_taken() {
     let small = Shape::of(2, 1, 5, 3);
     let large = Shape { features: 90, ..small };
     let [small, large] = [small, large].map(|shape| model(71, shape));
-    let [small_image, large_image] = [&small, &large].map(|model| opened(model));
+    let [small_image, large_image] = [&small, &large].map(opened);
     let mut scratch = Scratch::new(&small_image);
     let (mut margin, mut expected) = ([0.0], [0.0]);
     for (model, image) in [(&large, &large_image), (&small, &small_image)] {
