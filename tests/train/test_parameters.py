@@ -25,12 +25,14 @@ def table(cluster: Any, dbname: str) -> None:
 @pytest.mark.parametrize(("params", "message"), [
     ({"max_depth": -1}, '"max_depth" must be a whole number between 0 and 64, not -1'),
     ({"max_depth": 2.5}, '"max_depth" must be a whole number between 0 and 64, not 2.5'),
+    ({"max_depth": "6"}, '"max_depth" must be a whole number between 0 and 64, not "6"'),
     ({"eta": "fast"}, '"eta" must be a number of 0 or more, not "fast"'),
     ({"subsample": 0}, '"subsample" must be a number between 0.000001 and 1, not 0'),
     ({"subsample": None}, '"subsample" must be a number between 0.000001 and 1, not null'),
     ({"tree_method": "exact"}, '"tree_method" must be "hist" or "auto", not "exact"'),
     ({"booster": "gblinear"}, '"booster" must be "gbtree" or "dart", not "gblinear"'),
     ({"objective": "binary:logistik"}, 'such as "binary:logistic", not "binary:logistik"'),
+    ({"objective": 1}, '"objective" must be an objective, not 1'),
     ({"eval_metric": ["rmse", "rmsse"]}, 'such as "rmse", not "rmsse"'),
     ({"rate_drop": 1.5}, '"rate_drop" must be a number between 0 and 1, not 1.5'),
     ({"sample_type": "all"}, '"sample_type" must be "uniform" or "weighted", not "all"'),
@@ -38,6 +40,8 @@ def table(cluster: Any, dbname: str) -> None:
     ({"monotone_constraints": {"a": 2}}, '"monotone_constraints" must be an object of features'),
     ({"interaction_constraints": "a"}, '"interaction_constraints" must be an array of arrays'),
     ({"quantile_alpha": [0.5] * 5000}, "0 and 1, or an array of at most 4096 such numbers, not [0"),
+    ({"quantile_alpha": [0.5, 1.0]}, "at most 4096 such numbers, not [0.5,1.0]"),
+    ({"quantile_alpha": []}, "at most 4096 such numbers, not []"),
     ({"expectile_alpha": [0.5] * 65}, "0 and 1, or an array of at most 64 such numbers, not [0.5"),
     ({"nthread": 0}, '"nthread" must be a whole number between 1 and 1024, not 0'),
     ({"learning_rate": 1, "eta": 2},
@@ -54,7 +58,7 @@ def test_out_of_range(raises: Callable[..., Any], params: Any, message: str) -> 
 
 @pytest.mark.parametrize(("name", "nearest"), [
     ("max_dept", "max_depth"), ("learning_rat", "learning_rate"), ("sub_sample", "subsample"),
-    ("colsample_by_tree", "colsample_bytree"), ("n_job", "n_jobs"), ("temperature", None),
+    ("colsample_by_tree", "colsample_bytree"), ("n_job", "n_jobs"), ("Max_Depht", "max_depth"), ("temperature", None),
 ])  # fmt: skip
 def test_unknown_comes_with_the_nearest(
     raises: Callable[..., Any], name: str, nearest: str | None

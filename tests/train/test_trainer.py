@@ -129,8 +129,8 @@ def test_missing_it_is_named_with_what_to_do(beside: tuple[Any, Path]) -> None:
     ("exit 3", "38000", "exit status: 3"),
     ("echo went wrong >&2; exit 1", "38000", "went wrong"),
     ("echo std::bad_alloc >&2; kill -ABRT $$", "53200", ""),
-    ("head -c 64 /dev/zero | tr '\\0' '\\377' >&0; sleep 60", "38000", ""),
-    ("printf '\\015\\0\\0\\0\\0\\0\\0\\0{\"Ready\":\"7\"}' >&0; sleep 60", "58P01", "version"),
+    ("printf '\\377\\377\\377\\377\\377\\377\\377\\377' >&0; exec sleep 600", "38000", ""),
+    ("printf '\\015\\0\\0\\0\\0\\0\\0\\0{\"Ready\":\"7\"}' >&0; exec sleep 600", "58P01", "version"),
 ])  # fmt: skip
 def test_what_it_says_is_not_trusted(
     beside: tuple[Any, Path], program: str, state: str, detail: str

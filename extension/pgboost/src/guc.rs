@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 use gbdt::Kernel;
 use pg_interface::settings;
 use pgrx::guc::GucEnum;
+use pgrx::pg_sys::config_enum_entry;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_guard, pg_sys};
 
 use crate::error::Error;
@@ -27,37 +28,51 @@ pub enum UnknownCategory {
     Missing,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
-pub enum KernelChoice {
-    /// The best that the processor can run.
-    #[name = c"auto"]
-    Auto,
-    /// AVX-512, with VBMI.
-    #[name = c"avx512"]
-    Avx512,
-    #[name = c"avx2"]
-    Avx2,
-    #[name = c"neon"]
-    Neon,
-    #[name = c"portable"]
-    Portable,
-}
+/// A value of `pgboost.kernel`: 0 is `auto`, `n` is `Kernel::NAMES[n - 1]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KernelChoice(i32);
 
 impl KernelChoice {
-    fn name(self) -> &'static str {
-        match self {
-            KernelChoice::Auto => "auto",
-            KernelChoice::Avx512 => "avx512",
-            KernelChoice::Avx2 => "avx2",
-            KernelChoice::Neon => "neon",
-            KernelChoice::Portable => "portable",
+    const AUTO: KernelChoice = KernelChoice(0);
+
+    /// What PostgreSQL shows of the setting. The name of the last entry is null.
+    const ENTRIES: &'static [config_enum_entry] = &{
+        const COUNT: usize = Kernel::NAMES.len();
+        let end = config_enum_entry { name: std::ptr::null(), val: 0, hidden: false };
+        let mut entries = [end; COUNT + 2];
+        entries[0].name = c"auto".as_ptr();
+        let mut position = 0;
+        while position < COUNT {
+            entries[position + 1].name = Kernel::NAMES[position].as_ptr();
+            entries[position + 1].val = position as i32 + 1;
+            position += 1;
         }
+        entries
+    };
+
+    fn name(self) -> &'static str {
+        let position = usize::try_from(self.0 - 1).ok();
+        let name = position.and_then(|position| Kernel::NAMES.get(position));
+        name.map_or("auto", |name| name.to_str().unwrap_or_default())
     }
+}
+
+// SAFETY: the entries live for ever, and their values are those that the conversions know.
+unsafe impl GucEnum for KernelChoice {
+    fn from_ordinal(ordinal: i32) -> Self {
+        KernelChoice(ordinal)
+    }
+
+    fn to_ordinal(&self) -> i32 {
+        self.0
+    }
+
+    const CONFIG_ENUM_ENTRY: *const config_enum_entry = Self::ENTRIES.as_ptr();
 }
 
 static BATCH: GucSetting<bool> = GucSetting::<bool>::new(true);
 static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_CACHE_KB);
-static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(KernelChoice::Auto);
+static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(KernelChoice::AUTO);
 /// The value of the setting above, which every prediction reads: it costs less than a `GucSetting`.
 static CHOSEN_KERNEL: AtomicI32 = AtomicI32::new(0);
 static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_MAX_MODEL_KB);

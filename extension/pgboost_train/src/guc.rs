@@ -2,17 +2,12 @@
 
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting};
 
-const DEFAULT: i32 = 0;
-const MIN: i32 = 0;
-const MAX: i32 = 1024;
-
 /// About 3 GB, at twelve bytes each.
 const DEFAULT_PREDICTIONS: i32 = 250_000_000;
 
 static MAX_PREDICTIONS: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_PREDICTIONS);
-static MAX_THREADS: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT);
+static MAX_THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
 
-/// Makes the settings known to PostgreSQL.
 pub fn define() {
     GucRegistry::define_int_guc(
         c"pgboost_train.max_predictions",
@@ -29,8 +24,8 @@ pub fn define() {
         c"Sets the most threads that a training may use.",
         c"Zero means as many as there are cores.",
         &MAX_THREADS,
-        MIN,
-        MAX,
+        0,
+        1024,
         GucContext::Suset,
         GucFlags::default(),
     );

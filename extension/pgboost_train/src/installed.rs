@@ -6,12 +6,10 @@ use std::mem::MaybeUninit;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Where libxgboost is.
 pub fn library() -> PathBuf {
     beside("pgboost_train/xgboost/lib/libxgboost.so")
 }
 
-/// Where the trainer is.
 pub fn trainer() -> PathBuf {
     beside("pgboost_train/pgboost_trainer")
 }

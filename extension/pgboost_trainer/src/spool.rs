@@ -8,7 +8,6 @@ use xgboost_ffi::{Batch, Error, Result, Rows};
 /// About as many words are in memory at once.
 const BUFFER_WORDS: usize = 1 << 18;
 
-/// A file of records.
 pub struct Spool<'a> {
     file: File,
     /// Words per record.

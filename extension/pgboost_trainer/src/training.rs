@@ -5,7 +5,6 @@ use xgboost_ffi::{Booster, Feature, Library, Matrix, MatrixOptions, Result};
 
 use crate::spool::Spool;
 
-/// What is built of a job.
 pub struct Training {
     booster: Booster,
     train: Matrix,
@@ -15,10 +14,6 @@ pub struct Training {
 }
 
 impl Training {
-    /// Makes the matrices and the booster.
-    ///
-    /// # Errors
-    /// What libxgboost refuses.
     pub fn build(library: &'static Library, job: Job) -> Result<Training> {
         library.limit_threads(job.threads);
         let train = matrix(library, &job, &job.train, None)?;
@@ -33,9 +28,6 @@ impl Training {
     }
 
     /// Runs one round; returns libxgboost's line of metrics if asked to.
-    ///
-    /// # Errors
-    /// What libxgboost refuses.
     pub fn round(&self, round: u32, evaluate: bool) -> Result<Option<String>> {
         self.booster.update(round, &self.train)?;
         let mut sets = vec![("train", &self.train)];
@@ -44,9 +36,6 @@ impl Training {
     }
 
     /// The bytes of the model of the first rounds.
-    ///
-    /// # Errors
-    /// What libxgboost refuses.
     pub fn save(&self, rounds: u32) -> Result<Vec<u8>> {
         let kept = (rounds < self.rounds).then(|| self.booster.first_rounds(rounds)).transpose()?;
         let kept = kept.as_ref().unwrap_or(&self.booster);

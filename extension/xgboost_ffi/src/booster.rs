@@ -29,11 +29,9 @@ impl Booster {
     pub fn new(library: &'static Library, matrices: &[&Matrix]) -> Result<Booster> {
         let handles: Vec<Handle> = matrices.iter().map(|matrix| matrix.handle()).collect();
         let mut handle = ptr::null_mut();
-        library.call(|symbols| {
-            // SAFETY: the handles are valid, and there are as many as is said.
-            unsafe {
-                (symbols.XGBoosterCreate)(handles.as_ptr(), count(handles.len()), &mut handle)
-            }
+        // SAFETY: the handles are valid, and there are as many as is said.
+        library.call(|symbols| unsafe {
+            (symbols.XGBoosterCreate)(handles.as_ptr(), count(handles.len()), &mut handle)
         })?;
         Ok(Booster { library, handle })
     }
@@ -41,15 +39,13 @@ impl Booster {
     /// A booster of the bytes of a model that the engine has checked.
     pub fn of_model(library: &'static Library, bytes: &[u8]) -> Result<Booster> {
         let booster = Booster::new(library, &[])?;
-        library.call(|symbols| {
-            // SAFETY: the handle is valid, and the bytes are as many as is said.
-            unsafe {
-                (symbols.XGBoosterLoadModelFromBuffer)(
-                    booster.handle,
-                    bytes.as_ptr().cast(),
-                    count(bytes.len()),
-                )
-            }
+        // SAFETY: the handle is valid, and the bytes are as many as is said.
+        library.call(|symbols| unsafe {
+            (symbols.XGBoosterLoadModelFromBuffer)(
+                booster.handle,
+                bytes.as_ptr().cast(),
+                count(bytes.len()),
+            )
         })?;
         Ok(booster)
     }
@@ -57,9 +53,9 @@ impl Booster {
     /// Sets a parameter.
     pub fn set(&self, name: &str, value: &str) -> Result<()> {
         let (name, value) = (c_text(name), c_text(value));
-        self.library.call(|symbols| {
-            // SAFETY: the handle is valid and the texts end in a NUL.
-            unsafe { (symbols.XGBoosterSetParam)(self.handle, name.as_ptr(), value.as_ptr()) }
+        // SAFETY: the handle is valid and the texts end in a NUL.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGBoosterSetParam)(self.handle, name.as_ptr(), value.as_ptr())
         })
     }
 
@@ -72,26 +68,22 @@ impl Booster {
     fn set_texts<'a>(&self, field: &CStr, texts: impl Iterator<Item = &'a str>) -> Result<()> {
         let texts: Vec<_> = texts.map(c_text).collect();
         let list = pointers(&texts);
-        self.library.call(|symbols| {
-            // SAFETY: the handle is valid and the list has as many texts as it says.
-            unsafe {
-                (symbols.XGBoosterSetStrFeatureInfo)(
-                    self.handle,
-                    field.as_ptr(),
-                    list.as_ptr(),
-                    count(list.len()),
-                )
-            }
+        // SAFETY: the handle is valid and the list has as many texts as it says.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGBoosterSetStrFeatureInfo)(
+                self.handle,
+                field.as_ptr(),
+                list.as_ptr(),
+                count(list.len()),
+            )
         })
     }
 
     /// Runs one round, counted from 0.
     pub fn update(&self, round: u32, train: &Matrix) -> Result<()> {
-        self.library.call(|symbols| {
-            // SAFETY: both handles are valid.
-            unsafe {
-                (symbols.XGBoosterUpdateOneIter)(self.handle, round_number(round), train.handle())
-            }
+        // SAFETY: both handles are valid.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGBoosterUpdateOneIter)(self.handle, round_number(round), train.handle())
         })
     }
 
@@ -101,18 +93,16 @@ impl Booster {
         let names: Vec<_> = sets.iter().map(|(name, _)| c_text(name)).collect();
         let list = pointers(&names);
         let mut line: *const c_char = ptr::null();
-        self.library.call(|symbols| {
-            // SAFETY: the handles are valid and both lists have as many entries as is said.
-            unsafe {
-                (symbols.XGBoosterEvalOneIter)(
-                    self.handle,
-                    round_number(round),
-                    handles.as_ptr(),
-                    list.as_ptr(),
-                    count(list.len()),
-                    &mut line,
-                )
-            }
+        // SAFETY: the handles are valid and both lists have as many entries as is said.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGBoosterEvalOneIter)(
+                self.handle,
+                round_number(round),
+                handles.as_ptr(),
+                list.as_ptr(),
+                count(list.len()),
+                &mut line,
+            )
         })?;
         // SAFETY: a string of the library's that lives until its next call in this thread.
         Ok(unsafe { CStr::from_ptr(line) }.to_string_lossy().into_owned())
@@ -121,11 +111,9 @@ impl Booster {
     /// A booster of the first rounds of this one.
     pub fn first_rounds(&self, rounds: u32) -> Result<Booster> {
         let mut handle = ptr::null_mut();
-        self.library.call(|symbols| {
-            // SAFETY: the handle is valid, and so is the place for the other.
-            unsafe {
-                (symbols.XGBoosterSlice)(self.handle, 0, round_number(rounds), 1, &mut handle)
-            }
+        // SAFETY: the handle is valid, and so is the place for the other.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGBoosterSlice)(self.handle, 0, round_number(rounds), 1, &mut handle)
         })?;
         Ok(Booster { library: self.library, handle })
     }
@@ -133,16 +121,14 @@ impl Booster {
     /// The bytes of the model file, as UBJSON.
     pub fn save(&self) -> Result<Vec<u8>> {
         let (mut len, mut bytes): (u64, *const c_char) = (0, ptr::null());
-        self.library.call(|symbols| {
-            // SAFETY: the handle and the places for the answer are valid.
-            unsafe {
-                (symbols.XGBoosterSaveModelToBuffer)(
-                    self.handle,
-                    c"{\"format\":\"ubj\"}".as_ptr(),
-                    &mut len,
-                    &mut bytes,
-                )
-            }
+        // SAFETY: the handle and the places for the answer are valid.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGBoosterSaveModelToBuffer)(
+                self.handle,
+                c"{\"format\":\"ubj\"}".as_ptr(),
+                &mut len,
+                &mut bytes,
+            )
         })?;
         // SAFETY: the buffer is the library's and lives until its next call in this thread.
         Ok(unsafe { owned(bytes.cast(), len) })
@@ -157,20 +143,18 @@ impl Booster {
             output as u8
         ));
         let (mut shape, mut dimensions, mut values) = (ptr::null(), 0, ptr::null());
-        self.library.call(|symbols| {
-            // SAFETY: the handles and the places for the answer are valid, and so is the memory
-            // that the table describes.
-            unsafe {
-                (symbols.XGBoosterPredictFromDense)(
-                    self.handle,
-                    table.as_ptr(),
-                    config.as_ptr(),
-                    proxy.handle(),
-                    &mut shape,
-                    &mut dimensions,
-                    &mut values,
-                )
-            }
+        // SAFETY: the handles and the places for the answer are valid, and so is the memory
+        // that the table describes.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGBoosterPredictFromDense)(
+                self.handle,
+                table.as_ptr(),
+                config.as_ptr(),
+                proxy.handle(),
+                &mut shape,
+                &mut dimensions,
+                &mut values,
+            )
         })?;
         // SAFETY: the library's own arrays, alive until its next call; the product of the shape is
         // the number of values.

@@ -35,9 +35,9 @@ impl Library {
         }
         let library = Library { symbols, version };
         // Its warnings would go to the standard output.
-        library.call(|symbols| {
-            // SAFETY: the text ends in a NUL.
-            unsafe { (symbols.XGBSetGlobalConfig)(c"{\"verbosity\":0}".as_ptr()) }
+        // SAFETY: the text ends in a NUL.
+        library.call(|symbols| unsafe {
+            (symbols.XGBSetGlobalConfig)(c"{\"verbosity\":0}".as_ptr())
         })?;
         Ok(Box::leak(Box::new(library)))
     }

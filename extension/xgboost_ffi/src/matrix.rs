@@ -93,23 +93,20 @@ impl Matrix {
         ));
         let reference = cuts_of.map_or(ptr::null_mut(), |matrix| matrix.handle);
         let categories = options.features.iter().map(category_names).collect::<Result<_>>()?;
-        let mut iterator =
-            BatchIterator { library, proxy: proxy.handle, rows, options, categories, error: None };
+        let mut iterator = BatchIterator { proxy: &proxy, rows, options, categories, error: None };
         let mut handle = ptr::null_mut();
-        let made = library.call(|symbols| {
-            // SAFETY: the handles are valid; the iterator is alive and used by nobody else while
-            // the call lasts, and the callbacks take what they are given here.
-            unsafe {
-                (symbols.XGQuantileDMatrixCreateFromCallback)(
-                    ptr::from_mut(&mut iterator).cast(),
-                    proxy.handle,
-                    reference,
-                    reset,
-                    next,
-                    config.as_ptr(),
-                    &mut handle,
-                )
-            }
+        // SAFETY: the handles are valid; the iterator is alive and used by nobody else while
+        // the call lasts, and the callbacks take what they are given here.
+        let made = library.call(|symbols| unsafe {
+            (symbols.XGQuantileDMatrixCreateFromCallback)(
+                ptr::from_mut(&mut iterator).cast(),
+                proxy.handle,
+                reference,
+                reset,
+                next,
+                config.as_ptr(),
+                &mut handle,
+            )
         });
         let matrix = made.map(|()| Matrix { library, handle });
         iterator.error.map_or(matrix, Err)
@@ -134,15 +131,59 @@ impl Matrix {
 
     fn set(&self, field: &CStr, interface: &str) -> Result<()> {
         let interface = c_text(interface);
-        self.library.call(|symbols| {
-            // SAFETY: the handle is valid, and the interface describes memory that the caller holds.
-            unsafe {
-                (symbols.XGDMatrixSetInfoFromInterface)(
-                    self.handle,
-                    field.as_ptr(),
-                    interface.as_ptr(),
-                )
+        // SAFETY: the handle is valid, and the interface describes memory that the caller holds.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGDMatrixSetInfoFromInterface)(self.handle, field.as_ptr(), interface.as_ptr())
+        })
+    }
+
+    /// Puts a batch before the proxy. libxgboost reads it until it asks for the next one, and the
+    /// batch lives as long.
+    fn show(
+        &self,
+        batch: Batch<'_>,
+        options: MatrixOptions<'_>,
+        categories: &[Option<CategoryNames>],
+    ) -> Result<()> {
+        if categories.iter().any(Option::is_some) {
+            let columns = c_text(&batch.columns(categories.iter().map(Option::as_ref)));
+            // SAFETY: the proxy is valid, and so is the memory that the text describes.
+            self.library.call(|symbols| unsafe {
+                (symbols.XGProxyDMatrixSetDataColumnar)(self.handle, columns.as_ptr())
+            })?;
+        } else {
+            let table = c_text(&batch.table(options.layout.features));
+            // SAFETY: as above.
+            self.library.call(|symbols| unsafe {
+                (symbols.XGProxyDMatrixSetDataDense)(self.handle, table.as_ptr())
+            })?;
+        }
+        self.set_types(options.features)?;
+        let Layout { label, bounds, weight, .. } = options.layout;
+        for (field, position) in [
+            (c"label", label),
+            (c"label_lower_bound", bounds.map(|bounds| bounds.0)),
+            (c"label_upper_bound", bounds.map(|bounds| bounds.1)),
+            (c"weight", weight),
+        ] {
+            if let Some(position) = position {
+                self.set(field, &batch.column(position))?;
             }
+        }
+        Ok(())
+    }
+
+    fn set_types(&self, features: &[Feature]) -> Result<()> {
+        let kinds: Vec<_> = features.iter().map(|feature| c_text(&feature.kind)).collect();
+        let list = pointers(&kinds);
+        // SAFETY: the proxy is valid and the list has as many texts as it says.
+        self.library.call(|symbols| unsafe {
+            (symbols.XGDMatrixSetStrFeatureInfo)(
+                self.handle,
+                c"feature_type".as_ptr(),
+                list.as_ptr(),
+                count(list.len()),
+            )
         })
     }
 
@@ -168,8 +209,7 @@ fn category_names(feature: &Feature) -> Result<Option<CategoryNames>> {
 
 /// The iterator that libxgboost drives.
 struct BatchIterator<'a> {
-    library: &'static Library,
-    proxy: Handle,
+    proxy: &'a Matrix,
     rows: &'a mut dyn Rows,
     options: MatrixOptions<'a>,
     /// By feature.
@@ -182,66 +222,8 @@ impl BatchIterator<'_> {
     /// Puts the next batch before the proxy; whether there is one.
     fn step(&mut self) -> Result<bool> {
         let Some(batch) = self.rows.next_batch()? else { return Ok(false) };
-        let proxy = ProxyBatch { library: self.library, proxy: self.proxy, batch };
-        proxy.set(self.options, &self.categories)?;
+        self.proxy.show(batch, self.options, &self.categories)?;
         Ok(true)
-    }
-}
-
-/// A batch in front of the proxy. libxgboost reads it until it asks for the next one, and it lives
-/// as long.
-struct ProxyBatch<'a> {
-    library: &'static Library,
-    proxy: Handle,
-    batch: Batch<'a>,
-}
-
-impl ProxyBatch<'_> {
-    fn set(&self, options: MatrixOptions<'_>, categories: &[Option<CategoryNames>]) -> Result<()> {
-        if categories.iter().any(Option::is_some) {
-            let columns = c_text(&self.batch.columns(categories.iter().map(Option::as_ref)));
-            // SAFETY: the proxy is valid, and so is the memory that the text describes.
-            self.library.call(|symbols| unsafe {
-                (symbols.XGProxyDMatrixSetDataColumnar)(self.proxy, columns.as_ptr())
-            })?;
-        } else {
-            let table = c_text(&self.batch.table(options.layout.features));
-            // SAFETY: as above.
-            self.library.call(|symbols| unsafe {
-                (symbols.XGProxyDMatrixSetDataDense)(self.proxy, table.as_ptr())
-            })?;
-        }
-        self.set_types(options.features)?;
-        let layout = options.layout;
-        self.set_column(c"label", layout.label)?;
-        self.set_column(c"label_lower_bound", layout.bounds.map(|bounds| bounds.0))?;
-        self.set_column(c"label_upper_bound", layout.bounds.map(|bounds| bounds.1))?;
-        self.set_column(c"weight", layout.weight)
-    }
-
-    fn set_types(&self, features: &[Feature]) -> Result<()> {
-        let kinds: Vec<_> = features.iter().map(|feature| c_text(&feature.kind)).collect();
-        let list = pointers(&kinds);
-        self.library.call(|symbols| {
-            // SAFETY: the proxy is valid and the list has as many texts as it says.
-            unsafe {
-                (symbols.XGDMatrixSetStrFeatureInfo)(
-                    self.proxy,
-                    c"feature_type".as_ptr(),
-                    list.as_ptr(),
-                    count(list.len()),
-                )
-            }
-        })
-    }
-
-    fn set_column(&self, field: &CStr, position: Option<usize>) -> Result<()> {
-        let Some(position) = position else { return Ok(()) };
-        let column = c_text(&self.batch.column(position));
-        // SAFETY: the proxy is valid, and so is the memory that the text describes.
-        self.library.call(|symbols| unsafe {
-            (symbols.XGDMatrixSetInfoFromInterface)(self.proxy, field.as_ptr(), column.as_ptr())
-        })
     }
 }
 

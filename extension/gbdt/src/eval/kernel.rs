@@ -3,6 +3,7 @@
 //! `KERNELS` is the table of all of them. A new one is one line of it and one file, and its name
 //! in [`Kernel::NAMES`].
 
+use std::ffi::CStr;
 use std::sync::OnceLock;
 
 use super::block::BlockKernel;
@@ -84,8 +85,9 @@ impl std::fmt::Debug for Kernel {
 }
 
 impl Kernel {
-    /// The names of all kernels, also of those that other architectures have.
-    pub const NAMES: [&str; 4] = ["avx512", "avx2", "neon", "portable"];
+    /// The names of all kernels, also of those that other architectures have, as a C library's
+    /// settings take them.
+    pub const NAMES: [&CStr; 4] = [c"avx512", c"avx2", c"neon", c"portable"];
 
     /// All that this processor can run, best first; the last is the portable one.
     pub fn available() -> impl Iterator<Item = Kernel> {
@@ -123,7 +125,7 @@ mod tests {
     fn kernels_are_found_by_name() {
         for kernel in Kernel::available() {
             assert_eq!(Kernel::from_name(kernel.name()), Some(kernel));
-            assert!(Kernel::NAMES.contains(&kernel.name()));
+            assert!(Kernel::NAMES.iter().any(|name| name.to_str() == Ok(kernel.name())));
         }
         assert_eq!(Kernel::from_name("auto"), Kernel::available().next());
         assert_eq!(Kernel::from_name("portable"), Kernel::available().last());

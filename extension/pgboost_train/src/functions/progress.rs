@@ -5,10 +5,7 @@ use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
 
 use crate::pg::backend;
-use crate::training::progress::{self, Record};
-
-/// The row of the view for a record.
-type Row = (i32, Option<TimestampWithTimeZone>, String, String, i64, i32, i32, Option<String>);
+use crate::training::progress;
 
 /// `pgboost_progress_records()`: what backends have written that the current user may see.
 #[pg_extern(sql = false)]
@@ -26,25 +23,19 @@ fn pgboost_progress_records() -> TableIterator<
         name!(metric, Option<String>),
     ),
 > {
-    let visible = |record: &Record| {
-        let user = u32::try_from(record.number("user")).unwrap_or(0);
-        backend::may_watch(pg_sys::Oid::from(user))
-    };
-    let rows: Vec<Row> = progress::records().into_iter().filter(visible).map(row).collect();
-    TableIterator::new(rows)
-}
-
-fn row(record: Record) -> Row {
-    let round = |field| i32::try_from(record.number(field)).unwrap_or(0);
-    let metric = record.text("metric");
-    (
-        record.pid,
-        TimestampWithTimeZone::try_from(record.number("backend_start")).ok(),
-        record.text("model"),
-        record.text("phase"),
-        record.number("rows_read"),
-        round("round"),
-        round("rounds"),
-        (!metric.is_empty()).then_some(metric),
-    )
+    let visible = |user| backend::may_watch(pg_sys::Oid::from(user));
+    let records = progress::records().into_iter().filter(move |(_, record)| visible(record.user));
+    let round = |round| i32::try_from(round).unwrap_or(0);
+    TableIterator::new(records.map(move |(pid, record)| {
+        (
+            pid,
+            TimestampWithTimeZone::try_from(record.backend_start).ok(),
+            record.model,
+            record.phase,
+            i64::try_from(record.rows_read).unwrap_or(0),
+            round(record.round),
+            round(record.rounds),
+            (!record.metric.is_empty()).then_some(record.metric),
+        )
+    }))
 }

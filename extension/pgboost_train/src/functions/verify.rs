@@ -36,7 +36,6 @@ fn pgboost_verify_model(
     Ok(TableIterator::once((found.rows, found.differing, found.max_ulp)))
 }
 
-/// What the comparison has found so far.
 #[derive(Default)]
 struct Found {
     rows: i64,
@@ -98,7 +97,6 @@ fn check_types(image: &Image<AlignedBytes>, features: &[UsedColumn]) -> Result<(
     Ok(())
 }
 
-/// Collects rows and compares them.
 struct Comparison<'a> {
     registry: Registry,
     registered: &'a CachedBooster,

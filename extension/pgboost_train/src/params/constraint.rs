@@ -6,9 +6,6 @@ use super::value::wrong;
 use crate::error::{Error, Result};
 
 /// The constraint as libxgboost takes it.
-///
-/// # Errors
-/// [`Error::ParameterValue`] and [`Error::NoSuchColumn`].
 pub fn checked(name: &'static str, value: &Value, features: &[&str]) -> Result<String> {
     if name == "monotone_constraints" {
         monotone(name, value, features)

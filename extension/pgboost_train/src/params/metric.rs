@@ -61,7 +61,6 @@ pub fn exists(name: &str) -> bool {
     }
 }
 
-/// Whether more of the metric is better.
 pub fn more_is_better(name: &str) -> bool {
     named(name.trim_end_matches('-')).is_some_and(|metric| metric.more_is_better)
 }

@@ -19,14 +19,11 @@ pub struct Parameters {
     values: Vec<Given>,
     /// As the caller gave them, under their main names.
     given: Map<String, Value>,
-    /// The objective, if one was chosen.
     pub objective: Option<&'static Objective>,
-    /// The metrics, if any were chosen.
     pub metrics: Vec<String>,
     constraints: Vec<(&'static str, Value)>,
 }
 
-/// A parameter of the table.
 #[derive(Debug)]
 struct Given {
     name: &'static str,
@@ -36,14 +33,9 @@ struct Given {
     value: String,
 }
 
-/// XGBoost's default.
 const DEFAULT_MAX_BIN: u32 = 256;
 
 impl Parameters {
-    /// Checks an object.
-    ///
-    /// # Errors
-    /// Unknown, refused, ill-typed and out-of-range parameters, each by its name.
     pub fn parse(params: &Value) -> Result<Parameters> {
         let Value::Object(params) = params else {
             return Err(Error::ParametersForm { given: value::type_name(params) });
@@ -118,9 +110,6 @@ impl Parameters {
     }
 
     /// Everything for libxgboost but the objective, the number of threads and the number of classes.
-    ///
-    /// # Errors
-    /// Constraints that name features which are not there.
     pub fn settings(&self, features: &[&str]) -> Result<Vec<(&'static str, String)>> {
         const SET_ELSEWHERE: [&str; 3] = ["nthread", "num_class", "tree_method"];
         let elsewhere = |name| SET_ELSEWHERE.contains(&name) || ARGUMENTS.contains(&name);

@@ -10,16 +10,3 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::nearest;
-
-    #[test]
-    fn slips_are_found_and_strangers_are_not() {
-        let names = ["max_depth", "eta", "lambda"];
-        assert_eq!(nearest("maxdepth", names.into_iter()), Some("max_depth"));
-        assert_eq!(nearest("Max_Depht", names.into_iter()), Some("max_depth"));
-        assert_eq!(nearest("temperature", names.into_iter()), None);
-    }
-}

@@ -4,14 +4,10 @@ use std::sync::LazyLock;
 
 use gbdt::model::Task;
 
-/// What a target must be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// Numbers.
     Numbers,
-    /// Two classes.
     TwoClasses,
-    /// Two classes or more.
     Classes,
     /// Times, or bounds of them.
     Bounds,
@@ -56,7 +52,6 @@ fn of_task(name: &'static str, task: Task) -> Objective {
     Objective { name, target }
 }
 
-/// The objective of that name.
 pub fn named(name: &str) -> Option<&'static Objective> {
     ALL.iter().find(|objective| objective.name == name)
 }

@@ -5,7 +5,6 @@
 //! libxgboost: of the rest, some would read or write files of the server, some choose devices or
 //! other ways of updating trees, and some belong to boosters that pgboost does not evaluate.
 
-/// What values a parameter takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ValueRule {
     /// A number between two bounds, both allowed.
@@ -35,7 +34,10 @@ impl Parameter {
     }
 }
 
-const ANY: f64 = f32::MAX as f64;
+use ValueRule::{Bool, Fractions, Number, Whole, Word};
+
+/// A bound that no number passes.
+pub const ANY: f64 = f32::MAX as f64;
 
 const fn parameter(name: &'static str, rule: ValueRule) -> Parameter {
     Parameter { name, aliases: &[], rule }
@@ -49,65 +51,64 @@ const fn aliased(
     Parameter { name, aliases, rule }
 }
 
-/// Most rounds of a training.
 pub const MAX_ROUNDS: i32 = 1_000_000;
 
 /// A fraction that is not zero.
-const SHARE: ValueRule = ValueRule::Number(1e-6, 1.0);
+const SHARE: ValueRule = Number(1e-6, 1.0);
 
 /// The parameters. `objective`, `eval_metric` and the constraints are read by rules of their own.
 pub const TABLE: &[Parameter] = &[
     aliased(
         "rounds",
         &["n_estimators", "num_boost_round", "num_round"],
-        ValueRule::Whole(1, MAX_ROUNDS as i64),
+        Whole(1, MAX_ROUNDS as i64),
     ),
-    aliased("seed", &["random_state"], ValueRule::Whole(i32::MIN as i64, i32::MAX as i64)),
-    parameter("early_stopping_rounds", ValueRule::Whole(1, MAX_ROUNDS as i64)),
-    parameter("booster", ValueRule::Word(&["gbtree", "dart"])),
-    parameter("tree_method", ValueRule::Word(&["hist", "auto"])),
-    aliased("eta", &["learning_rate"], ValueRule::Number(0.0, ANY)),
-    aliased("gamma", &["min_split_loss"], ValueRule::Number(0.0, ANY)),
-    parameter("max_depth", ValueRule::Whole(0, 64)),
-    parameter("max_leaves", ValueRule::Whole(0, 1 << 20)),
-    parameter("min_child_weight", ValueRule::Number(0.0, ANY)),
-    parameter("max_delta_step", ValueRule::Number(0.0, ANY)),
+    aliased("seed", &["random_state"], Whole(i32::MIN as i64, i32::MAX as i64)),
+    parameter("early_stopping_rounds", Whole(1, MAX_ROUNDS as i64)),
+    parameter("booster", Word(&["gbtree", "dart"])),
+    parameter("tree_method", Word(&["hist", "auto"])),
+    aliased("eta", &["learning_rate"], Number(0.0, ANY)),
+    aliased("gamma", &["min_split_loss"], Number(0.0, ANY)),
+    parameter("max_depth", Whole(0, 64)),
+    parameter("max_leaves", Whole(0, 1 << 20)),
+    parameter("min_child_weight", Number(0.0, ANY)),
+    parameter("max_delta_step", Number(0.0, ANY)),
     parameter("subsample", SHARE),
     parameter("colsample_bytree", SHARE),
     parameter("colsample_bylevel", SHARE),
     parameter("colsample_bynode", SHARE),
-    aliased("lambda", &["reg_lambda"], ValueRule::Number(0.0, ANY)),
-    aliased("alpha", &["reg_alpha"], ValueRule::Number(0.0, ANY)),
-    parameter("scale_pos_weight", ValueRule::Number(0.0, ANY)),
-    parameter("rate_drop", ValueRule::Number(0.0, 1.0)),
-    parameter("one_drop", ValueRule::Bool),
-    parameter("skip_drop", ValueRule::Number(0.0, 1.0)),
-    parameter("sample_type", ValueRule::Word(&["uniform", "weighted"])),
-    parameter("normalize_type", ValueRule::Word(&["tree", "forest"])),
-    parameter("grow_policy", ValueRule::Word(&["depthwise", "lossguide"])),
-    parameter("max_bin", ValueRule::Whole(2, 65_536)),
-    parameter("num_parallel_tree", ValueRule::Whole(1, 10_000)),
-    parameter("max_cached_hist_node", ValueRule::Whole(1, 1 << 20)),
-    parameter("max_cat_to_onehot", ValueRule::Whole(1, 1 << 24)),
-    parameter("max_cat_threshold", ValueRule::Whole(1, 1 << 24)),
-    parameter("base_score", ValueRule::Number(-ANY, ANY)),
-    parameter("num_class", ValueRule::Whole(2, 4_096)),
-    aliased("nthread", &["n_jobs"], ValueRule::Whole(1, 1_024)),
-    parameter("seed_per_iteration", ValueRule::Bool),
-    parameter("tweedie_variance_power", ValueRule::Number(1.0, 2.0)),
-    parameter("huber_slope", ValueRule::Number(1e-6, ANY)),
-    parameter("quantile_alpha", ValueRule::Fractions(4_096)),
+    aliased("lambda", &["reg_lambda"], Number(0.0, ANY)),
+    aliased("alpha", &["reg_alpha"], Number(0.0, ANY)),
+    parameter("scale_pos_weight", Number(0.0, ANY)),
+    parameter("rate_drop", Number(0.0, 1.0)),
+    parameter("one_drop", Bool),
+    parameter("skip_drop", Number(0.0, 1.0)),
+    parameter("sample_type", Word(&["uniform", "weighted"])),
+    parameter("normalize_type", Word(&["tree", "forest"])),
+    parameter("grow_policy", Word(&["depthwise", "lossguide"])),
+    parameter("max_bin", Whole(2, 65_536)),
+    parameter("num_parallel_tree", Whole(1, 10_000)),
+    parameter("max_cached_hist_node", Whole(1, 1 << 20)),
+    parameter("max_cat_to_onehot", Whole(1, 1 << 24)),
+    parameter("max_cat_threshold", Whole(1, 1 << 24)),
+    parameter("base_score", Number(-ANY, ANY)),
+    parameter("num_class", Whole(2, 4_096)),
+    aliased("nthread", &["n_jobs"], Whole(1, 1_024)),
+    parameter("seed_per_iteration", Bool),
+    parameter("tweedie_variance_power", Number(1.0, 2.0)),
+    parameter("huber_slope", Number(1e-6, ANY)),
+    parameter("quantile_alpha", Fractions(4_096)),
     // XGBoost compares each of them with each other, for each row.
-    parameter("expectile_alpha", ValueRule::Fractions(64)),
-    parameter("aft_loss_distribution", ValueRule::Word(&["normal", "logistic", "extreme"])),
-    parameter("aft_loss_distribution_scale", ValueRule::Number(1e-6, ANY)),
-    parameter("lambdarank_pair_method", ValueRule::Word(&["mean", "topk"])),
-    parameter("lambdarank_num_pair_per_sample", ValueRule::Whole(1, 10_000)),
-    parameter("lambdarank_normalization", ValueRule::Bool),
-    parameter("lambdarank_score_normalization", ValueRule::Bool),
-    parameter("lambdarank_unbiased", ValueRule::Bool),
-    parameter("lambdarank_bias_norm", ValueRule::Number(0.0, ANY)),
-    parameter("ndcg_exp_gain", ValueRule::Bool),
+    parameter("expectile_alpha", Fractions(64)),
+    parameter("aft_loss_distribution", Word(&["normal", "logistic", "extreme"])),
+    parameter("aft_loss_distribution_scale", Number(1e-6, ANY)),
+    parameter("lambdarank_pair_method", Word(&["mean", "topk"])),
+    parameter("lambdarank_num_pair_per_sample", Whole(1, 10_000)),
+    parameter("lambdarank_normalization", Bool),
+    parameter("lambdarank_score_normalization", Bool),
+    parameter("lambdarank_unbiased", Bool),
+    parameter("lambdarank_bias_norm", Number(0.0, ANY)),
+    parameter("ndcg_exp_gain", Bool),
 ];
 
 /// The parameters that are arguments of `train_model` too.

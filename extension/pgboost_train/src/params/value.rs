@@ -2,13 +2,10 @@
 
 use serde_json::Value;
 
-use super::table::ValueRule;
+use super::table::{ANY, ValueRule};
 use crate::error::{Error, Result};
 
 /// The value as libxgboost takes it.
-///
-/// # Errors
-/// [`Error::ParameterValue`].
 pub fn checked(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
     let text = match rule {
         ValueRule::Number(min, max) => {
@@ -51,14 +48,8 @@ fn fractions(value: &Value, max: usize) -> Option<String> {
 
 fn allowed(rule: ValueRule) -> String {
     match rule {
-        ValueRule::Number(min, max)
-            if max >= f64::from(f32::MAX) && min <= -f64::from(f32::MAX) =>
-        {
-            "a number".to_owned()
-        }
-        ValueRule::Number(min, max) if max >= f64::from(f32::MAX) => {
-            format!("a number of {min} or more")
-        }
+        ValueRule::Number(min, ANY) if min <= -ANY => "a number".to_owned(),
+        ValueRule::Number(min, ANY) => format!("a number of {min} or more"),
         ValueRule::Number(min, max) => format!("a number between {min} and {max}"),
         ValueRule::Whole(min, max) => format!("a whole number between {min} and {max}"),
         ValueRule::Bool => "true or false".to_owned(),
@@ -72,7 +63,6 @@ fn allowed(rule: ValueRule) -> String {
     }
 }
 
-/// The error for a value.
 pub fn wrong(name: &str, allowed: String, value: &Value) -> Error {
     let mut given: String = value.to_string().chars().take(64).collect();
     if given.len() < value.to_string().len() {

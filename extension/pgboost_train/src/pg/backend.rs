@@ -2,7 +2,6 @@
 
 use pgrx::pg_sys::{self, Oid};
 
-/// The process.
 pub fn pid() -> i32 {
     // SAFETY: set once when the backend starts.
     unsafe { pg_sys::MyProcPid }

@@ -10,10 +10,8 @@ use crate::error::{Error, Result};
 /// The table or view that a text names, as SQL would write it: qualified, and quoted where needed.
 /// Raises PostgreSQL's own error where there is none.
 pub fn quoted_relation(name: &str) -> Result<String> {
-    let name = CString::new(name).map_err(|_| Error::NotOneSelect {
-        argument: "source",
-        detail: "It has a NUL character.",
-    })?;
+    let refuse = |detail| Error::NotOneSelect { argument: "source", detail };
+    let name = CString::new(name).map_err(|_| refuse("It has a NUL character."))?;
     // SAFETY: the function takes a C string and returns an OID, and raises where there is no such
     // relation. The names are allocated in the current context, or null if it has just gone.
     unsafe {
@@ -23,10 +21,7 @@ pub fn quoted_relation(name: &str) -> Result<String> {
         let table = pg_sys::get_rel_name(relation);
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
         if table.is_null() || schema.is_null() {
-            return Err(Error::NotOneSelect {
-                argument: "source",
-                detail: "No table or view has that number.",
-            });
+            return Err(refuse("No table or view has that number."));
         }
         Ok(owned(pg_sys::quote_qualified_identifier(schema, table)))
     }

@@ -14,7 +14,6 @@ use pgrx::{AnyElement, PgMemoryContexts, Spi, pg_guard};
 
 use crate::error::{Error, Result};
 
-/// A column of a query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub name: String,
@@ -37,7 +36,6 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The type of a field.
 struct FieldType {
     /// How values are read, if they are numbers or texts.
     scalar: Option<ScalarType>,
@@ -81,17 +79,11 @@ unsafe fn written(value: Datum, output: Oid) -> String {
 }
 
 /// The columns that a query returns.
-///
-/// # Errors
-/// [`Error::NotOneSelect`]; PostgreSQL's own errors are raised.
 pub fn columns(query: &str, argument: &'static str) -> Result<Vec<Column>> {
     Spi::connect(|_| Ok(prepare(query, argument)?.columns))
 }
 
 /// Runs a query. The closure's first error ends it.
-///
-/// # Errors
-/// Those of the closure and of [`columns`].
 pub fn run(
     query: &str,
     argument: &'static str,

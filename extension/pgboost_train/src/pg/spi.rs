@@ -9,7 +9,6 @@ use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{FromDatum, IntoDatum, Spi};
 
-/// The first row of a query's result.
 pub struct FirstRow {
     tuple: pg_sys::HeapTuple,
     description: pg_sys::TupleDesc,

@@ -15,16 +15,12 @@ pub struct TemporaryFile {
 }
 
 impl TemporaryFile {
-    /// An empty file.
     pub fn new() -> TemporaryFile {
         // SAFETY: the file belongs to the current resource owner, which an abort cleans up.
         TemporaryFile { file: unsafe { pg_sys::OpenTemporaryFile(false) }, bytes: 0 }
     }
 
     /// Writes behind what was written last. Raises PostgreSQL's error at temp_file_limit.
-    ///
-    /// # Errors
-    /// [`Error::TemporaryFile`].
     pub fn write(&mut self, words: &[f32]) -> Result<()> {
         let bytes = size_of_val(words);
         let start = words.as_ptr().cast_mut().cast();

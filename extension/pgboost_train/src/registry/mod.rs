@@ -15,7 +15,6 @@ use crate::error::{Error, Result};
 use crate::pg::spi;
 pub use resolve::resolve;
 
-/// pgboost's functions.
 pub struct Registry {
     schema: Oid,
     quoted_schema: String,
@@ -34,20 +33,14 @@ pub struct Version {
     pub owned: bool,
 }
 
-/// A trained model, to be stored.
 pub struct Trained {
-    /// The bytes of the model file.
     pub bytes: Vec<u8>,
-    /// The labels of its classes.
     pub labels: Option<Vec<String>>,
-    /// What it was trained with.
     pub parameters: JsonB,
-    /// How good it is.
     pub metrics: JsonB,
 }
 
 impl Registry {
-    /// The registry of this database.
     pub fn find() -> Result<Registry> {
         let schema = spi::select(
             "SELECT e.extnamespace FROM pg_catalog.pg_extension AS e \
@@ -60,7 +53,6 @@ impl Registry {
         Ok(Registry { schema, quoted_schema: catalog::quoted_schema(schema) })
     }
 
-    /// pgboost's tables.
     fn tables(&self) -> Result<[Oid; 3]> {
         let table =
             |name| catalog::relation(self.schema, name).ok_or(Error::Registry { what: "registry" });
@@ -82,9 +74,6 @@ impl Registry {
 
     /// Whether the current user may store a model under that name, as far as can be known before
     /// the work is done.
-    ///
-    /// # Errors
-    /// [`Error::ModelName`], [`Error::Denied`], [`Error::NotOwner`].
     pub fn check_storable(&self, name: &str) -> Result<()> {
         check_name(name)?;
         let callable = self.ask::<bool>(
@@ -107,7 +96,6 @@ impl Registry {
         }
     }
 
-    /// Stores a model and deploys it.
     pub fn store(&self, name: &str, model: Trained) -> Result<i32> {
         let stored = Spi::get_one_with_args(
             &self.in_schema("SELECT {schema}.load_model($1, $2, $3, NULL, $4, $5)"),

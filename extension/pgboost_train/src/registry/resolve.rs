@@ -42,9 +42,6 @@ thread_local! {
 
 /// The version that `name` or `name@version` means to the current user under the active snapshot.
 /// Raises pgboost's errors for a model that is not there or not to be seen.
-///
-/// # Errors
-/// [`Error::Registry`](crate::error::Error::Registry).
 pub fn resolve(reference: &str) -> Result<Rc<Version>> {
     invalidation::accept();
     let Some(snapshot) = SnapshotMark::active() else {

@@ -8,11 +8,9 @@ use crate::error::Result;
 use crate::pg::catalog;
 use crate::pg::query::{self, Column};
 
-/// Where rows come from.
 pub enum Source {
     /// A table or view, by its quoted name.
     Relation(String),
-    /// The text of a query.
     Query(String),
 }
 
@@ -30,7 +28,6 @@ impl Source {
         matches!(self, Source::Relation(_))
     }
 
-    /// The columns that there are.
     pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
         match self {
             Source::Relation(name) => query::columns(&format!("SELECT * FROM {name}"), argument),

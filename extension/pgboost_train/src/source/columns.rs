@@ -10,25 +10,20 @@ use pg_interface::types;
 /// What the caller says of columns, by their names.
 #[derive(Clone, Debug)]
 pub struct Roles {
-    /// What is to be learned.
     pub target: String,
     /// The features, or all other columns.
     pub features: Option<Vec<String>>,
-    /// The weight of a row.
     pub weight: Option<String>,
     /// What rows of a group have in common.
     pub group: Option<String>,
-    /// The upper bound of a time of survival.
     pub upper_bound: Option<String>,
 }
 
-/// A column of the source in use.
 #[derive(Clone, Debug)]
 pub struct UsedColumn {
     /// Its place in a row of the query.
     pub position: usize,
     pub name: String,
-    /// What its values are.
     pub kind: Kind,
 }
 
@@ -40,16 +35,12 @@ pub struct GroupColumn {
     pub name: String,
 }
 
-/// The columns in use.
 #[derive(Clone, Debug)]
 pub struct Columns {
     /// The features, in the order of the model.
     pub features: Vec<UsedColumn>,
-    /// What is to be learned.
     pub target: UsedColumn,
-    /// The weight of a row.
     pub weight: Option<UsedColumn>,
-    /// The upper bound of a time of survival.
     pub upper_bound: Option<UsedColumn>,
     /// What rows of a group have in common.
     pub group: Option<GroupColumn>,
@@ -61,9 +52,6 @@ const NUMBERS: &str = "Cast it to a numeric type in a query.";
 
 impl Columns {
     /// Finds the columns among those that there are.
-    ///
-    /// # Errors
-    /// Columns that are not there, are there twice, are used twice, or are of an unusable type.
     pub fn choose(there: &[Column], roles: &Roles, argument: &'static str) -> Result<Columns> {
         let there = SourceColumns { columns: there, argument };
         let target = there.used(&roles.target, "target", USABLE)?;
@@ -84,9 +72,6 @@ impl Columns {
     }
 
     /// Finds the features alone.
-    ///
-    /// # Errors
-    /// As [`Columns::choose`].
     pub fn features_named(there: &[Column], names: &[String]) -> Result<Vec<UsedColumn>> {
         SourceColumns { columns: there, argument: "source" }.features(Some(names), &BTreeSet::new())
     }
@@ -115,7 +100,6 @@ impl Columns {
     }
 }
 
-/// The columns of a source.
 struct SourceColumns<'a> {
     columns: &'a [Column],
     argument: &'static str,

@@ -7,7 +7,6 @@
 
 use std::collections::HashMap;
 
-/// The texts of a column.
 pub struct Dictionary {
     codes: HashMap<Box<str>, u32>,
     limit: usize,
@@ -30,15 +29,11 @@ pub struct Sorted {
 }
 
 impl Dictionary {
-    /// An empty one.
     pub fn new(limit: usize) -> Dictionary {
         Dictionary { codes: HashMap::new(), limit, bytes: 0 }
     }
 
     /// The code of a text, which is new if the text is.
-    ///
-    /// # Errors
-    /// [`Full`].
     #[inline]
     pub fn code(&mut self, text: &str) -> Result<u32, Full> {
         if let Some(code) = self.codes.get(text) {
@@ -53,12 +48,10 @@ impl Dictionary {
         Ok(code)
     }
 
-    /// Most texts.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// Number of texts.
     pub fn len(&self) -> usize {
         self.codes.len()
     }

@@ -8,7 +8,6 @@ use pgrx::pg_sys::Oid;
 
 use crate::pg::query::Field;
 
-/// What the fields of a column are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(ScalarType);
 
@@ -18,12 +17,10 @@ impl Kind {
         ScalarType::of(type_oid).map(Kind)
     }
 
-    /// Whether they are names of categories.
     pub fn is_text(self) -> bool {
         self.0.is_text()
     }
 
-    /// Whether they are booleans.
     pub fn is_bool(self) -> bool {
         self.0 == ScalarType::Number(NumberType::Bool)
     }

@@ -11,9 +11,7 @@ use super::kind;
 use crate::error::{Error, Result};
 use crate::pg::query::{Field, Row};
 
-/// Most categories of a feature.
 const MAX_CATEGORIES: usize = 65_536;
-/// Most classes of a target.
 const MAX_CLASSES: usize = 4_096;
 
 /// The texts that have been met so far. The rows for evaluation share them with those for training.
@@ -25,7 +23,6 @@ pub struct Dictionaries {
 }
 
 impl Dictionaries {
-    /// Empty ones.
     pub fn new(columns: &Columns, classes: bool) -> Dictionaries {
         let of =
             |column: &UsedColumn| column.kind.is_text().then(|| Dictionary::new(MAX_CATEGORIES));
@@ -58,7 +55,6 @@ pub fn layout(columns: &Columns) -> Layout {
     }
 }
 
-/// Turns rows into records.
 pub struct Records<'a> {
     columns: &'a Columns,
     dictionaries: &'a mut Dictionaries,
@@ -67,16 +63,12 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// For rows with these columns.
     pub fn new(columns: &'a Columns, dictionaries: &'a mut Dictionaries) -> Records<'a> {
         let layout = layout(columns);
         Records { columns, dictionaries, layout, record: vec![0.0; layout.record] }
     }
 
     /// The record of a row, or nothing if its target is NULL.
-    ///
-    /// # Errors
-    /// Values that are out of range, missing weights, too many categories.
     pub fn read(&mut self, row: Row<'_>) -> Result<Option<&[f32]>> {
         let Some(target) = row.get(self.columns.target.position) else {
             return Ok(None);
@@ -124,8 +116,6 @@ impl<'a> Records<'a> {
     }
 }
 
-/// The weight of a row.
-///
 /// # Errors
 /// [`Error::ValueRefused`] for one that is NULL, negative, or no number.
 pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {

@@ -6,7 +6,6 @@ use crate::pg::temporary::TemporaryFile;
 /// About as many words are in memory at once.
 const BUFFER_WORDS: usize = 1 << 18;
 
-/// The records.
 pub struct Spool {
     file: TemporaryFile,
     rows: u64,
@@ -14,15 +13,10 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// An empty one.
     pub fn new() -> Spool {
         Spool { file: TemporaryFile::new(), rows: 0, buffer: Vec::new() }
     }
 
-    /// Adds a record.
-    ///
-    /// # Errors
-    /// Those of the file.
     #[inline]
     pub fn push(&mut self, record: &[f32]) -> Result<()> {
         self.buffer.extend_from_slice(record);
@@ -31,16 +25,12 @@ impl Spool {
     }
 
     /// Writes what is still in memory, and frees it.
-    ///
-    /// # Errors
-    /// Those of the file.
     pub fn finish(&mut self) -> Result<()> {
         self.flush()?;
         self.buffer = Vec::new();
         Ok(())
     }
 
-    /// Number of records.
     pub fn rows(&self) -> u64 {
         self.rows
     }

@@ -15,19 +15,12 @@ use crate::source::records;
 
 /// What is known of a training once its rows are read.
 pub struct Training<'a> {
-    /// What the caller asks for.
     pub request: &'a Request,
-    /// What is to be learned.
     pub task: &'a Task,
-    /// The columns in use.
     pub columns: &'a Columns,
 }
 
 impl Training<'_> {
-    /// The job of these rows.
-    ///
-    /// # Errors
-    /// [`Error::TooManyPredictions`], and constraints of features that are not there.
     pub fn job(
         &self,
         rows: &Rows,
@@ -62,7 +55,6 @@ impl Training<'_> {
         }
     }
 
-    /// Outputs of the model.
     fn outputs(&self) -> u64 {
         let values = |name| self.request.parameters.count(name);
         let outputs = match (self.task.objective.target, self.task.objective.name) {
@@ -96,23 +88,21 @@ impl Training<'_> {
 
     /// What the registry keeps of the parameters.
     pub fn parameters(&self) -> Map<String, Value> {
-        let mut all = self.request.parameters.given();
-        all.insert("objective".to_owned(), json!(self.task.objective.name));
-        all.insert("rounds".to_owned(), json!(self.request.rounds));
-        all.insert("seed".to_owned(), json!(self.request.seed));
-        all.insert("target".to_owned(), json!(self.request.roles.target));
-        let optional = [
-            ("weight", self.request.roles.weight.as_ref().map(|name| json!(name))),
-            ("group_by", self.request.roles.group.as_ref().map(|name| json!(name))),
-            ("upper_bound", self.request.roles.upper_bound.as_ref().map(|name| json!(name))),
-            ("eval_fraction", self.request.eval_fraction.map(|share| json!(share))),
-            ("early_stopping_rounds", self.request.early_stopping_rounds.map(|n| json!(n))),
+        let (request, roles) = (self.request, &self.request.roles);
+        let mut all = request.parameters.given();
+        let arguments = [
+            ("objective", json!(self.task.objective.name)),
+            ("rounds", json!(request.rounds)),
+            ("seed", json!(request.seed)),
+            ("target", json!(roles.target)),
+            ("weight", json!(roles.weight)),
+            ("group_by", json!(roles.group)),
+            ("upper_bound", json!(roles.upper_bound)),
+            ("eval_fraction", json!(request.eval_fraction)),
+            ("early_stopping_rounds", json!(request.early_stopping_rounds)),
         ];
-        for (name, value) in optional {
-            if let Some(value) = value {
-                all.insert(name.to_owned(), value);
-            }
-        }
+        let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
+        all.extend(given.map(|(name, value)| (name.to_owned(), value)));
         all
     }
 }

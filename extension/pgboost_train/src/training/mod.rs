@@ -29,21 +29,15 @@ use trainer::Trainer;
 
 /// What the caller asks for.
 pub struct Request {
-    /// The source's text.
     pub source: String,
-    /// Which columns are what.
     pub roles: Roles,
-    /// The training parameters.
     pub parameters: Parameters,
-    /// Number of rounds.
     pub rounds: u32,
     /// The share of rows that is kept for evaluation.
     pub eval_fraction: Option<f64>,
-    /// Where rows for evaluation come from.
     pub eval_source: Option<String>,
     /// Rounds without a better evaluation after which the training ends.
     pub early_stopping_rounds: Option<u32>,
-    /// The seed of everything that is random.
     pub seed: i32,
     /// Rounds between two notices.
     pub notice_every: Option<u32>,
@@ -51,24 +45,16 @@ pub struct Request {
 
 /// What came of it.
 pub struct Outcome {
-    /// The bytes of the model file.
     pub bytes: Vec<u8>,
-    /// The labels of the classes.
     pub labels: Option<Vec<String>>,
     /// The rounds that the model has.
     pub rounds: u32,
-    /// How good it is.
     pub scores: Vec<Score>,
-    /// What it was trained with.
     pub parameters: Map<String, Value>,
     /// Rows that were trained on, kept for evaluation, and left out because their target is NULL.
     pub rows: [u64; 3],
 }
 
-/// Trains.
-///
-/// # Errors
-/// Everything that is wrong with the request, the source or its rows.
 pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
     let (columns, query) = open(&request.source, &request.roles, "source")?;
     let task = Task::of(request, &columns)?;

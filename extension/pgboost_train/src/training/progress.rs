@@ -13,7 +13,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use crate::pg::backend;
 
@@ -27,16 +27,11 @@ const BETWEEN_WRITES: Duration = Duration::from_millis(200);
 /// The clock is asked only once per this many rows.
 const ROWS_BETWEEN_LOOKS: u64 = 4096;
 
-/// What a training is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
-    /// It reads the rows of the source.
     Reading,
-    /// libxgboost takes the rows.
     Building,
-    /// The rounds run.
     Training,
-    /// The model is stored.
     Storing,
 }
 
@@ -51,54 +46,64 @@ impl Phase {
     }
 }
 
+/// What a backend writes, for the rows of the view.
+#[derive(Serialize, Deserialize)]
+pub struct Record {
+    pub backend_start: i64,
+    /// The user that the connection was made for.
+    pub user: u32,
+    pub model: String,
+    pub phase: String,
+    pub rows_read: u64,
+    pub round: u32,
+    pub rounds: u32,
+    pub metric: String,
+}
+
 /// The progress of this backend's training.
 pub struct Progress {
     path: PathBuf,
-    model: String,
-    phase: Phase,
-    rows: u64,
-    round: u32,
-    rounds: u32,
-    metric: String,
+    record: Record,
     written: Instant,
 }
 
 impl Progress {
-    /// A training begins.
     pub fn begin(model: &str, rounds: u32) -> Progress {
         let progress = Progress {
             path: Path::new(FOLDER).join(format!("{PREFIX}{}", backend::pid())),
-            model: model.to_owned(),
-            phase: Phase::Reading,
-            rows: 0,
-            round: 0,
-            rounds,
-            metric: String::new(),
+            record: Record {
+                backend_start: backend::started(),
+                user: backend::session_user().to_u32(),
+                model: model.to_owned(),
+                phase: Phase::Reading.name().to_owned(),
+                rows_read: 0,
+                round: 0,
+                rounds,
+                metric: String::new(),
+            },
             written: Instant::now(),
         };
         progress.write();
         progress
     }
 
-    /// Another phase begins.
     pub fn phase(&mut self, phase: Phase) {
-        self.phase = phase;
+        phase.name().clone_into(&mut self.record.phase);
         self.write();
     }
 
     /// This many rows are read.
     #[inline]
     pub fn rows(&mut self, rows: u64) {
-        self.rows = rows;
+        self.record.rows_read = rows;
         if rows.is_multiple_of(ROWS_BETWEEN_LOOKS) {
             self.write_if_due();
         }
     }
 
-    /// A round has ended.
     pub fn round(&mut self, round: u32, metric: &str) {
-        self.round = round;
-        metric.clone_into(&mut self.metric);
+        self.record.round = round;
+        metric.clone_into(&mut self.record.metric);
         self.write_if_due();
     }
 
@@ -111,16 +116,7 @@ impl Progress {
 
     /// A training goes on where its progress cannot be written.
     fn write(&self) {
-        let record = json!({
-            "backend_start": backend::started(),
-            "user": backend::session_user().to_u32(),
-            "model": self.model,
-            "phase": self.phase.name(),
-            "rows_read": self.rows,
-            "round": self.round,
-            "rounds": self.rounds,
-            "metric": self.metric,
-        });
+        let record = serde_json::to_vec(&self.record).unwrap_or_default();
         let unfinished = self.path.with_extension(format!("{}{UNFINISHED}", backend::pid()));
         let written = OpenOptions::new()
             .write(true)
@@ -128,7 +124,7 @@ impl Progress {
             .truncate(true)
             .mode(pg_interface::server::file_mode())
             .open(&unfinished)
-            .and_then(|mut file| file.write_all(record.to_string().as_bytes()))
+            .and_then(|mut file| file.write_all(&record))
             .and_then(|()| fs::rename(&unfinished, &self.path));
         if written.is_err() {
             let _ = fs::remove_file(&unfinished);
@@ -142,34 +138,14 @@ impl Drop for Progress {
     }
 }
 
-/// What a backend wrote.
-pub struct Record {
-    /// Its process.
-    pub pid: i32,
-    /// The record as it was written.
-    pub fields: Value,
-}
-
-impl Record {
-    /// A number of the record.
-    pub fn number(&self, field: &str) -> i64 {
-        self.fields.get(field).and_then(Value::as_i64).unwrap_or(0)
-    }
-
-    /// A text of the record.
-    pub fn text(&self, field: &str) -> String {
-        self.fields.get(field).and_then(Value::as_str).unwrap_or_default().to_owned()
-    }
-}
-
-/// All records of processes that still exist; those of others are removed.
-pub fn records() -> Vec<Record> {
+/// All records of processes that still exist, by their numbers; those of others are removed.
+pub fn records() -> Vec<(i32, Record)> {
     let Ok(folder) = fs::read_dir(FOLDER) else { return Vec::new() };
     let paths = folder.filter_map(|entry| Some(entry.ok()?.path()));
     paths.filter_map(|path| record(&path)).collect()
 }
 
-fn record(path: &Path) -> Option<Record> {
+fn record(path: &Path) -> Option<(i32, Record)> {
     let name = path.file_name()?.to_str()?.strip_prefix(PREFIX)?;
     let pid: i32 = name.strip_suffix(UNFINISHED).unwrap_or(name).parse().ok()?;
     if !Path::new("/proc").join(pid.to_string()).exists() {
@@ -179,6 +155,5 @@ fn record(path: &Path) -> Option<Record> {
     if name.ends_with(UNFINISHED) {
         return None;
     }
-    let fields = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
-    Some(Record { pid, fields })
+    Some((pid, serde_json::from_slice(&fs::read(path).ok()?).ok()?))
 }

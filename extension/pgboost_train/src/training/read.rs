@@ -21,12 +21,10 @@ impl Set {
         Set { spool: Spool::new(), groups: Vec::new(), weights: Vec::new() }
     }
 
-    /// Number of rows.
     pub fn rows(&self) -> u64 {
         self.spool.rows()
     }
 
-    /// What the trainer is told of them.
     pub fn for_trainer(&self) -> pgboost_trainer::Set {
         pgboost_trainer::Set {
             path: self.spool.path(),
@@ -36,11 +34,8 @@ impl Set {
     }
 }
 
-/// All rows.
 pub struct Rows {
-    /// Those that are trained on.
     pub train: Set,
-    /// Those for evaluation.
     pub eval: Option<Set>,
     skipped: u64,
 }
@@ -52,40 +47,33 @@ impl Rows {
     }
 }
 
-/// Reads rows.
 pub struct Reader<'a> {
     columns: &'a Columns,
     records: Records<'a>,
     groups: Groups,
     split: Split,
-    train: Set,
-    eval: Option<Set>,
-    /// Rows that were read, and of those the ones without a target.
+    rows: Rows,
+    /// Rows that were read, also those without a target.
     read: u64,
-    skipped: u64,
     /// The number of the current group, and whether it is kept for evaluation.
     group: u64,
     group_kept: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// For rows with these columns.
     pub fn new(columns: &'a Columns, texts: &'a mut Dictionaries, split: Split) -> Reader<'a> {
         Reader {
             columns,
             records: Records::new(columns, texts),
             groups: Groups::default(),
             split,
-            train: Set::new(),
-            eval: split.keeps_some().then(Set::new),
+            rows: Rows { train: Set::new(), eval: split.keeps_some().then(Set::new), skipped: 0 },
             read: 0,
-            skipped: 0,
             group: 0,
             group_kept: false,
         }
     }
 
-    /// Runs the query and takes its rows.
     pub fn read(
         &mut self,
         query: &str,
@@ -101,7 +89,7 @@ impl<'a> Reader<'a> {
 
     fn take(&mut self, row: Row<'_>) -> Result<()> {
         let Some(record) = self.records.read(row)? else {
-            self.skipped += 1;
+            self.rows.skipped += 1;
             return Ok(());
         };
         let grouped = self.columns.group.is_some();
@@ -111,9 +99,9 @@ impl<'a> Reader<'a> {
             self.group_kept = self.split.keeps(self.group);
         }
         let kept = if grouped { self.group_kept } else { self.split.keeps(self.read) };
-        let set = match &mut self.eval {
+        let set = match &mut self.rows.eval {
             Some(eval) if kept => eval,
-            _ => &mut self.train,
+            _ => &mut self.rows.train,
         };
         if begins {
             set.groups.push(0);
@@ -132,17 +120,17 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// [`Error::NoRows`] if there are none for one of the purposes, and those of the files.
     pub fn finish(mut self, argument: &'static str) -> Result<Rows> {
-        let skipped = self.skipped;
-        if self.train.rows() == 0 {
-            return Err(Error::NoRows { argument, skipped });
+        let Rows { train, eval, skipped } = &mut self.rows;
+        if train.rows() == 0 {
+            return Err(Error::NoRows { argument, skipped: *skipped });
         }
-        self.train.spool.finish()?;
-        if let Some(eval) = &mut self.eval {
+        train.spool.finish()?;
+        if let Some(eval) = eval {
             if eval.rows() == 0 {
                 return Err(Error::NoRows { argument: "eval_fraction", skipped: 0 });
             }
             eval.spool.finish()?;
         }
-        Ok(Rows { train: self.train, eval: self.eval, skipped })
+        Ok(self.rows)
     }
 }

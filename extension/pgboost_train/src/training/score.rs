@@ -2,7 +2,6 @@
 
 use crate::params::metric;
 
-/// The value of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
     /// The rows: `train` or `eval`.

@@ -10,7 +10,6 @@ pub struct Split {
 }
 
 impl Split {
-    /// The share, and the seed.
     pub fn new(fraction: Option<f64>, seed: i32) -> Split {
         let below = fraction.map(|share| (share * u64::MAX as f64) as u64);
         Split { below, seed: u64::from(seed.cast_unsigned()) }

@@ -16,21 +16,16 @@ pub struct ObjectiveChoice {
     num_class: Option<usize>,
 }
 
-/// The objective and the classes.
 pub struct Task {
     pub objective: &'static Objective,
     /// The classes in order, if there are such.
     pub classes: Option<Sorted>,
-    /// Their labels.
     pub labels: Option<Vec<String>>,
 }
 
 impl Task {
     /// What the request says before a row is read. Where it chooses no objective, groups mean
     /// ranking and bounds mean survival; a target of text or booleans is classified.
-    ///
-    /// # Errors
-    /// An objective that lacks what it needs, or is given what it does not take.
     pub fn of(request: &Request, columns: &Columns) -> Result<ObjectiveChoice> {
         let fallback = if columns.group.is_some() {
             Some(RANKING)
@@ -49,14 +44,12 @@ impl Task {
         Ok(ObjectiveChoice { given, num_class })
     }
 
-    /// Number of classes.
     pub fn class_count(&self) -> usize {
         self.classes.as_ref().map_or(0, |classes| classes.names.len())
     }
 }
 
 impl ObjectiveChoice {
-    /// Whether the target's values are classes.
     pub fn has_classes(&self, columns: &Columns) -> bool {
         match self.given.map(|objective| objective.target) {
             Some(target) => matches!(target, Target::TwoClasses | Target::Classes),
@@ -65,9 +58,6 @@ impl ObjectiveChoice {
     }
 
     /// What is known once all rows are read: the classes, and with their number the objective.
-    ///
-    /// # Errors
-    /// [`Error::Classes`].
     pub fn with_classes(&self, columns: &Columns, dictionaries: &Dictionaries) -> Result<Task> {
         let Some(classes) = &dictionaries.target else {
             return Ok(Task {

@@ -33,9 +33,6 @@ pub struct Trainer {
 
 impl Trainer {
     /// Starts one; returns when it has loaded libxgboost.
-    ///
-    /// # Errors
-    /// [`Error::TrainerMissing`], and those of libxgboost.
     pub fn start() -> Result<Trainer> {
         let path = installed::trainer();
         let missing =
@@ -50,17 +47,11 @@ impl Trainer {
     }
 
     /// Has it build the matrices and a booster.
-    ///
-    /// # Errors
-    /// What libxgboost refuses.
     pub fn build(&mut self, job: Job) -> Result<()> {
         self.ask(&Request::Build(Box::new(job))).map(|_| ())
     }
 
     /// Has it run a round, counted from 0; returns libxgboost's line of metrics if asked to.
-    ///
-    /// # Errors
-    /// What libxgboost refuses.
     pub fn round(&mut self, round: u32, evaluate: bool) -> Result<Option<String>> {
         match self.ask(&Request::Round { round, evaluate })? {
             Reply::Done(metrics) => Ok(metrics),
@@ -69,9 +60,6 @@ impl Trainer {
     }
 
     /// The bytes of the model of the first rounds.
-    ///
-    /// # Errors
-    /// What libxgboost refuses.
     pub fn save(mut self, rounds: u32) -> Result<Vec<u8>> {
         let len = match self.ask(&Request::Save(rounds))? {
             Reply::Model(bytes) if bytes > MAX_MODEL => return Err(Error::ModelSize { bytes }),
@@ -98,7 +86,6 @@ impl Trainer {
         }
     }
 
-    /// Why it does not answer.
     fn ended(&mut self, error: io::Error) -> Error {
         let closed = matches!(
             error.kind(),

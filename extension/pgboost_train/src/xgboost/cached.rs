@@ -15,9 +15,7 @@ use super::library;
 use crate::error::Result;
 use crate::registry::{Registry, Version, resolve};
 
-/// A registered model.
 pub struct CachedBooster {
-    /// The version that it is.
     pub version: Rc<Version>,
     /// The model as the engine reads it.
     pub model: Model,

@@ -15,9 +15,6 @@ use crate::installed;
 static LOADED: OnceLock<&Library> = OnceLock::new();
 
 /// The library, loaded if it was not yet.
-///
-/// # Errors
-/// [`Error::LibraryMissing`] and [`Error::LibraryOld`].
 pub fn library() -> Result<&'static Library> {
     if let Some(library) = LOADED.get() {
         return Ok(library);
