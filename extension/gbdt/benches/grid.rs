@@ -9,9 +9,8 @@
 //! learnt by heart. All have the model ready, use one thread, and read rows where they lie. A line of
 //! JSON is written for every model, number of rows a call, and side: nanoseconds a row, a block each.
 //!
-//! SECONDS bounds the whole: each model has an equal share, each number of rows a part of that, and
-//! each side's blocks are cut to fit, down to one call. Where [`MOST_ROWS`] rows would take a side
-//! longer than its part, fewer are handed over, which the line says.
+//! SECONDS bounds the whole: blocks are cut to fit their part of it, down to one call. Where
+//! [`MOST_ROWS`] rows would take longer, fewer are handed over, which the line says.
 #![allow(unsafe_code, reason = "calls a C library")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
 

@@ -76,10 +76,17 @@ proptest! {
 }
 
 #[test]
-fn many_features_take_wide_nodes() {
-    let shape = Shape { categorical: 5, ..Shape::of(40_000, 2, 21, 7) };
-    let model = model(11, shape);
-    agrees(&model, &rows(12, &model, 20));
+fn models_of_unusual_shapes_agree_with_the_oracle() {
+    // Wide nodes for many features; every threshold met; base margins alone; lone leaves.
+    for (seed, shape, count) in [
+        (11, Shape { categorical: 5, ..Shape::of(40_000, 2, 21, 7) }, 20),
+        (21, Shape::of(1, 1, 37, 5), 3000),
+        (31, Shape::of(3, 3, 0, 0), 3),
+        (41, Shape::of(2, 1, 19, 0), 3),
+    ] {
+        let model = model(seed, shape);
+        agrees(&model, &rows(seed + 1, &model, count));
+    }
 }
 
 #[test]
@@ -103,13 +110,6 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
         image.sections().get(GROUPS).iter().map(|group| group.kind).collect();
     assert_eq!(kinds, [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact]);
     agrees(&model, &rows(14, &model, 300));
-}
-
-#[test]
-fn few_features_meet_every_threshold() {
-    let shape = Shape::of(1, 1, 37, 5);
-    let model = model(21, shape);
-    agrees(&model, &rows(22, &model, 3000));
 }
 
 /// A hundred thousand rows, in batches of all sizes.
@@ -146,13 +146,6 @@ fn kernels_agree_with_the_oracle_on_many_rows() {
 }
 
 #[test]
-fn a_model_without_trees_gives_its_base_margins() {
-    let shape = Shape::of(3, 3, 0, 0);
-    let model = model(31, shape);
-    agrees(&model, &rows(32, &model, 3));
-}
-
-#[test]
 fn a_call_takes_fewer_rows_of_a_deep_forest() {
     let shape = Shape::of(3, 1, 480, 6);
     let mut model = model(33, shape);
@@ -161,13 +154,6 @@ fn a_call_takes_fewer_rows_of_a_deep_forest() {
     // What is said of the depth is what is walked, to the deepest of each sixteen.
     model.trees.iter_mut().for_each(|tree| tree.depth = 1000);
     assert_eq!(rows_per_call(&model), (16 << 20) / (480 * 1000 + 3));
-}
-
-#[test]
-fn a_lone_leaf_is_a_tree() {
-    let shape = Shape::of(2, 1, 19, 0);
-    let model = model(41, shape);
-    agrees(&model, &rows(42, &model, 3));
 }
 
 fn image_of(task: Task, transform: Transform, outputs: usize) -> Image<impl StableBytes> {

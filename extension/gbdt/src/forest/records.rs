@@ -28,23 +28,6 @@ pub(crate) struct CompactNode {
     pub(crate) right_offset: u16,
 }
 
-impl InterleavedNode for CompactNode {
-    #[inline(always)]
-    fn key(&self) -> u32 {
-        self.key
-    }
-
-    #[inline(always)]
-    fn slot(&self) -> usize {
-        usize::from(self.slot)
-    }
-
-    #[inline(always)]
-    fn right_offset(&self) -> u32 {
-        u32::from(self.right_offset)
-    }
-}
-
 /// A node of any tree.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
@@ -60,22 +43,28 @@ pub(crate) struct WideNode {
 /// The kind of a wide node that asks whether a code is in a set.
 pub(crate) const CATEGORICAL: u32 = 1;
 
-impl InterleavedNode for WideNode {
-    #[inline(always)]
-    fn key(&self) -> u32 {
-        self.key
-    }
+macro_rules! interleaved_node {
+    ($node:ty) => {
+        impl InterleavedNode for $node {
+            #[inline(always)]
+            fn key(&self) -> u32 {
+                self.key
+            }
 
-    #[inline(always)]
-    fn slot(&self) -> usize {
-        self.slot as usize
-    }
+            #[inline(always)]
+            fn slot(&self) -> usize {
+                self.slot as usize
+            }
 
-    #[inline(always)]
-    fn right_offset(&self) -> u32 {
-        self.right_offset
-    }
+            #[inline(always)]
+            fn right_offset(&self) -> u32 {
+                self.right_offset.into()
+            }
+        }
+    };
 }
+interleaved_node!(CompactNode);
+interleaved_node!(WideNode);
 
 /// Most trees of a group.
 pub(crate) const LANES: usize = 16;
