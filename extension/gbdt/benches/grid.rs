@@ -9,9 +9,8 @@
 //! learnt by heart. All have the model ready, use one thread, and read rows where they lie. A line of
 //! JSON is written for every model, number of rows a call, and side: nanoseconds a row, a block each.
 //!
-//! SECONDS bounds the whole: each model has an equal share, each number of rows a part of that, and
-//! each side's blocks are cut to fit, down to one call. Where [`MOST_ROWS`] rows would take a side
-//! longer than its part, fewer are handed over, which the line says.
+//! SECONDS bounds the whole: blocks are cut to fit their part of it, down to one call. Where
+//! [`MOST_ROWS`] rows would take longer, fewer are handed over, which the line says.
 #![allow(unsafe_code, reason = "calls a C library")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
 
@@ -37,7 +36,6 @@ const BLOCKS: usize = 5;
 /// Puts the margins of rows into a list.
 type Margins<'a> = Box<dyn FnMut(&[f32], &mut Vec<f32>) + 'a>;
 
-/// What is measured.
 struct Side<'a> {
     name: String,
     margins: Margins<'a>,
@@ -94,7 +92,6 @@ fn compare(name: &str, sides: &mut [Side<'_>], rows: &[f32], features: usize) {
     }
 }
 
-/// Rows in rotation.
 struct Rotation<'a> {
     rows: &'a [f32],
     features: usize,
@@ -179,18 +176,13 @@ fn measure(
     }
 }
 
-fn floats(path: &Path) -> Vec<f32> {
-    let bytes = std::fs::read(path).unwrap();
-    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
-}
-
 fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let name = path.file_stem().unwrap().to_str().unwrap();
     // trees x depth x features - kind
     let [_, _, features_and_kind] = name.split('x').collect::<Vec<_>>()[..] else {
         panic!("{name} is not a name of a model of the grid")
     };
-    let rows = floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
+    let rows = xgboost::floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
     let bytes = std::fs::read(path).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
     let model = gbdt::parse(&bytes, &limits, &mut || {}).unwrap();

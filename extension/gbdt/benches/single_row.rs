@@ -2,11 +2,9 @@
 //!
 //!     XGBOOST_LIB=path/to/libxgboost.so cargo bench -p gbdt --bench single_row -- FOLDER
 //!
-//! FOLDER is what `train_models.py` wrote. Before anything is timed, the margins of all rows are
-//! compared bit for bit. Then blocks of rows are timed, all taking turns so that they meet the same
-//! noise, each block walking through its rows so that no branch is learnt by heart. All sides have
-//! the model ready, use one thread and read the row where it lies. Medians are printed, and the
-//! smallest and largest block beside them.
+//! FOLDER is what `train_models.py` wrote. The margins of all rows are compared bit for bit first.
+//! Then all sides take turns at blocks of rows, as in the benchmark `grid`; the medians are printed,
+//! and the smallest and largest block beside them.
 //!
 //! `XGBoosterPredictFromDense` is called in two ways: without a proxy matrix, as most callers do, so
 //! that XGBoost makes one for every call, which each time reads the container's CPU limit from
@@ -41,7 +39,6 @@ fn time<'a>(
     start.elapsed().as_nanos() as f64 / count
 }
 
-/// Smallest, median and largest.
 fn spread(mut times: Vec<f64>) -> [f64; 3] {
     times.sort_by(f64::total_cmp);
     [times[0], times[times.len() / 2], times[times.len() - 1]]
@@ -68,11 +65,8 @@ fn compare(library: &Library, folder: &Path, name: &str, rows: &[f32]) {
     let rows: Vec<&[f32]> = rows.chunks_exact(image.num_features()).collect();
     for (index, row) in rows.iter().enumerate() {
         let (ours, theirs) = (ours(row), [false, true].map(|keep| peer_margin(row, keep)));
-        assert_eq!(
-            [ours.to_bits(); 2],
-            theirs.map(f32::to_bits),
-            "row {index}: {ours}, {theirs:?}"
-        );
+        let bits = theirs.map(f32::to_bits);
+        assert_eq!([ours.to_bits(); 2], bits, "row {index}: {ours}, {theirs:?}");
     }
     let mut times = [const { Vec::new() }; 3];
     for _ in 0..BLOCKS {
@@ -104,13 +98,7 @@ fn main() {
         return;
     };
     let folder = Path::new(&folder);
-    let rows: Vec<f32> = std::fs::read(folder.join("rows.f32"))
-        .unwrap()
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|bytes| f32::from_le_bytes(*bytes))
-        .collect();
+    let rows = xgboost::floats(&folder.join("rows.f32"));
     // SAFETY: the user names a library that is libxgboost; its initialisers may run.
     let library = unsafe { Library::new(path) }.unwrap();
     let version = xgboost::version(&library);

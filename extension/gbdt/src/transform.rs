@@ -123,25 +123,20 @@ mod tests {
     }
 
     #[test]
-    fn arg_max_gives_the_first_of_equals() {
-        assert_eq!(applied(Transform::ArgMax, &[1.0, 3.0, 3.0]), [1.0]);
-        assert_eq!(applied(Transform::ArgMax, &[-1.0, -3.0]), [0.0]);
-        assert_eq!(applied(Transform::ArgMax, &[]), [0.0f32; 0]);
-    }
-
-    #[test]
-    fn hinge_is_zero_at_zero() {
-        assert_eq!(applied(Transform::Hinge, &[0.0, 1e-45, -1.0]), [0.0, 1.0, 0.0]);
-    }
-
-    #[test]
-    fn exponential_is_the_c_library_s() {
-        assert_eq!(applied(Transform::Exponential, &[0.0, 1.0]), [1.0, std::f32::consts::E]);
-    }
-
-    #[test]
-    fn quantiles_are_put_in_order() {
-        assert_eq!(applied(Transform::Ascending, &[2.0, -1.0, 0.5]), [-1.0, 0.5, 2.0]);
+    fn exact_transforms_have_these_values() {
+        let cases: [(Transform, &[f32], &[f32]); 7] = [
+            // Of equals the first.
+            (Transform::ArgMax, &[1.0, 3.0, 3.0], &[1.0]),
+            (Transform::ArgMax, &[-1.0, -3.0], &[0.0]),
+            (Transform::ArgMax, &[], &[]),
+            (Transform::Hinge, &[0.0, 1e-45, -1.0], &[0.0, 1.0, 0.0]),
+            (Transform::Exponential, &[0.0, 1.0], &[1.0, std::f32::consts::E]),
+            (Transform::Ascending, &[2.0, -1.0, 0.5], &[-1.0, 0.5, 2.0]),
+            (Transform::Identity, &[-0.0, 7.0], &[-0.0, 7.0]),
+        ];
+        for (transform, margins, values) in cases {
+            assert_eq!(applied(transform, margins), values, "{transform:?}");
+        }
     }
 
     #[test]
@@ -151,10 +146,5 @@ mod tests {
         assert_eq!(values[1], 3.0 + (EXPECTILE_GAP + 2.0f32.ln()));
         assert_eq!(values[2], values[1] + EXPECTILE_GAP);
         assert_eq!(values[3], values[2] + (EXPECTILE_GAP + 90.0));
-    }
-
-    #[test]
-    fn identity_changes_nothing() {
-        assert_eq!(applied(Transform::Identity, &[-0.0, 7.0]), [-0.0, 7.0]);
     }
 }

@@ -13,7 +13,6 @@
     reason = "a test may stop at a surprise"
 )]
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -73,16 +72,9 @@ impl Differences {
     }
 
     fn finish(self, least: usize) {
-        let mut report = String::new();
-        for line in self.lines.iter().take(40) {
-            writeln!(report, "{line}").unwrap();
-        }
-        assert!(
-            self.lines.is_empty(),
-            "{} of {} differ:\n{report}",
-            self.lines.len(),
-            self.compared
-        );
+        let report = self.lines[..self.lines.len().min(40)].join("\n");
+        let (different, compared) = (self.lines.len(), self.compared);
+        assert!(different == 0, "{different} of {compared} differ:\n{report}");
         assert!(self.compared >= least, "only {} compared", self.compared);
     }
 }
@@ -125,7 +117,6 @@ fn bits(values: &[f32]) -> Vec<u32> {
     values.iter().map(|value| value.to_bits()).collect()
 }
 
-/// Every case of every release.
 fn cases() -> Vec<Case> {
     let mut found = Vec::new();
     for release in entries(&folder()).iter().filter(|path| path.is_dir()) {

@@ -26,7 +26,12 @@ type Predict = unsafe extern "C" fn(
     *mut *const f32,
 ) -> c_int;
 
-/// The release of a libxgboost.
+/// The numbers of a file of rows.
+pub fn floats(path: &Path) -> Vec<f32> {
+    let bytes = std::fs::read(path).unwrap();
+    bytes.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
 pub fn version(library: &Library) -> String {
     let mut version = [0; 3];
     // SAFETY: the signature is that of xgboost/c_api.h, and each pointer is to an int of its own.
@@ -48,7 +53,6 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// Loads a model.
     pub fn load(library: &Library, model: &Path) -> Self {
         let path = CString::new(model.to_str().unwrap()).unwrap();
         let (mut booster, mut proxy) = (null_mut(), null_mut());

@@ -18,7 +18,6 @@ pub struct BatchScratch {
     kernel: Kernel,
     row: Scratch,
     present: Vec<f32>,
-    /// Made for the first block.
     block: Option<Buffers>,
 }
 

@@ -26,23 +26,11 @@ mod tests {
     #[test]
     fn codes_are_looked_up() {
         let words = [0b101, 1 << 31];
-        for (value, is_in) in [
-            (0.0, true),
-            (-0.0, true),
-            (0.9, true),
-            (1.0, false),
-            (2.0, true),
-            (2.99, true),
-            (63.0, true),
-            (63.9, true),
-            (64.0, false),
-            (-0.5, false),
-            (-1.0, false),
-            (CODE_END, false),
-            (f32::INFINITY, false),
-            (f32::NEG_INFINITY, false),
-        ] {
-            assert_eq!(is_in_set(&words, value), is_in, "{value}");
+        for value in [0.0, -0.0, 0.9, 2.0, 2.99, 63.0, 63.9] {
+            assert!(is_in_set(&words, value), "{value}");
+        }
+        for value in [1.0, 64.0, -0.5, -1.0, CODE_END, f32::INFINITY, f32::NEG_INFINITY] {
+            assert!(!is_in_set(&words, value), "{value}");
         }
     }
 

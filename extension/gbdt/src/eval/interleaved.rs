@@ -42,7 +42,6 @@ impl<'a> NodeSections<'a> {
         }
     }
 
-    /// The bits of a category set.
     #[inline(always)]
     pub(super) fn words(&self, set: u32) -> &'a [u32] {
         let Some(span) = self.sets.get(set as usize) else { return &[] };
@@ -51,7 +50,6 @@ impl<'a> NodeSections<'a> {
     }
 }
 
-/// A leaf that a row has fallen into.
 #[derive(Clone, Copy)]
 pub(super) struct Leaf {
     /// Which nodes it is one of.

@@ -23,18 +23,13 @@ pub struct Kernel(&'static Entry);
 /// traversal; returns whether it did. Needs a processor that has the instructions.
 pub(super) type RowKernel = unsafe fn(Sections<'_>, features: &[f32], margins: &mut [f32]) -> bool;
 
-/// What is written for one set of instructions.
 struct Entry {
     name: &'static str,
-    /// Whether this processor has the instructions.
     present: fn() -> bool,
-    /// Evaluates many rows together.
     block: Option<&'static BlockKernel>,
-    /// Evaluates one row.
     row: Option<RowKernel>,
 }
 
-/// Whether an x86-64 processor has all of these.
 #[cfg(target_arch = "x86_64")]
 macro_rules! has {
     ($($feature:tt),*) => { || $(is_x86_feature_detected!($feature))&&* };

@@ -23,7 +23,6 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`.
     pub(crate) fn below(&mut self, end: usize) -> usize {
         (self.next() % end as u64) as usize
     }
@@ -51,7 +50,6 @@ const AWKWARD: [f32; 14] = [
     33.0,
 ];
 
-/// How a random model may look.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) features: usize,
@@ -62,6 +60,13 @@ pub(crate) struct Shape {
     pub(crate) categorical: usize,
     /// Whether it uses what XGBoost's models do not.
     pub(crate) any_library: bool,
+}
+
+impl Shape {
+    /// A shape with what XGBoost's models have, and numerical splits alone.
+    pub(crate) const fn of(features: usize, outputs: usize, trees: usize, depth: u32) -> Shape {
+        Shape { features, outputs, trees, depth, categorical: 0, any_library: false }
+    }
 }
 
 fn finite(random: &mut Random) -> f32 {
@@ -76,7 +81,6 @@ fn finite(random: &mut Random) -> f32 {
     }
 }
 
-/// A valid model of this shape.
 pub(crate) fn model(seed: u64, shape: Shape) -> Model {
     let mut random = Random(seed);
     let trees: Vec<Tree> = (0..shape.trees)
@@ -166,6 +170,21 @@ impl Tree {
     }
 }
 
+impl Node {
+    /// A numerical split as XGBoost has it.
+    pub(crate) fn numerical(
+        feature: u32,
+        threshold: f64,
+        default_left: bool,
+        [left, right]: [u32; 2],
+        gain: f32,
+        cover: f32,
+    ) -> Node {
+        let comparison = Comparison::Less;
+        Node::Numerical { feature, comparison, threshold, default_left, left, right, gain, cover }
+    }
+}
+
 fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
     let mut tree = Tree::of(vec![Node::Deleted], 0);
     tree.output = TreeOutput::One(random.below(shape.outputs) as u32);
@@ -212,17 +231,8 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
             let members_left = false;
             Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
         } else {
-            let (comparison, threshold) = (Comparison::Less, f64::from(finite(random)));
-            Node::Numerical {
-                feature,
-                comparison,
-                threshold,
-                default_left,
-                left,
-                right,
-                gain,
-                cover,
-            }
+            let threshold = f64::from(finite(random));
+            Node::numerical(feature, threshold, default_left, [left, right], gain, cover)
         };
     }
     tree

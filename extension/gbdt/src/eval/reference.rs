@@ -41,7 +41,6 @@ pub fn leaves(model: &Model, features: &[f32], out: &mut [u32]) {
     }
 }
 
-/// Id of the leaf that a row falls into.
 fn leaf(model: &Model, tree: &Tree, features: &[f32]) -> u32 {
     let value = |feature: u32| {
         let rule = model.missing_rules().get(feature as usize).copied().unwrap_or_default();

@@ -335,7 +335,6 @@ unsafe fn below(
     }
 }
 
-/// Adds the leaves of a group.
 #[inline(always)]
 fn add_leaves(
     image: &Chunked<'_>,

@@ -15,7 +15,6 @@ pub(super) fn set_keys(slots: &mut [u32], features: &[f32]) {
     pairs.iter_mut().skip(features.len()).for_each(|pair| *pair = [0, u32::MAX]);
 }
 
-/// The keys of a row, by slot.
 #[derive(Clone, Debug)]
 pub(crate) struct RowKeys {
     /// Two a feature, then the one that leaves read.

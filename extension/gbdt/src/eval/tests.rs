@@ -6,13 +6,17 @@ use super::random_model::{Random, Shape, model, rows, with_categories};
 use super::{BatchScratch, Kernel, Scratch, reference};
 use crate::forest::records::GroupKind;
 use crate::forest::sections::GROUPS;
-use crate::forest::{Image, StableBytes, compile};
-use crate::model::{Comparison, Model, Node, Task, Transform, Tree};
+use crate::forest::{AlignedBytes, Image, StableBytes, compile};
+use crate::model::{Model, Node, Task, Transform, Tree};
+
+fn opened(model: &Model) -> Image<AlignedBytes> {
+    Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap()
+}
 
 /// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
 /// every row.
 fn agrees(model: &Model, rows: &[Vec<f32>]) {
-    let image = Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap();
+    let image = opened(model);
     let mut scratch = Scratch::new(&image);
     let outputs = model.num_outputs();
     let (mut margins, mut expected) = (vec![7.0f32; outputs], vec![0.0f32; outputs]);
@@ -72,31 +76,28 @@ proptest! {
 }
 
 #[test]
-fn many_features_take_wide_nodes() {
-    let shape = Shape {
-        features: 40_000,
-        outputs: 2,
-        trees: 21,
-        depth: 7,
-        categorical: 5,
-        any_library: false,
-    };
-    let model = model(11, shape);
-    agrees(&model, &rows(12, &model, 20));
+fn models_of_unusual_shapes_agree_with_the_oracle() {
+    // Wide nodes for many features; every threshold met; base margins alone; lone leaves.
+    for (seed, shape, count) in [
+        (11, Shape { categorical: 5, ..Shape::of(40_000, 2, 21, 7) }, 20),
+        (21, Shape::of(1, 1, 37, 5), 3000),
+        (31, Shape::of(3, 3, 0, 0), 3),
+        (41, Shape::of(2, 1, 19, 0), 3),
+    ] {
+        let model = model(seed, shape);
+        agrees(&model, &rows(seed + 1, &model, count));
+    }
 }
 
 #[test]
 fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
-    let shape =
-        Shape { features: 5, outputs: 1, trees: 3, depth: 4, categorical: 0, any_library: false };
+    let shape = Shape::of(5, 1, 3, 4);
     let mut model = model(13, shape);
     let inner = (1u32 << 17) - 1;
     let split = |id| {
         let [left, right] = [2 * id + 1, 2 * id + 2];
         let threshold = f64::from(id % 1009) / 64.0 - 8.0;
-        let (feature, default_left, gain, cover) = (id % 5, id % 3 == 0, 0.0, 0.0);
-        let comparison = Comparison::Less;
-        Node::Numerical { feature, comparison, threshold, default_left, left, right, gain, cover }
+        Node::numerical(id % 5, threshold, id % 3 == 0, [left, right], 0.0, 0.0)
     };
     let leaf = |id| Node::Leaf { value: id as f32, cover: 0.0 };
     let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
@@ -111,24 +112,12 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
     agrees(&model, &rows(14, &model, 300));
 }
 
-#[test]
-fn few_features_meet_every_threshold() {
-    let shape =
-        Shape { features: 1, outputs: 1, trees: 37, depth: 5, categorical: 0, any_library: false };
-    let model = model(21, shape);
-    agrees(&model, &rows(22, &model, 3000));
-}
-
 /// A hundred thousand rows, in batches of all sizes.
 #[test]
 fn kernels_agree_with_the_oracle_on_many_rows() {
-    let shape = |features, outputs, trees, depth, categorical| Shape {
-        features,
-        outputs,
-        trees,
-        depth,
-        categorical,
-        any_library: depth == 5 || depth == 13,
+    let shape = |features, outputs, trees, depth, categorical| {
+        let any_library = depth == 5 || depth == 13;
+        Shape { categorical, any_library, ..Shape::of(features, outputs, trees, depth) }
     };
     let shapes = [
         // All in one chunk; several chunks and levels; more thresholds than a column has ranks.
@@ -157,42 +146,22 @@ fn kernels_agree_with_the_oracle_on_many_rows() {
 }
 
 #[test]
-fn a_model_without_trees_gives_its_base_margins() {
-    let shape =
-        Shape { features: 3, outputs: 3, trees: 0, depth: 0, categorical: 0, any_library: false };
-    let model = model(31, shape);
-    agrees(&model, &rows(32, &model, 3));
-}
-
-#[test]
 fn a_call_takes_fewer_rows_of_a_deep_forest() {
-    let shape =
-        Shape { features: 3, outputs: 1, trees: 480, depth: 6, categorical: 0, any_library: false };
+    let shape = Shape::of(3, 1, 480, 6);
     let mut model = model(33, shape);
-    let rows_per_call = |model: &Model| {
-        Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap().rows_per_call()
-    };
+    let rows_per_call = |model: &Model| opened(model).rows_per_call();
     assert_eq!(rows_per_call(&model), 512);
     // What is said of the depth is what is walked, to the deepest of each sixteen.
     model.trees.iter_mut().for_each(|tree| tree.depth = 1000);
     assert_eq!(rows_per_call(&model), (16 << 20) / (480 * 1000 + 3));
 }
 
-#[test]
-fn a_lone_leaf_is_a_tree() {
-    let shape =
-        Shape { features: 2, outputs: 1, trees: 19, depth: 0, categorical: 0, any_library: false };
-    let model = model(41, shape);
-    agrees(&model, &rows(42, &model, 3));
-}
-
 fn image_of(task: Task, transform: Transform, outputs: usize) -> Image<impl StableBytes> {
-    let shape =
-        Shape { features: 2, outputs, trees: 4, depth: 2, categorical: 0, any_library: false };
+    let shape = Shape::of(2, outputs, 4, 2);
     let mut model = model(51, shape);
     model.objective.task = task;
     model.objective.transform = transform;
-    Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap()
+    opened(&model)
 }
 
 #[test]
@@ -215,7 +184,7 @@ fn classes_follow_the_margins() {
 fn of_equal_probabilities_the_first_decides() {
     let file = include_bytes!("../../tests/golden/tie.json");
     let model = crate::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
-    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let image = opened(&model);
     let mut margins = [0.0; 3];
     image.margins(&mut Scratch::new(&image), &[0.0], &mut margins);
     assert!(margins[0] < margins[1], "{margins:?}");
@@ -225,10 +194,9 @@ fn of_equal_probabilities_the_first_decides() {
 #[test]
 #[cfg(not(debug_assertions))]
 fn wrong_lengths_do_no_harm() {
-    let shape =
-        Shape { features: 3, outputs: 2, trees: 20, depth: 4, categorical: 3, any_library: false };
+    let shape = Shape { categorical: 3, ..Shape::of(3, 2, 20, 4) };
     let model = model(61, shape);
-    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let image = opened(&model);
     let mut scratch = Scratch::new(&image);
     let mut short = [0.0; 1];
     image.margins(&mut scratch, &[1.0], &mut short);
@@ -243,12 +211,10 @@ fn wrong_lengths_do_no_harm() {
 
 #[test]
 fn scratch_of_another_image_is_taken() {
-    let small =
-        Shape { features: 2, outputs: 1, trees: 5, depth: 3, categorical: 0, any_library: false };
+    let small = Shape::of(2, 1, 5, 3);
     let large = Shape { features: 90, ..small };
     let [small, large] = [small, large].map(|shape| model(71, shape));
-    let [small_image, large_image] = [&small, &large]
-        .map(|model| Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap());
+    let [small_image, large_image] = [&small, &large].map(opened);
     let mut scratch = Scratch::new(&small_image);
     let (mut margin, mut expected) = ([0.0], [0.0]);
     for (model, image) in [(&large, &large_image), (&small, &small_image)] {
@@ -261,10 +227,9 @@ fn scratch_of_another_image_is_taken() {
 
 #[test]
 fn categories_are_found_by_value() {
-    let shape =
-        Shape { features: 4, outputs: 1, trees: 1, depth: 1, categorical: 0, any_library: false };
+    let shape = Shape::of(4, 1, 1, 1);
     let model = with_categories(model(81, shape));
-    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let image = opened(&model);
     assert_eq!(
         [0, 1, 2, 3, 4].map(|feature| image.is_categorical(feature)),
         [true, true, true, false, false]

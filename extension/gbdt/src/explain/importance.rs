@@ -90,7 +90,6 @@ fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
 mod tests {
     use super::*;
     use crate::eval::random_model::{Shape, model};
-    use crate::model::Comparison;
 
     /// A tree that splits at ids 0, 1 and 2, with these features, gains and covers.
     fn tree(splits: [(u32, f32, f32); 3]) -> Tree {
@@ -98,17 +97,7 @@ mod tests {
             .zip(splits)
             .map(|(id, (feature, gain, cover))| {
                 let [left, right] = [2 * id + 1, 2 * id + 2];
-                let (comparison, threshold, default_left) = (Comparison::Less, 0.0, true);
-                Node::Numerical {
-                    feature,
-                    comparison,
-                    threshold,
-                    default_left,
-                    left,
-                    right,
-                    gain,
-                    cover,
-                }
+                Node::numerical(feature, 0.0, true, [left, right], gain, cover)
             })
             .collect();
         nodes.extend([const { Node::Leaf { value: 1.0, cover: 1.0 } }; 4]);
@@ -116,14 +105,7 @@ mod tests {
     }
 
     fn of(trees: Vec<Tree>, kind: ImportanceKind) -> Vec<f32> {
-        let shape = Shape {
-            features: 3,
-            outputs: 1,
-            trees: 0,
-            depth: 0,
-            categorical: 0,
-            any_library: false,
-        };
+        let shape = Shape::of(3, 1, 0, 0);
         let mut model = model(1, shape);
         model.trees = trees;
         importance(&model, kind)

@@ -24,7 +24,6 @@ pub(super) const PIECE: usize = 1 << 20;
 /// address, and nobody changes them.
 pub unsafe trait StableBytes: Deref<Target = [u8]> {}
 
-/// One cache line.
 #[derive(Clone, Copy, Zeroable, Pod)]
 #[repr(C, align(64))]
 struct Line([u8; ALIGNMENT]);
@@ -66,7 +65,6 @@ impl AlignedBytes {
         Ok(copy)
     }
 
-    /// The bytes, to write an image into.
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         bytemuck::cast_slice_mut(&mut self.lines)
     }

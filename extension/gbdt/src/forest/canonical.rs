@@ -39,7 +39,6 @@ pub(super) struct Tree<'m> {
     pub(super) source: u32,
 }
 
-/// A node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Node {
     Leaf {
@@ -66,7 +65,6 @@ pub(super) enum Node {
 }
 
 impl<'m> Forest<'m> {
-    /// The trees of a model.
     pub(super) fn of(model: &'m Model, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut trees = Vec::new();
         reserve(&mut trees, model.trees().len())?;

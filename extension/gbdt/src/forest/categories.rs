@@ -50,7 +50,6 @@ impl<'a> CategoryView<'a> {
         Some(CategoryView { kind, start: record.start as usize, sorted, numbers, words })
     }
 
-    /// Whether every code has a value.
     pub(super) fn is_sound(&self) -> bool {
         let values = match self.kind {
             CategoryKind::Text => self.words.len(),

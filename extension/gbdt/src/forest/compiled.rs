@@ -142,7 +142,6 @@ impl<B: StableBytes> Image<B> {
         self.sections().get(BASE_MARGINS)
     }
 
-    /// The sections.
     #[inline(always)]
     pub(crate) fn sections(&self) -> Sections<'_> {
         // SAFETY: `Image::open` has verified the sections, here or before the `open_checked` of which

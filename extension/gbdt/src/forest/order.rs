@@ -59,8 +59,12 @@ fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
         let Some(most) = most else { break };
         let parent = open.swap_remove(most);
         parents.push(parent);
-        let below = children(tree, parent).into_iter().flatten();
-        open.extend(below.filter(|child| children(tree, *child).is_some()));
+        let Some(pair) = children(tree, parent) else { continue };
+        for child in pair {
+            if children(tree, child).is_some() {
+                open.push(child);
+            }
+        }
     }
     parents
 }
@@ -124,7 +128,9 @@ impl Order<'_> {
             if let Some(Position::Node { right, .. }) = self.positions.get_mut(at) {
                 *right = next;
             }
-            children(self.tree, *parent).into_iter().flatten().for_each(|child| self.put(child));
+            if let Some(pair) = children(self.tree, *parent) {
+                pair.into_iter().for_each(|child| self.put(child));
+            }
         }
     }
 
@@ -156,14 +162,7 @@ mod tests {
     #[test]
     fn every_node_in_use_has_one_place_behind_its_parent() {
         for seed in 0..200 {
-            let shape = Shape {
-                features: 3,
-                outputs: 1,
-                trees: 1,
-                depth: seed as u32 % 11,
-                categorical: 2,
-                any_library: false,
-            };
+            let shape = Shape { categorical: 2, ..Shape::of(3, 1, 1, seed as u32 % 11) };
             let model = model(seed, shape);
             let forest = Forest::of(&model, &mut || ()).unwrap();
             let tree = &forest.trees()[0];

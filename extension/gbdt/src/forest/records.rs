@@ -12,7 +12,6 @@ use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
 /// with carry. A leaf's `key` is its value's bits, its `right_offset` is 0, and its slot always holds
 /// `u32::MAX`, which is below no key, so a walk that reaches it stays.
 pub(crate) trait InterleavedNode: Pod {
-    /// The key that the row's is compared with.
     fn key(&self) -> u32;
     /// Where the row's key is found.
     fn slot(&self) -> usize;
@@ -27,23 +26,6 @@ pub(crate) struct CompactNode {
     pub(crate) key: u32,
     pub(crate) slot: u16,
     pub(crate) right_offset: u16,
-}
-
-impl InterleavedNode for CompactNode {
-    #[inline(always)]
-    fn key(&self) -> u32 {
-        self.key
-    }
-
-    #[inline(always)]
-    fn slot(&self) -> usize {
-        usize::from(self.slot)
-    }
-
-    #[inline(always)]
-    fn right_offset(&self) -> u32 {
-        u32::from(self.right_offset)
-    }
 }
 
 /// A node of any tree.
@@ -61,33 +43,36 @@ pub(crate) struct WideNode {
 /// The kind of a wide node that asks whether a code is in a set.
 pub(crate) const CATEGORICAL: u32 = 1;
 
-impl InterleavedNode for WideNode {
-    #[inline(always)]
-    fn key(&self) -> u32 {
-        self.key
-    }
+macro_rules! interleaved_node {
+    ($node:ty) => {
+        impl InterleavedNode for $node {
+            #[inline(always)]
+            fn key(&self) -> u32 {
+                self.key
+            }
 
-    #[inline(always)]
-    fn slot(&self) -> usize {
-        self.slot as usize
-    }
+            #[inline(always)]
+            fn slot(&self) -> usize {
+                self.slot as usize
+            }
 
-    #[inline(always)]
-    fn right_offset(&self) -> u32 {
-        self.right_offset
-    }
+            #[inline(always)]
+            fn right_offset(&self) -> u32 {
+                self.right_offset.into()
+            }
+        }
+    };
 }
+interleaved_node!(CompactNode);
+interleaved_node!(WideNode);
 
 /// Most trees of a group.
 pub(crate) const LANES: usize = 16;
 
-/// How the trees of a group are walked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
 #[repr(u32)]
 pub(crate) enum GroupKind {
-    /// Interleaved, over compact nodes.
     Compact = 0,
-    /// Interleaved, over wide nodes.
     Wide = 1,
     /// Interleaved, over wide nodes, some of which are categorical splits.
     Categorical = 2,
@@ -97,9 +82,7 @@ pub(crate) enum GroupKind {
 #[derive(Clone, Copy, Debug, CheckedBitPattern, NoUninit)]
 #[repr(C)]
 pub(crate) struct Group {
-    /// Index of the first tree.
     pub(crate) first: u32,
-    /// Number of trees.
     pub(crate) count: u32,
     /// Of the deepest tree.
     pub(crate) depth: u32,
@@ -112,7 +95,6 @@ pub(crate) struct Group {
 pub(crate) struct SetSpan {
     /// Index of its first word.
     pub(crate) start: u32,
-    /// Number of words.
     pub(crate) count: u32,
 }
 
@@ -122,7 +104,6 @@ pub(crate) struct SetSpan {
 pub(crate) struct Dictionary {
     /// 0 for none, else a [`super::CategoryKind`].
     pub(super) kind: u32,
-    /// Number of values.
     pub(super) count: u32,
     /// Index of the first value among the numbers or the words.
     pub(super) start: u32,

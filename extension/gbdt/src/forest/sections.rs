@@ -35,7 +35,6 @@ pub(super) const ENDIANNESS: u32 = 0x0102_0304;
 /// Where the checksummed part of an image begins: after the checksum.
 pub(super) const CHECKSUMMED_FROM: usize = 32;
 
-/// Where a section lies.
 #[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
 #[repr(C)]
 pub(super) struct Span {
@@ -45,7 +44,6 @@ pub(super) struct Span {
     pub(super) length: u64,
 }
 
-/// What an image begins with.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(super) struct Header {
@@ -63,14 +61,11 @@ pub(super) struct Header {
     pub(super) transform: u32,
     /// [`crate::Objective::slope`].
     pub(super) slope: f32,
-    /// Sum over the trees of their depths.
     pub(super) total_depth: u64,
     pub(super) sections: [Span; SECTIONS],
 }
 
-/// A section whose records are of type `T`.
 pub(crate) struct Section<T> {
-    /// Its index in the header's table of spans.
     pub(super) index: usize,
     records: PhantomData<fn() -> T>,
 }
@@ -95,7 +90,6 @@ macro_rules! sections {
                 Section { index: Index::$name as usize, records: PhantomData };
         )*
 
-        /// Number of sections.
         pub(super) const SECTIONS: usize = [$(Index::$name as usize,)*].len();
 
         impl<'a> Sections<'a> {
@@ -127,7 +121,6 @@ sections! {
     TOP_NODES: TopNode,
     /// The nodes below them.
     NODE_BLOCKS: NodeBlock,
-    /// The leaves of tiles.
     TILE_LEAVES: f32,
     /// Where trees go on below tiles that do not hold all of them.
     TILE_EXITS: u32,
@@ -155,9 +148,7 @@ sections! {
     WIDE_NODES: WideNode,
     /// One per wide node: its id in the file.
     WIDE_IDS: u32,
-    /// One per category set.
     SETS: SetSpan,
-    /// The bits of the category sets.
     SET_WORDS: u32,
     /// One per feature: 1 if it is categorical.
     CATEGORICAL: u8,

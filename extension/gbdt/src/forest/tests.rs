@@ -9,8 +9,7 @@ use crate::eval::random_model::{Random, Shape, model, rows, with_categories};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::model::{Model, Task, Transform};
 
-const SMALL: Shape =
-    Shape { features: 4, outputs: 2, trees: 5, depth: 3, categorical: 3, any_library: false };
+const SMALL: Shape = Shape { categorical: 3, ..Shape::of(4, 2, 5, 3) };
 
 fn labels(count: usize) -> Vec<String> {
     (0..count).map(|class| format!("class {class}")).collect()
@@ -30,7 +29,6 @@ fn refused(bytes: &[u8]) -> bool {
     image.is_err_and(|error| error.kind() == ErrorKind::Image)
 }
 
-/// Makes the checksum right again.
 fn sum(bytes: &mut [u8]) {
     let checksum = xxh3_64(&bytes[CHECKSUMMED_FROM..]);
     bytes[24..32].copy_from_slice(&checksum.to_ne_bytes());
@@ -243,9 +241,9 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
     // numerical splits alone, which have chunks.
     let shapes = [
         SMALL,
-        Shape { features: 2, outputs: 1, trees: 6, depth: 11, categorical: 2, any_library: false },
-        Shape { features: 3, outputs: 2, trees: 70, depth: 8, categorical: 0, any_library: false },
-        Shape { features: 3, outputs: 1, trees: 20, depth: 10, categorical: 0, any_library: false },
+        Shape { categorical: 2, ..Shape::of(2, 1, 6, 11) },
+        Shape::of(3, 2, 70, 8),
+        Shape::of(3, 1, 20, 10),
     ];
     for (seed, shape) in (7..).zip(shapes) {
         let model = with_categories(model(seed, shape));

@@ -7,7 +7,6 @@ use bytemuck::cast_slice;
 
 use crate::{Error, ErrorKind, Result};
 
-/// A list of text, read in place.
 #[derive(Clone, Copy)]
 pub(super) struct TextList<'a> {
     offsets: &'a [u32],
@@ -43,7 +42,6 @@ impl<'a> TextList<'a> {
             && offsets.iter().all(|offset| text.is_char_boundary(*offset as usize))
     }
 
-    /// Number of texts.
     pub(super) fn len(&self) -> usize {
         self.offsets.len().saturating_sub(1)
     }
@@ -55,7 +53,6 @@ impl<'a> TextList<'a> {
         self.text.get(start..end)
     }
 
-    /// A text, if there is one with this index.
     pub(super) fn get(&self, index: usize) -> Option<&'a str> {
         std::str::from_utf8(self.bytes(index)?).ok()
     }

@@ -11,7 +11,6 @@ use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan,
 use super::text::to_u32;
 use crate::{Error, ErrorKind, Result, error};
 
-/// The sections that the trees become.
 #[derive(Default)]
 pub(super) struct Trees {
     pub(super) roots: Vec<u32>,
@@ -25,14 +24,12 @@ pub(super) struct Trees {
 }
 
 impl Trees {
-    /// How a tree is walked.
     pub(super) fn kind_of(&self, tree: usize) -> GroupKind {
         let after = self.groups.partition_point(|group| group.first as usize <= tree);
         let group = after.checked_sub(1).and_then(|index| self.groups.get(index));
         group.map_or(GroupKind::Wide, |group| group.kind)
     }
 
-    /// Compiles every tree.
     pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut all = Trees::default();
         for (index, tree) in forest.trees().iter().enumerate() {

@@ -10,11 +10,7 @@ use super::aligned::ALIGNMENT;
 use super::categories::CategoryView;
 use super::key::leaf_slot;
 use super::records::{CATEGORICAL as CATEGORICAL_SPLIT, InterleavedNode, LANES, SetSpan, WideNode};
-use super::sections::{
-    BASE_MARGINS, CATEGORICAL, COMPACT_IDS, COMPACT_NODES, DICTIONARIES, ENDIANNESS, GROUPS,
-    Header, LABELS, MAGIC, NAMES, NUMBERS, OUTPUTS, ROOTS, SET_WORDS, SETS, SORTED, SOURCES,
-    Sections, WIDE_IDS, WIDE_NODES, WORDS, ZERO_MISSING, checksum, damaged, ensure,
-};
+use super::sections::*;
 use super::text::TextList;
 use super::tiles;
 use crate::Result;
@@ -38,7 +34,6 @@ pub(super) fn matches_checksum(header: &Header, bytes: &[u8]) -> Result<()> {
     ensure(header.checksum == checksum(bytes, &mut || ()), "has not the checksum that it says")
 }
 
-/// Verifies all that evaluation relies on.
 pub(super) fn sections(image: &Sections<'_>, header: &Header) -> Result<()> {
     let num_features = header.num_features as usize;
     let num_outputs = header.num_outputs as usize;
@@ -71,7 +66,6 @@ pub(super) fn sections(image: &Sections<'_>, header: &Header) -> Result<()> {
     dictionaries(image, num_features)
 }
 
-/// The model's trees, each once or more, in order.
 fn sources(image: &Sections<'_>, num_trees: usize) -> Result<()> {
     let sources = image.get(SOURCES);
     let follows = |pair: &[u32]| matches!(pair, [a, b] if *b == *a || *b == *a + 1);
@@ -113,7 +107,6 @@ fn categorical_splits(nodes: &[WideNode], sets: &[SetSpan], num_features: usize)
     ensure(right, "has a categorical split without a set")
 }
 
-/// Sets whose words are all there.
 fn sets(image: &Sections<'_>) -> Result<()> {
     let words = image.get(SET_WORDS).len() as u64;
     let within = |set: &SetSpan| u64::from(set.start) + u64::from(set.count) <= words;

@@ -9,13 +9,7 @@ use super::IMAGE_VERSION;
 use super::aligned::{ALIGNMENT, AlignedBytes, PIECE};
 use super::canonical::Forest;
 use super::categories::Dictionaries;
-use super::sections::{
-    BASE_MARGINS, CATEGORICAL, CHUNKS, CODE_TABLES, COMPACT_IDS, COMPACT_NODES, DICTIONARIES,
-    ENDIANNESS, GROUPS, Header, LABELS, LARGE_SETS, MAGIC, NAMES, NODE_BLOCKS, NUMBERS, OUTPUTS,
-    PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, ROOTS, SEARCH_TREES, SECTIONS, SEGMENTS, SET_WORDS,
-    SETS, SORTED, SOURCES, Section, Span, TILE_EXITS, TILE_GROUPS, TILE_LEAVES, TILE_NODES,
-    TOP_NODES, WIDE_IDS, WIDE_NODES, WORDS, ZERO_MISSING, checksum,
-};
+use super::sections::*;
 use super::text::{self, to_u32};
 use super::tiles::Tiles;
 use super::trees::Trees;

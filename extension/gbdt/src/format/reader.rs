@@ -13,10 +13,29 @@ use crate::{Error, ErrorKind, Place, Result};
 /// How deep objects and arrays may nest. A model needs 8.
 pub(super) const MAX_NESTING: usize = 64;
 
-/// How many numbers are read between two calls of the hook for interrupts.
-pub(super) const INTERVAL: u32 = 4096;
+/// The hook for interrupts, which is called after every 4096 members of objects and arrays.
+pub(super) struct Interrupts<'b> {
+    members_left: u32,
+    check: &'b mut dyn FnMut(),
+}
 
-/// What a value is.
+impl<'b> Interrupts<'b> {
+    const INTERVAL: u32 = 4096;
+
+    pub(super) fn new(check: &'b mut dyn FnMut()) -> Self {
+        Interrupts { members_left: Self::INTERVAL, check }
+    }
+
+    #[inline(always)]
+    pub(super) fn count(&mut self) {
+        self.members_left -= 1;
+        if self.members_left == 0 {
+            self.members_left = Self::INTERVAL;
+            (self.check)();
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ValueKind {
     Object,
@@ -28,7 +47,6 @@ pub(super) enum ValueKind {
 }
 
 impl ValueKind {
-    /// As it is called in messages.
     fn name(self) -> &'static str {
         match self {
             ValueKind::Object => "an object",
@@ -61,13 +79,11 @@ pub(super) trait Reader<'a> {
     /// The kind of the value at hand, which is not read by this.
     fn kind(&mut self) -> Result<ValueKind>;
 
-    /// Enters an object.
     fn open_object(&mut self) -> Result<Self::Container>;
 
     /// The next key of the innermost open object; at its end leaves it and returns nothing.
     fn next_key(&mut self, container: &mut Self::Container) -> Result<Option<Cow<'a, str>>>;
 
-    /// Enters an array.
     fn open_array(&mut self) -> Result<Self::Container>;
 
     /// Whether the innermost open array has another element; at its end leaves it.
@@ -76,26 +92,50 @@ pub(super) trait Reader<'a> {
     /// How many elements an array has, if it says so at its start; never more than the bytes left.
     fn declared_elements(&self, container: &Self::Container) -> Option<usize>;
 
-    /// A string.
     fn string(&mut self) -> Result<Cow<'a, str>>;
-
     /// A number, rounded once to f32.
     fn float(&mut self) -> Result<f32>;
-
-    /// A whole number.
     fn integer(&mut self) -> Result<i64>;
-
     /// A number of either type.
     fn number(&mut self) -> Result<Number>;
-
-    /// A boolean.
     fn boolean(&mut self) -> Result<bool>;
 
+    /// Reads a value that is no object or array, and forgets it.
+    fn skip_scalar(&mut self) -> Result<()>;
+
+    /// Passes over what is left of an array, which may be done at once.
+    fn skip_elements(&mut self, mut container: Self::Container) -> Result<()> {
+        while self.next_element(&mut container)? {
+            self.skip()?;
+        }
+        Ok(())
+    }
+
     /// Reads a value of any kind and forgets it.
-    fn skip(&mut self) -> Result<()>;
+    fn skip(&mut self) -> Result<()> {
+        match self.kind()? {
+            ValueKind::Object => {
+                let mut container = self.open_object()?;
+                while self.next_key(&mut container)?.is_some() {
+                    self.skip()?;
+                }
+                Ok(())
+            }
+            ValueKind::Array => {
+                let container = self.open_array()?;
+                self.skip_elements(container)
+            }
+            _ => self.skip_scalar(),
+        }
+    }
 
     /// Checks that nothing follows the reader.
     fn finish(&mut self) -> Result<()>;
+
+    fn too_deep(&self) -> Error {
+        let message = format!("objects and arrays nest deeper than {MAX_NESTING}");
+        self.error(ErrorKind::Syntax, message)
+    }
 
     /// An error at the byte that is read next.
     fn error(&self, kind: ErrorKind, message: impl Into<String>) -> Error {

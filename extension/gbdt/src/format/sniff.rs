@@ -5,7 +5,6 @@
 use super::json;
 use crate::{Error, ErrorKind, Place, Result};
 
-/// A format that is read.
 pub(super) enum Format {
     XgboostJson,
     XgboostUbjson,

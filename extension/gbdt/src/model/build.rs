@@ -30,7 +30,6 @@ pub(crate) struct Parts {
     pub attributes: Vec<(String, String)>,
 }
 
-/// A tree as a reader has it.
 pub(crate) struct TreeParts {
     pub nodes: Vec<Node>,
     pub category_sets: Vec<CategorySet>,
@@ -42,7 +41,6 @@ pub(crate) struct TreeParts {
     pub weight: f32,
 }
 
-/// Builds a model tree by tree.
 pub(crate) struct Builder<'a> {
     model: Model,
     limits: &'a Limits,
@@ -51,7 +49,6 @@ pub(crate) struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    /// Begins a model.
     pub(crate) fn new(parts: Parts, limits: &'a Limits) -> Result<Self> {
         check_features(&parts, limits)?;
         let outputs = parts.base_margin.len();
@@ -63,10 +60,8 @@ impl<'a> Builder<'a> {
             ));
         }
         if parts.base_margin.iter().any(|margin| !margin.is_finite()) {
-            return Err(Error::new(
-                ErrorKind::NotFinite,
-                "the base score does not give a finite margin",
-            ));
+            let message = "the base score does not give a finite margin";
+            return Err(Error::new(ErrorKind::NotFinite, message));
         }
         let mut model = Model {
             format: parts.format,
@@ -113,10 +108,8 @@ impl<'a> Builder<'a> {
             || round_starts.first() != Some(&0)
             || end != Some(self.model.trees.len())
         {
-            return Err(Error::new(
-                ErrorKind::Parameter,
-                "the rounds do not ascend from 0 to the number of trees",
-            ));
+            let message = "the rounds do not ascend from 0 to the number of trees";
+            return Err(Error::new(ErrorKind::Parameter, message));
         }
         self.model.round_starts = round_starts;
         self.model.mark_categorical();
@@ -129,10 +122,8 @@ impl<'a> Builder<'a> {
             && output as usize >= self.model.num_outputs()
         {
             let outputs = self.model.num_outputs();
-            return Err(Error::new(
-                ErrorKind::OutputRange,
-                format!("a tree adds to output {output} of a model of {outputs}"),
-            ));
+            let message = format!("a tree adds to output {output} of a model of {outputs}");
+            return Err(Error::new(ErrorKind::OutputRange, message));
         }
         let depth = depth(&parts.nodes, self.limits.depth)?;
         for (id, node) in parts.nodes.iter().enumerate() {
@@ -176,10 +167,8 @@ impl<'a> Builder<'a> {
         };
         if feature as usize >= self.model.num_features {
             let features = self.model.num_features;
-            return Err(Error::new(
-                ErrorKind::FeatureRange,
-                format!("a split tests feature {feature} of a model of {features}"),
-            ));
+            let message = format!("a split tests feature {feature} of a model of {features}");
+            return Err(Error::new(ErrorKind::FeatureRange, message));
         }
         sound
     }
@@ -267,22 +256,17 @@ fn check_features(parts: &Parts, limits: &Limits) -> Result<()> {
         (parts.missing_rules.len(), "rules for missing values"),
     ] {
         if length != 0 && length != num_features {
-            return Err(Error::new(
-                ErrorKind::Length,
-                format!("model has {num_features} features, but {length} {what}"),
-            ));
+            let message = format!("model has {num_features} features, but {length} {what}");
+            return Err(Error::new(ErrorKind::Length, message));
         }
     }
     Ok(())
 }
 
-/// The error for more than a limit allows.
 pub(crate) fn check_limit(count: usize, limit: usize, what: &str) -> Result<()> {
     if count > limit {
-        return Err(Error::new(
-            ErrorKind::Limit,
-            format!("model has {count} {what}, more than the limit of {limit}"),
-        ));
+        let message = format!("model has {count} {what}, more than the limit of {limit}");
+        return Err(Error::new(ErrorKind::Limit, message));
     }
     Ok(())
 }

@@ -45,10 +45,8 @@ impl Categories {
             _ => bytes.is_empty(),
         };
         if !ends_match {
-            return Err(Error::new(
-                ErrorKind::Length,
-                "the offsets of categories do not span their bytes",
-            ));
+            let message = "the offsets of categories do not span their bytes";
+            return Err(Error::new(ErrorKind::Length, message));
         }
         let mut values = Vec::with_capacity(offsets.len().saturating_sub(1));
         for (start, end) in offsets.iter().zip(offsets.iter().skip(1)) {

@@ -38,7 +38,6 @@ pub struct Model {
     pub(crate) base_score: Vec<f32>,
     /// What the sum of leaves starts from; one finite value per output.
     pub(crate) base_margin: Vec<f32>,
-    /// At least 1.
     pub(crate) num_features: usize,
     /// In file order, which is the order of summation.
     pub(crate) trees: Vec<Tree>,
@@ -141,10 +140,8 @@ impl Model {
 /// One non-empty, unique name per feature.
 pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Result<()> {
     if names.len() != num_features {
-        return Err(Error::new(
-            ErrorKind::Names,
-            format!("model expects {num_features} feature names, not {}", names.len()),
-        ));
+        let message = format!("model expects {num_features} feature names, not {}", names.len());
+        return Err(Error::new(ErrorKind::Names, message));
     }
     let mut seen = std::collections::HashSet::with_capacity(names.len());
     for name in names {
@@ -155,10 +152,8 @@ pub(crate) fn check_feature_names(names: &[String], num_features: usize) -> Resu
             return Err(Error::new(ErrorKind::Names, "feature name contains a zero byte"));
         }
         if !seen.insert(name.as_str()) {
-            return Err(Error::new(
-                ErrorKind::Names,
-                format!("feature name \"{name}\" is given more than once"),
-            ));
+            let message = format!("feature name \"{name}\" is given more than once");
+            return Err(Error::new(ErrorKind::Names, message));
         }
     }
     Ok(())

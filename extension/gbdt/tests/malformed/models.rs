@@ -2,7 +2,6 @@
 
 use crate::value::{Value, floats, integers, map, text};
 
-/// Where the first tree is.
 pub const TREE: &str = "learner.gradient_booster.model.trees.0";
 
 /// Two trees on three features: one of two splits, one of a single split.
@@ -29,26 +28,22 @@ pub fn binary() -> Value {
 /// A model whose root is a categorical split with the codes 1 and 40 on its right.
 pub fn categorical() -> Value {
     let mut model = binary();
-    model.set(&path("split_type"), integers(&[1, 0, 0, 0, 0]));
-    model.set(&path("split_conditions.0"), Value::Float(f32::NAN));
-    model.set(&path("categories"), integers(&[1, 40]));
-    model.set(&path("categories_nodes"), integers(&[0]));
-    model.set(&path("categories_segments"), integers(&[0]));
-    model.set(&path("categories_sizes"), integers(&[2]));
-    let types = ["c", "float", "int"].map(text);
-    model.set("learner.feature_types", Value::List(types.to_vec()));
-    let numerical = || map([("offsets", integers(&[])), ("values", integers(&[]))]);
-    let named = map([("offsets", integers(&[0, 1, 3])), ("values", integers(&[97, -61, -87]))]);
-    let cats = map([
-        ("enc", Value::List(vec![named, numerical(), numerical()])),
-        ("feature_segments", integers(&[0, 2, 2, 2])),
-        ("sorted_idx", integers(&[0, 1])),
-    ]);
-    model.add("learner.gradient_booster.model", "cats", cats);
+    let edits = r#"$.split_type = [1, 0, 0, 0, 0]; $.split_conditions.0 = NaN;
+        $.categories = [1, 40]; $.categories_nodes = [0];
+        $.categories_segments = [0]; $.categories_sizes = [2];
+        learner.feature_types = ["c", "float", "int"];
+        M.cats + {
+            "enc": [
+                {"offsets": [0, 1, 3], "values": [97, -61, -87]},
+                {"offsets": [], "values": []},
+                {"offsets": [], "values": []}
+            ],
+            "feature_segments": [0, 2, 2, 2], "sorted_idx": [0, 1]
+        }"#;
+    edits.split(';').for_each(|step| crate::edit(&mut model, step));
     model
 }
 
-/// A path inside the first tree.
 pub fn path(inside: &str) -> String {
     format!("{TREE}.{inside}")
 }
@@ -89,32 +84,22 @@ fn tree(
 }
 
 fn model(trees: Vec<Value>) -> Value {
-    let count = trees.len();
-    let starts: Vec<i64> = (0..=count as i64).collect();
-    let inner = map([
-        (
-            "gbtree_model_param",
-            map([("num_parallel_tree", text("1")), ("num_trees", text(&count.to_string()))]),
-        ),
-        ("iteration_indptr", integers(&starts)),
-        ("tree_info", integers(&vec![0; count])),
-        ("trees", Value::List(trees)),
-    ]);
-    let parameters = map([
-        ("base_score", text("[5E-1]")),
-        ("boost_from_average", text("1")),
-        ("num_class", text("0")),
-        ("num_feature", text("3")),
-        ("num_target", text("1")),
-    ]);
-    let names = ["a", "b", "c"].map(text);
-    let learner = map([
-        ("attributes", map([("best_iteration", text("1"))])),
-        ("feature_names", Value::List(names.to_vec())),
-        ("feature_types", Value::List(vec![])),
-        ("gradient_booster", map([("model", inner), ("name", text("gbtree"))])),
-        ("learner_model_param", parameters),
-        ("objective", map([("name", text("binary:logistic"))])),
-    ]);
-    map([("learner", learner), ("version", integers(&[3, 4, 1]))])
+    let mut model = Value::from_text(
+        r#"{"learner": {
+            "attributes": {"best_iteration": "1"},
+            "feature_names": ["a", "b", "c"],
+            "feature_types": [],
+            "gradient_booster": {"model": {
+                "gbtree_model_param": {"num_parallel_tree": "1", "num_trees": "2"},
+                "iteration_indptr": [0, 1, 2], "tree_info": [0, 0], "trees": []
+            }, "name": "gbtree"},
+            "learner_model_param": {
+                "base_score": "[5E-1]", "boost_from_average": "1",
+                "num_class": "0", "num_feature": "3", "num_target": "1"
+            },
+            "objective": {"name": "binary:logistic"}
+        }, "version": [3, 4, 1]}"#,
+    );
+    model.set("learner.gradient_booster.model.trees", Value::List(trees));
+    model
 }

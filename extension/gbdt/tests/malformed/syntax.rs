@@ -73,6 +73,9 @@ fn ubjson() {
     refused(&with(b"[#L\x7f\xff\xff\xff\xff\xff\xff\xff"), ErrorKind::Truncated, 13);
     refused(&with(b"{#L\x7f\xff\xff\xff\xff\xff\xff\xff"), ErrorKind::Truncated, 13);
     refused(&with(b"[$Z#L\x7f\xff\xff\xff\xff\xff\xff\xff"), ErrorKind::Syntax, 13);
+    refused(&with(b"[$U#L\x7f\xff\xff\xff\xff\xff\xff\xff"), ErrorKind::Truncated, 15);
+    refused(&with(b"[$l#i\x02\0\0\0\0\0\0\0"), ErrorKind::Truncated, 15);
+    refused(&with(b"HL\x7f\xff\xff\xff\xff\xff\xff\xff"), ErrorKind::Truncated, 12);
     refused(&with(b"[$d]"), ErrorKind::Syntax, 14);
     refused(&with(b"[$U#i\0}}"), ErrorKind::Syntax, 18);
     refused(&with(&b"[".repeat(100_000)), ErrorKind::Syntax, 11 + 63);

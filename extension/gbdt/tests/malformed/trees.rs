@@ -131,19 +131,11 @@ fn what_xgboost_writes_besides_is_accepted() {
         ("parameters without quotes", |m| set(m, "tree_param.num_nodes", Integer(5))),
         ("unknown keys", |m| m.add(crate::models::TREE, "leaf_child_counts", integers(&[0]))),
         ("pruned split with its categories left behind", |m| {
-            for (key, value) in
-                [("left_children.2", -1), ("right_children.2", -1), ("split_type.2", 1)]
-            {
-                set(m, key, Integer(value));
-            }
-            for node in [3, 4] {
-                set(m, &format!("split_indices.{node}"), Integer(i64::from(i32::MAX)));
-            }
-            set(m, "tree_param.num_deleted", text("2"));
-            set(m, "categories", integers(&[7]));
-            set(m, "categories_nodes", integers(&[2]));
-            set(m, "categories_segments", integers(&[0]));
-            set(m, "categories_sizes", integers(&[1]));
+            let edits = r#"$.left_children.2 = -1; $.right_children.2 = -1; $.split_type.2 = 1;
+                $.split_indices.3 = 2147483647; $.split_indices.4 = 2147483647;
+                $.tree_param.num_deleted = "2"; $.categories = [7]; $.categories_nodes = [2];
+                $.categories_segments = [0]; $.categories_sizes = [1]"#;
+            edits.split(";").for_each(|step| crate::edit(m, step));
         }),
     ];
     for (name, edit) in accepted {

@@ -1,6 +1,5 @@
 //! A document as a value, to be edited and then written as JSON or as UBJSON.
 
-/// A value of either format.
 #[derive(Clone, Debug)]
 pub enum Value {
     Null,
@@ -74,7 +73,6 @@ impl Value {
         })
     }
 
-    /// Replaces what stands at a path.
     pub fn set(&mut self, path: &str, value: Value) {
         *self.at(path) = value;
     }
@@ -87,7 +85,6 @@ impl Value {
         }
     }
 
-    /// Removes a member.
     pub fn remove(&mut self, path: &str, key: &str) {
         let Map(members) = self.at(path) else { panic!("{path} is no object") };
         let before = members.len();

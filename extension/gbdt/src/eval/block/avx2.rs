@@ -13,7 +13,6 @@ block_kernel! {
     lanes: IN_ORDER,
 }
 
-/// Half of a mask.
 #[derive(Clone, Copy)]
 struct Half(__m256i);
 

@@ -27,7 +27,6 @@ const UNPACKED: [u16; BLOCK] = {
     lanes
 };
 
-/// A whole mask.
 #[derive(Clone, Copy)]
 struct Whole(__m512i);
 

@@ -56,7 +56,6 @@ impl Buffers {
 }
 
 impl Rows<'_> {
-    /// Copies the values of a feature.
     fn copy_column(&self, feature: usize, values: &mut Values) {
         let column = self.features.get(feature..).unwrap_or_default();
         let column = column.iter().step_by(self.num_features);

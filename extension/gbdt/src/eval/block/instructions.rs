@@ -13,7 +13,6 @@ use crate::forest::tiles::CodeTable;
 /// # Safety
 /// The processor has the instructions, for every function; further needs are with each.
 pub(super) trait Instructions: Copy {
-    /// How many parts make a mask.
     const PARTS: usize;
 
     /// A part of a mask. Safety: `part` is below `PARTS`.

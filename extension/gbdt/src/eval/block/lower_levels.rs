@@ -12,17 +12,14 @@ use crate::eval::row_keys::set_keys;
 use crate::forest::key::leaf_slot;
 use crate::forest::records::{GroupKind, InterleavedNode, LANES};
 
-/// The keys of a block's rows.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockKeys {
     /// The last of each row is `u32::MAX`.
     keys: Vec<u32>,
-    /// Keys per row.
     width: usize,
 }
 
 impl BlockKeys {
-    /// Takes rows.
     pub(super) fn set(&mut self, rows: &Rows<'_>) {
         let width = leaf_slot(rows.num_features) + 1;
         if self.width != width {

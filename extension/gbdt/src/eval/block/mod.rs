@@ -29,11 +29,8 @@ pub(super) use self::evaluate::Buffers;
 use crate::forest::sections::{PREDICATE_COLUMNS, PREDICATE_RUNS, Sections, TILE_GROUPS};
 use crate::forest::tiles::{CodeTable, TILE_LEVELS, TileGroup};
 
-/// Rows of a block.
 pub(super) const BLOCK: usize = 512;
-/// Words of a mask.
 const WORDS: usize = BLOCK / 64;
-/// Bits of a rank.
 const RANK_BITS: usize = 8;
 
 /// What a step of interleaved traversal costs more than one in a block, in picoseconds.
@@ -174,7 +171,6 @@ impl BlockKernel {
         wasted < saved.saturating_mul(rows.count as u64)
     }
 
-    /// What a block's nodes and predicates cost.
     fn block_cost(&self, image: Sections<'_>) -> u64 {
         let groups = image.get(TILE_GROUPS);
         let nodes: u64 = groups.iter().map(|group| u64::from(group.count) << group.levels).sum();

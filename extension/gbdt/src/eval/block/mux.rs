@@ -58,7 +58,6 @@ type Mux3 = Mux<Mux2>;
 type Mux4 = Mux<Mux3>;
 type Mux5 = Mux<Mux4>;
 
-/// The masks of a tile's nodes of one level.
 struct Nodes<const LEVELS: u32, const LEVEL: u32> {
     nodes: *const u16,
     masks: *const Mask,

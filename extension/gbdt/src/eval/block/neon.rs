@@ -18,7 +18,6 @@ block_kernel! {
     lanes: IN_ORDER,
 }
 
-/// Half of a mask.
 #[derive(Clone, Copy)]
 struct Half([uint64x2_t; 2]);
 

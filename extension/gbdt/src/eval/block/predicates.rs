@@ -4,7 +4,6 @@ use crate::eval::interleaved::NodeSections;
 use crate::eval::is_in_set;
 use crate::forest::tiles::{CodeTable, PredicateColumn, PredicateRun, TABLE_CODES};
 
-/// A ranked column's search tree.
 pub(super) fn search_tree<'a>(trees: &'a [f32], column: &PredicateColumn) -> &'a [f32] {
     let start = column.tree as usize;
     trees.get(start..start + (1 << column.levels)).unwrap_or_default()

@@ -23,17 +23,12 @@ pub(crate) const CHUNK_TREES: usize = 64;
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Chunk {
-    /// Index of the first group.
     pub(crate) first_group: u32,
-    /// Number of groups.
     pub(crate) groups: u32,
     /// Levels of the largest tile; the others are taken as if they had as many.
     pub(crate) levels: u32,
-    /// Index of the first top node.
     pub(crate) top_nodes: u32,
-    /// Index of the first block.
     pub(crate) blocks: u32,
-    /// Number of trees.
     pub(crate) trees: u32,
     /// Fills the record to a power of two, by which a length is divided faster.
     pub(crate) reserved: [u32; 2],
@@ -46,7 +41,6 @@ impl Chunk {
         if levels <= TOP_LEVELS + 1 { levels } else { TOP_LEVELS }
     }
 
-    /// Number of blocks per tree.
     #[inline(always)]
     pub(crate) const fn tree_blocks(levels: u32) -> usize {
         if levels <= TOP_LEVELS + 1 { 0 } else { 1 << TOP_LEVELS }
@@ -72,7 +66,6 @@ pub(crate) struct NodeBlock {
 const NO_TOP_NODE: TopNode = TopNode { columns: [0; CHUNK_TREES], ranks: [0; CHUNK_TREES] };
 const NO_BLOCK: NodeBlock = NodeBlock { columns: [0; 8], ranks: [0; 8] };
 
-/// The sections of chunks.
 #[derive(Default)]
 pub(in crate::forest) struct Chunks {
     pub(in crate::forest) records: Vec<Chunk>,
@@ -128,7 +121,6 @@ impl Chunks {
         Ok(chunks)
     }
 
-    /// Makes room for a chunk's nodes.
     fn place(&mut self, index: usize) -> Result<()> {
         let Some(chunk) = self.records.get_mut(index) else { return Ok(()) };
         chunk.top_nodes = to_u32(self.top_nodes.len())?;
@@ -143,7 +135,6 @@ impl Chunks {
         Ok(())
     }
 
-    /// Writes a tree's nodes.
     fn put(
         &mut self,
         chunk: &Chunk,

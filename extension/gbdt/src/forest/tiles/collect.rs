@@ -125,7 +125,6 @@ impl Writer<'_> {
         Ok(predicates.into_iter().collect())
     }
 
-    /// Writes groups that share these predicates.
     fn segment(&mut self, groups: &[TileGroup], predicates: &HashSet<Predicate>) -> Result<()> {
         let mut predicates: Vec<Predicate> = predicates.iter().copied().collect();
         predicates.sort_unstable();
@@ -146,7 +145,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The runs of a segment with these predicates.
     fn runs(&mut self, predicates: &[Predicate]) -> Result<()> {
         let mut last = None;
         for (index, predicate) in predicates.iter().enumerate() {
@@ -177,7 +175,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// The tiles of a group of a segment with these predicates.
     fn group(&mut self, group: &TileGroup, predicates: &[Predicate]) -> Result<()> {
         let ends = if group.below == 0 { self.tiles.leaves.len() } else { self.tiles.exits.len() };
         let placed =
@@ -232,7 +229,6 @@ fn joins(group: &TileGroup, below: u32, kind: GroupKind) -> bool {
     (group.below == 0) == (below == 0) && (below == 0 || group.kind == kind)
 }
 
-/// Appends a value; returns its index.
 fn push<T>(values: &mut Vec<T>, value: T) -> usize {
     values.push(value);
     values.len() - 1

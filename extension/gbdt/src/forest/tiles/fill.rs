@@ -51,7 +51,6 @@ pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Vec<f32> {
     leaves
 }
 
-/// Levels of the tile of a tree.
 pub(super) fn levels(tree: &Tree<'_>) -> u32 {
     tree.depth().min(TILE_LEVELS)
 }

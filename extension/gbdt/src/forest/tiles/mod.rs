@@ -35,7 +35,6 @@ pub(crate) const TILE_LEVELS: u32 = 8;
 pub(crate) const BLOCK_LEVELS: u32 = 3;
 /// Tiles of more levels than this consist of a top and blocks; a smaller one is all top.
 pub(crate) const TOP_LEVELS: u32 = TILE_LEVELS - BLOCK_LEVELS;
-/// Most predicates of a segment.
 pub(crate) const MAX_PREDICATES: usize = 4096;
 /// Most columns of a model that has tiles.
 pub(crate) const MAX_COLUMNS: usize = 4096;
@@ -54,14 +53,12 @@ pub(crate) enum ColumnKind {
     RankedMissingLeft = 0,
     /// By the value's rank; a missing value has the highest.
     RankedMissingRight = 1,
-    /// By looking up the value's code in a table.
     Codes = 2,
     /// By looking up the value's code in a set of any size.
     LargeCodes = 3,
 }
 
 impl ColumnKind {
-    /// Whether predicates compare ranks.
     #[inline(always)]
     pub(crate) fn is_ranked(self) -> bool {
         matches!(self, ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight)
@@ -84,15 +81,10 @@ pub(crate) struct PredicateColumn {
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Segment {
-    /// Index of the first group.
     pub(crate) first_group: u32,
-    /// Number of groups.
     pub(crate) groups: u32,
-    /// Index of the first run.
     pub(crate) first_run: u32,
-    /// Number of runs.
     pub(crate) runs: u32,
-    /// Number of predicates.
     pub(crate) predicates: u32,
     /// Fills the record to a power of two, by which a length is divided faster.
     pub(crate) reserved: [u32; 3],
@@ -102,11 +94,9 @@ pub(crate) struct Segment {
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct PredicateRun {
-    /// Index of the column.
     pub(crate) column: u32,
     /// Index of the first predicate within the segment.
     pub(crate) first_predicate: u32,
-    /// Number of predicates.
     pub(crate) count: u32,
     /// Index of the first predicate's operand, in the section for columns of this kind.
     pub(crate) operands: u32,
@@ -128,11 +118,8 @@ impl CodeTable {
 #[derive(Clone, Copy, Debug, CheckedBitPattern, NoUninit)]
 #[repr(C)]
 pub(crate) struct TileGroup {
-    /// Index of the first tree.
     pub(crate) first: u32,
-    /// Number of trees.
     pub(crate) count: u32,
-    /// Levels of the tiles.
     pub(crate) levels: u32,
     /// Steps from an exit to the deepest leaf; 0 if the tiles hold all of the trees.
     pub(crate) below: u32,
@@ -146,7 +133,6 @@ pub(crate) struct TileGroup {
     pub(crate) reserved: u32,
 }
 
-/// Number of nodes that a tile takes.
 #[inline(always)]
 pub(crate) const fn tile_nodes(levels: u32) -> usize {
     if levels <= TOP_LEVELS {

@@ -80,7 +80,6 @@ impl<'a> Sets<'a> {
         2 * set + u32::from(predicate.missing_right())
     }
 
-    /// The table of a predicate about codes.
     pub(super) fn table(&self, predicate: Predicate) -> CodeTable {
         let mut table = CodeTable([0; 64]);
         let bytes = self.words(predicate).iter().flat_map(|word| word.to_le_bytes());
@@ -142,7 +141,6 @@ pub(super) fn predicates_of(
     Ok(())
 }
 
-/// The columns of a forest.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) records: Vec<PredicateColumn>,

@@ -7,11 +7,7 @@ use super::{
 };
 use crate::Result;
 use crate::forest::records::LANES;
-use crate::forest::sections::{
-    CHUNKS, CODE_TABLES, LARGE_SETS, NODE_BLOCKS, PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, ROOTS,
-    SEARCH_TREES, SEGMENTS, SETS, Sections, TILE_EXITS, TILE_GROUPS, TILE_LEAVES, TILE_NODES,
-    TOP_NODES, damaged, ensure,
-};
+use crate::forest::sections::*;
 
 /// Whether `count` records from `first` on are among `all`.
 fn within(first: u32, count: usize, all: usize) -> bool {

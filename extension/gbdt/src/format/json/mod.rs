@@ -9,16 +9,14 @@ mod text;
 
 use std::borrow::Cow;
 
-use super::reader::{INTERVAL, MAX_NESTING, Number, Reader, ValueKind};
+use super::reader::{Interrupts, MAX_NESTING, Number, Reader, ValueKind};
 use crate::{Error, ErrorKind, Result};
 
-/// A reader of JSON.
 pub(super) struct Json<'a, 'b> {
     bytes: &'a [u8],
     position: usize,
     depth: usize,
-    until_pause: u32,
-    check_interrupts: &'b mut dyn FnMut(),
+    interrupts: Interrupts<'b>,
 }
 
 /// An open object or array: whether it has had a member yet.
@@ -33,7 +31,7 @@ pub(super) fn is_space(byte: u8) -> bool {
 
 impl<'a, 'b> Json<'a, 'b> {
     pub(super) fn new(bytes: &'a [u8], check_interrupts: &'b mut dyn FnMut()) -> Self {
-        Json { bytes, position: 0, depth: 0, until_pause: INTERVAL, check_interrupts }
+        Json { bytes, position: 0, depth: 0, interrupts: Interrupts::new(check_interrupts) }
     }
 
     /// The next byte that is not white space, which is not read by this.
@@ -56,7 +54,6 @@ impl<'a, 'b> Json<'a, 'b> {
         }
     }
 
-    /// Reads one punctuation byte.
     fn expect(&mut self, byte: u8, wanted: &str) -> Result<()> {
         if self.peek() != Some(byte) {
             return Err(self.syntax(wanted));
@@ -83,10 +80,7 @@ impl<'a, 'b> Json<'a, 'b> {
             return Err(self.unexpected(kind));
         }
         if self.depth == MAX_NESTING {
-            return Err(self.error(
-                ErrorKind::Syntax,
-                format!("objects and arrays nest deeper than {MAX_NESTING}"),
-            ));
+            return Err(self.too_deep());
         }
         self.depth += 1;
         self.position += 1;
@@ -105,11 +99,7 @@ impl<'a, 'b> Json<'a, 'b> {
             _ if container.started => return Err(self.syntax("a comma or closing bracket")),
             _ => container.started = true,
         }
-        self.until_pause -= 1;
-        if self.until_pause == 0 {
-            self.until_pause = INTERVAL;
-            (self.check_interrupts)();
-        }
+        self.interrupts.count();
         Ok(true)
     }
 }
@@ -188,26 +178,12 @@ impl<'a> Reader<'a> for Json<'a, '_> {
         }
     }
 
-    fn skip(&mut self) -> Result<()> {
+    fn skip_scalar(&mut self) -> Result<()> {
         match self.kind()? {
-            ValueKind::Object => {
-                let mut container = self.open_object()?;
-                while self.next_key(&mut container)?.is_some() {
-                    self.skip()?;
-                }
-                Ok(())
-            }
-            ValueKind::Array => {
-                let mut container = self.open_array()?;
-                while self.next_element(&mut container)? {
-                    self.skip()?;
-                }
-                Ok(())
-            }
             ValueKind::String => self.quoted().map(drop),
-            ValueKind::Number => self.token().map(drop),
             ValueKind::Bool => self.boolean().map(drop),
             ValueKind::Null => self.word("null"),
+            _ => self.token().map(drop),
         }
     }
 

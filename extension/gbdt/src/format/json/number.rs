@@ -9,23 +9,20 @@ use super::Json;
 use crate::format::reader::{Number, Reader, ValueKind};
 use crate::{Error, ErrorKind, Place, Result};
 
-/// The text of a number.
 pub(super) enum Token<'a> {
     /// Digits only, with or without a sign.
     Integer(&'a str),
     /// With a fraction or an exponent.
     Decimal(&'a str),
-    /// `NaN`.
-    NotANumber,
-    /// `Infinity` or `-Infinity`.
-    Infinite { negative: bool },
+    /// `NaN`, `Infinity` or `-Infinity`.
+    Named(f32),
 }
 
 impl<'a> Json<'a, '_> {
     /// Reads a number of any type.
     pub(super) fn token(&mut self) -> Result<Token<'a>> {
         let negative = match self.peek() {
-            Some(b'N') => return self.word("NaN").map(|()| Token::NotANumber),
+            Some(b'N') => return self.word("NaN").map(|()| Token::Named(f32::NAN)),
             Some(b'-') => true,
             Some(b'I' | b'0'..=b'9') => false,
             _ => return Err(self.unexpected(ValueKind::Number)),
@@ -34,7 +31,7 @@ impl<'a> Json<'a, '_> {
         self.position += usize::from(negative);
         if self.bytes.get(self.position) == Some(&b'I') {
             self.word("Infinity")?;
-            return Ok(Token::Infinite { negative });
+            return Ok(Token::Named(if negative { f32::NEG_INFINITY } else { f32::INFINITY }));
         }
         let whole = self.digits()?;
         if whole > 1 && self.bytes.get(self.position - whole) == Some(&b'0') {
@@ -88,9 +85,7 @@ impl<'a> Json<'a, '_> {
                 let value = parsed::<f32>(text, start)?;
                 if value.is_finite() { Ok(value) } else { Err(too_large("f32", start)) }
             }
-            Token::NotANumber => Ok(f32::NAN),
-            Token::Infinite { negative: false } => Ok(f32::INFINITY),
-            Token::Infinite { negative: true } => Ok(f32::NEG_INFINITY),
+            Token::Named(value) => Ok(value),
         }
     }
 
@@ -105,22 +100,14 @@ impl<'a> Json<'a, '_> {
 
     pub(super) fn read_number(&mut self) -> Result<Number> {
         let start = self.start();
-        match self.token()? {
+        let value = match self.token()? {
             Token::Integer(text) => {
-                text.parse().map(Number::Integer).map_err(|_| too_large("i64", start))
+                return text.parse().map(Number::Integer).map_err(|_| too_large("i64", start));
             }
-            Token::Decimal(text) => {
-                let value = parsed::<f64>(text, start)?;
-                if value.is_finite() {
-                    Ok(Number::Float(value))
-                } else {
-                    Err(too_large("f64", start))
-                }
-            }
-            Token::NotANumber => Ok(Number::Float(f64::NAN)),
-            Token::Infinite { negative: false } => Ok(Number::Float(f64::INFINITY)),
-            Token::Infinite { negative: true } => Ok(Number::Float(f64::NEG_INFINITY)),
-        }
+            Token::Decimal(text) => parsed::<f64>(text, start)?,
+            Token::Named(value) => return Ok(Number::Float(value.into())),
+        };
+        if value.is_finite() { Ok(Number::Float(value)) } else { Err(too_large("f64", start)) }
     }
 
     /// Where the value at hand begins.

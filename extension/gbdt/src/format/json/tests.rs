@@ -122,12 +122,3 @@ fn repeated_keys_are_refused_among_few_and_many() {
         on(text.as_bytes(), |reader| object(reader, |reader, _| reader.skip())).unwrap();
     }
 }
-
-#[test]
-fn nesting_ends_at_the_bound() {
-    let nested = |depth| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
-    on(nested(MAX_NESTING).as_bytes(), |reader| reader.skip()).unwrap();
-    let error = on(nested(MAX_NESTING + 1).as_bytes(), |reader| reader.skip()).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Syntax);
-    assert_eq!(error.place(), crate::Place::Byte(MAX_NESTING));
-}

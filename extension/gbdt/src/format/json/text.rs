@@ -7,7 +7,6 @@ use crate::format::reader::Reader;
 use crate::{ErrorKind, Result};
 
 impl<'a> Json<'a, '_> {
-    /// Reads a string; its opening quote is the next byte.
     pub(super) fn quoted(&mut self) -> Result<Cow<'a, str>> {
         self.position += 1;
         let first = self.plain()?;

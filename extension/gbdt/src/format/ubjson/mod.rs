@@ -8,22 +8,19 @@ mod bytes;
 
 use std::borrow::Cow;
 
-use super::reader::{INTERVAL, MAX_NESTING, Number, Reader, ValueKind};
+use super::reader::{Interrupts, MAX_NESTING, Number, Reader, ValueKind};
 use crate::{ErrorKind, Result};
 use bytes::width;
 
-/// A reader of UBJSON.
 pub(super) struct Ubjson<'a, 'b> {
     bytes: &'a [u8],
     position: usize,
     depth: usize,
     /// The type of the value at hand where a typed container gave it; no byte of the value itself.
     implied: Option<u8>,
-    until_pause: u32,
-    check_interrupts: &'b mut dyn FnMut(),
+    interrupts: Interrupts<'b>,
 }
 
-/// An open object or array.
 pub(super) struct Container {
     /// Elements still to come, if the container declared how many; it then has no closing bracket.
     left: Option<usize>,
@@ -33,14 +30,8 @@ pub(super) struct Container {
 
 impl<'a, 'b> Ubjson<'a, 'b> {
     pub(super) fn new(bytes: &'a [u8], check_interrupts: &'b mut dyn FnMut()) -> Self {
-        Ubjson {
-            bytes,
-            position: 0,
-            depth: 0,
-            implied: None,
-            until_pause: INTERVAL,
-            check_interrupts,
-        }
+        let interrupts = Interrupts::new(check_interrupts);
+        Ubjson { bytes, position: 0, depth: 0, implied: None, interrupts }
     }
 
     fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Container> {
@@ -48,10 +39,7 @@ impl<'a, 'b> Ubjson<'a, 'b> {
             return Err(self.unexpected(kind));
         }
         if self.depth == MAX_NESTING {
-            return Err(self.error(
-                ErrorKind::Syntax,
-                format!("objects and arrays nest deeper than {MAX_NESTING}"),
-            ));
+            return Err(self.too_deep());
         }
         self.depth += 1;
         self.marker()?;
@@ -66,10 +54,8 @@ impl<'a, 'b> Ubjson<'a, 'b> {
             self.position += 1;
             container.element = Some(element);
             if self.peek()? != b'#' {
-                return Err(self.error(
-                    ErrorKind::Syntax,
-                    "malformed UBJSON: a typed container does not say its length",
-                ));
+                let message = "malformed UBJSON: a typed container does not say its length";
+                return Err(self.error(ErrorKind::Syntax, message));
             }
         }
         if self.bytes.get(self.position) == Some(&b'#') {
@@ -97,11 +83,7 @@ impl<'a, 'b> Ubjson<'a, 'b> {
             self.depth = self.depth.saturating_sub(1);
             return Ok(false);
         }
-        self.until_pause -= 1;
-        if self.until_pause == 0 {
-            self.until_pause = INTERVAL;
-            (self.check_interrupts)();
-        }
+        self.interrupts.count();
         Ok(true)
     }
 }
@@ -206,8 +188,8 @@ impl<'a> Reader<'a> for Ubjson<'a, '_> {
             b'd' => Ok(Number::Float(f64::from(f32::from_be_bytes(self.fixed()?)))),
             b'D' => Ok(Number::Float(f64::from_be_bytes(self.fixed()?))),
             b'H' => {
-                Err(self
-                    .error(ErrorKind::Number, "high-precision numbers have no place in a model"))
+                let message = "high-precision numbers have no place in a model";
+                Err(self.error(ErrorKind::Number, message))
             }
             marker => self.whole(marker)?.map(Number::Integer).ok_or_else(|| self.truncated()),
         }
@@ -221,35 +203,26 @@ impl<'a> Reader<'a> for Ubjson<'a, '_> {
         }
     }
 
-    fn skip(&mut self) -> Result<()> {
+    fn skip_elements(&mut self, mut container: Container) -> Result<()> {
+        if let (Some(left), Some(width)) = (container.left, container.element.and_then(width)) {
+            self.take(left.saturating_mul(width))?;
+            container.left = Some(0);
+        }
+        while self.next_element(&mut container)? {
+            self.skip()?;
+        }
+        Ok(())
+    }
+
+    fn skip_scalar(&mut self) -> Result<()> {
         match self.kind()? {
-            ValueKind::Object => {
-                let mut container = self.open_object()?;
-                while self.next_key(&mut container)?.is_some() {
-                    self.skip()?;
-                }
-                Ok(())
-            }
-            ValueKind::Array => {
-                let mut container = self.open_array()?;
-                if let (Some(left), Some(width)) =
-                    (container.left, container.element.and_then(width))
-                {
-                    self.take(left.saturating_mul(width))?;
-                    container.left = Some(0);
-                }
-                while self.next_element(&mut container)? {
-                    self.skip()?;
-                }
-                Ok(())
-            }
             ValueKind::String => self.string().map(drop),
             ValueKind::Number if self.peek()? == b'H' => {
                 self.marker()?;
                 self.counted_text().map(drop)
             }
             ValueKind::Number => self.number().map(drop),
-            ValueKind::Bool | ValueKind::Null => self.marker().map(drop),
+            _ => self.marker().map(drop),
         }
     }
 

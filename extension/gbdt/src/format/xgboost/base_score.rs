@@ -30,22 +30,19 @@ pub(super) fn scores(stated: &[f32], num_outputs: usize) -> Result<Vec<f32>> {
 
 /// The margin of each output before any tree.
 pub(super) fn margins(link: Link, scores: &[f32]) -> Result<Vec<f32>> {
-    let margins: Vec<f32> = match link {
-        Link::Identity => scores.to_vec(),
-        Link::Logit => scores.iter().map(|score| logit(*score)).collect::<Result<_>>()?,
-        Link::Logarithm => scores.iter().map(|score| logarithm(*score)).collect::<Result<_>>()?,
-        Link::Expectile => expectile(scores),
-    };
-    Ok(margins)
+    match link {
+        Link::Identity => Ok(scores.to_vec()),
+        Link::Logit => scores.iter().map(|score| logit(*score)).collect(),
+        Link::Logarithm => scores.iter().map(|score| logarithm(*score)).collect(),
+        Link::Expectile => Ok(expectile(scores)),
+    }
 }
 
 /// Releases up to 3.0 refuse 0 and 1 here, 3.4 takes them for the nearest probability in between.
 fn logit(score: f32) -> Result<f32> {
     if !(0.0..=1.0).contains(&score) {
-        return Err(Error::new(
-            ErrorKind::Parameter,
-            format!("base score {score} is not a probability, as the objective needs"),
-        ));
+        let message = format!("base score {score} is not a probability, as the objective needs");
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     let probability = score.clamp(EPSILON, 1.0 - EPSILON);
     Ok(-(1.0 / probability - 1.0).ln())
@@ -53,10 +50,8 @@ fn logit(score: f32) -> Result<f32> {
 
 fn logarithm(score: f32) -> Result<f32> {
     if score <= 0.0 {
-        return Err(Error::new(
-            ErrorKind::Parameter,
-            format!("base score {score} is not positive, as the objective needs"),
-        ));
+        let message = format!("base score {score} is not positive, as the objective needs");
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     Ok(score.ln())
 }
@@ -75,34 +70,29 @@ mod tests {
     use super::super::objective;
     use super::*;
 
-    fn bits(objective: &str, scores: &[f32]) -> Vec<u32> {
-        let (_, link) = objective::named(objective).unwrap();
-        let margins = margins(link, scores).unwrap();
-        margins.iter().map(|margin| (margin + 0.0).to_bits()).collect()
-    }
-
     /// Bit patterns of the margins that XGBoost 3.4.1 predicts for a model of one leaf of value 0.
     #[test]
     fn margins_are_those_of_xgboost() {
-        assert_eq!(bits("binary:logistic", &[0.5]), [0]);
-        assert_eq!(bits("binary:logistic", &[0.0]), [3244100692]);
-        assert_eq!(bits("binary:logistic", &[1e-7]), [3244100692]);
-        assert_eq!(bits("reg:logistic", &[0.3]), [3210274947]);
-        assert_eq!(bits("reg:logistic", &[1.0]), [1096543277]);
-        assert_eq!(bits("binary:logistic", &[0.9999999]), [1096543277]);
-        assert_eq!(bits("binary:logitraw", &[0.3]), [1050253722]);
-        assert_eq!(bits("count:poisson", &[0.3]), [3214547912]);
-        assert_eq!(bits("reg:gamma", &[1e-7]), [3246453212]);
-        assert_eq!(bits("survival:aft", &[2.0]), [1060205080]);
-        assert_eq!(
-            bits("reg:expectileerror", &[1.0, 20.0, 60.0]),
-            [1065353216, 1100480511, 1109393408]
-        );
-        assert_eq!(bits("reg:expectileerror", &[0.0, 0.1, 0.3]), [0, 3222283187, 3217096409]);
-        assert_eq!(
-            bits("reg:expectileerror", &[3.0, 2.0, 1.0]),
-            [1077936128, 3244100692, 3244100692]
-        );
+        let cases: [(&str, &[f32], &[u32]); 13] = [
+            ("binary:logistic", &[0.5], &[0]),
+            ("binary:logistic", &[0.0], &[3244100692]),
+            ("binary:logistic", &[1e-7], &[3244100692]),
+            ("reg:logistic", &[0.3], &[3210274947]),
+            ("reg:logistic", &[1.0], &[1096543277]),
+            ("binary:logistic", &[0.9999999], &[1096543277]),
+            ("binary:logitraw", &[0.3], &[1050253722]),
+            ("count:poisson", &[0.3], &[3214547912]),
+            ("reg:gamma", &[1e-7], &[3246453212]),
+            ("survival:aft", &[2.0], &[1060205080]),
+            ("reg:expectileerror", &[1.0, 20.0, 60.0], &[1065353216, 1100480511, 1109393408]),
+            ("reg:expectileerror", &[0.0, 0.1, 0.3], &[0, 3222283187, 3217096409]),
+            ("reg:expectileerror", &[3.0, 2.0, 1.0], &[1077936128, 3244100692, 3244100692]),
+        ];
+        for (objective, scores, expected) in cases {
+            let margins = margins(objective::named(objective).unwrap().1, scores).unwrap();
+            let bits: Vec<u32> = margins.iter().map(|margin| (margin + 0.0).to_bits()).collect();
+            assert_eq!(bits, expected, "{objective} {scores:?}");
+        }
     }
 
     #[test]

@@ -12,7 +12,6 @@ use crate::format::sniff::unsupported;
 use crate::model::{Categories, in_tree};
 use crate::{Error, ErrorKind, Limits, Result};
 
-/// What a booster of trees holds.
 pub(super) struct Booster {
     pub num_trees: i64,
     pub num_parallel_tree: i64,
@@ -65,7 +64,6 @@ fn read_nested<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Mod
     required(model, "model")
 }
 
-/// One weight per tree.
 fn read_weights<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<f32>> {
     array(reader, limits.trees, "weights of trees", |reader| reader.float())
 }

@@ -8,7 +8,6 @@ use crate::model::{
 };
 use crate::{Error, ErrorKind, Limits, Result};
 
-/// Builds the model.
 pub(in crate::format) fn build(
     file: File,
     format: &'static str,
@@ -84,10 +83,8 @@ fn num_outputs(
         ));
     }
     if objective.task == Task::Multiclass && classes == 0 {
-        return Err(Error::new(
-            ErrorKind::Parameter,
-            format!("a model with objective \"{}\" has no classes", objective.name),
-        ));
+        let message = format!("a model with objective \"{}\" has no classes", objective.name);
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     Ok(classes.max(targets))
 }

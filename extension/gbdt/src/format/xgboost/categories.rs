@@ -56,10 +56,8 @@ fn check_segments(features: &[Feature], segments: &[i64]) -> Result<()> {
     }
     let stated = if segments.is_empty() { &[0] } else { segments };
     if stated != ends {
-        return Err(Error::new(
-            ErrorKind::Length,
-            "the segments of the categories differ from their numbers",
-        ));
+        let message = "the segments of the categories differ from their numbers";
+        return Err(Error::new(ErrorKind::Length, message));
     }
     Ok(())
 }
@@ -73,7 +71,6 @@ enum Encoding {
 }
 
 impl Encoding {
-    /// Number of strings.
     fn strings(&self) -> usize {
         match self {
             Encoding::Text(offsets) => offsets.len().saturating_sub(1),

@@ -21,7 +21,6 @@ pub(super) struct Learner {
     pub booster: Booster,
 }
 
-/// Sizes and the base score.
 pub(super) struct Parameters {
     /// One value, or one per output.
     pub base_score: Vec<f32>,

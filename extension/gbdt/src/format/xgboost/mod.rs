@@ -30,13 +30,11 @@ use super::sniff::unsupported;
 use crate::{Error, ErrorKind, Limits, Result};
 use learner::Learner;
 
-/// A whole file.
 pub(super) struct File {
     version: [u32; 3],
     learner: Learner,
 }
 
-/// Reads a whole file.
 pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<File> {
     let root = root(reader, limits, true)?;
     reader.finish()?;
@@ -73,7 +71,6 @@ fn root<'a, R: Reader<'a>>(
     Ok(learner.map(|learner| File { version, learner }).or(inner))
 }
 
-/// Major, minor and patch.
 fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
     let parts = array(reader, 3, "parts of a version", |reader| {
         let part = reader.integer()?;

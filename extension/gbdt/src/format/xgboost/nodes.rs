@@ -38,7 +38,6 @@ struct Columns<'a> {
     categorical: Option<&'a [bool]>,
 }
 
-/// The entries of one node.
 struct Entry {
     left: i32,
     right: i32,
@@ -50,7 +49,6 @@ struct Entry {
     categorical: bool,
 }
 
-/// Builds the tree at `index` of the model.
 pub(super) fn build(arrays: &Arrays, index: usize, left: &mut Allowance) -> Result<RawTree> {
     let parameters = required(arrays.parameters.as_ref(), "tree_param")?;
     let num_nodes = required(parameters.num_nodes, "num_nodes")?;

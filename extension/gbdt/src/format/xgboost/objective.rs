@@ -13,7 +13,6 @@ pub(super) enum Link {
     Identity,
     /// Minus the logarithm of `1 / p - 1`, for a probability p.
     Logit,
-    /// The logarithm.
     Logarithm,
     /// The inverse of [`Transform::Expectile`].
     Expectile,
@@ -22,7 +21,6 @@ pub(super) enum Link {
 /// Names that XGBoost still reads and no longer writes.
 const OLD_NAMES: &[(&str, &str)] = &[("reg:linear", "reg:squarederror")];
 
-/// XGBoost's objectives.
 const TABLE: &[(&str, Transform, Link, Task)] = &[
     ("reg:squarederror", Transform::Identity, Link::Identity, Task::Regression),
     ("reg:squaredlogerror", Transform::Identity, Link::Identity, Task::Regression),

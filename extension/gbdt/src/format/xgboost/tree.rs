@@ -48,7 +48,6 @@ pub(super) struct Arrays {
     pub categories_sizes: Vec<i64>,
 }
 
-/// The tree's own sizes.
 #[derive(Default)]
 pub(super) struct Parameters {
     pub num_nodes: Option<i64>,
@@ -57,7 +56,6 @@ pub(super) struct Parameters {
     pub size_leaf_vector: i64,
 }
 
-/// Reads a tree's arrays.
 pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, left: &Allowance) -> Result<Arrays> {
     let mut arrays = Arrays::default();
     object(reader, |reader, key| arrays.read(reader, key, left))?;
