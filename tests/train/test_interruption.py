@@ -119,6 +119,8 @@ def test_fast_shutdown_and_crash_act_in_a_round(tmp_path: Path) -> None:
     running, _ = start(state, 54336)
     try:
         with running.connect() as connection:
+            # The cluster commits without waiting for the log; a crash would lose the extension.
+            connection.execute("SET synchronous_commit = on")
             connection.execute("CREATE EXTENSION pgboost_train CASCADE")
         for end in ("crash", "fast"):
             with running.connect() as watcher:
