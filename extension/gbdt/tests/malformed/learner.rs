@@ -2,21 +2,12 @@
 
 use crate::ErrorKind::{self, Length, NotFinite, WrongType};
 use crate::models::{binary, categorical};
-use crate::value::Value;
-use crate::value::{floats, integers, map, text};
+use crate::value::{Document, value};
 use crate::{parse, run};
+use serde_json::{Value, json};
 
 const BOOSTER: &str = "learner.gradient_booster";
 const MODEL: &str = "learner.gradient_booster.model";
-const PARAMETERS: &str = "learner.learner_model_param";
-
-fn parameter(model: &mut Value, key: &str, value: &str) {
-    model.set(&format!("{PARAMETERS}.{key}"), text(value));
-}
-
-fn inner(model: &mut Value, key: &str, value: Value) {
-    model.set(&format!("{MODEL}.{key}"), value);
-}
 
 #[test]
 fn missing_and_repeated_keys() {
@@ -43,11 +34,10 @@ fn missing_and_repeated_keys() {
 }
 
 /// DART in the three layouts that releases have written: before 3.3, 3.3, and since.
-const LAYOUTS: [fn(&mut Value, Value); 3] = [
+const LAYOUTS: [fn(&mut Document, Value); 3] = [
     |model, weights| {
         let gbtree = model.at(BOOSTER).clone();
-        let dart = map([("gbtree", gbtree), ("name", text("dart")), ("weight_drop", weights)]);
-        model.set(BOOSTER, dart);
+        model.set(BOOSTER, json!({"gbtree": gbtree, "name": "dart", "weight_drop": weights}));
     },
     |model, weights| model.add(BOOSTER, "weight_drop", weights),
     |model, weights| model.add(MODEL, "weight_drop", weights),
@@ -61,21 +51,21 @@ fn weights_of_trees_are_read_in_every_layout() {
             layout(&mut model, weights);
             [model.to_json(), model.to_ubjson()].map(|bytes| parse(&bytes))
         };
-        for model in weighted(floats(&[1.0, 0.5])) {
+        for model in weighted(json!([1.0, 0.5])) {
             let weights: Vec<f32> =
                 model.unwrap().trees().iter().map(gbdt::model::Tree::weight).collect();
             assert_eq!(weights, [1.0, 0.5]);
         }
         for (weights, kind) in [
-            (floats(&[1.0]), Length),
-            (floats(&[]), Length),
-            (floats(&[1.0, 0.5, 0.25]), Length),
-            (floats(&[1.0, f32::NAN]), NotFinite),
-            (floats(&[f32::INFINITY, 1.0]), NotFinite),
-            (text("1"), WrongType),
+            ("[1.0]", Length),
+            ("[]", Length),
+            ("[1.0, 0.5, 0.25]", Length),
+            ("[1.0, NaN]", NotFinite),
+            ("[ Infinity, 1.0]", NotFinite),
+            ("\"1\"", WrongType),
         ] {
-            for model in weighted(weights.clone()) {
-                assert_eq!(model.unwrap_err().kind(), kind, "{weights:?}");
+            for model in weighted(value(weights)) {
+                assert_eq!(model.unwrap_err().kind(), kind, "{weights}");
             }
         }
     }
@@ -165,8 +155,8 @@ fn every_spelling_of_a_base_score_is_read() {
         ("[2.5E-1,7.5E-1]", "2", vec![0.25, 0.75]),
     ] {
         let mut model = binary();
-        parameter(&mut model, "base_score", spelling);
-        parameter(&mut model, "num_target", outputs);
+        model.set("learner.learner_model_param.base_score", spelling);
+        model.set("learner.learner_model_param.num_target", outputs);
         assert_eq!(parse(&model.to_json()).unwrap().base_score(), expected, "{spelling}");
     }
 }
@@ -202,8 +192,8 @@ fn features() {
 fn text_that_xgboost_cut_in_the_wrong_places_is_dropped() {
     let categories = |version: &[i64], values: &[i64]| {
         let mut model = categorical();
-        model.set("version", integers(version));
-        inner(&mut model, "cats.enc.0.values", integers(values));
+        model.set("version", version);
+        model.set(&format!("{MODEL}.cats.enc.0.values"), values);
         parse(&model.to_ubjson()).unwrap().categories()[0].clone()
     };
     assert!(categories(&[3, 4, 1], &[97, -61, -87]).is_some());
@@ -214,10 +204,10 @@ fn text_that_xgboost_cut_in_the_wrong_places_is_dropped() {
 
 #[test]
 fn a_memory_snapshot_holds_a_model() {
-    let snapshot = map([("Config", map([("learner", map([]))])), ("Model", binary())]);
+    let snapshot = Document(json!({"Config": {"learner": {}}, "Model": binary().0}));
     for bytes in [snapshot.to_json(), snapshot.to_ubjson()] {
         assert_eq!(parse(&bytes).unwrap().trees().len(), 2);
     }
-    let nested = map([("Model", snapshot)]);
+    let nested = Document(json!({"Model": snapshot.0}));
     assert_eq!(parse(&nested.to_json()).unwrap_err().kind(), ErrorKind::MissingKey);
 }

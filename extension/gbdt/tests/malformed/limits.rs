@@ -1,15 +1,16 @@
 //! A model at a limit is accepted and one above it is refused.
 
 use crate::models::{binary, categorical, path};
-use crate::value::{Value, integers, text};
+use crate::value::Document;
 use gbdt::{Error, ErrorKind, Limits};
+use serde_json::{Value, json};
 
 fn parse(bytes: &[u8], limits: &Limits) -> Result<gbdt::Model, Error> {
     gbdt::parse(bytes, limits, &mut || {})
 }
 
 /// The model has `size` of what `set` limits.
-fn is_bounded(model: &Value, size: usize, set: fn(&mut Limits, usize)) {
+fn is_bounded(model: &Document, size: usize, set: fn(&mut Limits, usize)) {
     for bytes in [model.to_json(), model.to_ubjson()] {
         let mut limits = Limits::default();
         set(&mut limits, size);
@@ -26,12 +27,12 @@ fn sizes_of_a_model() {
     is_bounded(&model, 8, |limits, size| limits.nodes = size);
     is_bounded(&model, 2, |limits, size| limits.depth = size);
     is_bounded(&model, 3, |limits, size| limits.features = size);
-    model.set("learner.feature_names", Value::List(vec![]));
+    model.set("learner.feature_names", json!([]));
     is_bounded(&model, 3, |limits, size| limits.features = size);
-    model.set("learner.learner_model_param.num_target", text("5"));
+    model.set("learner.learner_model_param.num_target", "5");
     is_bounded(&model, 5, |limits, size| limits.outputs = size);
-    model.set("learner.learner_model_param.num_target", text("1"));
-    model.set("learner.learner_model_param.num_class", text("5"));
+    model.set("learner.learner_model_param.num_target", "1");
+    model.set("learner.learner_model_param.num_class", "5");
     is_bounded(&model, 5, |limits, size| limits.outputs = size);
 }
 
@@ -49,8 +50,8 @@ fn bytes_of_the_file() {
 #[test]
 fn memory_of_category_sets() {
     let mut model = categorical();
-    model.set(&path("categories"), integers(&[(1 << 24) - 1]));
-    model.set(&path("categories_sizes"), integers(&[1]));
+    model.set(&path("categories"), [(1 << 24) - 1]);
+    model.set(&path("categories_sizes"), [1]);
     let at = |size| Limits { bytes: size, ..Limits::default() };
     parse(&model.to_json(), &at(2 << 20)).unwrap();
     let error = parse(&model.to_json(), &at((2 << 20) - 4)).unwrap_err();
@@ -63,8 +64,8 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     let splits = 200_000i64;
     let nodes = 2 * splits + 1;
     let inner = |node: i64| node % 2 == 0 && node < nodes - 1;
-    let list = |of: &dyn Fn(i64) -> i64| integers(&(0..nodes).map(of).collect::<Vec<_>>());
-    let zeros = || crate::value::floats(&vec![0.0; nodes as usize]);
+    let list = |of: &dyn Fn(i64) -> i64| (0..nodes).map(of).collect::<Value>();
+    let zeros = || json!(vec![0.0; nodes as usize]);
     let mut model = binary();
     for (key, value) in [
         ("left_children", list(&|node| if inner(node) { node + 1 } else { -1 })),
@@ -75,7 +76,7 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
         ("split_conditions", zeros()),
         ("loss_changes", zeros()),
         ("sum_hessian", zeros()),
-        ("tree_param.num_nodes", text(&nodes.to_string())),
+        ("tree_param.num_nodes", nodes.to_string().into()),
     ] {
         model.set(&path(key), value);
     }

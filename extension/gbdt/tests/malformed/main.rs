@@ -14,7 +14,7 @@ mod value;
 
 use gbdt::model::Model;
 use gbdt::{Error, ErrorKind, Limits, Place};
-use value::Value;
+use value::{Document, value};
 
 /// Where the edits of [`run`] lead: the model of the booster, the learner's parameters, the booster
 /// itself, and the first tree.
@@ -29,15 +29,20 @@ fn parse(bytes: &[u8]) -> Result<Model, Error> {
     gbdt::parse(bytes, &Limits::default(), &mut || {})
 }
 
+/// Does edits with semicolons between them.
+fn edit(model: &mut Document, edits: &str) {
+    edits.split(';').for_each(|edit| step(model, edit));
+}
+
 /// Does one edit: `path = value` replaces, `path + value` adds a member, `path -` removes one.
-fn edit(model: &mut Value, edit: &str) {
-    let (path, value) = edit.trim().split_once(' ').unwrap();
+fn step(model: &mut Document, edit: &str) {
+    let (path, change) = edit.trim().split_once(' ').unwrap();
     let prefix = PREFIXES.iter().find(|(short, _)| path.starts_with(short));
     let path = prefix.map_or(path.to_owned(), |(short, long)| path.replacen(short, long, 1));
     let (parent, key) = path.rsplit_once('.').unwrap_or(("", &path));
-    match value.split_at(1) {
-        ("=", value) => model.set(&path, Value::from_text(value)),
-        ("+", value) => model.add(parent, key, Value::from_text(value)),
+    match change.split_at(1) {
+        ("=", text) => model.set(&path, value(text)),
+        ("+", text) => model.add(parent, key, value(text)),
         _ => model.remove(parent, key),
     }
 }
@@ -45,7 +50,7 @@ fn edit(model: &mut Value, edit: &str) {
 /// Runs cases on both encodings of a model that is valid before. A case has a name, what is done to
 /// the model, the kind of the error and its place; lines that are indented further belong to the
 /// line before.
-fn run(valid: fn() -> Value, cases: &str) {
+fn run(valid: fn() -> Document, cases: &str) {
     parse(&valid().to_json()).unwrap();
     parse(&valid().to_ubjson()).unwrap();
     for case in cases.replace("\n            ", " ").lines().filter(|line| !line.trim().is_empty())
@@ -53,7 +58,7 @@ fn run(valid: fn() -> Value, cases: &str) {
         let [name, edits, kind, place] =
             case.split(" | ").map(str::trim).collect::<Vec<_>>().try_into().unwrap();
         let mut model = valid();
-        edits.split("; ").for_each(|step| edit(&mut model, step));
+        edit(&mut model, edits);
         for (encoding, bytes) in [("json", model.to_json()), ("ubjson", model.to_ubjson())] {
             let Err(error) = parse(&bytes) else { panic!("{name} is accepted as {encoding}") };
             assert_eq!(format!("{:?}", error.kind()), kind, "{name} as {encoding}: {error}");

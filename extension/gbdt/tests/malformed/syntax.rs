@@ -53,8 +53,8 @@ fn json() {
 #[test]
 fn numbers_too_large_for_f32_are_refused() {
     let valid = String::from_utf8(binary().to_json()).unwrap();
-    let at = valid.rfind("-2.5e-1").unwrap();
-    let large = format!("{}1e+39{}", &valid[..at], &valid[at + 7..]);
+    let at = valid.rfind("-0.25").unwrap();
+    let large = format!("{}1e+39{}", &valid[..at], &valid[at + 5..]);
     refused(large.as_bytes(), ErrorKind::Number, at);
 }
 

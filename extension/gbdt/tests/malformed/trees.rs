@@ -1,16 +1,7 @@
 //! Trees that are none, and nodes that cannot be.
 
-use crate::models::{binary, categorical, path};
-use crate::value::Value::{self, Float, Integer};
-use crate::value::{integers, text};
-use crate::{parse, run};
-
-fn set(model: &mut Value, inside: &str, value: Value) {
-    model.set(&path(inside), value);
-}
-
-/// A way to be unusual, and what is done to a model for it.
-type Accepted = (&'static str, fn(&mut Value));
+use crate::models::{binary, categorical};
+use crate::{edit, parse, run};
 
 #[test]
 fn links() {
@@ -118,29 +109,26 @@ fn category_sets() {
 
 #[test]
 fn what_xgboost_writes_besides_is_accepted() {
-    let accepted: &[Accepted] = &[
-        ("infinite threshold", |m| set(m, "split_conditions.0", Float(f32::INFINITY))),
-        ("minus infinite threshold", |m| set(m, "split_conditions.2", Float(f32::NEG_INFINITY))),
-        ("no split_type", |m| m.remove(crate::models::TREE, "split_type")),
-        ("no parents", |m| m.remove(crate::models::TREE, "parents")),
-        ("no num_deleted", |m| m.remove(&path("tree_param"), "num_deleted")),
-        ("leaf vectors of size 0", |m| set(m, "tree_param.size_leaf_vector", text("0"))),
-        ("default_left as booleans", |m| {
-            set(m, "default_left", Value::List(vec![Value::Flag(true); 5]));
-        }),
-        ("parameters without quotes", |m| set(m, "tree_param.num_nodes", Integer(5))),
-        ("unknown keys", |m| m.add(crate::models::TREE, "leaf_child_counts", integers(&[0]))),
-        ("pruned split with its categories left behind", |m| {
-            let edits = r#"$.left_children.2 = -1; $.right_children.2 = -1; $.split_type.2 = 1;
-                $.split_indices.3 = 2147483647; $.split_indices.4 = 2147483647;
-                $.tree_param.num_deleted = "2"; $.categories = [7]; $.categories_nodes = [2];
-                $.categories_segments = [0]; $.categories_sizes = [1]"#;
-            edits.split(";").for_each(|step| crate::edit(m, step));
-        }),
-    ];
-    for (name, edit) in accepted {
+    for (name, edits) in [
+        ("infinite threshold", "$.split_conditions.0 = Infinity"),
+        ("minus infinite threshold", "$.split_conditions.2 = -Infinity"),
+        ("no split_type", "$.split_type -"),
+        ("no parents", "$.parents -"),
+        ("no num_deleted", "$.tree_param.num_deleted -"),
+        ("leaf vectors of size 0", r#"$.tree_param.size_leaf_vector = "0""#),
+        ("default_left as booleans", "$.default_left = [true, true, true, true, true]"),
+        ("parameters without quotes", "$.tree_param.num_nodes = 5"),
+        ("unknown keys", "$.leaf_child_counts + [0]"),
+        (
+            "pruned split with its categories left behind",
+            r#"$.left_children.2 = -1; $.right_children.2 = -1; $.split_type.2 = 1;
+            $.split_indices.3 = 2147483647; $.split_indices.4 = 2147483647;
+            $.tree_param.num_deleted = "2"; $.categories = [7]; $.categories_nodes = [2];
+            $.categories_segments = [0]; $.categories_sizes = [1]"#,
+        ),
+    ] {
         let mut model = binary();
-        edit(&mut model);
+        edit(&mut model, edits);
         for bytes in [model.to_json(), model.to_ubjson()] {
             let result = parse(&bytes);
             assert!(result.is_ok(), "{name}: {result:?}");
