@@ -19,9 +19,6 @@ pub struct Spool<'a> {
 
 impl Spool<'_> {
     /// Opens a file of records of this many words.
-    ///
-    /// # Errors
-    /// [`Error::Rows`].
     pub fn open<'a>(
         path: &str,
         record: usize,

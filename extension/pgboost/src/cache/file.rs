@@ -93,9 +93,6 @@ pub fn open(key: &ImageKey) -> Option<ModelImage> {
 }
 
 /// Writes an image so that other backends find it whole or not at all.
-///
-/// # Errors
-/// What the operating system says; nothing is left behind.
 pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(server::directory_mode()).create(folder())?;
     replace(&key.path(), image)

@@ -92,9 +92,6 @@ thread_local! {
 }
 
 /// The image of a stored version: from this backend, from its file, or made anew.
-///
-/// # Errors
-/// What the engine says of the stored bytes.
 pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
     let key = key_of(stored)?;
     if let Some(image) = find(&key) {

@@ -71,10 +71,6 @@ thread_local! {
 /// The image that `name` or `name@version` means to the current user under the active snapshot.
 ///
 /// `function` is one of the extension's functions, which leads to its tables.
-///
-/// # Errors
-/// [`Error::NoSuchModel`], [`Error::NoSuchVersion`], [`Error::Denied`], [`Error::ModelName`], and
-/// what opening the model can raise.
 #[inline]
 pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     invalidation::accept();

@@ -57,10 +57,6 @@ pub enum FeatureBinding {
 
 impl FeatureBinding {
     /// Works out what arguments of these types mean for this model.
-    ///
-    /// # Errors
-    /// [`Error::FeatureCount`], [`Error::FeatureType`], [`Error::ArrayType`],
-    /// [`Error::NoFeatureNames`].
     pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<FeatureBinding> {
         Ok(match *signature.types() {
             [(_, ArgumentType::Array(element))] if element.is_number() => FeatureBinding::Array,
@@ -78,10 +74,6 @@ impl FeatureBinding {
 
     /// Reads the features of one row, whose arguments are of the types that were bound.
     /// `features.len() == num_features`.
-    ///
-    /// # Errors
-    /// [`Error::FeatureCount`], [`Error::UnknownCategory`], [`Error::NoSuchFeature`] and others that
-    /// depend on the values.
     #[inline]
     pub fn read<S: ArgSource>(
         &mut self,

@@ -24,9 +24,6 @@ pub enum FeatureReader {
 
 impl FeatureReader {
     /// How to read values of a type for a feature, in a form that matches columns to features.
-    ///
-    /// # Errors
-    /// [`Error::FeatureType`].
     pub fn of(
         context: FeatureContext<'_>,
         index: usize,
@@ -48,9 +45,6 @@ impl FeatureReader {
     }
 
     /// The f32 of a value that is not NULL.
-    ///
-    /// # Errors
-    /// [`Error::UnknownCategory`], [`Error::FeatureType`].
     #[inline]
     pub fn read(self, context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f32> {
         match (self, value) {

@@ -9,9 +9,6 @@ use pgrx::pg_sys;
 use crate::error::{Error, Result};
 
 /// A text argument's bytes as UTF-8.
-///
-/// # Errors
-/// [`Error::Encoding`].
 pub fn utf8<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str> {
     match std::str::from_utf8(bytes) {
         Ok(text) => require_allowed(text, what),
@@ -20,9 +17,6 @@ pub fn utf8<'a>(bytes: &'a [u8], what: &'static str) -> Result<&'a str> {
 }
 
 /// The text, if the database can hold it and messages can show it.
-///
-/// # Errors
-/// [`Error::Encoding`].
 pub fn require_allowed<T: AsRef<str>>(text: T, what: &'static str) -> Result<T> {
     use pg_sys::pg_enc::{PG_SQL_ASCII, PG_UTF8};
     // SAFETY: returns a variable of the backend.

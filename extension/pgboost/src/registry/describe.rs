@@ -7,9 +7,6 @@ use super::statement::query_jsonb;
 use crate::error::{Error, Result};
 
 /// One jsonb object with all there is but the bytes.
-///
-/// # Errors
-/// [`Error::NoSuchVersion`].
 pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<AnyElement> {
     query_jsonb(
         registry,

@@ -52,9 +52,6 @@ impl Stored<'_> {
     }
 
     /// The model, parsed and checked again, under the names that it was given.
-    ///
-    /// # Errors
-    /// [`Error::Registry`] if what is stored is not what was once checked.
     pub fn model(&self) -> Result<Model> {
         self.parse().map_err(|error| match error {
             Error::Engine(engine) if engine.kind() != ErrorKind::OutOfMemory => {
@@ -81,8 +78,6 @@ impl Stored<'_> {
     }
 }
 
-/// # Errors
-/// [`Error::NoSuchVersion`], or what the closure returns.
 pub fn with_version<T>(
     registry: &Registry,
     name: &str,

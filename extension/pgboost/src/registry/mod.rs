@@ -28,8 +28,6 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// # Errors
-    /// [`Error::NoRegistry`] if the tables are not there.
     pub fn of_function(function: Oid) -> Result<Registry> {
         let schema = catalog::schema_of(function);
         let table = |name, key| -> Result<Table> {

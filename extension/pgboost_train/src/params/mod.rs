@@ -82,9 +82,6 @@ impl Parameters {
     }
 
     /// The value of an argument of `train_model` that may be given as a parameter instead.
-    ///
-    /// # Errors
-    /// [`Error::Contradiction`] if both are given and differ.
     pub fn argument(&self, name: &'static str, argument: Option<i32>) -> Result<Option<i32>> {
         let Some(given) = self.find_given(name) else { return Ok(argument) };
         if let Some(argument) = argument {

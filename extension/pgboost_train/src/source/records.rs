@@ -116,8 +116,6 @@ impl<'a> Records<'a> {
     }
 }
 
-/// # Errors
-/// [`Error::ValueRefused`] for one that is NULL, negative, or no number.
 pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
     let Some(column) = &columns.weight else { return Ok(1.0) };
     let refuse = |what| Err(Error::ValueRefused { column: column.name.clone(), what });
@@ -158,9 +156,6 @@ pub struct Groups {
 
 impl Groups {
     /// Whether the row begins a group.
-    ///
-    /// # Errors
-    /// [`Error::GroupApart`] if rows of the group have come before, and other rows since.
     pub fn begins(&mut self, columns: &Columns, row: Row<'_>) -> Result<bool> {
         let Some(column) = &columns.group else { return Ok(false) };
         let Some(field) = row.get(column.position) else {

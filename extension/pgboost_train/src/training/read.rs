@@ -116,9 +116,6 @@ impl<'a> Reader<'a> {
     }
 
     /// The rows.
-    ///
-    /// # Errors
-    /// [`Error::NoRows`] if there are none for one of the purposes, and those of the files.
     pub fn finish(mut self, argument: &'static str) -> Result<Rows> {
         let Rows { train, eval, skipped } = &mut self.rows;
         if train.rows() == 0 {
