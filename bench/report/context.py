@@ -5,7 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from bench.key_set import PER_BATCH
-from bench.report import distance, entries, goals, grid, ladder
+from bench.report import claims, distance, entries, goals, grid, ladder
 from bench.report.figures import columns_with_figures
 from bench.report.files import Sources
 from bench.report.inside import given as inside_given
@@ -81,7 +81,7 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
         "PER_BATCH": PER_BATCH, "ladder": ladder, "distance": distance, "fixed_rates": fixed_rates,
         "trainings": trainings, "slower": slower, "against_control": goals.against_control,
         "control_clients": _control_clients, "cores_of": cores,
-        "columns_with_figures": columns_with_figures,
+        "columns_with_figures": columns_with_figures, "documents": claims.judged(sources),
     }  # fmt: skip
 
 

@@ -47,6 +47,8 @@ WAYS: dict[str, Written] = {
     "hundredths": "{:.2f}".format,
     "thousandths": "{:.3f}".format,
     "two_digits": "{:,.2f}".format,
+    "percent": lambda value: f"{100 * value:.0f} %",
+    "change": lambda value: f"{100 * value:+.1f} %",
 }
 
 
@@ -58,6 +60,8 @@ def ranged(spread: Spread | None, written: Written | str) -> str:
     if isinstance(spread, dict):
         spread = Spread(**spread)
     low, high = write(spread.smallest), write(spread.largest)
+    if spread.smallest == spread.largest:
+        return write(spread.median)
     return f"{write(spread.median)} ({low} to {high})"
 
 
@@ -101,6 +105,7 @@ def _filter(write: Written) -> Callable[[Any], str]:
 FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _filter(write) for name, write in WAYS.items()},
     "ranged": ranged,
+    "bound": lambda value, way: f"{value:g}" if way in ("times", "whole") else WAYS[way](value),
     "sentence": sentence_list,
     "readable": _readable,
     "suffixed": lambda text, suffix: text + suffix,

@@ -25,6 +25,7 @@ from bench.report.measured import (
     Asked,
     Measured,
     RunFigure,
+    inverse,
     latency,
     requests_per_second,
 )
@@ -66,13 +67,6 @@ def over_runs(runs: Sequence[list[Goal]]) -> list[Goal]:
         ) if spreads else None  # fmt: skip
         found.append(replace(same[0], measured=pooled))
     return found
-
-
-def inverse(spread: Spread | None) -> Spread | None:
-    """The same ratio the other way round."""
-    if spread is None:
-        return None
-    return Spread(1 / spread.median, 1 / spread.largest, 1 / spread.smallest)
 
 
 def faster(

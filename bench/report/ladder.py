@@ -36,13 +36,18 @@ def shown(measured: Measured) -> list[Entry]:
     return [entry for entry in MAIN if asked(measured, entry)]
 
 
-def parts(measured: Measured, entry: Entry, clients: int = CLIENTS) -> dict[str, Spread]:
-    """Microseconds of each step that was measured."""
+def steps(measured: Measured, entry: Entry, clients: int = CLIENTS) -> dict[str, list[float]]:
+    """Microseconds of each step that was measured, in each repetition."""
     found, before = {}, None
     for request in asked(measured, entry, clients):
-        runs = measured.cell(entry, Asked(request, clients)).runs
-        now = [server_us(run) for run in runs]
-        steps = now if before is None else [a - b for a, b in zip(now, before, strict=True)]
-        found[request] = Spread.of(steps)
+        now = [server_us(run) for run in measured.cell(entry, Asked(request, clients)).runs]
+        found[request] = (
+            now if before is None else [a - b for a, b in zip(now, before, strict=True)]
+        )
         before = now
     return found
+
+
+def parts(measured: Measured, entry: Entry, clients: int = CLIENTS) -> dict[str, Spread]:
+    """The same, over all repetitions."""
+    return {name: Spread.of(values) for name, values in steps(measured, entry, clients).items()}

@@ -6,13 +6,13 @@ differ in its last digit from the quotient of the two medians. Where one cell wa
 less often than the other there are no such pairs: that quotient is taken, with the widest range.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 
 from bench.report.entries import ALL, Entry, entry
-from bench.results import CellResult, Result, Run, Spread, Used
+from bench.results import LATENCIES, CellResult, Result, Run, Spread, Used
 
 # The model and the number of clients that the comparison's main figures are about.
 TREES = 25
@@ -83,6 +83,22 @@ def network_busy(run: Run) -> float:
     return run.network.cpu_seconds / run.seconds
 
 
+# The figures that two cells may be compared by, by name; of all but the rate less is better.
+COMPARED: Mapping[str, RunFigure] = {
+    "rate": requests_per_second,
+    "us": server_us,
+    "mb": server_megabytes,
+    **{name: latency(name) for name in LATENCIES},
+}
+
+
+def inverse(spread: Spread | None) -> Spread | None:
+    """The same ratio the other way round."""
+    if spread is None:
+        return None
+    return Spread(1 / spread.median, 1 / spread.largest, 1 / spread.smallest)
+
+
 def asked_of(cell: CellResult) -> Asked:
     """What was asked in a cell."""
     return Asked(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
@@ -104,6 +120,18 @@ class Measured:
         """The cell, if it was measured."""
         found = self._cells.get((of.system, of.variant, asked))
         return found if found and found.runs else None
+
+    def named(self, name: str) -> CellResult:
+        """The cell of that name, as `bench/run --list` prints it."""
+        for cell in self.result.cells:
+            if cell.name == name and cell.runs:
+                return cell
+        raise Lacking(f"{self.name} has no figures of the cell {name}")
+
+    def better(self, above: CellResult, below: CellResult, figure: str) -> Spread:
+        """How many times better the first cell is by the figure of that name."""
+        found = self.ratio(above, below, COMPARED[figure])
+        return found if figure == "rate" else inverse(found)
 
     def held(self, of: Entry, asked: Asked) -> bool | None:
         """Whether each run answered nearly all that was due, as a closed loop always does; None: no run."""

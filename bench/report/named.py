@@ -6,11 +6,10 @@ not measure is said to be so, on the page and in a warning.
 
 import functools
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from bench.report.entries import entry
 from bench.report.figures import tenths, three_digits, times, whole
-from bench.report.goals import inverse
 from bench.report.measured import (
     Lacking,
     Measured,
@@ -18,19 +17,11 @@ from bench.report.measured import (
     asked_of,
     latency,
     requests_per_second,
-    server_megabytes,
     server_us,
 )
-from bench.results import LATENCIES, CellResult, Spread
+from bench.results import CellResult, Spread
 
 NOT_MEASURED = "(not measured)"
-# Figures that two cells may be compared by; of all but the first less is better.
-COMPARED: Mapping[str, RunFigure] = {
-    "rate": requests_per_second,
-    "us": server_us,
-    "mb": server_megabytes,
-    **{name: latency(name) for name in LATENCIES},
-}
 
 
 def _said(function: Callable[..., str]) -> Callable[..., str]:
@@ -54,10 +45,7 @@ class Named:
         self._measured = measured
 
     def _cell(self, name: str) -> CellResult:
-        for cell in self._measured.result.cells:
-            if cell.name == name and cell.runs:
-                return cell
-        raise Lacking(f"{self._measured.name} has no figures of the cell {name}")
+        return self._measured.named(name)
 
     def _spread(self, name: str, figure: RunFigure) -> Spread:
         cell = self._cell(name)
@@ -102,5 +90,4 @@ class Named:
     @_said
     def times(self, above: str, below: str, name: str = "rate") -> str:
         """How many times better the first cell is."""
-        found = self._measured.ratio(self._cell(above), self._cell(below), COMPARED[name])
-        return times((found if name == "rate" else inverse(found)).median)
+        return times(self._measured.better(self._cell(above), self._cell(below), name).median)

@@ -93,7 +93,9 @@ class _Maker:
             run = self.run(template)
             return [str(run.relative_to(self._sources.directory))] if run else []
         found = [self._sources.local, self._sources.split] if self._sources else []
-        return [one.name for one in found if one][: None if template == "README.md" else 1]
+        return [one.name for one in found if one][
+            : None if template in ("README.md", "claims.md") else 1
+        ]
 
     def filled(self, template: str, from_root: bool = False) -> str:
         """Its text; an empty one where there is no run."""
