@@ -23,12 +23,13 @@ pub(super) struct Booster {
 }
 
 pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Booster> {
-    let (mut name, mut model, mut nested, mut weights) = (None, None, None, None);
+    let (mut name, mut booster, mut weights) = (None, None, None);
     object(reader, |reader, key| {
         match key {
             "name" => name = Some(reader.string()?),
-            "model" => model = Some(Model::read(reader, limits)?),
-            "gbtree" => nested = Some(read_nested(reader, limits)?),
+            "model" => booster = Some(read_model(reader, limits)?),
+            // The booster inside that of DART, of which the model is all that counts.
+            "gbtree" => booster = Some(Ok(read(reader, limits)?)),
             "weight_drop" => weights = Some(read_weights(reader, limits)?),
             _ => reader.skip()?,
         }
@@ -36,9 +37,8 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     })?;
     match required(name, "name")?.as_ref() {
         "gbtree" | "dart" => {
-            let mut booster = required(nested.or(model), "model")?.finish()?;
-            booster.weights = weights.or(booster.weights);
-            Ok(booster)
+            let booster = required(booster, "model")??;
+            Ok(Booster { weights: weights.or(booster.weights), ..booster })
         }
         "gblinear" => Err(unsupported(
             "booster \"gblinear\"",
@@ -51,71 +51,46 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
     }
 }
 
-/// The booster inside that of DART, of which the model is all that counts.
-fn read_nested<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Model> {
-    let mut model = None;
-    object(reader, |reader, key| {
-        match key {
-            "model" => model = Some(Model::read(reader, limits)?),
-            _ => reader.skip()?,
-        }
-        Ok(())
-    })?;
-    required(model, "model")
-}
-
 fn read_weights<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<f32>> {
     array(reader, limits.trees, "weights of trees", |reader| reader.float())
 }
 
-/// The model of a booster, with all that another booster than gbtree does not have optional.
-#[derive(Default)]
-struct Model {
-    sizes: Option<(Option<i64>, i64)>,
-    trees: Option<Vec<RawTree>>,
-    tree_info: Option<Vec<i64>>,
-    iteration_indptr: Option<Vec<i64>>,
-    weights: Option<Vec<f32>>,
-    categories: Vec<Option<Categories>>,
-}
-
-impl Model {
-    fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Model> {
-        let mut model = Model::default();
-        object(reader, |reader, key| {
-            match key {
-                "gbtree_model_param" => model.sizes = Some(read_sizes(reader)?),
-                "trees" => model.trees = Some(read_trees(reader, limits)?),
-                "tree_info" => {
-                    let info = array(reader, limits.trees, "trees", |reader| reader.integer())?;
-                    model.tree_info = Some(info);
-                }
-                "iteration_indptr" => {
-                    let max = limits.trees.saturating_add(1);
-                    let starts = array(reader, max, "rounds", |reader| reader.integer())?;
-                    model.iteration_indptr = Some(starts);
-                }
-                "weight_drop" => model.weights = Some(read_weights(reader, limits)?),
-                "cats" => model.categories = categories::read(reader, limits)?,
-                _ => reader.skip()?,
+/// Reads the model of a booster. What is missing in it is the inner error, which does not count where
+/// the booster turns out to be none of trees.
+fn read_model<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Result<Booster>> {
+    let (mut sizes, mut trees, mut tree_info) = (None, None, None);
+    let (mut iteration_indptr, mut weights, mut categories) = (None, None, Vec::new());
+    object(reader, |reader, key| {
+        match key {
+            "gbtree_model_param" => sizes = Some(read_sizes(reader)?),
+            "trees" => trees = Some(read_trees(reader, limits)?),
+            "tree_info" => {
+                tree_info = Some(array(reader, limits.trees, "trees", |reader| reader.integer())?);
             }
-            Ok(())
-        })?;
-        Ok(model)
-    }
-
-    fn finish(self) -> Result<Booster> {
-        let (num_trees, num_parallel_tree) = required(self.sizes, "gbtree_model_param")?;
+            "iteration_indptr" => {
+                let max = limits.trees.saturating_add(1);
+                let starts = array(reader, max, "rounds", |reader| reader.integer())?;
+                iteration_indptr = Some(starts);
+            }
+            "weight_drop" => weights = Some(read_weights(reader, limits)?),
+            "cats" => categories = categories::read(reader, limits)?,
+            _ => reader.skip()?,
+        }
+        Ok(())
+    })?;
+    let complete = || {
+        let (num_trees, num_parallel_tree) = required(sizes, "gbtree_model_param")?;
         Ok(Booster {
             num_trees: required(num_trees, "num_trees")?,
             num_parallel_tree,
-            trees: required(self.trees, "trees")?,
-            tree_info: required(self.tree_info, "tree_info")?,
-            iteration_indptr: self.iteration_indptr,
-            weights: self.weights,
-            categories: self.categories,
+            trees: required(trees, "trees")?,
+            tree_info: required(tree_info, "tree_info")?,
+            iteration_indptr,
+            weights,
+            categories,
         })
-    }
+    };
+    Ok(complete())
 }
 
 /// The number of trees, and that of the trees that one round grows for one output.
