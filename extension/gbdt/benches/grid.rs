@@ -64,10 +64,7 @@ fn sides<'a, B: gbdt::forest::StableBytes>(
     let peers = calls.map(|((version, peer), keep_proxy)| Side {
         name: format!("xgboost {version}{}", if keep_proxy { ", proxy kept" } else { "" }),
         margins: Box::new(move |rows: &[f32], out: &mut Vec<f32>| {
-            peer.margins(rows, features, keep_proxy, |margins| {
-                out.clear();
-                out.extend_from_slice(margins);
-            });
+            peer.margins(rows, features, keep_proxy, out);
         }),
     });
     kernels.chain(peers).collect()
