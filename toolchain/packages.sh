@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that the build lacks; does nothing where it lacks none.
 #
-# With the word "bench" also what the comparison with the microservice runs: Redis,
-# PgBouncer, wrk and PL/Python. The services that come with them are never started. With
+# With the word "bench" also what the comparison with the microservice and its tests run: Redis,
+# PgBouncer, wrk, PL/Python and Chromium. The services that come with them are never started. With
 # a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
@@ -38,6 +38,8 @@ lacking_for_bench() {
     command -v redis-server >/dev/null || echo redis-server
     command -v pgbouncer >/dev/null || echo pgbouncer
     command -v wrk >/dev/null || echo wrk
+    # The test of docs/benchmarks/index.html reads the page in it.
+    command -v chromium >/dev/null || echo chromium
     # For another PostgreSQL its own package would be needed; the comparison does without.
     [ "$pg_config" != "$debian_pg_config" ] || [ -f "$(dirname "$pg_config")/../lib/plpython3.so" ] ||
         echo postgresql-plpython3-15

@@ -86,7 +86,7 @@ def columns_with_figures(rows: Sequence[Sequence[str]]) -> list[bool]:
     return [any(cell != NOTHING for cell in column) for column in zip(*rows, strict=True)]
 
 
-def _readable(fact: str) -> str:
+def readable(fact: str) -> str:
     """A machine's fact; memory as GiB."""
     if fact.endswith(" kB"):
         return f"{int(fact.removesuffix(' kB')) / 1024**2:.1f} GiB"
@@ -107,7 +107,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "ranged": ranged,
     "bound": lambda value, way: f"{value:g}" if way in ("times", "whole") else WAYS[way](value),
     "sentence": sentence_list,
-    "readable": _readable,
+    "readable": readable,
     "suffixed": lambda text, suffix: text + suffix,
     "before_comma": lambda text: text.partition(",")[0],
     "by_runs": lambda tried: sorted(

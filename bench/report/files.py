@@ -31,8 +31,10 @@ class Sources:
     split: Measured | None
     # All whole runs of the same workload on the machine of `local`, itself included, the newest first;
     kept: list[Measured]
-    # The newest whole run of each other machine and topology.
+    # The newest whole run of each other machine and topology;
     elsewhere: list[Measured]
+    # every run there is, that of the page first, then the newest.
+    all: list[Measured]
 
     @property
     def runs(self) -> list[Measured]:
@@ -120,4 +122,5 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
     rest = {_place(one): one for one in reversed(found) if not lacks(one)}
     same = [one for one in whole if _place(one) == _place(whole[0])]
     elsewhere = [one for place, one in rest.items() if place not in shown]
-    return Sources(directory, whole[0], apart[0] if apart else None, same, elsewhere)
+    every = sorted(found, key=lambda one: one is not whole[0])
+    return Sources(directory, whole[0], apart[0] if apart else None, same, elsewhere, every)

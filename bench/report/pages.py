@@ -17,6 +17,7 @@ from bench.report.context import engine, inside, of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
 from bench.report.pictures import PICTURES, svg
+from bench.report.web import script
 
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Path(__file__).resolve().parent / "templates"
@@ -38,6 +39,7 @@ PART = re.compile(
     re.M | re.S,
 )
 SUFFIX = ".j2"
+SCRIPT = "results.js"
 
 
 class BadTemplate(Exception):
@@ -147,6 +149,8 @@ def made(
             part = maker.filled(template, from_root=True)
             text = with_part(text, part, begin(template, maker.names(template)))
         files[Path(name)] = text
+    if sources:
+        files[PAGES / SCRIPT] = script(sources)
     files |= {PAGES / f"{name}.svg": svg(name, sources) for name in maker.pictures}
     return files
 
@@ -159,7 +163,10 @@ def generated_before(root: Path = ROOT) -> list[Path]:
         for path in directory.glob("*.md")
         if path.read_text().startswith("<!-- generated from ")
     ]
-    return [path.relative_to(root) for path in sorted([*pages, *directory.glob("*.svg")])]
+    return [
+        path.relative_to(root)
+        for path in sorted([*pages, *directory.glob("*.svg"), *directory.glob(SCRIPT)])
+    ]
 
 
 def stale(files: dict[Path, str], root: Path = ROOT) -> list[str]:

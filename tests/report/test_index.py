@@ -1,0 +1,121 @@
+"""docs/benchmarks/index.html in a browser: its figures are the results', light and dark, also on a phone."""
+
+import json
+import shutil
+import statistics
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bench.report.files import sources
+from bench.report.pages import PAGES, ROOT
+from bench.report.web import script
+from tests.report.browser import Page, opened
+from tests.report.conftest import LOCAL, SPLIT
+
+SHOWN = """[...document.querySelectorAll("#panels li")].map((row) => ({
+  cell: row.dataset.cell, figure: row.dataset.figure, value: row.dataset.value,
+  text: row.querySelector("summary").innerText, command: row.querySelector("code").textContent }))"""
+FIGURES = {
+    "answered": lambda run: run["requests_per_second"],
+    "mean": lambda run: run["latency_ms"]["mean"],
+    "p50": lambda run: run["latency_ms"]["p50"],
+    "us": lambda run: run["server"]["cpu_seconds"] * 1e6 / run["requests"],
+    "mb": lambda run: run["server"]["pss_bytes"] / 1e6,
+}
+# How readable the text is on its ground: W3C's contrast, at least 4.5 for text.
+CONTRAST = """(() => {
+  const light = (colour) => colour.match(/[0-9.]+/g).slice(0, 3).map((part) => part / 255)
+    .map((part) => part <= .04045 ? part / 12.92 : ((part + .055) / 1.055) ** 2.4)
+    .reduce((sum, part, place) => sum + part * [.2126, .7152, .0722][place], 0);
+  const ground = light(getComputedStyle(document.body).backgroundColor);
+  return Math.min(...["body", "h1", "a", ".axis", ".name", ".figure", ".figure small"].map((name) => {
+    const ink = light(getComputedStyle(document.querySelector(name)).color);
+    const [low, high] = [ink, ground].sort((a, b) => a - b);
+    return (high + .05) / (low + .05); }));
+})()"""
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
+    """A browser."""
+    with opened(tmp_path_factory.mktemp("chromium")) as found:
+        yield found
+
+
+def cells(path: Path) -> dict[str, dict[str, Any]]:
+    """A result's cells by name, read without the report's code."""
+    return {cell["name"]: cell for cell in json.loads(path.read_text())["cells"]}
+
+
+def check(shown: list[dict[str, Any]], measured: dict[str, dict[str, Any]]) -> set[str]:
+    """Compares every figure that is shown, and gives the panels that had any."""
+    for one in shown:
+        runs = measured[one["cell"]]["runs"]
+        held = all(run["open_loop"] is None or run["open_loop"]["kept_up"] for run in runs)
+        assert bool(one.get("value")) == bool(runs and held), one
+        assert one["command"].endswith(f" --only {one['cell']}")
+        if one.get("value"):
+            values = [FIGURES[one["figure"]](run) for run in runs]
+            expected = statistics.median(values), min(values), max(values)
+            assert [*map(float, one["value"].split())] == pytest.approx([*expected], rel=1e-6)
+    return {one["figure"] for one in shown if one.get("value")}
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_committed_figures_are_those_of_the_results(page: Page, scheme: str, width: int) -> None:
+    found = sources(ROOT / "bench" / "results")
+    page.show((ROOT / PAGES / "index.html").as_uri(), scheme, width)
+    shown = page.ask(SHOWN)
+    measured = cells(found.directory / found.local.name / "results.json")
+    assert check(shown, measured) == {"answered", "mean", "us", "mb"}
+    rates = [
+        float(one["value"].split()[0])
+        for one in shown
+        if one["figure"] == "answered" and one.get("value")
+    ]
+    assert rates == sorted(rates, reverse=True) and len(rates) > 3
+    assert f"{rates[0]:,.0f}" in shown[0]["text"]
+    assert page.ask("document.documentElement.scrollWidth") <= width
+    assert page.ask(CONTRAST) >= 4.5
+    assert (
+        page.ask("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    ) == (scheme == "light")
+
+
+def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) -> None:
+    path = directory / LOCAL / "results.json"
+    document = json.loads(path.read_text())
+    # A system and a request that no code knows appear by themselves.
+    for cell in document["cells"]:
+        if cell["system"] == "python_memory":
+            for name in ("system", "name"):
+                cell[name] = cell[name].replace("python_memory", "rocket")
+    path.write_text(json.dumps(document))
+    (tmp_path / "results.js").write_text(script(sources(directory)))
+    shutil.copy(ROOT / PAGES / "index.html", tmp_path)
+    address = (tmp_path / "index.html").as_uri()
+
+    def chosen(hash_: str) -> list[dict[str, Any]]:
+        page.show(f"{address}#{hash_}", "light", 1000)
+        return page.ask(SHOWN)
+
+    shown = chosen("request=hot&clients=5&trees=100")
+    assert "rocket (http)" in {one["text"].splitlines()[0].strip(" ▸") for one in shown}
+    assert check(shown, cells(path)) and {one["cell"].split("/")[3] for one in shown} == {"100t"}
+    shown = chosen("rate=4000")
+    assert "p50" in check(shown, cells(path))
+    assert any("not held: " in one["text"] for one in shown)
+    split = chosen(f"run={SPLIT}&delay=0.25")
+    assert check(split, cells(directory / SPLIT / "results.json"))
+    assert all(
+        one["cell"].endswith("/0.25ms") and "--workload split" in one["command"] for one in split
+    )
+    # A choice that was not measured with the others gives way to them.
+    assert check(chosen("request=batch&clients=20"), cells(path))
+    page.ask("(() => { const one = document.querySelector('[name=clients]'); one.value = '5';"
+             " one.dispatchEvent(new Event('change')); })()")  # fmt: skip
+    assert {one["cell"].split("/")[4] for one in page.ask(SHOWN)} == {"5c"}
