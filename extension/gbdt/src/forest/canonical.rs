@@ -15,11 +15,9 @@
 //! | a leaf vector | one tree per output, of which `source` is the tree of the model |
 //! | a tree's weight | the product, rounded to f32, in the leaves |
 
+pub(super) use crate::model::NODES_PER_CHECK;
 use crate::model::{self, CategorySet, Comparison, MissingRule, Model, TreeOutput};
 use crate::{Error, ErrorKind, Result};
-
-/// Nodes after which a loop over nodes looks for interrupts.
-pub(super) const NODES_PER_CHECK: usize = 1 << 14;
 
 /// The trees, in the order of summation.
 pub(super) struct Forest<'m> {

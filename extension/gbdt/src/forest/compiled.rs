@@ -34,9 +34,17 @@ impl<B: StableBytes> Image<B> {
     /// [`crate::ErrorKind::Image`] if it is damaged, misaligned, or not of this version of the
     /// engine; it must then be made anew from the model.
     pub fn open(bytes: B) -> Result<Self> {
+        Self::open_checking(bytes, &mut || ())
+    }
+
+    /// As [`Image::open`]. `check_interrupts` is called every few milliseconds; it may unwind.
+    ///
+    /// # Errors
+    /// As for [`Image::open`].
+    pub fn open_checking(bytes: B, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let header = verify::header(&bytes)?;
-        verify::matches_checksum(&header, &bytes)?;
-        verify::sections(&Sections::verify(&bytes, &header)?, &header)?;
+        verify::matches_checksum(&header, &bytes, check_interrupts)?;
+        verify::sections(&Sections::verify(&bytes, &header)?, &header, check_interrupts)?;
         Self::with_header(bytes, header)
     }
 

@@ -21,7 +21,7 @@ pub(super) enum Position {
     /// Nothing: it fills a line.
     Filler,
     /// A node with this id; a split's right child is at position `right`, its left child behind it.
-    Node { id: u32, right: usize },
+    Node { id: u32, right: u32 },
 }
 
 /// The children of a split, the right one first.
@@ -104,15 +104,15 @@ pub(super) fn positions(tree: &Tree<'_>, check_interrupts: &mut dyn FnMut()) -> 
 struct Order<'a> {
     tree: &'a Tree<'a>,
     positions: Vec<Position>,
-    /// By id, where a node is.
-    at: Vec<usize>,
+    /// By id, where a node is. A model has fewer nodes than u32 counts.
+    at: Vec<u32>,
     check_interrupts: &'a mut dyn FnMut(),
 }
 
 impl Order<'_> {
     fn put(&mut self, id: u32) {
         if let Some(at) = self.at.get_mut(id as usize) {
-            *at = self.positions.len();
+            *at = self.positions.len() as u32;
         }
         self.positions.push(Position::Node { id, right: 0 });
     }
@@ -125,8 +125,8 @@ impl Order<'_> {
                 (self.check_interrupts)();
             }
             let at = self.at.get(*parent as usize).copied().unwrap_or(0);
-            if let Some(Position::Node { right, .. }) = self.positions.get_mut(at) {
-                *right = next;
+            if let Some(Position::Node { right, .. }) = self.positions.get_mut(at as usize) {
+                *right = next as u32;
             }
             if let Some(pair) = children(self.tree, *parent) {
                 pair.into_iter().for_each(|child| self.put(child));
@@ -173,6 +173,7 @@ mod tests {
                 let Position::Node { id, right } = *position else { continue };
                 ids.push(id);
                 let Some(children) = children(tree, id) else { continue };
+                let right = right as usize;
                 assert!(right > at, "seed {seed}: node {id}");
                 for (offset, child) in children.into_iter().enumerate() {
                     let found = positions[right + offset];

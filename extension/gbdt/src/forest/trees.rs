@@ -48,23 +48,29 @@ impl Trees {
     ) -> Result<()> {
         let nodes = self.compile(tree, num_features, check_interrupts)?;
         let first = self.roots.len();
-        let kind = kind_of(&nodes);
+        let kind = kind_of(&nodes, check_interrupts);
         if kind == GroupKind::Compact {
             self.roots.push(to_u32(self.compact_nodes.len())?);
             reserve(&mut self.compact_nodes, nodes.len())?;
             reserve(&mut self.compact_ids, nodes.len())?;
-            self.compact_nodes.extend(nodes.iter().map(|(node, _)| CompactNode {
-                key: node.key,
-                slot: node.slot as u16,
-                right_offset: node.right_offset as u16,
-            }));
-            self.compact_ids.extend(nodes.iter().map(|(_, id)| id));
+            for part in nodes.chunks(NODES_PER_CHECK) {
+                check_interrupts();
+                self.compact_nodes.extend(part.iter().map(|(node, _)| CompactNode {
+                    key: node.key,
+                    slot: node.slot as u16,
+                    right_offset: node.right_offset as u16,
+                }));
+                self.compact_ids.extend(part.iter().map(|(_, id)| id));
+            }
         } else {
             self.roots.push(to_u32(self.wide_nodes.len())?);
             reserve(&mut self.wide_nodes, nodes.len())?;
             reserve(&mut self.wide_ids, nodes.len())?;
-            self.wide_nodes.extend(nodes.iter().map(|(node, _)| node));
-            self.wide_ids.extend(nodes.iter().map(|(_, id)| id));
+            for part in nodes.chunks(NODES_PER_CHECK) {
+                check_interrupts();
+                self.wide_nodes.extend(part.iter().map(|(node, _)| node));
+                self.wide_ids.extend(part.iter().map(|(_, id)| id));
+            }
         }
         self.join_group(to_u32(first)?, tree.depth(), kind);
         Ok(())
@@ -89,7 +95,10 @@ impl Trees {
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Vec<(WideNode, u32)>> {
         let first_set = to_u32(self.sets.len())?;
-        for words in &tree.sets {
+        for (index, words) in tree.sets.iter().enumerate() {
+            if index.is_multiple_of(NODES_PER_CHECK) {
+                check_interrupts();
+            }
             let start = to_u32(self.set_words.len())?;
             self.sets.push(SetSpan { start, count: to_u32(words.len())? });
             self.set_words.extend_from_slice(words);
@@ -109,7 +118,7 @@ impl Trees {
                 lowered.push((leaf(0.0)?, 0));
                 continue;
             };
-            let right_offset = to_u32(right.saturating_sub(at))?;
+            let right_offset = right.saturating_sub(to_u32(at)?);
             let node = match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
                 Node::Leaf { value, .. } => leaf(value)?,
                 Node::Numerical { feature, threshold, default_left, .. } => WideNode {
@@ -134,13 +143,17 @@ impl Trees {
     }
 }
 
-fn kind_of(nodes: &[(WideNode, u32)]) -> GroupKind {
+fn kind_of(nodes: &[(WideNode, u32)], check_interrupts: &mut dyn FnMut()) -> GroupKind {
     let fits = |number: u32| u16::try_from(number).is_ok();
-    if nodes.iter().any(|(node, _)| node.kind == CATEGORICAL) {
-        GroupKind::Categorical
-    } else if nodes.iter().all(|(node, _)| fits(node.slot) && fits(node.right_offset)) {
-        GroupKind::Compact
-    } else {
-        GroupKind::Wide
+    let mut kind = GroupKind::Compact;
+    for part in nodes.chunks(NODES_PER_CHECK) {
+        check_interrupts();
+        if part.iter().any(|(node, _)| node.kind == CATEGORICAL) {
+            return GroupKind::Categorical;
+        }
+        if !part.iter().all(|(node, _)| fits(node.slot) && fits(node.right_offset)) {
+            kind = GroupKind::Wide;
+        }
     }
+    kind
 }

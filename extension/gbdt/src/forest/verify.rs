@@ -14,7 +14,7 @@ use super::sections::*;
 use super::text::TextList;
 use super::tiles;
 use crate::Result;
-use crate::model::Task;
+use crate::model::{NODES_PER_CHECK, Task};
 
 /// The header of bytes that are as long as an image of this version says that it is.
 pub(super) fn header(bytes: &[u8]) -> Result<Header> {
@@ -30,11 +30,20 @@ pub(super) fn header(bytes: &[u8]) -> Result<Header> {
 }
 
 /// Fails unless the bytes are those that the checksum was made of.
-pub(super) fn matches_checksum(header: &Header, bytes: &[u8]) -> Result<()> {
-    ensure(header.checksum == checksum(bytes, &mut || ()), "has not the checksum that it says")
+pub(super) fn matches_checksum(
+    header: &Header,
+    bytes: &[u8],
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
+    let found = checksum(bytes, check_interrupts);
+    ensure(header.checksum == found, "has not the checksum that it says")
 }
 
-pub(super) fn sections(image: &Sections<'_>, header: &Header) -> Result<()> {
+pub(super) fn sections(
+    image: &Sections<'_>,
+    header: &Header,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
     let num_features = header.num_features as usize;
     let num_outputs = header.num_outputs as usize;
     let num_trees = header.num_trees as usize;
@@ -52,12 +61,14 @@ pub(super) fn sections(image: &Sections<'_>, header: &Header) -> Result<()> {
     let ids =
         image.get(COMPACT_IDS).len() == compact.len() && image.get(WIDE_IDS).len() == wide.len();
     ensure(ids, "does not have one id per node")?;
-    nodes(compact, num_features)?;
-    nodes(wide, num_features)?;
+    nodes(compact, num_features, check_interrupts)?;
+    nodes(wide, num_features, check_interrupts)?;
     sets(image)?;
-    categorical_splits(wide, image.get(SETS), num_features)?;
+    check_interrupts();
+    categorical_splits(wide, image.get(SETS), num_features, check_interrupts)?;
     groups(image)?;
     tiles::verify(image, num_features)?;
+    check_interrupts();
     let types = image.get(CATEGORICAL).len();
     ensure(types == num_features, "does not have one type per feature")?;
     let rules = image.get(ZERO_MISSING).len();
@@ -77,25 +88,38 @@ fn sources(image: &Sections<'_>, num_trees: usize) -> Result<()> {
 
 /// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's
 /// children are nodes, and a leaf reads the slot that makes a traversal stay.
-fn nodes<N: InterleavedNode>(nodes: &[N], num_features: usize) -> Result<()> {
+fn nodes<N: InterleavedNode>(
+    nodes: &[N],
+    num_features: usize,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
     let leaf_slot = leaf_slot(num_features);
-    let count = nodes.len() as u64;
+    let mut count = nodes.len() as u64;
     // Without branches, so that it runs at the speed of memory.
     let mut right = true;
-    for (index, node) in nodes.iter().enumerate() {
-        let offset = node.right_offset();
-        let leaf = (offset == 0) & (node.slot() == leaf_slot);
-        let split = (offset != 0)
-            & (node.slot() <= leaf_slot)
-            & (index as u64 + u64::from(offset) + 1 < count);
-        right &= leaf | split;
+    for part in nodes.chunks(NODES_PER_CHECK) {
+        check_interrupts();
+        for (index, node) in part.iter().enumerate() {
+            let offset = node.right_offset();
+            let leaf = (offset == 0) & (node.slot() == leaf_slot);
+            let split = (offset != 0)
+                & (node.slot() <= leaf_slot)
+                & (index as u64 + u64::from(offset) + 1 < count);
+            right &= leaf | split;
+        }
+        count -= part.len() as u64;
     }
     ensure(right, "has a node with a wrong link or slot")
 }
 
 /// Kinds of wide nodes, and the sets and features of categorical splits.
-fn categorical_splits(nodes: &[WideNode], sets: &[SetSpan], num_features: usize) -> Result<()> {
-    let right = nodes.iter().all(|node| match node.kind {
+fn categorical_splits(
+    nodes: &[WideNode],
+    sets: &[SetSpan],
+    num_features: usize,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
+    let is_right = |node: &WideNode| match node.kind {
         0 => true,
         CATEGORICAL_SPLIT => {
             node.right_offset != 0
@@ -103,6 +127,10 @@ fn categorical_splits(nodes: &[WideNode], sets: &[SetSpan], num_features: usize)
                 && (node.slot as usize) < leaf_slot(num_features)
         }
         _ => false,
+    };
+    let right = nodes.chunks(NODES_PER_CHECK).all(|part| {
+        check_interrupts();
+        part.iter().all(is_right)
     });
     ensure(right, "has a categorical split without a set")
 }

@@ -93,7 +93,13 @@ pub fn compile(
         total_depth: forest.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
         sections: [Span::default(); SECTIONS],
     };
-    writer.assemble(header, check_interrupts)
+    let image = writer.assemble(header, check_interrupts)?;
+    // The system takes back the memory of the largest models at some 10 GB per second.
+    drop(tiles);
+    check_interrupts();
+    drop(trees);
+    check_interrupts();
+    Ok(image)
 }
 
 /// For each feature whether its zeros are missing; nothing if no feature's are.

@@ -34,6 +34,10 @@ impl<'b> Interrupts<'b> {
             (self.check)();
         }
     }
+
+    pub(super) fn check(&mut self) {
+        (self.check)();
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,6 +79,9 @@ pub(super) trait Reader<'a> {
 
     /// Bytes read so far.
     fn offset(&self) -> usize;
+
+    /// Calls the hook for interrupts, for work between two values.
+    fn check_interrupts(&mut self);
 
     /// The kind of the value at hand, which is not read by this.
     fn kind(&mut self) -> Result<ValueKind>;

@@ -13,6 +13,9 @@ use super::{
 };
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
+/// Nodes after which a loop over nodes looks for interrupts.
+pub(crate) const NODES_PER_CHECK: usize = 1 << 14;
+
 /// All of a model but its trees; lists of features are empty or have one entry per feature.
 pub(crate) struct Parts {
     pub format: &'static str,
@@ -85,7 +88,11 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the next tree, in the order of summation.
-    pub(crate) fn add_tree(&mut self, parts: TreeParts) -> Result<()> {
+    pub(crate) fn add_tree(
+        &mut self,
+        parts: TreeParts,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<()> {
         let index = self.model.trees.len();
         check_limit(index + 1, self.limits.trees, "trees")?;
         let copies = match parts.output {
@@ -94,7 +101,7 @@ impl<'a> Builder<'a> {
         };
         self.nodes = self.nodes.saturating_add(parts.nodes.len().saturating_mul(copies));
         check_limit(self.nodes, self.limits.nodes, "nodes")?;
-        let tree = self.tree(parts).map_err(|error| in_tree(error, index))?;
+        let tree = self.tree(parts, check_interrupts).map_err(|error| in_tree(error, index))?;
         self.model.trees.try_reserve(1).map_err(|_| out_of_memory())?;
         self.model.trees.push(tree);
         Ok(())
@@ -112,12 +119,11 @@ impl<'a> Builder<'a> {
             return Err(Error::new(ErrorKind::Parameter, message));
         }
         self.model.round_starts = round_starts;
-        self.model.mark_categorical();
         self.model.categories.iter().flatten().try_for_each(Categories::check)?;
         Ok(self.model)
     }
 
-    fn tree(&self, parts: TreeParts) -> Result<Tree> {
+    fn tree(&mut self, parts: TreeParts, check_interrupts: &mut dyn FnMut()) -> Result<Tree> {
         if let TreeOutput::One(output) = parts.output
             && output as usize >= self.model.num_outputs()
         {
@@ -125,9 +131,13 @@ impl<'a> Builder<'a> {
             let message = format!("a tree adds to output {output} of a model of {outputs}");
             return Err(Error::new(ErrorKind::OutputRange, message));
         }
-        let depth = depth(&parts.nodes, self.limits.depth)?;
+        let depth = depth(&parts.nodes, self.limits.depth, check_interrupts)?;
         for (id, node) in parts.nodes.iter().enumerate() {
+            if id.is_multiple_of(NODES_PER_CHECK) {
+                check_interrupts();
+            }
             self.check_node(node, &parts).map_err(|error| error.at(node_of(id)))?;
+            self.mark_categorical(node);
         }
         let TreeParts { nodes, category_sets, leaf_vectors, output, weight } = parts;
         Ok(Tree { nodes, category_sets, leaf_vectors, output, weight, depth })
@@ -172,18 +182,14 @@ impl<'a> Builder<'a> {
         }
         sound
     }
-}
 
-impl Model {
     /// A feature that a categorical split tests is categorical, whether or not the file names
     /// types: they are missing from models that were not trained on a data frame.
-    fn mark_categorical(&mut self) {
-        for node in self.trees.iter().flat_map(|tree| &tree.nodes) {
-            if let Node::Categorical { feature, .. } = node
-                && let Some(kind) = self.feature_types.get_mut(*feature as usize)
-            {
-                *kind = FeatureType::Categorical;
-            }
+    fn mark_categorical(&mut self, node: &Node) {
+        if let Node::Categorical { feature, .. } = node
+            && let Some(kind) = self.model.feature_types.get_mut(*feature as usize)
+        {
+            *kind = FeatureType::Categorical;
         }
     }
 }
@@ -193,7 +199,7 @@ impl Model {
 /// The walk follows links that are in range to nodes that no link has led to before, so it ends
 /// after as many steps as there are nodes, whatever the links say. Deleted nodes, and no others,
 /// are those that it does not reach.
-fn depth(nodes: &[Node], limit: usize) -> Result<u32> {
+fn depth(nodes: &[Node], limit: usize, check_interrupts: &mut dyn FnMut()) -> Result<u32> {
     let fault = |kind, node, message: String| Err(Error::new(kind, message).at(node_of(node)));
     let mut reached = vec![false; nodes.len()];
     let mut enter = |node: usize| match (reached.get_mut(node), nodes.get(node)) {
@@ -210,19 +216,23 @@ fn depth(nodes: &[Node], limit: usize) -> Result<u32> {
     if enter(0).is_err() {
         return Err(Error::new(ErrorKind::TreeShape, "a tree has no nodes"));
     }
-    let (mut depth, mut level) = (0u32, vec![0usize]);
+    let (mut depth, mut level) = (0u32, vec![0u32]);
     loop {
         let mut below = Vec::new();
-        for node in level {
+        for (index, node) in level.into_iter().enumerate() {
+            if index.is_multiple_of(NODES_PER_CHECK) {
+                check_interrupts();
+            }
+            let node = node as usize;
             let Some(children) = nodes.get(node).and_then(Node::children) else { continue };
             if depth as usize >= limit {
                 let message = format!("a tree is deeper than the limit of {limit}");
                 return fault(ErrorKind::Limit, node, message);
             }
-            for child in children.map(|child| child as usize) {
-                if let Err(message) = enter(child) {
-                    let place = if child < nodes.len() { child } else { node };
-                    return fault(ErrorKind::TreeShape, place, message);
+            for child in children {
+                if let Err(message) = enter(child as usize) {
+                    let place = Some(child as usize).filter(|child| *child < nodes.len());
+                    return fault(ErrorKind::TreeShape, place.unwrap_or(node), message);
                 }
                 below.push(child);
             }
@@ -233,11 +243,15 @@ fn depth(nodes: &[Node], limit: usize) -> Result<u32> {
         depth += 1;
         level = below;
     }
-    let lost = |(node, reached): &(&Node, &bool)| !**reached && **node != Node::Deleted;
-    match nodes.iter().zip(&reached).position(|pair| lost(&pair)) {
-        None => Ok(depth),
-        Some(node) => fault(ErrorKind::TreeShape, node, "no split leads to a node".to_owned()),
+    for (id, (node, reached)) in nodes.iter().zip(reached).enumerate() {
+        if id.is_multiple_of(NODES_PER_CHECK) {
+            check_interrupts();
+        }
+        if !reached && *node != Node::Deleted {
+            return fault(ErrorKind::TreeShape, id, "no split leads to a node".to_owned());
+        }
     }
+    Ok(depth)
 }
 
 /// At least one feature, and nothing, or one entry per feature, in what describes them.
@@ -336,7 +350,7 @@ mod tests {
     fn added(parts: TreeParts) -> Result<Model> {
         let limits = Limits { nodes: 10, depth: 2, ..Limits::default() };
         let mut builder = Builder::new(super::tests::parts(), &limits)?;
-        builder.add_tree(parts)?;
+        builder.add_tree(parts, &mut || ())?;
         builder.finish(vec![0, 1])
     }
 
@@ -345,6 +359,24 @@ mod tests {
         let model = added(tree()).unwrap();
         assert_eq!((model.trees()[0].depth(), model.num_rounds()), (2, 1));
         assert_eq!(model.feature_types(), [FeatureType::Numerical; 3]);
+    }
+
+    #[test]
+    fn a_cancel_is_looked_for_within_one_tree() {
+        let splits = 4 * NODES_PER_CHECK as u32;
+        let mut nodes: Vec<Node> = (0..splits).map(|id| split(2 * id + 1, 2 * id + 2)).collect();
+        nodes.extend((0..=splits).map(|_| Node::LeafVector { vector: 0, cover: 1.0 }));
+        let limits = Limits::default();
+        let mut builder = Builder::new(super::tests::parts(), &limits).unwrap();
+        let mut looks = 0;
+        builder.add_tree(TreeParts { nodes, ..tree() }, &mut || looks += 1).unwrap();
+        // Links, nodes that no link leads to, and each node.
+        assert!(looks >= 3 * 8, "{looks}");
+        looks = 0;
+        let model = builder.finish(vec![0, 1]).unwrap();
+        crate::compile(&model, &[], &mut || looks += 1).unwrap();
+        // Per output: lowering, positions, nodes, their kind, their copies, and the tile's exits.
+        assert!(looks >= 2 * 7 * 8, "{looks}");
     }
 
     #[test]

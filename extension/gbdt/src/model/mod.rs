@@ -10,7 +10,9 @@ mod categories;
 mod objective;
 mod tree;
 
-pub(crate) use build::{Builder, Parts, TreeParts, check_limit, in_tree, node_of, out_of_memory};
+pub(crate) use build::{
+    Builder, NODES_PER_CHECK, Parts, TreeParts, check_limit, in_tree, node_of, out_of_memory,
+};
 pub use categories::Categories;
 pub use objective::{Objective, Task, Transform};
 pub use tree::{CategorySet, Comparison, MissingRule, Node, Tree, TreeOutput};

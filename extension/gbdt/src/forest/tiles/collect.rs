@@ -40,7 +40,7 @@ impl Tiles {
         trees: &Trees,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
-        let sets = Sets::of(forest)?;
+        let sets = Sets::of(forest, check_interrupts)?;
         let Some(columns) = Columns::of(forest, &sets, check_interrupts)? else {
             return Ok(Tiles::default());
         };

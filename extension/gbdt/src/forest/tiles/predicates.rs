@@ -7,7 +7,7 @@ use super::{
     TILE_LEVELS,
 };
 use crate::Result;
-use crate::forest::canonical::{Forest, Node, Tree, reserve};
+use crate::forest::canonical::{Forest, NODES_PER_CHECK, Node, Tree, reserve};
 use crate::forest::key::{monotone_key, number_of_key};
 use crate::forest::text::to_u32;
 
@@ -55,10 +55,13 @@ pub(super) struct Sets<'a> {
 
 impl<'a> Sets<'a> {
     /// The sets of a forest, whose trees' sets lie in the image one after another.
-    pub(super) fn of(forest: &'a Forest<'a>) -> Result<Self> {
+    pub(super) fn of(forest: &'a Forest<'a>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut all = Sets::default();
         let sets = forest.trees().iter().flat_map(|tree| &tree.sets);
         for (index, set) in sets.enumerate() {
+            if index.is_multiple_of(NODES_PER_CHECK) {
+                check_interrupts();
+            }
             let words = used_words(set);
             let index_of_set = to_u32(all.sets.len())?;
             if let std::collections::hash_map::Entry::Vacant(entry) = all.indices.entry(words) {

@@ -111,6 +111,10 @@ impl<'a> Reader<'a> for Json<'a, '_> {
         self.position
     }
 
+    fn check_interrupts(&mut self) {
+        self.interrupts.check();
+    }
+
     fn kind(&mut self) -> Result<ValueKind> {
         match self.peek() {
             Some(b'{') => Ok(ValueKind::Object),

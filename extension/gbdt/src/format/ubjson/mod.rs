@@ -95,6 +95,10 @@ impl<'a> Reader<'a> for Ubjson<'a, '_> {
         self.position
     }
 
+    fn check_interrupts(&mut self) {
+        self.interrupts.check();
+    }
+
     fn kind(&mut self) -> Result<ValueKind> {
         match self.peek()? {
             b'{' => Ok(ValueKind::Object),

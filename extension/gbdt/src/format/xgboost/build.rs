@@ -61,8 +61,7 @@ pub(in crate::format) fn build(
             TreeOutput::All => TreeOutput::All,
             TreeOutput::One(_) => TreeOutput::One(u32::try_from(output).unwrap_or(u32::MAX)),
         };
-        builder.add_tree(TreeParts { output, weight, ..parts })?;
-        check_interrupts();
+        builder.add_tree(TreeParts { output, weight, ..parts }, check_interrupts)?;
     }
     builder.finish(rounds)
 }

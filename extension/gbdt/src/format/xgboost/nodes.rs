@@ -8,7 +8,9 @@
 use super::required;
 use super::sets::Sets;
 use super::tree::{Allowance, Arrays};
-use crate::model::{Comparison, Node, TreeOutput, TreeParts, node_of, out_of_memory};
+use crate::model::{
+    Comparison, NODES_PER_CHECK, Node, TreeOutput, TreeParts, node_of, out_of_memory,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// In `parents` that of the root, in `split_indices` the mark of a deleted node.
@@ -49,7 +51,12 @@ struct Entry {
     categorical: bool,
 }
 
-pub(super) fn build(arrays: &Arrays, index: usize, left: &mut Allowance) -> Result<RawTree> {
+pub(super) fn build(
+    arrays: &Arrays,
+    index: usize,
+    left: &mut Allowance,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<RawTree> {
     let parameters = required(arrays.parameters.as_ref(), "tree_param")?;
     let num_nodes = required(parameters.num_nodes, "num_nodes")?;
     let num_nodes = usize::try_from(num_nodes).unwrap_or(usize::MAX);
@@ -67,10 +74,13 @@ pub(super) fn build(arrays: &Arrays, index: usize, left: &mut Allowance) -> Resu
     let mut nodes = Vec::new();
     nodes.try_reserve_exact(columns.left.len()).map_err(|_| out_of_memory())?;
     left.nodes = left.nodes.saturating_sub(columns.left.len());
-    let mut sets = Sets::of(arrays, columns.categorical)?;
+    let mut sets = Sets::of(arrays, columns.categorical, check_interrupts)?;
     let mut deleted = 0;
     columns.check_parent(0, if leaf_size > 1 { NO_CHILD } else { NONE })?;
     for id in 0..columns.left.len() {
+        if id.is_multiple_of(NODES_PER_CHECK) {
+            check_interrupts();
+        }
         let node = match columns.entry(id) {
             None => return Err(Error::new(ErrorKind::Length, "a node lacks an entry")),
             Some(entry) if entry.feature == NONE && id > 0 => {

@@ -4,7 +4,7 @@
 //! begin and how many they are (src/tree/tree_model.cc, `LoadCategoricalSplit`).
 
 use super::tree::Arrays;
-use crate::model::{CategorySet, node_of};
+use crate::model::{CategorySet, NODES_PER_CHECK, node_of};
 use crate::{Error, ErrorKind, Result};
 
 /// The sets of a tree whose nodes come in ascending order.
@@ -18,7 +18,11 @@ pub(super) struct Sets<'a> {
 
 impl<'a> Sets<'a> {
     /// Checks what is listed: nodes that are categorical, in ascending order.
-    pub(super) fn of(arrays: &'a Arrays, categorical: Option<&[bool]>) -> Result<Self> {
+    pub(super) fn of(
+        arrays: &'a Arrays,
+        categorical: Option<&[bool]>,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self> {
         let nodes = &arrays.categories_nodes;
         let (starts, sizes) = (&arrays.categories_segments, &arrays.categories_sizes);
         if starts.len() != nodes.len() || sizes.len() != nodes.len() {
@@ -31,6 +35,9 @@ impl<'a> Sets<'a> {
         }
         let mut listed = Vec::with_capacity(nodes.len());
         for ((node, start), size) in nodes.iter().zip(starts).zip(sizes).rev() {
+            if listed.len().is_multiple_of(NODES_PER_CHECK) {
+                check_interrupts();
+            }
             let is_categorical =
                 |id: &usize| categorical.and_then(|all| all.get(*id)) == Some(&true);
             match usize::try_from(*node).ok().filter(is_categorical) {
