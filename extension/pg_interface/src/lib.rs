@@ -7,6 +7,7 @@
 #![allow(unsafe_code, reason = "PostgreSQL's C interface")]
 
 pub mod catalog;
+mod error_table;
 pub mod invalidation;
 pub mod model_name;
 mod numeric;
@@ -22,6 +23,8 @@ pub mod unguarded;
 mod value;
 pub mod varlena;
 
+pub use error_table::Report;
+pub use pgrx::pg_sys::panic::ErrorReport;
 pub use row::Row;
 pub use scalar_type::{NumberType, ScalarType, TextType};
 pub use sqlstate::*;

@@ -6,21 +6,16 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
 
-use crate::SqlState;
+use crate::Report;
 
-/// An error report with these texts. `raised_by` is the extension's name.
-pub fn error_report(
-    raised_by: &'static str,
-    state: SqlState,
-    message: String,
-    detail: Option<String>,
-    hint: Option<String>,
-) -> ErrorReport {
-    let mut report = ErrorReport::new(PgSqlErrorCode::from(state.packed()), message, raised_by);
-    if let Some(detail) = detail {
+/// The error as pgrx raises it. `raised_by` is the extension's name.
+pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
+    let code = PgSqlErrorCode::from(error.sqlstate.packed());
+    let mut report = ErrorReport::new(code, error.message, raised_by);
+    if let Some(detail) = error.detail {
         report = report.set_detail(detail);
     }
-    if let Some(hint) = hint {
+    if let Some(hint) = error.hint {
         report = report.set_hint(hint);
     }
     report

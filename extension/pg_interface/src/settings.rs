@@ -4,7 +4,7 @@ use std::ffi::{CStr, CString};
 
 use pgrx::pg_sys;
 
-use crate::SqlState;
+use crate::Report;
 
 /// Makes PostgreSQL refuse settings with this prefix that are not defined.
 pub fn reserve_prefix(prefix: &'static CStr) {
@@ -48,12 +48,7 @@ pub fn with_setting<T>(name: &'static CStr, value: &'static CStr, run: impl FnOn
 }
 
 /// Leaves the texts of the error that PostgreSQL reports for a value that a check hook refuses.
-pub fn refuse_value(
-    state: SqlState,
-    message: String,
-    detail: Option<String>,
-    hint: Option<String>,
-) {
+pub fn refuse_value(error: Report) {
     let copied = |text: String| {
         let text = CString::new(text).unwrap_or_default();
         // SAFETY: the text ends in a NUL.
@@ -61,9 +56,9 @@ pub fn refuse_value(
     };
     // SAFETY: variables of the backend, which a check hook may set.
     unsafe {
-        pg_sys::GUC_check_errcode(state.packed());
-        pg_sys::GUC_check_errmsg_string = copied(message);
-        pg_sys::GUC_check_errdetail_string = detail.map_or(std::ptr::null_mut(), copied);
-        pg_sys::GUC_check_errhint_string = hint.map_or(std::ptr::null_mut(), copied);
+        pg_sys::GUC_check_errcode(error.sqlstate.packed());
+        pg_sys::GUC_check_errmsg_string = copied(error.message);
+        pg_sys::GUC_check_errdetail_string = error.detail.map_or(std::ptr::null_mut(), copied);
+        pg_sys::GUC_check_errhint_string = error.hint.map_or(std::ptr::null_mut(), copied);
     }
 }

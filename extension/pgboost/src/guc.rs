@@ -186,9 +186,7 @@ unsafe extern "C-unwind" fn check(
         return true;
     }
     let present = Kernel::available().map(Kernel::name).collect();
-    let error = Error::KernelMissing { name: choice.name(), present };
-    let hint = error.hint().map(str::to_owned);
-    settings::refuse_value(error.sqlstate(), error.message(), error.detail(), hint);
+    settings::refuse_value(Error::KernelMissing { name: choice.name(), present }.report());
     false
 }
 

@@ -1,67 +1,13 @@
 //! Every error that a user can meet, and the one table from errors to SQLSTATEs.
 //!
-//! A test walks the table. What libxgboost refuses has a state of class 38, which the SQL standard
-//! keeps for what happens outside of the server's own code; none is XX000, which PostgreSQL keeps for
-//! bugs. Messages follow PostgreSQL's style guide. They repeat no values of rows, except the name of a
-//! group that is in two places.
+//! What libxgboost refuses has a state of class 38, which the SQL standard keeps for what happens outside
+//! of the server's own code; none is XX000, which PostgreSQL keeps for bugs. Messages repeat no values of
+//! rows, except the name of a group that is in two places.
 
-use pg_interface::*;
-use pgrx::pg_sys::panic::ErrorReport;
+use pg_interface::{error_table, error_text, *};
 
-/// How an error is told.
-pub struct Report {
-    pub sqlstate: SqlState,
-    /// Lower case, no full stop.
-    pub message: String,
-    /// Whole sentences, as the hint.
-    pub detail: Option<String>,
-    /// What to do next.
-    pub hint: Option<String>,
-}
-
-/// A text of the table: a format of the error's fields, or an `Option<String>` in parentheses.
-macro_rules! text {
-    () => {
-        None
-    };
-    (($text:expr)) => {
-        $text
-    };
-    ($format:literal) => {
-        Some(format!($format))
-    };
-}
-
-/// Declares the errors: the fields, the SQLSTATE, the message, the detail and the hint of each.
-macro_rules! errors {
-    ($($(#[$doc:meta])* $name:ident $({ $($field:ident: $type:ty),* })? =>
-        $state:expr, $message:literal $(, detail $detail:tt)? $(, hint $hint:tt)?;)*) => {
-        /// An error of the extension.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum Error {
-            $($(#[$doc])* $name $({ $($field: $type),* })?,)*
-        }
-
-        impl Error {
-            #[allow(unused_variables, reason = "not every text has every field")]
-            pub fn report(&self) -> Report {
-                match self {
-                    $(Error::$name $({ $($field),* })? => Report {
-                        sqlstate: $state,
-                        message: format!($message),
-                        detail: text!($($detail)?),
-                        hint: text!($($hint)?),
-                    },)*
-                }
-            }
-        }
-
-        #[cfg(test)]
-        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
-    };
-}
-
-errors! {
+error_table! {
+    "pgboost_train":
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
     ArgumentRange { argument: &'static str, given: String, allowed: &'static str } =>
@@ -81,7 +27,7 @@ errors! {
         INVALID_PARAMETER_VALUE, "params must be a jsonb object, not {given}";
     UnknownParameter { name: String, nearest: Option<&'static str> } =>
         INVALID_PARAMETER_VALUE, "unknown training parameter \"{name}\"",
-        hint (meant(*nearest).or_else(|| text!(
+        hint (meant(*nearest).or_else(|| error_text!(
             "The parameters are those of XGBoost's tree boosters and objectives."
         )));
     /// Two names for one thing, argument or parameter, with different values.
@@ -184,24 +130,14 @@ fn meant(nearest: Option<&str>) -> Option<String> {
 }
 
 fn install() -> Option<String> {
-    text!("Install it with make install; extension pgboost works without it.")
+    error_text!("Install it with make install; extension pgboost works without it.")
 }
 
 fn need_less_memory() -> Option<String> {
-    text!(
+    error_text!(
         "Train on fewer rows, with a smaller max_bin or max_depth, or give the server more memory."
     )
 }
-
-impl From<Error> for ErrorReport {
-    fn from(error: Error) -> Self {
-        let Report { sqlstate, message, detail, hint } = error.report();
-        report::error_report("pgboost_train", sqlstate, message, detail, hint)
-    }
-}
-
-/// The result of everything in the extension that can fail.
-pub type Result<T> = std::result::Result<T, Error>;
 
 #[cfg(test)]
 mod tests;

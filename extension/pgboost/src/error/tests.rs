@@ -1,8 +1,5 @@
-//! Walks the table of errors: every kind of the engine's and every error of the extension's.
-//!
-//! Each error must have a SQLSTATE of a class that tells a user's mistake from a bug, and
-//! text in PostgreSQL's style. A new variant does not compile until it is listed in `variants`, and a
-//! test then fails until `samples` has a value of it.
+//! Walks the table of errors: every kind of the engine's and every error of the extension's has a
+//! SQLSTATE that tells a user's mistake from a bug, and text in PostgreSQL's style.
 
 #![allow(
     clippy::unwrap_used,
@@ -11,36 +8,11 @@
     reason = "a test may stop at a surprise"
 )]
 
-use std::collections::BTreeSet;
-
 use gbdt::{ErrorKind, Limits, Place};
+use pg_interface::{Report, error_table_tests};
 
-use super::{Error, ShapeReason, TypeReason, engine_sqlstate};
+use super::{Error, NAMES, ShapeReason, TypeReason};
 use crate::registry::reference::{self, Reference};
-
-/// Classes for what a caller, a model or the machine can do wrong; XX, a bug, is not among them.
-const CLASSES: [&str; 7] = ["0A", "22", "42", "53", "54", "55", "58"];
-
-/// Defines the names of all variants, and `variant`, which tells that of an error. It matches without
-/// a wildcard: a new variant must be listed here and sampled below.
-macro_rules! variants {
-    ($($variant:ident)*) => {
-        const VARIANTS: &[&str] = &[$(stringify!($variant)),*];
-
-        fn variant(error: &Error) -> &'static str {
-            match error {
-                $(Error::$variant { .. } => stringify!($variant),)*
-            }
-        }
-    };
-}
-
-variants! {
-    Engine ModelName VersionNumber NoSuchModel NoSuchVersion Denied NotOwner NoSuchRole Deployed
-    FeatureCount NoSuchFeature NotAnObject FileName NoFeatureNames FeatureType Dimensions ArrayType
-    AmbiguousColumn UnknownCategory Shape ImportanceKind NullArgument Encoding KernelMissing
-    NoRegistry Registry
-}
 
 /// Every reason. Neither `match` has a wildcard: a new reason must be named here.
 fn type_reasons() -> Vec<TypeReason> {
@@ -131,66 +103,18 @@ fn samples() -> Vec<Error> {
     all
 }
 
-#[test]
-fn samples_have_every_variant() {
-    let seen: BTreeSet<&str> = samples().iter().map(variant).collect();
-    assert_eq!(seen, VARIANTS.iter().copied().collect());
-}
-
-#[test]
-fn every_engine_kind_has_a_sqlstate_of_an_allowed_class() {
-    for kind in ErrorKind::ALL {
-        assert_sqlstate(engine_sqlstate(kind).0, &format!("{kind:?}"));
-    }
-}
-
-#[test]
-fn every_error_has_an_allowed_sqlstate_and_text_in_postgresql_style() {
-    let found: usize = samples().iter().map(assert_error).sum();
-    assert!(found > 50, "only {found} details and hints were found");
-}
-
-/// Returns how many details and hints the error has.
-fn assert_error(error: &Error) -> usize {
-    assert_sqlstate(error.sqlstate().0, &format!("{error:?}"));
-    assert_message(&error.message(), error);
-    let texts = [error.detail(), error.hint().map(str::to_owned)].into_iter().flatten();
-    texts.map(|text| assert_sentences(&text, error)).count()
-}
-
-fn assert_sqlstate(state: &str, of: &str) {
-    assert_eq!(state.len(), 5, "SQLSTATE {state} of {of}");
-    let allowed = state.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
-    assert!(allowed, "SQLSTATE {state} of {of}");
-    assert!(CLASSES.iter().any(|class| state.starts_with(class)), "class of {state} of {of}");
-}
-
-fn assert_message(message: &str, of: &Error) {
-    let shown = format!("message of {of:?}: {message}");
-    let first = message.chars().next().expect(&shown);
-    let acronym = message.chars().nth(1).is_some_and(|second| !second.is_lowercase());
-    assert!(!first.is_uppercase() || acronym, "starts with a capital: {shown}");
-    assert!(!message.ends_with(['.', ' ', '!', ':']), "ends in punctuation: {shown}");
-    assert!(!message.contains(['\n', '\r', '\t']), "has more than one line: {shown}");
-    assert!(!message.contains("  "), "has two blanks in a row: {shown}");
-}
-
-fn assert_sentences(text: &str, of: &Error) {
-    let shown = format!("detail or hint of {of:?}: {text}");
-    assert!(text.chars().next().expect(&shown).is_uppercase(), "no capital: {shown}");
-    assert!(text.ends_with('.'), "no full stop: {shown}");
-    assert!(!text.contains('\n'), "has more than one line: {shown}");
-}
+error_table_tests!(samples());
 
 #[test]
 fn a_place_is_told_in_the_detail_and_not_in_the_message() {
     for error in engine_errors() {
-        let Error::Engine(engine) = &error else { panic!("not an engine error: {error:?}") };
+        let Error::Engine { error: engine } = &error else { panic!("{error:?}") };
         let place = engine.place().to_string();
-        assert!(!error.message().contains(&place), "{}", error.message());
+        let Report { message, detail, .. } = error.report();
+        assert!(!message.contains(&place), "{message}");
         match engine.place() {
-            Place::Model => assert_eq!(error.detail(), None),
-            _ => assert!(error.detail().expect("a place has a detail").contains(&place)),
+            Place::Model => assert_eq!(detail, None),
+            _ => assert!(detail.expect("a place has a detail").contains(&place)),
         }
     }
 }
@@ -198,10 +122,10 @@ fn a_place_is_told_in_the_detail_and_not_in_the_message() {
 #[test]
 fn a_long_category_is_cut_and_not_in_the_middle_of_a_character() {
     let unknown = |value: String| Error::UnknownCategory { feature: "f".to_owned(), value };
-    let message = unknown("é".repeat(100_000)).message();
+    let message = unknown("é".repeat(100_000)).report().message;
     assert!(message.len() < 300, "{} bytes", message.len());
     assert!(message.contains(&format!("\"{}...\"", "é".repeat(64))), "{message}");
-    let whole = unknown("é".repeat(64)).message();
+    let whole = unknown("é".repeat(64)).report().message;
     assert!(whole.contains(&format!("\"{}\"", "é".repeat(64))), "{whole}");
 }
 
@@ -211,7 +135,7 @@ fn what_the_engine_says_of_damaged_files_is_in_postgresql_style() {
     for bytes in damaged_files() {
         let limits = Limits::default();
         let Err(error) = gbdt::parse(&bytes, &limits, &mut || ()) else { continue };
-        assert_error(&Error::from(error));
+        assert_style(&Error::from(error));
         refused += 1;
     }
     assert!(refused > 100, "only {refused} damaged files were refused");

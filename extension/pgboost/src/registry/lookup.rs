@@ -54,7 +54,7 @@ impl Stored<'_> {
     /// The model, parsed and checked again, under the names that it was given.
     pub fn model(&self) -> Result<Model> {
         self.parse().map_err(|error| match error {
-            Error::Engine(engine) if engine.kind() != ErrorKind::OutOfMemory => {
+            Error::Engine { error } if error.kind() != ErrorKind::OutOfMemory => {
                 self.invalid("model file")
             }
             other => other,
