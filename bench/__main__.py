@@ -17,16 +17,17 @@ from pathlib import Path
 
 from bench import results
 from bench.answers import Unequal
+from bench.attached import NAME as ATTACHED
+from bench.attached import Attached
 from bench.generators import Unsound
 from bench.harness import ROOT, Harness, elapsed, result_directory
 from bench.hosts import CommandFailed
 from bench.opening import NAMED, opened
 from bench.site import Site
-from bench.sweep import best_pair
-from bench.systems import SYSTEMS, Systems
-from bench.systems.python import TUNED
+from bench.sweep import best_pair, is_swept
+from bench.systems import described
 from bench.table import show
-from bench.topology import BadTopology, local
+from bench.topology import BadTopology
 from bench.workload import WORKLOADS, Cell, Workload
 
 STATE = ROOT / ".bench"
@@ -122,12 +123,12 @@ def heed_signals() -> None:
             signal.signal(signum, _end)
 
 
-def measure(site: Site, cells: list[Cell], output: Path, systems: Systems = SYSTEMS) -> None:
+def measure(site: Site, cells: list[Cell], output: Path) -> None:
     """Runs the harness and prints the table."""
     began = time.monotonic()
     directory = result_directory(output, site.workload.name, site.topology)
     try:
-        result = Harness(site, cells, directory, systems).run()
+        result = Harness(site, cells, directory).run()
     except (*_EXPECTED, KeyboardInterrupt) as error:
         if _is_interrupted(error):
             sys.exit(f"interrupted: no results{_raw_logs(directory)}")
@@ -143,9 +144,11 @@ def main() -> None:
     """Finds the cells and the hosts, and measures."""
     arguments = _arguments()
     workload = _workload(arguments)
-    site = Site(workload, local(STATE), STATE)
-    variants = {name: make(site).variants for name, make in SYSTEMS.items()}
-    cells = matching(workload.cells(variants), arguments.only)
+    attached = None
+    if workload.topology == ATTACHED:
+        attached = Attached.read()
+        workload = attached.workload(workload)
+    cells = matching(workload.cells_of(described()), arguments.only)
     if not cells:
         sys.exit("error: no cell has such a name: see --list")
     if arguments.list:
@@ -155,8 +158,12 @@ def main() -> None:
     heed_signals()
     try:
         with opened(arguments.topology or workload.topology, STATE) as topology:
-            site = Site(workload, topology, STATE)
-            if workload.workers is None and any(cell.system in TUNED for cell in cells):
+            site = Site(workload, topology, STATE, attached)
+            if (
+                attached is None
+                and workload.workers is None
+                and any(is_swept(cell.system) for cell in cells)
+            ):
                 workers, threads = best_pair(site, arguments.output)
                 site = Site(replace(workload, workers=workers, threads=threads), topology, STATE)
             measure(site, cells, arguments.output)

@@ -50,6 +50,14 @@ def _sql_batches(question: Question) -> Iterator[float]:
             yield from (answer for _, answer in sorted(rows))
 
 
+def _console(question: Question) -> Iterator[Any]:
+    """The first column of what PgBouncer's console says, which knows the simple protocol only."""
+    with psycopg.connect(
+        question["conninfo"], autocommit=True, cursor_factory=psycopg.ClientCursor
+    ) as connection:
+        yield from (row[0] for row in connection.execute(question["statement"]))
+
+
 def _http(question: Question) -> Iterator[Any]:
     connection = http.client.HTTPConnection(
         question["address"], question["port"], timeout=ANSWER_SECONDS
@@ -69,6 +77,7 @@ def _http(question: Question) -> Iterator[Any]:
 KINDS: dict[str, Callable[[Question], Iterator[Any]]] = {
     "sql": _sql,
     "sql_batches": _sql_batches,
+    "console": _console,
     "http": _http,
 }
 

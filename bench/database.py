@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
 from bench.hosts import Host, Process
-from bench.queries import model_name
+from bench.requests import model_name
 from bench.results import Loading
 from cluster.server import SETTINGS, SUPERUSER
 from data.flights import Request
@@ -26,6 +26,8 @@ PREFERRED_PORT = 54350
 
 _BIN_DIRECTORY = "from cluster.server import bin_directory; print(bin_directory())"
 
+# Where something listens.
+Address = tuple[str, int]
 Statement = tuple[str | sql.Composable, Sequence[Any]]
 
 
@@ -36,25 +38,22 @@ def _text(statement: str | sql.Composable) -> str:
 class Database:
     """The cluster, started at the first need of it."""
 
-    name = DATABASE
-    role = ROLE
-
-    def __init__(self, host: Host, client: Host, network: str | None = None) -> None:
+    def __init__(
+        self, host: Host, client: Host, network: str | None = None, clients: int = 0
+    ) -> None:
+        self.name, self.role = DATABASE, ROLE
+        # The role's, made anew for each run.
+        self.password = secrets.token_hex(16)
         self._host = host
         self._client = client
         self._network = network
         # As a server has it whose data matter: loading and training are timed too.
         durable = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
-        # A hundred clients, and who looks on.
-        self._added = {"max_connections": "200", "listen_addresses": host.address, **durable}
+        # The clients, and who looks on.
+        connections = str(max(200, clients + 50))
+        self._added = {"max_connections": connections, "listen_addresses": host.address, **durable}
         self._place: dict[str, Any] | None = None
         self._loaded = False
-        self._password = secrets.token_hex(16)
-
-    @property
-    def password(self) -> str:
-        """The role's, made anew for each run."""
-        return self._password
 
     def _cluster(self, verb: str, *arguments: str) -> str:
         command = [self._host.python, "-m", "cluster", verb, str(self._host.directory), *arguments]
@@ -72,10 +71,11 @@ class Database:
             self._create()
         return self._place
 
-    def execute(self, *statements: Statement, dbname: str = DATABASE) -> list[list[list[Any]]]:
+    def execute(self, *statements: Statement, dbname: str | None = None) -> list[list[list[Any]]]:
         """The rows of each statement, run by the superuser on the database's host."""
         asked = [(_text(statement), parameters) for statement, parameters in statements]
-        question = {"conninfo": self._socket(dbname), "statements": asked}
+        conninfo = self._socket(dbname) if dbname else self.socket
+        question = {"conninfo": conninfo, "statements": asked}
         return self._host.module("bench.statements", question=question)
 
     def one(self, statement: str, *parameters: Any) -> Any:
@@ -100,7 +100,7 @@ class Database:
         known = self.one("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", ROLE)
         create_role = [] if known else [(sql.SQL("CREATE ROLE {}").format(role), ())]
         password = sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(
-            role, sql.Literal(self._password)
+            role, sql.Literal(self.password)
         )
         grant = sql.SQL("GRANT EXECUTE ON FUNCTION load_model TO {}").format(role)
         self.execute(("CREATE EXTENSION pgboost", ()), *create_role, (password, ()), (grant, ()))
@@ -128,14 +128,9 @@ class Database:
         self.execute((become, ()), ("SELECT load_model(%s, %s)", (name, model)))
 
     @property
-    def address(self) -> str:
-        """Where it listens,"""
-        return self._host.address
-
-    @property
-    def port(self) -> int:
-        """and at which port."""
-        return self.start()["port"]
+    def at(self) -> Address:
+        """Where it listens."""
+        return self._host.address, self.start()["port"]
 
     @property
     def owner(self) -> str | None:
@@ -152,19 +147,20 @@ class Database:
         lines = self._host.run(["cat", str(self.home / "data/postmaster.pid")])
         return [Process(self._host, int(lines.split()[0]))]
 
-    def environment(self, port: int | None = None) -> dict[str, str]:
-        """What leads pgbench to the database over TCP, or to what listens at another port."""
+    def environment(self, at: Address | None = None) -> dict[str, str]:
+        """What leads pgbench to the database over TCP, or to what listens before it."""
+        host, port = at or self.at
         return {
-            "PGHOST": self.address, "PGPORT": str(port or self.port), "PGDATABASE": DATABASE,
-            "PGUSER": ROLE, "PGPASSWORD": self._password,
+            "PGHOST": host, "PGPORT": str(port), "PGDATABASE": self.name,
+            "PGUSER": self.role, "PGPASSWORD": self.password,
         }  # fmt: skip
 
-    def conninfo(self, port: int | None = None) -> str:
+    def conninfo(self, at: Address | None = None) -> str:
         """The same for psycopg."""
+        host, port = at or self.at
         return make_conninfo(
-            host=self.address, port=port or self.port, dbname=DATABASE, user=ROLE,
-            password=self._password,
-        )  # fmt: skip
+            host=host, port=port, dbname=self.name, user=self.role, password=self.password
+        )
 
     def configuration(self) -> dict[str, str]:
         """Every setting that is not the default's."""

@@ -28,8 +28,8 @@ class FeatureCache:
 
     def url(self, serializer: str) -> str:
         """Where a serializer's features are."""
-        listening = self.start(serializer)
-        return f"redis://{listening.address}:{listening.port}/0"
+        address, port = self.start(serializer).at
+        return f"redis://{address}:{port}/0"
 
     def load(self, request: Request, serializer: str) -> list[Loading]:
         """Fills the serializer's server, unless done; how long it took."""

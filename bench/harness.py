@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from bench import answers, machine, results, training
 from bench.measuring import ROOT, Measuring
 from bench.site import Site
-from bench.systems import APART, SYSTEMS, System, Systems
+from bench.systems import System, described, made
 from bench.topology import Topology
 from bench.workload import Cell
 from data.flights import blocks
@@ -56,12 +56,12 @@ class Harness:
         site: Site,
         cells: Sequence[Cell],
         output: Path,
-        systems: Systems = SYSTEMS,
     ) -> None:
         self._site = site
         self._cells = cells
+        self._described = described()
         wanted = dict.fromkeys(cell.system for cell in cells)
-        self._systems: dict[str, System] = {name: systems[name](site) for name in wanted}
+        self._systems: dict[str, System] = {n: made(self._described[n], site) for n in wanted}
         self._measuring = Measuring(site, self._systems, cells, output)
         self._progress = self._measuring.progress
         self._checked: list[results.Checked] = []
@@ -108,12 +108,15 @@ class Harness:
                 systems = {
                     name: system
                     for name, system in self._systems.items()
-                    if name in asked and (name in APART) == apart
+                    if name in asked and self._described[name].apart == apart
                 }
                 if systems:
                     yield trees, systems
 
     def _round_trips(self) -> list[results.RoundTrip]:
+        if self._site.attached:
+            # There is nothing at the other end that would send an echo back.
+            return []
         self._progress.say("the round trips between the hosts")
         delays = dict.fromkeys([None, *(cell.delay_ms for cell in self._cells)])
         round_trips = self._site.topology.round_trips([*delays])

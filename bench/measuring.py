@@ -14,7 +14,7 @@ from bench.hosts import Usage
 from bench.progress import Progress
 from bench.site import Site
 from bench.systems import System
-from bench.workload import Cell, settling_seconds
+from bench.workload import Cell
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -64,8 +64,8 @@ class Measuring:
     def _load(self, cell: Cell, repetition: int) -> Load:
         workload = self._workload
         seconds = workload.seconds if cell.rate is None else workload.seconds_at_a_rate
-        seed, settling = workload.seed + repetition, settling_seconds(cell)
-        return Load(cell.clients, seconds, seed, cell.rate, warm_up=settling)
+        seed = workload.seed + repetition
+        return Load(cell.clients, seconds, seed, cell.rate, warm_up=cell.settling_seconds)
 
     def _measure(self, cell: Cell, repetition: int) -> None:
         self._site.topology.links.set_delay(cell.delay_ms)

@@ -9,7 +9,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from bench.hosts import Login, SshHost
+from bench.attached import NAME as ATTACHED
+from bench.hosts import LocalHost, Login, SshHost
 from bench.split import split
 from bench.split.provision import provision
 from bench.topology import ROLES, BadTopology, Topology, local
@@ -27,7 +28,13 @@ def _split(directory: Path) -> Iterator[Topology]:
         yield topology
 
 
-NAMED: dict[str, Callable[[Path], Any]] = {"local": _local, "split": _split}
+@contextmanager
+def _attached(directory: Path) -> Iterator[Topology]:
+    host = LocalHost(directory)
+    yield Topology(ATTACHED, host, host, host)
+
+
+NAMED: dict[str, Callable[[Path], Any]] = {"local": _local, "split": _split, ATTACHED: _attached}
 
 
 def _ssh_host(name: str, known: dict[str, Any], directory: Path) -> SshHost:

@@ -6,6 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from bench.attached import Attached, AttachedDatabase
 from bench.database import Database
 from bench.feature_cache import FeatureCache
 from bench.hosts import Host, Parts, Usage, run_measured
@@ -24,6 +25,8 @@ class Site:
     workload: Workload
     topology: Topology
     directory: Path
+    # The servers, where they are not this harness's.
+    attached: Attached | None = None
 
     @property
     def server(self) -> Host:
@@ -43,7 +46,10 @@ class Site:
     @cached_property
     def database(self) -> Database:
         """PostgreSQL."""
-        return Database(self.server, self.client, self.topology.network)
+        if self.attached:
+            return AttachedDatabase(self.server, self.attached)
+        most = max((n for one in self.workload.cells.values() for n in one.clients), default=0)
+        return Database(self.server, self.client, self.topology.network, most)
 
     @cached_property
     def feature_cache(self) -> FeatureCache:
@@ -55,6 +61,13 @@ class Site:
         """The key set, the hot key first."""
         return key_set(self.request, self.workload.keys)
 
+    def keys_alone(self, trees: int) -> list[Key]:
+        """The keys that are asked for one at a time before a model's cells are measured."""
+        first = next(iter(self.workload.cells.values())).trees[0]
+        workload = self.workload
+        size = workload.keys_one_at_a_time if trees == first else workload.keys_of_further_models
+        return self.keys[:size]
+
     @property
     def request(self) -> Request:
         """The flights."""
@@ -63,6 +76,10 @@ class Site:
     def model(self, trees: int) -> Path:
         """The file of the model of so many trees, trained on the first need."""
         self.directory.mkdir(parents=True, exist_ok=True)
+        if self.attached:
+            path = self.directory / f"{self.attached.trees}.ubj"
+            self.database.export(path)
+            return path
         recipe = Recipe(self.workload.rows, trees, seed=self.workload.seed)
         return trained(recipe, self.directory, f"flights_{self.workload.rows}_{trees}")[0].path
 

@@ -22,8 +22,8 @@ from bench.hosts import STATE
 from bench.opening import NAMED, opened
 from bench.results import Spread
 from bench.site import Site
-from bench.systems.python import ENTRIES, Microservice
-from bench.workload import QUICK, WORKLOADS, Cell
+from bench.systems import described, made
+from bench.workload import WORKLOADS, Cell
 from workbench.tell import say, table
 from workbench.turns import in_turn
 
@@ -31,6 +31,7 @@ ENTRY = "python_tuned"
 FILE = "sweep.json"
 RESULTS = ROOT / "bench" / "results"
 TREES = 25
+ROWS = WORKLOADS["quick"].rows
 # What of a machine's facts makes it the same one for this.
 SAME = ("processor", "cores")
 
@@ -60,6 +61,11 @@ LONG = Plan(
 )  # fmt: skip
 
 
+def is_swept(system: str) -> bool:
+    """Whether a system has as many workers and threads as the sweep has found best."""
+    return described()[system].options.get("mode") == "tuned"
+
+
 def delay_of(workload_delays: Sequence[float | None]) -> float | None:
     """The distance to sweep at: the middle one of those that a workload sets."""
     set_ = sorted(delay for delay in workload_delays if delay)
@@ -68,7 +74,8 @@ def delay_of(workload_delays: Sequence[float | None]) -> float | None:
 
 def _measure(site: Site, pair: Pair, plan: Plan) -> list[float]:
     """Requests a second with one pair, for each number of clients."""
-    service = Microservice(ENTRIES[ENTRY], site, pair)
+    service = made(described()[ENTRY], site)
+    service.pair = pair
     service.start(TREES)
     try:
         rates = []
@@ -96,7 +103,7 @@ def best(runs: dict[Pair, list[list[float]]]) -> Pair:
 
 def sweep(site: Site, plan: Plan) -> dict[str, Any]:
     """Measures; what the file holds, of which the report reads `clients`, `tried` and `best`."""
-    service, facts = Microservice(ENTRIES[ENTRY], site), site.server.facts()
+    service, facts = made(described()[ENTRY], site), site.server.facts()
     versions = service.install()
     service.load()
     delay = delay_of(site.workload.delays_ms)
@@ -163,9 +170,7 @@ def best_pair(site: Site, output: Path) -> Pair:
     known = recorded((RESULTS, output), site)
     if known is None:
         say("no sweep of the service's workers and threads was recorded here: a short one")
-    return known or record(
-        replace(site, workload=replace(site.workload, rows=QUICK.rows)), SHORT, output
-    )
+    return known or record(replace(site, workload=replace(site.workload, rows=ROWS)), SHORT, output)
 
 
 def main() -> None:
@@ -178,7 +183,7 @@ def main() -> None:
     parser.add_argument("--short", action="store_true", help="as bench/run makes it")
     parser.add_argument("--output", type=Path, default=RESULTS, help="default: bench/results")
     arguments = parser.parse_args()
-    workload = replace(WORKLOADS[arguments.workload], rows=QUICK.rows)
+    workload = replace(WORKLOADS[arguments.workload], rows=ROWS)
     with opened(arguments.topology or workload.topology, STATE) as topology:
         record(
             Site(workload, topology, STATE), SHORT if arguments.short else LONG, arguments.output

@@ -2,8 +2,8 @@
 
 from itertools import compress
 
+from bench.requests import REQUESTS
 from bench.results import CellResult, Result
-from bench.workload import REQUESTS
 from workbench.tell import say, table
 
 HEADER = (

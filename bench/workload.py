@@ -1,34 +1,32 @@
-"""What is asked of every system: one description that all share.
-
-A request is one of six, each of the first four with a part more than the one before: `ping`, there
-and back (SELECT 1, GET /ping); `fetch`, one flight found, nothing predicted (the same SELECT
-of another column, POST /features); `columns`, in SQL alone, the ten features handed to a function that
-costs nothing in place of predict; `hot`, one prediction for the same flight each time, as in 2022;
-`random`, one prediction for a flight drawn evenly from the key set; `batch`, predictions
-for a hundred flights at once, one of ten such sets.
+"""What is asked of every system: workloads.toml, read.
 
 Clients ask in a closed loop, the next request when the last is answered, or at a rate: so many
-requests per second, whatever comes back.
+requests per second, whatever comes back. What is asked is in bench/requests.py.
 """
 
+import fnmatch
 import random
+import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
 from bench.generators.pgbench import CONNECTING_SECONDS
-from bench.key_set import PER_BATCH
+from bench.requests import REQUESTS
+from bench.systems import Description
 from data.flights import DEFAULT_SEED
 
-REQUESTS = ("ping", "fetch", "columns", "hot", "random", "batch")
+FILE = Path(__file__).parent / "workloads.toml"
+TREES = 25
+AS_THEY_ARE = "as they are"
 # What a load generator takes to start, connect and report, measured.
 AROUND_A_RUN_SECONDS = 0.4
-# What is asked so early is not counted at a rate, nor of SQL: connections are being made, and backends
-# fill their caches. A hundred connections take a second to make on two cores.
+# What is asked so early is not counted: connections are being made, and backends fill their caches.
+# A hundred connections take a second to make on two cores.
 SETTLING_SECONDS = 1
 CONNECTIONS_A_SECOND = 100
-# How the names of the systems begin that pgbench asks.
-SQL = "postgres_"
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Cell:
     request: str
     trees: int
     clients: int
-    # Requests a second that are asked for, whatever comes back; None: a client asks when it was answered.
+    # Requests per second that are due; None: a closed loop.
     rate: int | None = None
     # The delay of the links between hosts, one way; None: as they are. 0.0 is not that: packets
     # take the way of the delayed ones, and are not delayed.
@@ -57,36 +55,34 @@ class Cell:
     @property
     def predictions(self) -> int:
         """How many a request asks for."""
-        return {"batch": PER_BATCH, "ping": 0, "fetch": 0, "columns": 0}.get(self.request, 1)
+        return REQUESTS[self.request].predictions
 
-
-def settling_seconds(cell: Cell) -> int:
-    """How long a cell is asked before what counts."""
-    if cell.rate is None and not cell.system.startswith(SQL):
-        return 0
-    return SETTLING_SECONDS + cell.clients // CONNECTIONS_A_SECOND
+    @property
+    def settling_seconds(self) -> int:
+        """How long it is asked before what counts."""
+        return SETTLING_SECONDS + self.clients // CONNECTIONS_A_SECOND
 
 
 @dataclass(frozen=True)
-class Group:
+class Set:
     """Cells of one kind: every combination of what is named."""
 
-    systems: tuple[str, ...]
     requests: tuple[str, ...]
     clients: tuple[int, ...]
-    trees: tuple[int, ...] = (25,)
+    trees: tuple[int, ...] = (TREES,)
     rates: tuple[int | None, ...] = (None,)
-    # Those that are named, or all that a system has.
-    variants: tuple[str, ...] | None = None
+    plain: bool = False
+    systems: tuple[str, ...] = ()
 
-    def cells(self, variants: Mapping[str, Sequence[str]]) -> list[Cell]:
-        """All of them, given the variants of each system."""
+    def cells(self, name: str, systems: Mapping[str, Description]) -> list[Cell]:
+        """Those of the systems that take a set of this name."""
         return [
-            Cell(system, variant, request, trees, clients, rate)
+            Cell(system.name, variant, request, trees, clients, rate)
             for trees in self.trees
-            for system in self.systems
-            for variant in variants[system]
-            if self.variants is None or variant in self.variants
+            for system in systems.values()
+            if any(fnmatch.fnmatch(system.name, pattern) for pattern in self.systems)
+            or (not self.systems and name in system.takes)
+            for variant in [*system.variants][: 1 if self.plain else None]
             for request in self.requests
             for clients in self.clients
             for rate in self.rates
@@ -95,26 +91,19 @@ class Group:
 
 @dataclass(frozen=True)
 class Workload:
-    """The whole description; it goes into every result."""
+    """One of workloads.toml, where its fields are described; it goes into every result."""
 
     name: str
-    groups: tuple[Group, ...]
+    cells: dict[str, Set]
     repetitions: int
-    # How long a run is, in a closed loop and at a rate.
     seconds: int
     seconds_at_a_rate: int
-    # Before a model's cells each variant of a system is asked for this long and nothing is measured.
     warm_up_seconds: int
-    # Before anything is timed every answer to these is compared: all of them in batches,
     keys: int
-    # and the first of them one at a time, which takes the published service minutes: with the
-    # first of the models, and with each further one.
     keys_one_at_a_time: int
     keys_of_further_models: int
-    # Rounds of boosting for each way of training, or 0, and how often each is run.
     training_rounds: int
     trainings: int
-    # What precedes the first run and lies between the models on two cores, when all models are trained.
     preparation_seconds: int
     delays_ms: tuple[float | None, ...] = (None,)
     topology: str = "local"
@@ -122,25 +111,20 @@ class Workload:
     workers: int | None = None
     threads: int | None = None
     rows: int = 1_000_000
-    seed: int = DEFAULT_SEED
+    seed: int = field(default=DEFAULT_SEED)
 
-    @property
-    def systems(self) -> tuple[str, ...]:
-        """All that are asked, each once."""
-        return (*dict.fromkeys(name for group in self.groups for name in group.systems),)
+    # Patterns of systems that are asked; none: all that take a set.
+    systems: tuple[str, ...] = ("*",)
 
-    def among(self, systems: Sequence[str], trees: Sequence[int]) -> "Workload":
-        """What it asks of some systems, of other models."""
-        groups = (
-            replace(group, systems=kept, trees=(*trees,))
-            for group in self.groups
-            if (kept := tuple(name for name in group.systems if name in systems))
-        )
-        return replace(self, groups=(*groups,))
-
-    def cells(self, variants: Mapping[str, Sequence[str]]) -> list[Cell]:
+    def cells_of(self, systems: Mapping[str, Description]) -> list[Cell]:
         """All cells, each once, those of a model together."""
-        found = dict.fromkeys(cell for group in self.groups for cell in group.cells(variants))
+        asked = {
+            name: one
+            for name, one in systems.items()
+            if any(fnmatch.fnmatch(name, pattern) for pattern in self.systems)
+        }
+        sets = self.cells.items()
+        found = dict.fromkeys(cell for name, one in sets for cell in one.cells(name, asked))
         delayed = [replace(cell, delay_ms=delay) for cell in found for delay in self.delays_ms]
         return sorted(delayed, key=lambda cell: cell.trees)
 
@@ -157,19 +141,11 @@ class Workload:
             rising[replace(cell, rate=None), cell.rate is None].append(cell)
         return [rising[replace(cell, rate=None), cell.rate is None].pop(0) for cell in order]
 
-    def keys_alone(self, trees: int) -> int:
-        """How many keys are asked for one at a time before a model's cells are measured."""
-        return (
-            self.keys_one_at_a_time
-            if trees == self.groups[0].trees[0]
-            else self.keys_of_further_models
-        )
-
     def planned_seconds(self, cell: Cell) -> float:
         """How long a run of a cell takes, with all that belongs to it."""
         at_a_rate = self.seconds_at_a_rate + CONNECTING_SECONDS
         lasts = self.seconds if cell.rate is None else at_a_rate
-        return settling_seconds(cell) + lasts + AROUND_A_RUN_SECONDS
+        return cell.settling_seconds + lasts + AROUND_A_RUN_SECONDS
 
     def planned_minutes(self, cells: Sequence[Cell]) -> float:
         """How long these take on two cores, the preparation included."""
@@ -177,67 +153,20 @@ class Workload:
         return (self.preparation_seconds + runs) / 60
 
 
-POSTGRES = ("postgres_direct", "postgres_pgbouncer")
-ONE_THREAD, TUNED = "python_published_one_thread", "python_tuned"
-MAIN = (*POSTGRES, "python_published", ONE_THREAD, TUNED)
-IN_THE_SERVER = ("postgres_libxgboost", "postgres_plpython")
-FURTHER = (
-    *IN_THE_SERVER, "python_tuned_3_2", "python_memory", "python_postgresql", "python_orjson",
-    "python_msgpack",
-)  # fmt: skip
+def _fixed(known: dict[str, Any]) -> dict[str, Any]:
+    """Lists as tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in known.items()}
 
-EVERY = (1, 5, 10, 20, 100)
-FEW = (1, 5, 20)
-# The same for all systems; the last two are for those that have held the others.
-RATES = (1_000, 2_000, 3_000, 10_000, 30_000)
-# Of SQL the one that is sent by default.
-PLAIN = ("simple", "http")
 
-QUICK = Workload(
-    "quick",
-    (
-        Group(MAIN, ("hot",), FEW),
-        Group(MAIN, ("ping", "fetch"), (1, 20)),
-        Group(POSTGRES, ("columns",), (1, 20)),
-        Group(MAIN, ("random",), (20,)),
-        Group(MAIN, ("batch",), (5,)),
-        Group(MAIN, ("hot",), (20,), rates=(2_000, 10_000), variants=PLAIN),
-    ),
-    repetitions=1, seconds=2, seconds_at_a_rate=2, warm_up_seconds=1, keys=10_000,
-    keys_one_at_a_time=1_000, keys_of_further_models=1_000, training_rounds=25, trainings=1,
-    preparation_seconds=60, rows=100_000,
-)  # fmt: skip
-FULL = Workload(
-    "full",
-    (
-        Group((*POSTGRES, ONE_THREAD, TUNED), ("hot",), EVERY),
-        Group(MAIN, ("hot",), FEW),
-        Group(MAIN, ("random",), (20,)),
-        Group(MAIN, ("batch",), (5,)),
-        Group(MAIN, ("ping", "fetch"), (1, 20)),
-        # The controls of PostgreSQL's hot cells.
-        Group(POSTGRES, ("columns",), EVERY),
-        Group(POSTGRES, ("fetch",), FEW),
-        Group(FURTHER, ("hot",), (20,)),
-        Group(
-            ("postgres_direct", *IN_THE_SERVER, ONE_THREAD, TUNED), ("hot",), (5,),
-            trees=(25, 100, 500, 1_000), variants=PLAIN,
-        ),
-        Group(MAIN, ("hot",), (20,), rates=RATES, variants=PLAIN),
-    ),
-    repetitions=5, seconds=2, seconds_at_a_rate=3, warm_up_seconds=1, keys=10_000,
-    keys_one_at_a_time=2_000, keys_of_further_models=1_000, training_rounds=25, trainings=2,
-    preparation_seconds=360,
-)  # fmt: skip
-# The same-zone network of a cloud, laid between three hosts.
-SPLIT = replace(
-    QUICK,
-    name="split",
-    groups=(
-        Group((*POSTGRES, ONE_THREAD, TUNED, "python_postgresql"), ("hot",), (1, 20)),
-        Group(("postgres_direct", TUNED), ("ping",), (20,), variants=PLAIN),
-        Group(("postgres_direct", ONE_THREAD, TUNED), ("hot",), (20,), rates=(1_000,), variants=PLAIN),
-    ),
-    repetitions=2, training_rounds=0, delays_ms=(None, 0.0, 0.1, 0.25, 0.5), topology="split",
-)  # fmt: skip
-WORKLOADS = {workload.name: workload for workload in (QUICK, FULL, SPLIT)}
+def _workload(name: str, every: dict[str, Any]) -> Workload:
+    known = every[name]
+    known = every.get(known.get("like"), {}) | known
+    cells = {one: Set(**_fixed(asked)) for one, asked in known["cells"].items()}
+    delays = known.get("delays_ms", [AS_THEY_ARE])
+    known |= {"delays_ms": [None if delay == AS_THEY_ARE else delay for delay in delays]}
+    rest = {key: value for key, value in known.items() if key not in ("cells", "like")}
+    return Workload(name, cells, **_fixed(rest))
+
+
+_KNOWN = tomllib.loads(FILE.read_text())
+WORKLOADS = {name: _workload(name, _KNOWN) for name in _KNOWN}

@@ -49,8 +49,8 @@ class Settings:
         """The settings that the variables say; what none says has its default."""
         known = {}
         for one in fields(cls):
-            value = environment.get(PREFIX + one.name.upper())
-            if value is not None:
+            # An empty one is as good as none: docker compose cannot leave one out.
+            if value := environment.get(PREFIX + one.name.upper()):
                 known[one.name] = int(value) if one.type is int else value
         if "model" not in known:
             raise SystemExit(f"set {PREFIX}MODEL to the model's file")

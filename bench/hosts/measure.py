@@ -62,14 +62,15 @@ def run_measured(
     network: Iterable[Process] = (),
 ) -> tuple[str, Usage]:
     """What a load generator prints on its host, and what was used meanwhile on all."""
-    carriers = [*network]
+    carriers, servers = [*network], {part: [*roots] for part, roots in servers.items()}
+    servers = {part: roots for part, roots in servers.items() if roots}
     with ExitStack() as stack:
         serving = _Watches(servers, stack)
         carrying = _Watches({NETWORK: carriers}, stack)
         timed = client.timed(command, environment)
     return timed.output, Usage(
         seconds=timed.seconds,
-        server=serving.total(),
+        server=serving.total() if servers else None,
         server_parts={part: serving.part(part) for part in servers},
         generator=timed.used,
         network=carrying.total() if carriers else None,

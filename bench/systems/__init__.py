@@ -1,44 +1,84 @@
-"""The systems that are compared, a file a kind, all with the same verbs.
+"""The systems that are compared, a folder each: what they are is data, in its system.toml (README.md).
 
-`install` says what versions are there, or what is missing; `start` starts the servers with
-the model of so many trees; `load` loads the features, once a run; `check` answers the key
-set in each way that is timed; `run` lets a load generator ask for some seconds; `stop`
-ends the servers that are the system's own. `lacks` says why a cell cannot be, where it
-cannot. What systems share (the cluster, the Redis) belongs to the site.
+Whoever lists, names or draws systems reads `described` and imports no system's code. A system that is
+measured is made of the class that its description names. What systems share (the cluster,
+the Redis) belongs to the site.
 """
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+import importlib
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
 
-from bench.answers import Answers
-from bench.generators import Figures, Load
-from bench.hosts import Usage
-from bench.results import Loading
-from bench.systems import plpython, postgres, python
-from bench.workload import Cell
+if TYPE_CHECKING:
+    from bench.answers import Answers
+    from bench.generators import Figures, Load
+    from bench.hosts import Usage
+    from bench.results import Loading
+    from bench.site import Site
+    from bench.workload import Cell
+
+FOLDER = Path(__file__).parent
+FILE = "system.toml"
+SIDES = ("postgres", "service")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to ask a system: how pages name and draw it."""
+
+    label: str
+    colour: str
+    marker: str = "o"
+    line: str = "-"
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a system.toml says of one system."""
+
+    name: str
+    # One sentence, in Markdown.
+    what: str
+    # Whose side pages count it to, and its folder's place among all.
+    side: str
+    order: int
+    # The package of its code, and the class and what that is given.
+    package: str
+    kind: str
+    # The first is the plain one: rates and large models are asked of it alone.
+    variants: dict[str, Variant]
+    # The sets of cells that it is asked, as workloads.toml names them.
+    takes: tuple[str, ...]
+    options: dict[str, Any]
+    # Whether the comparison is about it.
+    main: bool = False
+    # Whether it is measured when no other system runs: its connections stay, and would count as
+    # the others' memory.
+    apart: bool = False
 
 
 class System(Protocol):
     """What the harness asks of each."""
 
-    variants: tuple[str, ...]
-
     def install(self) -> dict[str, str]:
         """The versions of what it runs; an error where something is missing."""
 
-    def start(self, trees: int) -> None:
-        """Starts the servers."""
-
-    def load(self) -> list[Loading]:
+    def load(self) -> list["Loading"]:
         """Loads the features, unless done."""
 
-    def check(self) -> dict[str, Answers]:
-        """The answers to the key set, by the way they were asked for."""
+    def start(self, trees: int) -> None:
+        """Starts its servers, with the model of so many trees."""
 
-    def lacks(self, cell: Cell) -> str | None:
+    def check(self) -> dict[str, "Answers"]:
+        """The answers to the key set, by each way of asking that is timed."""
+
+    def lacks(self, cell: "Cell") -> str | None:
         """Why there can be no figure, or None."""
 
-    def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
+    def run(self, cell: "Cell", load: "Load") -> tuple[str, "Figures", "Usage"]:
         """The load generator's report, what it says, and what was used."""
 
     def stop(self) -> None:
@@ -48,10 +88,45 @@ class System(Protocol):
         """How it is set up, in full."""
 
 
-# How each is made for a site, by its name.
-Systems = Mapping[str, Callable[[Any], System]]
+def _read(file: Path) -> list[Description]:
+    known = tomllib.loads(file.read_text())
+    side, order = known.pop("side"), known.pop("order")
+    if side not in SIDES:
+        raise ValueError(f"{file}: side is one of {', '.join(SIDES)}")
+    found = []
+    for name, system in known.items():
+        variants = {one: Variant(**drawn) for one, drawn in system.pop("variants").items()}
+        kind, takes = system.pop("class"), (*system.pop("takes"),)
+        options = system.pop("options", {})
+        package = f"{__name__}.{file.parent.name}.system"
+        found.append(
+            Description(
+                name,
+                side=side,
+                order=order,
+                package=package,
+                kind=kind,
+                variants=variants,
+                takes=takes,
+                options=options,
+                **system,
+            )
+        )
+    return found
 
-_KINDS: tuple[Systems, ...] = (postgres.SYSTEMS, plpython.SYSTEMS, python.SYSTEMS)
-# Measured when no other system runs: its connections stay, and would count as the others' memory.
-APART = frozenset(plpython.SYSTEMS)
-SYSTEMS: Systems = {name: make for kind in _KINDS for name, make in kind.items()}
+
+@cache
+def described() -> dict[str, Description]:
+    """Every system by its name, in the order of pages."""
+    found = [one for file in FOLDER.glob(f"*/{FILE}") for one in _read(file)]
+    ordered = sorted(found, key=lambda one: one.order)
+    names = {one.name: one for one in ordered}
+    if len(names) < len(ordered):
+        raise ValueError("two systems have one name")
+    return names
+
+
+def made(description: Description, site: "Site") -> System:
+    """The system, for a site; only now its code is imported."""
+    kind = getattr(importlib.import_module(description.package), description.kind)
+    return kind(site, **description.options)

@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from bench.hosts import LocalHost
-from bench.servers import Listening, start_gunicorn, start_redis
+from bench.servers import Listening, listening, start_redis
 from data.flights import Request
+from python_baseline import modes
 from python_baseline.load import load
 from python_baseline.settings import Settings
 from workbench.training import Recipe, trained
@@ -49,11 +50,16 @@ class Client:
 
     listening: Listening
 
+    @property
+    def address(self) -> str:
+        """As host:port."""
+        return "{}:{}".format(*self.listening.at)
+
     def ask(self, path: str, body: object, method: str = "POST") -> Answer:
         """Sends a body, bytes as they are and anything else as JSON."""
         content = body if isinstance(body, bytes) else json.dumps(body).encode()
         request = urllib.request.Request(
-            f"http://{self.listening.address}:{self.listening.port}{path}",
+            f"http://{self.address}{path}",
             content if method == "POST" else None,
             {"Content-Type": "application/json"},
             method=method,
@@ -83,17 +89,16 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def redis_server(host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
     """A Redis with the flights in it."""
-    listening = start_redis(host, tmp_path_factory.mktemp("redis"))
-    url = f"redis://{listening.address}:{listening.port}/0"
-    assert load(url, Request(ROWS)) == ROWS
-    yield listening
-    host.stop(listening.service)
+    started = start_redis(host, tmp_path_factory.mktemp("redis"))
+    assert load("redis://{}:{}/0".format(*started.at), Request(ROWS)) == ROWS
+    yield started
+    host.stop(started.service)
 
 
 @pytest.fixture(scope="session")
 def settings(model: Path, redis_server: Listening) -> Settings:
     """What every service of this run is told."""
-    url = f"redis://{redis_server.address}:{redis_server.port}/0"
+    url = "redis://{}:{}/0".format(*redis_server.at)
     return Settings(str(model), redis_url=url, rows=ROWS, workers=1, threads=2)
 
 
@@ -108,10 +113,12 @@ def start_service(
     with ExitStack() as stack:
 
         def start(mode: str, **different: object) -> Client:
-            directory = tmp_path_factory.mktemp("service")
-            listening = start_gunicorn(host, directory, mode, replace(settings, **different))
-            stack.callback(host.stop, listening.service)
-            return Client(listening)
+            port, log = host.free_port(), tmp_path_factory.mktemp("service") / "log"
+            address = f"{host.address}:{port}"
+            command, environment = modes.command(mode, address, replace(settings, **different))
+            service = host.start("gunicorn", command, log, environment)
+            stack.callback(host.stop, service)
+            return Client(listening(service, port, "/ping"))
 
         yield start
 

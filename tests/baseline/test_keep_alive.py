@@ -26,7 +26,7 @@ Connections = list[http.client.HTTPConnection]
 
 @contextmanager
 def connections(client: Client) -> Iterator[Connections]:
-    where = (client.listening.address, client.listening.port)
+    where = client.listening.at
     with ExitStack() as stack:
         yield [
             stack.enter_context(closing(http.client.HTTPConnection(*where, timeout=30)))
@@ -59,7 +59,7 @@ def held(client: Client) -> Counter[int]:
         line.split()[9]
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
         if line.split()[3] == ESTABLISHED
-        and int(line.split()[1].rpartition(":")[2], 16) == client.listening.port
+        and int(line.split()[1].rpartition(":")[2], 16) == client.listening.at[1]
     }
     found: Counter[int] = Counter()
     for pid in processes.tree([client.listening.service.pid]):

@@ -47,7 +47,7 @@ def test_every_serializer_gives_the_same(
     start_service: StartService, redis_server: Listening, reference: list[float], serializer: str
 ) -> None:
     number = 1 + [*SERIALIZERS].index(serializer)
-    url = f"redis://{redis_server.address}:{redis_server.port}/{number}"
+    url = "redis://{}:{}/{}".format(*redis_server.at, number)
     load(url, Request(ROWS), serializer)
     assert answers(start_service("tuned", serializer=serializer, redis_url=url)) == reference
 
@@ -100,7 +100,7 @@ def loaded_redis(
 ) -> tuple[Listening, str]:
     """A Redis of the test's own with the flights in it, and where it is."""
     server = start_redis(host, directory, port)
-    url = f"redis://{server.address}:{server.port}/0"
+    url = "redis://{}:{}/0".format(*server.at)
     load(url, Request(ROWS))
     return server, url
 
@@ -116,7 +116,7 @@ def test_a_redis_that_goes_is_said_so_and_comes_back(
     for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
         assert (answer.status, answer.error) == (503, "redis cannot be reached")
     assert client.ask("/ping", None, "GET").status == 200
-    again, _ = loaded_redis(host, tmp_path, server.port)
+    again, _ = loaded_redis(host, tmp_path, server.at[1])
     try:
         assert client.ask("/", HOT).status == 200
     finally:
@@ -144,7 +144,7 @@ def test_a_redis_that_hangs_is_said_so_in_time(
 def test_a_value_that_cannot_be_read_is_an_internal_error(
     start_service: StartService, redis_server: Listening
 ) -> None:
-    url = f"redis://{redis_server.address}:{redis_server.port}/9"
+    url = "redis://{}:{}/9".format(*redis_server.at)
     with redis.Redis.from_url(url) as connection:
         connection.rpush("[1, 2, 3, 4]", b"not a row")
         connection.set("[1, 2, 3, 5]", b"not a list")

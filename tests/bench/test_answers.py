@@ -15,9 +15,10 @@ from bench.hosts import Usage
 from bench.results import Loading, Run, Used
 from bench.site import Site
 from bench.topology import local
-from bench.workload import QUICK, Cell, Group
+from bench.workload import WORKLOADS, Cell, Set
 from data.flights import blocks
 from python_baseline.stores.memory_store import MemoryStore
+from tests.bench.made_up import description, put_in_place
 
 KEYS = [(1, 2019, 8, day) for day in range(1, 5)]
 USAGE = Usage(1.0, Used(1.0, 1), {"recorded": Used(1.0, 1)}, Used(1.0, 1))
@@ -64,8 +65,6 @@ def test_a_number_of_more_than_32_bits_is_no_answer() -> None:
 class Recorded:
     """A system that gives certain answers, and notes what it was asked for."""
 
-    variants = ("http",)
-
     def __init__(self, answers: Answers) -> None:
         self._answers = answers
         self.verbs: list[str] = []
@@ -99,9 +98,11 @@ class Recorded:
         return {"how": "recorded"}
 
 
-GROUP = Group(("recorded",), ("hot",), (1, 5, 20), (3,))
-WORKLOAD = replace(QUICK, groups=(GROUP,), rows=5_000, keys=50, repetitions=2, training_rounds=0)
-CELLS = WORKLOAD.cells({"recorded": ("http",)})
+WORKLOAD = replace(
+    WORKLOADS["quick"], cells={"all": Set(("hot",), (1, 5, 20), (3,))}, rows=5_000, keys=50,
+    repetitions=2, training_rounds=0,
+)  # fmt: skip
+CELLS = WORKLOAD.cells_of({"recorded": description("recorded")})
 
 
 @pytest.fixture
@@ -119,7 +120,7 @@ def test_a_run_measures_after_equal_answers(
     site: Site, right: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = Recorded(right)
-    monkeypatch.setitem(harness.SYSTEMS, "recorded", lambda _: system)
+    put_in_place(monkeypatch, "recorded", lambda: system)
     result = Harness(site, CELLS, tmp_path).run()
     # Two cells can be, of one variant that is warmed up, and are measured in both repetitions.
     assert system.verbs == ["install", "load", "start", "check", *["run"] * 5, "stop"]
@@ -135,7 +136,7 @@ def test_a_run_with_one_unequal_answer_measures_nothing(
     site: Site, right: Answers, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     system = Recorded(one_bit_off(right, 49))
-    monkeypatch.setitem(harness.SYSTEMS, "recorded", lambda _: system)
+    put_in_place(monkeypatch, "recorded", lambda: system)
     with pytest.raises(Unequal, match="recorded, one: 1 of 50 answers differ"):
         Harness(site, CELLS, tmp_path).run()
     assert system.verbs == ["install", "load", "start", "check", "stop"]

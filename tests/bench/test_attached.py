@@ -2,30 +2,31 @@
 
 import pytest
 
-from bench.attached.places import Address, Places
+from bench.attached import Attached
+from bench.workload import WORKLOADS
 
 SAID = {
     "PGHOST": "postgres", "PGDATABASE": "flights", "PGUSER": "flights", "PGPASSWORD": "a 'b\\",
     "BENCH_PGBOUNCER": "pgbouncer:6432", "BENCH_SERVICE": "service:8000",
-    "BASELINE_REDIS_URL": "redis://redis:6379/0", "FLIGHTS": "20000", "TREES": "25",
+    "BASELINE_REDIS_URL": "redis://redis:6379/0", "FLIGHTS": "20000", "TREES": "50",
 }  # fmt: skip
 
 
-def test_the_environment_names_every_place() -> None:
-    places = Places.read(SAID)
-    assert places.postgresql.at == Address("postgres", 5432)
-    assert places.pgbouncer.at == Address("pgbouncer", 6432)
-    assert places.service == Address("service", 8000)
-    assert (places.rows, places.trees) == (20_000, 25)
-    assert places.pgbouncer.environment()["PGPASSWORD"] == SAID["PGPASSWORD"]
-    assert "dbname=pgbouncer" in places.pgbouncer.conninfo("pgbouncer")
+def test_the_environment_names_every_place_and_what_was_loaded() -> None:
+    found = Attached.read(SAID)
+    assert found.postgresql == ("postgres", 5432)
+    assert found.pgbouncer == ("pgbouncer", 6432)
+    assert found.password == SAID["PGPASSWORD"]
+    asked = found.workload(WORKLOADS["attached"])
+    assert (asked.rows, asked.keys) == (20_000, 10_000)
+    assert {tree for one in asked.cells.values() for tree in one.trees} == {50}
 
 
 @pytest.mark.parametrize("name", SAID)
 def test_a_place_that_is_not_named_is_an_error(name: str) -> None:
     less = {key: value for key, value in SAID.items() if key != name}
     with pytest.raises(SystemExit, match=f"error: {name} is not set"):
-        Places.read(less)
+        Attached.read(less)
 
 
 @pytest.mark.parametrize(
@@ -33,4 +34,4 @@ def test_a_place_that_is_not_named_is_an_error(name: str) -> None:
 )
 def test_a_place_that_is_none_is_an_error(wrong: dict[str, str]) -> None:
     with pytest.raises(SystemExit, match="error: "):
-        Places.read(SAID | wrong)
+        Attached.read(SAID | wrong)

@@ -14,24 +14,26 @@ import pytest
 
 from bench import processes, results, table, training
 from bench.harness import Harness
+from bench.requests import REQUESTS
 from bench.site import Site
-from bench.systems import SYSTEMS
-from bench.systems.python import ENTRIES
+from bench.systems import described
 from bench.topology import local
-from bench.workload import QUICK, REQUESTS, Group
+from bench.workload import WORKLOADS, Set
 from cluster import stop
 
 KEYS = 200
+SYSTEMS = described()
+SERVICES = [name for name, one in SYSTEMS.items() if one.side == "service"]
 ONE_OF_EACH_KIND = ("postgres_direct", "python_tuned")
 RATE = 100
 WORKLOAD = replace(
-    QUICK, name="test", seconds=1, seconds_at_a_rate=1, warm_up_seconds=1, keys=KEYS,
+    WORKLOADS["quick"], name="test", seconds=1, seconds_at_a_rate=1, warm_up_seconds=1, keys=KEYS,
     keys_one_at_a_time=KEYS, rows=5_000, training_rounds=3,
-    groups=(
-        Group((*SYSTEMS,), ("hot",), (2,), (5,)),
-        Group(ONE_OF_EACH_KIND, REQUESTS, (2,), (5,)),
-        Group(ONE_OF_EACH_KIND, ("hot",), (2,), (5,), rates=(RATE,)),
-    ),
+    cells={
+        "all": Set(("hot",), (2,), (5,), systems=("*",)),
+        "requests": Set((*REQUESTS,), (2,), (5,), systems=ONE_OF_EACH_KIND),
+        "rates": Set(("hot",), (2,), (5,), rates=(RATE,), plain=True, systems=ONE_OF_EACH_KIND),
+    },
 )  # fmt: skip
 
 
@@ -48,8 +50,7 @@ def state() -> Iterator[Path]:
 @pytest.fixture(scope="module")
 def result(state: Path, tmp_path_factory: pytest.TempPathFactory) -> results.Result:
     site = Site(WORKLOAD, local(state), state)
-    variants = {name: make(site).variants for name, make in SYSTEMS.items()}
-    cells = WORKLOAD.cells(variants)
+    cells = WORKLOAD.cells_of(SYSTEMS)
     output = tmp_path_factory.mktemp("output")
     before = _servers()
     measured = Harness(site, cells, output).run()
@@ -80,7 +81,7 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
         "postgres_pgbouncer": ("simple", "batch"),
         "postgres_libxgboost": ("simple", "batch", "prepared"),
         "postgres_plpython": ("simple", "batch"),
-        **dict.fromkeys(ENTRIES, ("one", "batch")),
+        **dict.fromkeys(SERVICES, ("one", "batch")),
     }
     (checked,) = result.checked
     compared = {f"{system}, {way}": KEYS for system, named in ways.items() for way in named}

@@ -23,15 +23,15 @@ from bench.harness import Harness
 from bench.hosts import CommandFailed, LocalHost, Login, SshHost, run_measured
 from bench.opening import opened
 from bench.site import Site
-from bench.systems import SYSTEMS
+from bench.systems import described
 from bench.topology import Topology
-from bench.workload import QUICK, Group
+from bench.workload import WORKLOADS, Set
 from cluster import stop
 
 ROOT = Path(__file__).resolve().parents[2]
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 # What is run there, of this repository.
-ROOMS = ("bench", "cluster", "data", "demo", "python_baseline", "sql", ".build", ".venv")
+ROOMS = ("bench", "cluster", "data", "workbench", "python_baseline", "sql", ".build", ".venv")
 
 pytestmark = pytest.mark.skipif(not SSHD, reason="there is no sshd (openssh-server)")
 
@@ -177,7 +177,7 @@ def test_files_and_directories_go_there_and_come_back(host: SshHost, here: Path)
     with pytest.raises(CommandFailed, match="cannot be fetched"):
         host.fetch(here / "nothing")
     # A file of the repository has the same name below the one there.
-    assert host.run(["head", "-n1", ROOT / "bench/queries.py"]).startswith('"""')
+    assert host.run(["head", "-n1", ROOT / "bench/requests.py"]).startswith('"""')
     assert str(host.there(ROOT / "bench")).endswith("/repository/bench")
 
 
@@ -226,20 +226,17 @@ def test_cells_are_measured_through_it(
     topology: Topology, here: Path, tmp_path: Path, machine: Path
 ) -> None:
     workload = replace(
-        QUICK, name="test", seconds=1, warm_up_seconds=0, keys=200, keys_one_at_a_time=200,
-        rows=5_000, groups=(
-            Group(("postgres_direct", "postgres_pgbouncer", "python_tuned"), ("hot", "random"), (2,), (5,)),
-            Group(("postgres_direct", "python_tuned"), ("hot",), (2,), (5,), rates=(100,)),
-        ),
+        WORKLOADS["quick"], name="test", seconds=1, warm_up_seconds=0, keys=200,
+        keys_one_at_a_time=200, rows=5_000, training_rounds=0, cells={
+            "hot": Set(("hot",), (2,), (5,)), "rates": Set(("hot",), (2,), (5,), rates=(100,)),
+            # What wrk reads there is the service's alone.
+            "random": Set(("random",), (2,), (5,), systems=("python_tuned",)),
+        }, systems=("postgres_direct", "postgres_pgbouncer", "python_tuned"),
     )  # fmt: skip
+    for name in ("hot", "rates"):
+        workload.cells[name] = replace(workload.cells[name], systems=("*",))
     site = Site(workload, topology, here)
-    variants = {name: make(site).variants for name, make in SYSTEMS.items()}
-    # What wrk reads there is the service's alone.
-    cells = [
-        cell
-        for cell in workload.cells(variants)
-        if cell.request == "hot" or cell.system == "python_tuned"
-    ]
+    cells = workload.cells_of(described())
     measured = Harness(site, cells, tmp_path).run()
     results.write(tmp_path / "results.json", measured)
     assert measured.topology.name == "box"

@@ -8,8 +8,9 @@ from bench.hosts import LocalHost
 from bench.site import Site
 from bench.sweep import FILE, SHORT, Plan, best, delay_of, recorded, sweep
 from bench.topology import Topology, local
-from bench.workload import QUICK, SPLIT
+from bench.workload import WORKLOADS
 
+QUICK = WORKLOADS["quick"]
 PLAN = Plan(workers=(1,), threads=(1, 2), clients=(2,), seconds=1)
 
 
@@ -28,7 +29,7 @@ def test_the_best_is_good_at_all_numbers_of_clients() -> None:
 
 
 def test_a_network_is_swept_at_its_middle_distance() -> None:
-    assert delay_of(SPLIT.delays_ms) == 0.25
+    assert delay_of(WORKLOADS["split"].delays_ms) == 0.25
     assert delay_of(QUICK.delays_ms) is None
 
 

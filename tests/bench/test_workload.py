@@ -1,4 +1,4 @@
-"""The workload names every cell once, asks for keys that exist, and repeats from its seed."""
+"""Every system is asked for what it takes, each cell once, for keys that exist; all from a seed."""
 
 import json
 import re
@@ -11,68 +11,68 @@ import pytest
 
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, key_set, split, timed_batches
-from bench.queries import PLACES, SIZES, columns, fetch, one, write_scripts
-from bench.systems import SYSTEMS
-from bench.systems.python import write_bodies
-from bench.workload import FULL, IN_THE_SERVER, MAIN, QUICK, RATES, Cell, Workload
+from bench.requests import PLACES, REQUESTS, SIZES, Asked
+from bench.systems import described
+from bench.systems.http import write_bodies
+from bench.workload import WORKLOADS, Cell
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES
 
-VARIANTS = {name: ("http",) if name.startswith("python") else ("simple",) for name in SYSTEMS}
+FULL, QUICK = WORKLOADS["full"], WORKLOADS["quick"]
 SQL = Path(__file__).resolve().parents[2] / "sql"
+PREDICT = "predict('{model}', {columns})"
 
 
-@pytest.mark.parametrize("workload", [QUICK, FULL], ids=lambda workload: workload.name)
-def test_every_cell_is_named_once(workload: Workload) -> None:
-    cells = workload.cells(VARIANTS)
-    assert {cell.system for cell in cells} <= SYSTEMS.keys()
+def test_every_set_that_a_system_takes_is_in_some_workload() -> None:
+    known = {name for workload in WORKLOADS.values() for name in workload.cells}
+    for system in described().values():
+        assert {*system.takes} <= known, system.name
+
+
+def test_no_two_variants_look_or_are_called_the_same() -> None:
+    drawn = [variant for system in described().values() for variant in system.variants.values()]
+    assert len({variant.label for variant in drawn}) == len(drawn)
+    assert len({(variant.colour, variant.marker) for variant in drawn}) == len(drawn)
+
+
+@pytest.mark.parametrize("name", WORKLOADS)
+def test_every_cell_is_named_once(name: str) -> None:
+    cells = WORKLOADS[name].cells_of(described())
+    assert cells
     names = [cell.name for cell in cells]
     assert len(set(names)) == len(names)
+    assert {cell.request for cell in cells} <= {*REQUESTS}
 
 
 def test_the_quick_workload_is_what_it_is_called() -> None:
-    cells = QUICK.cells(VARIANTS)
+    cells = QUICK.cells_of(described())
     assert {cell.trees for cell in cells} == {25}
-    assert {cell.clients for cell in cells} == {1, 5, 20}
-    assert QUICK.repetitions == 1
     assert QUICK.planned_minutes(cells) < 6
 
 
-def test_the_full_workload_takes_less_than_an_hour() -> None:
-    cells = FULL.cells(VARIANTS)
-    assert FULL.planned_minutes(cells) < 60
+def test_each_predicting_cell_of_postgresql_has_its_control() -> None:
+    cells = FULL.cells_of(described())
     assert FULL.repetitions >= 5
-    # A cell of PostgreSQL that a bar is set for has its control.
     names = {cell.name for cell in cells}
     for cell in cells:
-        if cell.system.startswith("postgres") and cell.request == "hot" and cell.trees == 25:
+        if cell.system.startswith(("postgres_direct", "postgres_pgbouncer")):
             control = replace(cell, request="columns")
-            assert cell.rate or cell.system in IN_THE_SERVER or control.name in names
+            assert cell.request != "hot" or cell.rate or cell.trees > 25 or control.name in names
 
 
 def test_rates_of_one_kind_rise_within_each_repetition() -> None:
-    cells = FULL.cells(VARIANTS)
+    cells = FULL.cells_of(described())
     for repetition in range(2):
         seen: dict[Cell, list[int]] = defaultdict(list)
         for cell in FULL.in_turn(cells, repetition):
             if cell.rate:
                 seen[replace(cell, rate=None)].append(cell.rate)
-        assert len(seen) == len(MAIN)
-        assert {tuple(rates) for rates in seen.values()} == {RATES}
-
-
-def test_some_systems_and_other_models_can_be_asked_for() -> None:
-    few = QUICK.among(["postgres_direct", "elsewhere"], [7])
-    cells = few.cells(VARIANTS)
-    assert {cell.system for cell in cells} == {"postgres_direct"}
-    assert {cell.trees for cell in cells} == {7}
-    every = [cell for cell in QUICK.cells(VARIANTS) if cell.system == "postgres_direct"]
-    assert len(cells) == len(every)
+        assert {tuple(rates) for rates in seen.values()} == {FULL.cells["rates"].rates}
 
 
 def test_a_cell_is_repeated_for_each_delay() -> None:
-    delayed = replace(QUICK, delays_ms=(None, 0.0, 0.25)).cells(VARIANTS)
-    assert len(delayed) == 3 * len(QUICK.cells(VARIANTS))
+    delayed = replace(QUICK, delays_ms=(None, 0.0, 0.25)).cells_of(described())
+    assert len(delayed) == 3 * len(QUICK.cells_of(described()))
     names = {cell.name for cell in delayed}
     assert len(names) == len(delayed)
     assert "postgres_direct/simple/hot/25t/20c/2000r/0.25ms" in names
@@ -80,7 +80,7 @@ def test_a_cell_is_repeated_for_each_delay() -> None:
 
 
 def test_each_repetition_has_every_cell_in_an_order_of_its_own() -> None:
-    cells = QUICK.cells(VARIANTS)
+    cells = QUICK.cells_of(described())
     first, second = QUICK.in_turn(cells, 0), QUICK.in_turn(cells, 1)
     assert set(first) == set(second) == set(cells)
     assert first != second
@@ -88,13 +88,12 @@ def test_each_repetition_has_every_cell_in_an_order_of_its_own() -> None:
 
 
 def test_cells_are_found_by_pattern() -> None:
-    cells = QUICK.cells(VARIANTS)
+    cells = QUICK.cells_of(described())
     assert matching(cells, None) == cells
     one_cell = matching(cells, ["postgres_direct/simple/hot/25t/20c"])
     assert [cell.name for cell in one_cell] == ["postgres_direct/simple/hot/25t/20c"]
     hot = matching(cells, ["python_*/hot/*"])
-    assert {cell.request for cell in hot} == {"hot"}
-    assert len(hot) == 9 + 6
+    assert {(cell.request, cell.variant) for cell in hot} == {("hot", "http")}
     assert matching(cells, ["nothing"]) == []
 
 
@@ -119,14 +118,16 @@ def test_the_statements_are_those_of_the_sql_directory() -> None:
         lines = (SQL / name).read_text().splitlines()
         return " ".join(line for line in lines if not line.startswith("--")).rstrip(";")
 
-    assert one(25, HOT).replace("flights_25", "flights") == statement("predict.sql")
-    assert fetch(HOT) == statement("nopredict.sql")
-    assert columns(HOT) == statement("control.sql")
+    asked = Asked(25, [HOT], PREDICT)
+    files = {"hot": "predict.sql", "fetch": "nopredict.sql", "columns": "control.sql"}
+    for request, file in files.items():
+        (script,) = REQUESTS[request].scripts(asked)
+        assert script.replace("flights_25", "flights") == statement(file)
 
 
-def test_a_script_draws_every_key_and_no_other(tmp_path: Path) -> None:
+def test_a_script_draws_every_key_and_no_other() -> None:
     keys = key_set(Request(5_000), 100)
-    script = write_scripts(tmp_path, 25, keys)["random"][0].read_text()
+    (script,) = REQUESTS["random"].scripts(Asked(25, keys, PREDICT))
     tree = re.search(r"^\\set key (.*)$", script, re.MULTILINE)[1]
     assert "\\set i random(0, 99)\n" in script
     expression = re.sub(r"CASE WHEN :i < (\d+) THEN", r"IF(i < \1,", tree)
@@ -142,11 +143,11 @@ def test_batches_are_the_same_for_sql_and_for_http(tmp_path: Path) -> None:
     assert [key for together in split(keys) for key in together] == keys
     batches = timed_batches(keys)
     assert [len(together) for together in batches] == [PER_BATCH] * BATCHES
-    scripts = write_scripts(tmp_path, 25, keys)["batch"]
-    for script, together in zip(scripts, batches, strict=True):
-        rows = re.findall(r"\((\d+), (\d+), (\d+), (\d+), (\d+)\)", script.read_text())
+    asked = Asked(25, keys, PREDICT)
+    for script, together in zip(REQUESTS["batch"].scripts(asked), batches, strict=True):
+        rows = re.findall(r"\((\d+), (\d+), (\d+), (\d+), (\d+)\)", script)
         assert [(place, *key) for place, key in enumerate(together)] == [
             tuple(map(int, row)) for row in rows
         ]
-    bodies = write_bodies(tmp_path, keys)["batch"].read_text().splitlines()
+    bodies = write_bodies(tmp_path, asked)["batch"].read_text().splitlines()
     assert [json.loads(body) for body in bodies] == [[[*key] for key in b] for b in batches]

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from bench import results
-from bench.attached.systems import SYSTEMS
+from bench.workload import WORKLOADS
 from tests.compose.stack import FLIGHTS, Stack
 
 # Cells of each system and each load generator, a second each; the answers are compared in full.
@@ -28,10 +28,10 @@ def test_the_quick_table(stack: Stack, tmp_path: Path) -> None:
     assert "answers equal XGBoost's to the bit" in said
     # A column for what cannot be seen from this container.
     assert "server MB" not in said
-    (path,) = tmp_path.glob("*-quick-attached/*/results.json")
+    (path,) = tmp_path.glob("*-attached/*/results.json")
     result = results.parse(path.read_text())
     assert result.workload["rows"] == FLIGHTS
-    assert {cell.system for cell in result.cells} == {*SYSTEMS}
+    assert {cell.system for cell in result.cells} == {*WORKLOADS["attached"].systems}
     assert {*result.checked[0].compared} >= {
         "postgres_direct, prepared",
         "postgres_pgbouncer, simple",

@@ -1,4 +1,4 @@
-"""`python -m bench.plpython`: what a function in PL/Python needs of the server's host, and its first calls.
+"""What a function in PL/Python needs of the server's host, and its first calls.
 
 `find` says where this Python's packages are, or why PostgreSQL's Python cannot import them.
 `warm` makes every connection of a pool predict once, for a first call imports XGBoost: each holds its

@@ -1,19 +1,16 @@
-"""XGBoost's Python package in the server: what one would first try inside PostgreSQL.
+"""A function in PL/Python keeps the booster in the backend's memory and predicts as the tuned service does.
 
-A function in PL/Python keeps the booster in the backend's memory and predicts as the tuned service
-does. A backend's first call imports XGBoost and loads the model, which takes a second or more, so this
+A backend's first call imports XGBoost and loads the model, which takes a second or more, so this
 goes through PgBouncer, whose few connections stay; each has made a call before anything is timed.
 """
 
-from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 from psycopg import sql
 
-from bench import queries
-from bench.site import Site
-from bench.systems.postgres import ThroughPgbouncer
+from bench import requests
+from bench.systems.pgbouncer import ThroughPgbouncer
 from bench.workload import Cell
 
 # Whatever is imported stays with the backend, and so does GD.
@@ -29,60 +26,51 @@ if booster is None:
 rows = GD["array"]([features], dtype="float32")
 return booster.inplace_predict(rows, validate_features=False).item()
 """
+CREATE = (
+    "CREATE OR REPLACE FUNCTION plpython_predict(model text, features real[]) RETURNS real"
+    " LANGUAGE plpython3u STABLE AS {}"
+)
+ON_SERVER = "bench.systems.plpython.on_server"
 
 
 class Plpython(ThroughPgbouncer):
     """A function in an untrusted language, which a superuser has made and the role may call."""
 
-    variants = ("simple",)
-    call = queries.PLPYTHON_PREDICT
+    call = "plpython_predict('{model}', ARRAY[{columns}])"
     place = "pgbouncer-plpython"
-
-    def __init__(self, site: Site) -> None:
-        super().__init__(site)
-        self._first_call_seconds = 0.0
+    can_prepare = False
+    _first_call_seconds = 0.0
 
     @cached_property
     def _found(self) -> dict[str, Any]:
-        return self._site.server.module("bench.plpython", "find")
+        return self._site.server.module(ON_SERVER, "find")
 
     def lacks(self, cell: Cell) -> str | None:
         """PL/Python of the same Python that has XGBoost."""
         return self._found["lacks"] or super().lacks(cell)
 
     def install(self) -> dict[str, str]:
-        """PL/Python's version beside the others."""
-        versions = super().install()
         database = self._site.database
-        body = BODY.format(packages=repr(self._found["packages"]))
-        create = sql.SQL(
-            "CREATE OR REPLACE FUNCTION plpython_predict(model text, features real[]) RETURNS real"
-            " LANGUAGE plpython3u STABLE AS {}"
-        ).format(sql.Literal(body))
-        grant = sql.SQL("GRANT EXECUTE ON FUNCTION export_model TO {}").format(
-            sql.Identifier(database.role)
-        )
+        body = sql.Literal(BODY.format(packages=repr(self._found["packages"])))
+        grant = sql.SQL("GRANT EXECUTE ON FUNCTION export_model TO {}")
         database.execute(
-            ("CREATE EXTENSION IF NOT EXISTS plpython3u", ()), (create, ()), (grant, ())
+            ("CREATE EXTENSION IF NOT EXISTS plpython3u", ()),
+            (sql.SQL(CREATE).format(body), ()),
+            (grant.format(sql.Identifier(database.role)), ()),
         )
         version = "SELECT extversion FROM pg_extension WHERE extname = 'plpython3u'"
-        return {**versions, "plpython3u": database.one(version)}
+        return {**super().install(), "plpython3u": database.one(version)}
 
     def start(self, trees: int) -> None:
         """Starts PgBouncer, and has all its connections import XGBoost."""
         super().start(trees)
         question = {
-            "conninfo": self._site.database.conninfo(self._port),
-            "statement": queries.one(trees, self._site.keys[0], self.call),
-            "connections": self._pool,
+            "conninfo": self._site.database.conninfo(self.at),
+            "statement": requests.one(self._asked, self._site.keys[0]),
+            "connections": self.pool,
         }
-        self._first_call_seconds = self._site.client.module(
-            "bench.plpython", "warm", question=question
-        )
+        self._first_call_seconds = self._site.client.module(ON_SERVER, "warm", question=question)
 
     def configuration(self) -> dict[str, Any]:
         """How long a connection's first call took, too."""
         return {**super().configuration(), "first_call_seconds": self._first_call_seconds}
-
-
-SYSTEMS: dict[str, Callable[[Site], Plpython]] = {"postgres_plpython": Plpython}

@@ -1,0 +1,183 @@
+"""What is asked by HTTP: a service with features in Redis, in its own memory or in PostgreSQL.
+
+wrk asks in a closed loop, oha at a rate. All services answer the same: GET /ping with any status 200; POST /
+with a key [origin, year, month, day] by the prediction, POST /batch with a list of keys by a list,
+POST /features with a key by the first of its features. Where the features are counts to the
+servers whose processor time and memory are measured.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+from typing import Any
+
+from bench.answers import Answers, single_precision
+from bench.generators import Figures, Load, oha, wrk
+from bench.hosts import CommandFailed, Parts, Usage
+from bench.key_set import split
+from bench.request_logs import RequestLogs
+from bench.requests import REQUESTS, Asked
+from bench.results import Loading
+from bench.servers import Listening, listening
+from bench.site import Site
+from bench.workload import Cell
+
+STORES = ("redis", "memory", "postgresql")
+
+# A command and what it adds to the environment.
+Started = tuple[list[str], dict[str, str]]
+
+
+class Http:
+    """A service; its class says how it is started, and where its features are."""
+
+    # What its processes are called in results.
+    part = "service"
+    # Kinds of requests that it does not know.
+    unknown: Sequence[str] = ()
+
+    def __init__(self, site: Site, store: str = "redis", serializer: str = "json") -> None:
+        if store not in STORES:
+            raise ValueError(f"no store {store}: there are {', '.join(STORES)}")
+        self._site = site
+        self._store = store
+        self._serializer = serializer
+        self._listening: Listening | None = None
+        self._asked = Asked(0, ())
+        self._started: Started = ([], {})
+        self._bodies: dict[str, Path] = {}
+        self._logs = RequestLogs(site.client)
+
+    def command(self, model: PurePath, address: str) -> Started:
+        """What to run on the server's host: a model's file there, and where to listen, host:port."""
+        raise NotImplementedError
+
+    def versions(self) -> dict[str, str]:
+        """Of what the service is made of; built or looked for by now."""
+        return {}
+
+    @property
+    def redis_url(self) -> str:
+        """Where the features are, in Redis,"""
+        return self._site.feature_cache.url(self._serializer)
+
+    @property
+    def conninfo(self) -> str:
+        """or in PostgreSQL."""
+        return self._site.database.conninfo()
+
+    def install(self) -> dict[str, str]:
+        host, attached = self._site.client, self._site.attached
+        # wrk answers --version with its usage and the status 1.
+        try:
+            report = host.run(["wrk", "--version"])
+        except CommandFailed as error:
+            if "is not installed" in str(error):
+                raise
+            report = str(error)
+        versions = self.versions() | {"wrk": re.search(r"^wrk (\S+)", report, re.MULTILINE)[1]}
+        if attached:
+            return versions | {"redis-server": attached.redis_version()}
+        versions["oha"] = host.run([host.root / oha.PROGRAM, "--version"]).strip()
+        if self._store == "redis":
+            versions["redis-server"] = self._site.feature_cache.version()
+        return versions
+
+    def load(self) -> list[Loading]:
+        """Fills what it has its features from; its own memory it fills when it starts."""
+        site = self._site
+        if site.attached:
+            return []
+        if self._store == "redis":
+            return site.feature_cache.load(site.request, self._serializer)
+        return site.database.load(site.request) if self._store == "postgresql" else []
+
+    def start(self, trees: int) -> None:
+        """Starts the service, and writes the bodies that are sent."""
+        site, host = self._site, self._site.server
+        self._asked = Asked(trees, site.keys)
+        self._bodies = write_bodies(site.directory / "bodies", self._asked)
+        site.client.put(site.directory / "bodies")
+        if site.attached:
+            self._listening = Listening(None, site.attached.service)
+            return
+        model, port, name = site.model(trees), host.free_port(), type(self).__name__.lower()
+        host.put(model)
+        self._started = self.command(host.there(model), f"{host.address}:{port}")
+        log = host.directory / "services" / f"{name}.log"
+        service = host.start(name, self._started[0], log, self._started[1])
+        self._listening = listening(service, port, "/ping")
+
+    def stop(self) -> None:
+        if self._listening and self._listening.service:
+            self._site.server.stop(self._listening.service)
+        self._listening = None
+
+    def lacks(self, cell: Cell) -> str | None:
+        """What SQL alone can be asked for, and what the service does not know."""
+        if REQUESTS[cell.request].path is None:
+            return f"{cell.request} can be asked for in SQL alone"
+        return f"{cell.system} has no {cell.request}" if cell.request in self.unknown else None
+
+    def check(self) -> dict[str, Answers]:
+        """The answers of POST / and of POST /batch."""
+        one = self._answers("/", self._site.keys_alone(self._asked.trees))
+        batches = self._answers("/batch", split(self._asked.keys))
+        return {
+            "one": single_precision(one),
+            "batch": single_precision([answer for batch in batches for answer in batch]),
+        }
+
+    def _answers(self, path: str, bodies: Sequence[object]) -> list[Any]:
+        address, port = self._listening.at
+        return self._site.ask("http", address=address, port=port, path=path, bodies=bodies)
+
+    def parts(self) -> Parts:
+        """The processes whose time and memory count."""
+        if self._site.attached:
+            return {}
+        parts = {self.part: [self._listening.service.process]}
+        if self._store == "redis":
+            parts["redis"] = self._site.feature_cache.roots(self._serializer)
+        elif self._store == "postgresql":
+            parts["postgres"] = self._site.database.roots()
+        return parts
+
+    def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
+        """oha at a rate, else wrk."""
+        site, path = self._site, REQUESTS[cell.request].path
+        address, port = self._listening.at
+        url = f"http://{address}:{port}{path}"
+        body = self._bodies.get(cell.request)
+        if load.rate:
+            log = self._logs.fresh()
+            command = oha.command(site.client.root / oha.PROGRAM, url, body, load, log)
+            output, usage = site.run_measured(command, self.parts())
+            return output, oha.parse(output, self._logs.figures("oha", log, load)), usage
+        command = wrk.command(url, body, load, site.client_cores)
+        output, usage = site.run_measured(command, self.parts())
+        return output, wrk.parse(output, load.clients), usage
+
+    def configuration(self) -> dict[str, Any]:
+        """The command, and what it adds to the environment; no place, no password."""
+        command, environment = self._started
+        kept = {name: value for name, value in environment.items() if self.shown(name)}
+        entry = {"store": self._store, "serializer": self._serializer}
+        return {"entry": entry, "command": command[1:], "environment": kept}
+
+    def shown(self, name: str) -> bool:
+        """Whether a variable of the environment is neither a place nor a secret."""
+        return not name.endswith(("PATH", "_MODEL", "_CONNINFO", "_URL", "_ADDRESS"))
+
+
+def write_bodies(directory: Path, asked: Asked) -> dict[str, Path]:
+    """The files that wrk and oha read bodies from, one on a line."""
+    directory.mkdir(parents=True, exist_ok=True)
+    files = {}
+    for name, request in REQUESTS.items():
+        if request.bodies:
+            files[name] = directory / f"{name}.json"
+            # oha sends the whole file, so no line end follows the last.
+            files[name].write_text("\n".join(map(json.dumps, request.bodies(asked))))
+    return files

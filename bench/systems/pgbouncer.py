@@ -1,0 +1,116 @@
+"""What pgbench asks through PgBouncer, which has a few connections to PostgreSQL and pools transactions."""
+
+import re
+from functools import cached_property
+from pathlib import PurePath
+from typing import Any
+
+from psycopg.conninfo import make_conninfo
+
+from bench.database import Address
+from bench.hosts import Parts
+from bench.servers import Listening, listening
+from bench.site import Site
+from bench.systems.sql import Sql
+from bench.workload import Cell
+
+# Connections of the pool: as many as in 2022, and more on machines with more cores than four.
+MIN_POOL = 10
+POOL_PER_CORE = 2.5
+FIRST_WITH_PREPARED = (1, 21)
+MAX_CLIENTS = 2_000
+
+
+class ThroughPgbouncer(Sql):
+    """pgbench's connections lead to PgBouncer, on the server's host."""
+
+    # Where its files are, beside the cluster's.
+    place = "pgbouncer"
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site)
+        self._listening: Listening | None = None
+        self._ini: list[str] = []
+
+    @cached_property
+    def _version(self) -> str:
+        if self._site.attached:
+            # Of one that already runs its console says it.
+            report = self._site.ask("console", conninfo=self._console, statement="SHOW VERSION")[0]
+        else:
+            report = self._site.server.run(["pgbouncer", "--version"])
+        return re.search(r"PgBouncer ([0-9.]+)", report)[1]
+
+    @property
+    def _console(self) -> str:
+        return make_conninfo(self._site.database.conninfo(self.at), dbname="pgbouncer")
+
+    @cached_property
+    def pool(self) -> int:
+        """How many connections it has to PostgreSQL."""
+        return max(MIN_POOL, round(POOL_PER_CORE * int(self._site.server.facts()["cores"])))
+
+    @property
+    def can_prepare(self) -> bool:
+        return tuple(map(int, self._version.split(".")[:2])) >= FIRST_WITH_PREPARED
+
+    def install(self) -> dict[str, str]:
+        return {**super().install(), "pgbouncer": self._version}
+
+    def _configured(self, port: int, users: PurePath) -> list[str]:
+        database = self._site.database
+        host, database_port = database.at
+        where = f"host={host} port={database_port} dbname={database.name}"
+        return [
+            "[databases]", f"{database.name} = {where}",
+            "[pgbouncer]", f"listen_addr = {self._site.server.address}", f"listen_port = {port}",
+            "unix_socket_dir =", "auth_type = scram-sha-256", f"auth_file = {users}",
+            "pool_mode = transaction", f"default_pool_size = {self.pool}",
+            f"max_client_conn = {MAX_CLIENTS}", "log_connections = 0", "log_disconnections = 0",
+            *(["max_prepared_statements = 200"] if self.can_prepare else []),
+        ]  # fmt: skip
+
+    def start(self, trees: int) -> None:
+        """Starts PgBouncer, in the cluster's directory, as the cluster's owner: root it refuses."""
+        super().start(trees)
+        if self._site.attached:
+            return
+        host, database = self._site.server, self._site.database
+        directory, port = database.home / self.place, host.free_port()
+        users, configuration = directory / "users.txt", directory / "pgbouncer.ini"
+        self._ini = self._configured(port, users)
+        host.write(users, f'"{database.role}" "{database.password}"\n', database.owner)
+        host.write(configuration, "\n".join(self._ini) + "\n", database.owner)
+        service = host.start(
+            "pgbouncer", ["pgbouncer", str(configuration)], directory / "pgbouncer.log",
+            user=database.owner,
+        )  # fmt: skip
+        self._listening = listening(service, port)
+
+    @property
+    def at(self) -> Address:
+        return self._listening.at if self._listening else self._site.attached.pgbouncer
+
+    def parts(self) -> Parts:
+        started = {"pgbouncer": [self._listening.service.process]} if self._listening else {}
+        return {**super().parts(), **started}
+
+    def lacks(self, cell: Cell) -> str | None:
+        """Prepared statements, where PgBouncer is older than 1.21."""
+        if cell.variant == "prepared" and not self.can_prepare:
+            wanted = ".".join(map(str, FIRST_WITH_PREPARED))
+            return (
+                f"PgBouncer {self._version} cannot carry prepared statements when it pools"
+                f" transactions; {wanted} and later can"
+            )
+        return None
+
+    def stop(self) -> None:
+        if self._listening:
+            self._site.server.stop(self._listening.service)
+            self._listening = None
+
+    def configuration(self) -> dict[str, Any]:
+        """PgBouncer's file too, but for where its users are."""
+        kept = [line for line in self._ini if not line.startswith("auth_file")]
+        return {**super().configuration(), "pgbouncer.ini": kept}

@@ -1,0 +1,24 @@
+"""A system that is none, for tests of what asks systems."""
+
+from collections.abc import Callable
+
+import pytest
+
+from bench import harness
+from bench.systems import Description, System, Variant
+
+
+def description(name: str) -> Description:
+    """Of a system with one variant that takes the set `all`."""
+    variants = {"http": Variant(name, "#000000")}
+    return Description(name, "", "service", 0, "", "", variants, ("all",), {})
+
+
+def put_in_place(
+    monkeypatch: pytest.MonkeyPatch, name: str, make: Callable[[], System]
+) -> dict[str, Description]:
+    """Has the harness know this system alone."""
+    known = {name: description(name)}
+    monkeypatch.setattr(harness, "described", lambda: known)
+    monkeypatch.setattr(harness, "made", lambda *_: make())
+    return known
