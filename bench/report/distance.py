@@ -1,14 +1,14 @@
 """How latency grows with the distance between hosts, and the line that explains it.
 
 One client waits for each answer before it asks again, so that nothing queues: a prediction takes what it
-takes with no distance, and a round trip for each time that somebody waits for somebody else. The
-line's slope is that number, by least squares over the delays that were set.
+takes with no distance, and a round trip for each time that somebody waits for somebody else. The line's
+slope is that number, by least squares over the delays that were set.
 """
 
 from dataclasses import dataclass
 
 from bench.report.entries import Entry
-from bench.report.measured import Asked, Measured, latency
+from bench.report.measured import Asked, Measured
 from bench.results import Spread
 
 
@@ -74,7 +74,7 @@ def growth(measured: Measured, clients: int = 1) -> list[Growth]:
         points = []
         for delay in delays(measured):
             trip = round_trip_ms(measured, delay)
-            spread = measured.spread(entry, Asked(clients=clients, delay_ms=delay), latency("mean"))
+            spread = measured.spread(entry, Asked(clients=clients, delay_ms=delay), "mean")
             if trip is not None and spread is not None:
                 points.append(Point(delay, trip, spread))
         if len(points) >= 3:

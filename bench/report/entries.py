@@ -1,8 +1,8 @@
 """The entries of the comparison: what each is called on a page, and how it is drawn.
 
-An entry is a system in one of its variants. The colours are Okabe and Ito's, which people with any
-common colour blindness tell apart, blue to green for PostgreSQL and yellow to red for the service;
-markers and line styles say the same again. The order is that of legends and tables.
+An entry is a system in one of its variants. The colours are Okabe and Ito's, which people with any common
+colour blindness tell apart, blue to green for PostgreSQL and yellow to red for the service; markers and
+line styles say the same again. The order is that of legends and tables.
 """
 
 from dataclasses import dataclass

@@ -4,14 +4,13 @@ Each way of writing is a filter of the templates by its name. A spread is writte
 `ranged` with the smallest and the largest in brackets; a figure that is not there is a dash.
 """
 
+import re
 from collections.abc import Callable, Sequence
-from itertools import compress
 from typing import Any
 
 from bench.results import Spread
 
 NOTHING = "-"
-Written = Callable[[float], str]
 
 
 def whole(value: float) -> str:
@@ -21,12 +20,9 @@ def whole(value: float) -> str:
 
 def three_digits(value: float) -> str:
     """Milliseconds, microseconds, seconds: three digits that count, never an exponent."""
-    if value == 0:
-        return "0"
-    if abs(value) >= 100:
+    if value == 0 or abs(value) >= 100:
         return whole(value)
-    decimals = 1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3
-    return f"{value:.{decimals}f}"
+    return f"{value:.{1 if abs(value) >= 10 else 2 if abs(value) >= 1 else 3}f}"
 
 
 def tenths(value: float) -> str:
@@ -39,7 +35,7 @@ def times(value: float) -> str:
     return f"{value:.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
 
 
-WAYS: dict[str, Written] = {
+WAYS: dict[str, Callable[[float], str]] = {
     "whole": whole,
     "three": three_digits,
     "tenths": tenths,
@@ -52,38 +48,20 @@ WAYS: dict[str, Written] = {
 }
 
 
-def ranged(spread: Spread | None, written: Written | str) -> str:
-    """The median, and in brackets the smallest and the largest."""
+def ranged(spread: Spread | dict[str, float] | None, way: str) -> str:
+    """The median, and in brackets the smallest and the largest where they differ."""
     if spread is None:
         return NOTHING
-    write = WAYS[written] if isinstance(written, str) else written
     if isinstance(spread, dict):
         spread = Spread(**spread)
-    low, high = write(spread.smallest), write(spread.largest)
-    if spread.smallest == spread.largest:
-        return write(spread.median)
-    return f"{write(spread.median)} ({low} to {high})"
-
-
-def added(values: Sequence[float], written: Written) -> str:
-    """Parts of a whole, joined by the sign of each."""
-    text = ""
-    for value in values:
-        sign = "-" if value < 0 else "+" if text else ""
-        text += f" {sign} {written(abs(value))}" if text else sign + written(abs(value))
-    return text
+    middle, low, high = map(WAYS[way], (spread.median, spread.smallest, spread.largest))
+    return middle if spread.smallest == spread.largest else f"{middle} ({low} to {high})"
 
 
 def sentence_list(parts: Sequence[str]) -> str:
     """`a`, `a and b`, or `a, b and c`."""
-    if len(parts) < 2:
-        return "".join(parts)
-    return f"{', '.join(parts[:-1])} and {parts[-1]}"
-
-
-def columns_with_figures(rows: Sequence[Sequence[str]]) -> list[bool]:
-    """Of each column whether any of its cells is a figure."""
-    return [any(cell != NOTHING for cell in column) for column in zip(*rows, strict=True)]
+    *first, last = parts
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def readable(fact: str) -> str:
@@ -93,7 +71,13 @@ def readable(fact: str) -> str:
     return fact
 
 
-def _filter(write: Written) -> Callable[[Any], str]:
+def version(text: str) -> str:
+    """The number in what a program says of itself."""
+    found = re.search(r"\d+(\.\d+)+[\w.+-]*", text)
+    return found[0] if found else text
+
+
+def _filter(write: Callable[[float], str]) -> Callable[[Any], str]:
     def written(value: Any) -> str:
         if value is None:
             return NOTHING
@@ -108,10 +92,5 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "bound": lambda value, way: f"{value:g}" if way in ("times", "whole") else WAYS[way](value),
     "sentence": sentence_list,
     "readable": readable,
-    "suffixed": lambda text, suffix: text + suffix,
-    "before_comma": lambda text: text.partition(",")[0],
-    "by_runs": lambda tried: sorted(
-        tried, key=lambda one: (-len(one["runs"]), one["workers"], one["threads"])
-    ),
-    "compress": lambda row, kept: [*compress(row, kept)],
+    "version": version,
 }

@@ -1,8 +1,8 @@
 """Which files the report is made from.
 
-Of the runs on one machine the newest whole one of the workload `full`: a directory may also
-hold some cells that were measured alone, which are not a comparison. Of the runs on three hosts
-the newest whose delays show how latency grows; and the newest of each other kind of file.
+Of the runs on one machine the newest whole one of the workload `full`: a directory may also hold some cells
+that were measured alone, which are not a comparison. Of the runs on three hosts the newest whose delays
+show how latency grows; and the newest of each other kind of file.
 """
 
 import json
@@ -15,11 +15,8 @@ from bench.report.entries import ONE_THREAD, PREPARED, SIMPLE, TUNED
 from bench.report.measured import Asked, Lacking, Measured
 from bench.results import SCHEMA, BadResult, parse
 
-# The cells that the page's first sentences and its targets stand on.
-ESSENTIAL = [
-    *((entry, Asked()) for entry in (SIMPLE, PREPARED, ONE_THREAD, TUNED)),
-    *((entry, Asked("fetch")) for entry in (SIMPLE, PREPARED)),
-]
+# The entries whose hot cell the pages' first sentences stand on.
+ESSENTIAL = (SIMPLE, PREPARED, ONE_THREAD, TUNED)
 
 
 @dataclass(frozen=True)
@@ -41,7 +38,7 @@ class Sources:
         """and of these the ones of its commit, which are pooled."""
         return [one for one in self.kept if one.result.commit == self.local.result.commit]
 
-    def other(self, kind: str) -> Any:
+    def other(self, kind: str) -> dict[str, Any] | None:
         """The newest file KIND.json of this machine, without a network between hosts; None: there is none."""
         for path in sorted(self.directory.rglob(f"{kind}.json"), key=_dated, reverse=True):
             value = json.loads(path.read_text())
@@ -85,12 +82,8 @@ def _newest(found: list[Measured]) -> list[Measured]:
 
 
 def lacks(measured: Measured) -> list[str]:
-    """The essential cells without figures."""
-    return [
-        f"{entry.label}: {asked.request}, {asked.clients} clients"
-        for entry, asked in ESSENTIAL
-        if not measured.cell(entry, asked)
-    ]
+    """The essential entries without figures."""
+    return [one.label for one in ESSENTIAL if not measured.cell(one, Asked())]
 
 
 def _place(one: Measured) -> tuple[str, ...]:

@@ -2,8 +2,8 @@
 
 Made from what one run of extension/gbdt/benches/grid/run.sh left: machine.json, grid.jsonl (the benchmark
 `grid`) and peers.jsonl (`peers.py`); medians of the blocks are shown. XGBoost's best is a call with a proxy
-matrix that the caller keeps: a side of its own where the grid has it, else from single_row.json, which holds
-what the benchmark `single_row` found.
+matrix that the caller keeps: a side of its own where the grid has it, else from single_row.json, which
+holds what the benchmark `single_row` found.
 """
 
 import json

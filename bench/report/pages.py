@@ -1,4 +1,4 @@
-"""The files that the report makes: pages, pictures, and parts of pages between two marks.
+"""The files that the report makes: pages, their pictures, the data of index.html, and parts of pages.
 
 Each template in templates/ named in PARTS fills a marked part of a page that is otherwise written by hand;
 every other `NAME.md.j2` is the page docs/benchmarks/NAME.md. Text and tables are the templates'; figures.py
@@ -13,7 +13,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report.context import engine, inside, of_comparison
+from bench.report import grid, inside
+from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
 from bench.report.pictures import PICTURES, svg
@@ -22,6 +23,8 @@ from bench.report.web import script
 ROOT = Path(__file__).resolve().parents[2]
 TEMPLATES = Path(__file__).resolve().parent / "templates"
 PAGES = Path("docs/benchmarks")
+SUFFIX = ".j2"
+SCRIPT = "results.js"
 # The page, relative to the repository, and the templates of its parts.
 PARTS = {
     "README.md": ("part-of-readme.md", "inside-part.md"),
@@ -29,17 +32,15 @@ PARTS = {
 }
 # Templates of a measurement of their own: the file that a run of it leaves, and what it gives them.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
-    "engine.md": ("grid.jsonl", engine),
-    "inside.md": ("inside.json", inside),
-    "inside-part.md": ("inside.json", inside),
+    "engine.md": ("grid.jsonl", grid.given),
+    "inside.md": ("inside.json", inside.given),
+    "inside-part.md": ("inside.json", inside.given),
 }
 # A part, by what its mark says to edit.
 PART = re.compile(
     r"^<!-- begin: generated[^\n]*: edit (?P<maker>[^\n]+) -->\n(.*?)^(?P<end><!-- end: generated -->\n)",
     re.M | re.S,
 )
-SUFFIX = ".j2"
-SCRIPT = "results.js"
 
 
 class BadTemplate(Exception):
@@ -53,67 +54,51 @@ def begin(template: str, names: list[str]) -> str:
     return f"<!-- begin: generated{source} by make report: edit {maker} -->\n"
 
 
-def _environment(templates: Path) -> Environment:
-    environment = Environment(
-        loader=FileSystemLoader([templates, TEMPLATES]), undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-        extensions=["jinja2.ext.do"], autoescape=False,
-    )  # fmt: skip
-    environment.filters |= FILTERS
-    return environment
-
-
-def page(template: str, run: Path) -> str:
-    """A page of a measurement of its own, from a run's directory."""
-    given = APART[template][1](run) | {"name": run.name}
-    return _environment(TEMPLATES).get_template(template + SUFFIX).render(given)
-
-
 class _Maker:
     """Fills templates, and notes the pictures that they show."""
 
     def __init__(self, sources: Sources | None, templates: Path) -> None:
         self._sources = sources
-        self.pictures: dict[str, None] = {}
-        self._environment = _environment(templates)
+        self.pictures: dict[str, str] = {}
+        self._environment = Environment(
+            loader=FileSystemLoader([templates, TEMPLATES]), undefined=StrictUndefined,
+            trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+            extensions=["jinja2.ext.do"], autoescape=False,
+        )  # fmt: skip
+        self._environment.filters |= FILTERS
         self._comparison = of_comparison(sources) if sources else {}
 
-    def _picture(self, directory: str, name: str) -> str:
+    def _picture(self, name: str) -> str:
+        """What shows a picture; nothing where the results have nothing for it."""
         if name not in PICTURES:
             raise BadTemplate(f"no picture is called {name}")
-        self.pictures[name] = None
-        return f"![{PICTURES[name].alternative}]({directory}{name}.svg)"
-
-    def run(self, template: str) -> Path | None:
-        """The directory of the run that a template of a measurement of its own is made from."""
-        directory = self._sources and self._sources.directory
-        return newest(directory, APART[template][0]) if directory else None
+        drawn = svg(name, self._sources)
+        if drawn is None:
+            return ""
+        self.pictures[name] = drawn
+        return f"![{PICTURES[name].alternative}]({name}.svg)"
 
     def names(self, template: str) -> list[str]:
-        """What a template is made from, below bench/results."""
+        """What a template is made from, below bench/results; nothing: there is no page."""
+        if self._sources is None:
+            return []
         if template in APART:
-            run = self.run(template)
+            run = newest(self._sources.directory, APART[template][0])
             return [str(run.relative_to(self._sources.directory))] if run else []
-        found = [self._sources.local, self._sources.split] if self._sources else []
-        return [one.name for one in found if one][
-            : None if template in ("README.md", "claims.md") else 1
-        ]
+        found = [self._sources.local, self._sources.split]
+        return [one.name for one in found if one]
 
-    def filled(self, template: str, from_root: bool = False) -> str:
+    def filled(self, template: str) -> str:
         """Its text; an empty one where there is no run."""
-        directory = f"{PAGES}/" if from_root else ""
-        given = {"picture": lambda name: self._picture(directory, name)}
-        if template in APART:
-            run = self.run(template)
-            if run is None:
-                return ""
-            given |= APART[template][1](run) | {"name": self.names(template)[0]}
-        elif self._sources is None:
+        names = self.names(template)
+        if not names:
             return ""
-        else:
-            given |= self._comparison
+        given = {"name": names[0]} | self._comparison
+        if template in APART:
+            given = {"name": names[0]} | APART[template][1](self._sources.directory / names[0])
         try:
-            return self._environment.get_template(template + SUFFIX).render(given)
+            found = self._environment.get_template(template + SUFFIX)
+            return found.render(given, picture=self._picture)
         except TemplateError as error:
             raise BadTemplate(f"{template}: {error}") from error
 
@@ -137,36 +122,31 @@ def made(
     files: dict[Path, str] = {}
     maker = _Maker(sources, templates)
     parts = {name for several in PARTS.values() for name in several}
-    for path in sorted(templates.glob(f"*.md{SUFFIX}")) if sources else ():
+    for path in sorted(templates.glob(f"*.md{SUFFIX}")):
         template = path.name.removesuffix(SUFFIX)
-        if template not in parts and maker.names(template):
-            source = f"generated from bench/results/ ({', '.join(maker.names(template))})"
+        if template not in parts and (names := maker.names(template)):
+            source = f"generated from bench/results/ ({', '.join(names)})"
             notice = f"<!-- {source} by make report: edit bench/report/templates/{path.name} -->\n"
             files[PAGES / template] = notice + maker.filled(template)
     for name, several in PARTS.items():
         text = (root / name).read_text()
         for template in several:
-            part = maker.filled(template, from_root=True)
-            text = with_part(text, part, begin(template, maker.names(template)))
+            text = with_part(text, maker.filled(template), begin(template, maker.names(template)))
         files[Path(name)] = text
     if sources:
         files[PAGES / SCRIPT] = script(sources)
-    files |= {PAGES / f"{name}.svg": svg(name, sources) for name in maker.pictures}
-    return files
+    return files | {PAGES / f"{name}.svg": text for name, text in maker.pictures.items()}
 
 
-def generated_before(root: Path = ROOT) -> list[Path]:
+def _generated_before(root: Path) -> list[Path]:
     """The files of docs/benchmarks/ that an earlier report wrote, pictures included."""
-    directory = root / PAGES
-    pages = [
+    found = [
         path
-        for path in directory.glob("*.md")
-        if path.read_text().startswith("<!-- generated from ")
-    ]
-    return [
-        path.relative_to(root)
-        for path in sorted([*pages, *directory.glob("*.svg"), *directory.glob(SCRIPT)])
-    ]
+        for path in sorted((root / PAGES).glob("*"))
+        if path.suffix == ".svg" or path.name == SCRIPT
+        or (path.suffix == ".md" and path.read_text().startswith("<!-- generated from "))
+    ]  # fmt: skip
+    return [path.relative_to(root) for path in found]
 
 
 def stale(files: dict[Path, str], root: Path = ROOT) -> list[str]:
@@ -176,7 +156,7 @@ def stale(files: dict[Path, str], root: Path = ROOT) -> list[str]:
         there = (root / path).read_text() if (root / path).exists() else None
         if there != text:
             found.append(f"{path} {'differs' if there is not None else 'is missing'}")
-    return found + [f"{path} is left over" for path in generated_before(root) if path not in files]
+    return found + [f"{path} is left over" for path in _generated_before(root) if path not in files]
 
 
 def write(files: dict[Path, str], root: Path = ROOT) -> list[str]:
@@ -184,9 +164,8 @@ def write(files: dict[Path, str], root: Path = ROOT) -> list[str]:
     changed = stale(files, root)
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
-        if not (root / path).exists() or (root / path).read_text() != text:
-            (root / path).write_text(text)
-    for path in generated_before(root):
+        (root / path).write_text(text)
+    for path in _generated_before(root):
         if path not in files:
             (root / path).unlink()
     return changed

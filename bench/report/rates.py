@@ -1,14 +1,18 @@
-"""The runs at fixed rates: which rates, who held them, and who did not.
+"""The runs at fixed rates: which rates, who held them, who did not, and runs that a median hides.
 
-An entry holds a rate when each of its runs answered nearly all that the schedule asked for; the
-latencies of one that does not are those of a queue that grows, and are not shown as if they were any.
+An entry holds a rate when each of its runs answered nearly all that the schedule asked for; the latencies
+of one that does not are those of a queue that grows, and are not shown as if they were any.
 """
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bench.report.entries import Entry
-from bench.report.measured import TREES, Asked, Measured
+from bench.report.measured import TREES, Asked, Measured, held, values
+
+# A run whose p99 is so many times the median run's is told of in words.
+OUTLIER = 10
 
 
 @dataclass(frozen=True)
@@ -25,31 +29,41 @@ class FixedRates:
         """What was asked at a rate."""
         return replace(self.of, rate=rate)
 
+    def _tried(self, entry: Entry, as_held: bool) -> list[int]:
+        cells = {rate: self.measured.cell(entry, self.asked(rate)) for rate in self.rates}
+        return [rate for rate, cell in cells.items() if cell and held(cell) == as_held]
+
     def held(self, entry: Entry) -> list[int]:
         """The rates that an entry held."""
-        return [rate for rate in self.rates if self.measured.held(entry, self.asked(rate))]
+        return self._tried(entry, True)
 
     def missed(self, entry: Entry) -> list[int]:
         """The rates that an entry was asked for and did not hold."""
-        return [rate for rate in self.rates if self.measured.held(entry, self.asked(rate)) is False]
+        return self._tried(entry, False)
+
+    def outliers(self) -> Iterator[tuple[Entry, int, int, int, float, float]]:
+        """Entry, rate, how many such runs of how many, and the worst one's p99 and slowest request."""
+        for entry in self.entries:
+            for rate in self.held(entry):
+                cell = self.measured.cell(entry, self.asked(rate))
+                p99 = values(cell, "p99")
+                count = sum(one > OUTLIER * sorted(p99)[len(p99) // 2] for one in p99)
+                if count:
+                    yield entry, rate, count, len(p99), max(p99), max(values(cell, "max"))
 
 
 def fixed_rates(measured: Measured) -> FixedRates | None:
     """The runs at fixed rates for the hot key; None where there are none."""
-    found = [
-        asked
-        for entry in measured.entries
-        for asked in measured.asked(entry)
-        if asked.rate is not None and asked.request == "hot" and asked.trees == TREES
-    ]
+    asked = measured.asked_for(measured.entries, request="hot", trees=TREES)
+    found = [one for one in asked if one.rate is not None]
     if not found:
         return None
     # One number of connections at a time makes a comparison: the one most often asked.
-    (of, _), *_ = Counter(replace(asked, rate=None) for asked in found).most_common(1)
-    rates = sorted({asked.rate for asked in found if replace(asked, rate=None) == of})
+    (of, _), *_ = Counter(replace(one, rate=None) for one in found).most_common(1)
+    rates = sorted({one.rate for one in found if replace(one, rate=None) == of})
     entries = [
-        entry
-        for entry in measured.entries
-        if any(replace(asked, rate=None) == of and asked.rate for asked in measured.asked(entry))
+        one
+        for one in measured.entries
+        if any(measured.cell(one, replace(of, rate=rate)) for rate in rates)
     ]
     return FixedRates(measured, of, tuple(rates), tuple(entries))

@@ -1,20 +1,23 @@
 """The data of the page to look at: results.js beside docs/benchmarks/index.html.
 
-A script and not JSON, for a page that is opened as a file may not fetch. It has every committed run, that of
-the pages first, a cell per line: each figure as its median, the smallest and the largest.
+A script and not JSON, for a page that is opened as a file may not fetch. It has every committed run, that
+of the pages first, a cell per line: each figure as its median, the smallest and the largest.
 """
 
+import contextlib
 import json
 from typing import Any
 
 from bench.report.entries import POSTGRES, entry
 from bench.report.figures import readable
 from bench.report.files import Sources
-from bench.report.measured import COMPARED, Measured, asked_of
-from bench.results import CellResult, Run, Spread
+from bench.report.measured import Measured, held, values
+from bench.results import LATENCIES, CellResult, Spread
 
 # As many digits as the tables may have; more would be noise and bytes.
 DIGITS = 7
+# What the page calls a figure.
+FIGURES = {"answered": "rate", "us": "us", "mb": "mb"} | {name: name for name in LATENCIES}
 
 
 def _numbers(values: list[float]) -> list[float]:
@@ -26,34 +29,21 @@ def _numbers(values: list[float]) -> list[float]:
     ]
 
 
-def _parts(runs: list[Run]) -> dict[str, dict[str, float]]:
-    return {
-        name: {
-            "us": _numbers(
-                [run.server_parts[name].cpu_seconds * 1e6 / run.requests for run in runs]
-            )[0],
-            "mb": _numbers([run.server_parts[name].pss_bytes / 1e6 for run in runs])[0],
-        }
-        for name in runs[0].server_parts
-        if all(name in run.server_parts for run in runs)
-    }
-
-
-def _cell(measured: Measured, cell: CellResult) -> dict[str, Any]:
+def _cell(cell: CellResult) -> dict[str, Any]:
     if not cell.runs:
         return {"skipped": cell.skipped or "no run"}
-    of, asked = entry(cell.system, cell.variant), asked_of(cell)
     found: dict[str, Any] = {"runs": len(cell.runs)}
-    for name, figure in COMPARED.items():
-        if measured.spread(of, asked, figure):
-            found["answered" if name == "rate" else name] = _numbers(
-                [figure(run) for run in cell.runs]
-            )
-    if parts := _parts(cell.runs):
-        found["parts"] = parts
+    for name, figure in FIGURES.items():
+        with contextlib.suppress(KeyError):
+            found[name] = _numbers(values(cell, figure))
+    if names := [*cell.runs[0].server_parts]:
+        found["parts"] = {
+            name: {one: _numbers(values(cell, f"{one} of {name}"))[0] for one in ("us", "mb")}
+            for name in names
+        }
     if cell.starved:
         found["starved"] = len(cell.starved)
-    if not measured.held(of, asked):
+    if not held(cell):
         found["held"] = False
     return found
 
@@ -82,9 +72,7 @@ def script(sources: Sources) -> str:
             look = {"label": of.label, "colour": of.colour, "side": side}
             systems[f"{cell.system}/{cell.variant}"] = look
         head = json.dumps(_run(one))[:-1]
-        cells = (
-            f"{json.dumps(cell.name)}: {json.dumps(_cell(one, cell))}" for cell in one.result.cells
-        )
+        cells = (f"{json.dumps(cell.name)}: {json.dumps(_cell(cell))}" for cell in one.result.cells)
         lines.append(head + ', "cells": {\n' + ",\n".join(cells) + "\n}}")
     return (
         "// Made by make report from bench/results: the medians of all committed runs for index.html.\n"

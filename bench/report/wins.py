@@ -1,122 +1,87 @@
-"""Where the microservice wins: every figure in which its best entry beats one of PostgreSQL's.
+"""Where the service wins: every question in which its best entry beats one of PostgreSQL's by some figure.
 
-The service is given the best of all its entries in each place, however it keeps its features; PostgreSQL's
-main entries must each stand against that. Nothing is left out for being small: a win
-within the spread of the repetitions says so.
+The service is given the best of all its entries in each place; PostgreSQL's main entries must each stand
+against that. Figures of the same runs say much the same, so a question counts once however many of its
+figures are lost, and one win within the spread of the repetitions says so.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from bench.report.entries import MAIN, POSTGRES, PYTHON, Entry
-from bench.report.figures import Written, three_digits, whole
-from bench.report.measured import (
-    Asked,
-    Measured,
-    RunFigure,
-    latency,
-    requests_per_second,
-    server_megabytes,
-)
+from bench.report.measured import MORE_IS_BETTER, Asked, Measured, held
 from bench.results import Spread
 
-
-@dataclass(frozen=True)
-class Contest:
-    """A figure that both sides have."""
-
-    what: str
-    figure: RunFigure
-    more_is_better: bool
-    written: Written
-    # Only of closed loops or only of fixed rates; None: of both.
-    at_a_rate: bool | None = None
-
-
-CONTESTS = (
-    Contest("requests per second", requests_per_second, True, whole, at_a_rate=False),
-    Contest("mean latency, ms", latency("mean"), False, three_digits),
-    Contest("p99, ms", latency("p99"), False, three_digits),
-    Contest("p99.9, ms", latency("p99_9"), False, three_digits),
-    Contest("slowest, ms", latency("max"), False, three_digits),
-    Contest("memory of the servers, MB", server_megabytes, False, whole, at_a_rate=False),
+# A figure, how it is called and written, and whether it is of closed loops only.
+FIGURES = (
+    ("rate", "requests per second", "whole", True),
+    ("mean", "mean latency, ms", "three", False),
+    ("p99", "p99, ms", "three", False),
+    ("p99_9", "p99.9, ms", "three", False),
+    ("max", "slowest, ms", "three", False),
+    ("mb", "memory of the servers, MB", "whole", True),
 )
+CONTROLS = ("ping", "fetch", "columns")
 
 
 @dataclass(frozen=True)
 class Win:
     """One figure of the service's that is better than one of PostgreSQL's."""
 
-    contest: Contest
     asked: Asked
+    what: str
+    shown: str
     service: Entry
     database: Entry
-    service_figure: Spread
-    database_figure: Spread
+    theirs: Spread
+    ours: Spread
+    # Whether the two ranges do not touch.
+    clear: bool
 
     @property
-    def clear(self) -> bool:
-        """Whether the two ranges do not touch."""
-        ours, theirs = self.database_figure, self.service_figure
-        if self.contest.more_is_better:
-            return theirs.smallest > ours.largest
-        return theirs.largest < ours.smallest
+    def question(self) -> tuple[Asked, Entry]:
+        """What is counted."""
+        return self.asked, self.database
 
 
-def _contests(asked: Asked) -> Iterator[Contest]:
-    for contest in CONTESTS:
-        if contest.at_a_rate is None or contest.at_a_rate == (asked.rate is not None):
-            yield contest
-
-
-def _best(measured: Measured, asked: Asked, contest: Contest) -> tuple[Entry, Spread] | None:
+def _best(measured: Measured, asked: Asked, figure: str) -> tuple[Entry, Spread] | None:
+    sign = -1 if figure in MORE_IS_BETTER else 1
     found = [
-        (entry, spread)
-        for entry in measured.entries
-        if entry.side == PYTHON and measured.held(entry, asked)
-        if (spread := measured.spread(entry, asked, contest.figure))
+        (one, spread)
+        for one in measured.entries
+        if one.side == PYTHON and (spread := measured.spread(one, asked, figure))
+        if held(measured.cell(one, asked))
     ]
-    sign = -1 if contest.more_is_better else 1
-    return min(found, key=lambda one: sign * one[1].median, default=None)
+    return min(found, key=lambda pair: sign * pair[1].median, default=None)
 
 
-CONTROLS = ("ping", "fetch", "columns")
-
-
-def _predictions(measured: Measured, ours: list[Entry]) -> list[Asked]:
-    """All that asks for predictions; the controls are no contest."""
-    asked = measured.asked_for(ours, delay_ms=None)
-    return [one for one in asked if one.request not in CONTROLS]
-
-
-HOLDS = Contest("holds the rate", requests_per_second, True, whole)
-
-
-def _rates_held(measured: Measured, ours: list[Entry]) -> Iterator[Win]:
-    """The rates that one of PostgreSQL's entries missed and one of the service's held."""
-    for asked in _predictions(measured, ours):
-        best = _best(measured, asked, HOLDS) if asked.rate is not None else None
-        for database in ours:
-            own = measured.spread(database, asked, requests_per_second)
-            if best and own and not measured.held(database, asked):
-                yield Win(HOLDS, asked, best[0], database, best[1], own)
+def _wins(measured: Measured, asked: Asked, database: Entry) -> Iterator[Win]:
+    if not held(measured.cell(database, asked)):
+        best = _best(measured, asked, "rate")
+        if best:
+            ours = measured.spread(database, asked, "rate")
+            yield Win(asked, "holds the rate", "whole", best[0], database, best[1], ours, True)
+        return
+    for figure, what, shown, closed in FIGURES:
+        ours, best = measured.spread(database, asked, figure), _best(measured, asked, figure)
+        if not (ours and best) or (closed and asked.rate):
+            continue
+        service, theirs = best
+        more = figure in MORE_IS_BETTER
+        if theirs.median != ours.median and (theirs.median > ours.median) == more:
+            clear = theirs.smallest > ours.largest if more else theirs.largest < ours.smallest
+            yield Win(asked, what, shown, service, database, theirs, ours, clear)
 
 
 def wins(measured: Measured) -> tuple[list[Win], int]:
-    """All of them, and how many comparisons there were."""
-    ours = [entry for entry in MAIN if entry.side == POSTGRES]
-    found, compared = [], 0
-    for asked in _predictions(measured, ours):
-        for contest in _contests(asked):
-            best = _best(measured, asked, contest)
-            for database in ours:
-                own = measured.spread(database, asked, contest.figure)
-                if not (best and own and measured.held(database, asked)):
-                    continue
-                compared += 1
-                service, theirs = best
-                if (
-                    theirs.median > own.median
-                ) == contest.more_is_better and theirs.median != own.median:
-                    found.append(Win(contest, asked, service, database, theirs, own))
-    return [*found, *_rates_held(measured, ours)], compared
+    """All of them, and how many questions: what was asked of both, for each entry of PostgreSQL's."""
+    ours = [one for one in MAIN if one.side == POSTGRES]
+    questions = [
+        (asked, database)
+        for asked in measured.asked_for(ours, delay_ms=None)
+        for database in ours
+        if asked.request not in CONTROLS
+        and measured.cell(database, asked)
+        and _best(measured, asked, "rate")
+    ]
+    return [win for question in questions for win in _wins(measured, *question)], len(questions)

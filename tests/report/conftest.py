@@ -1,6 +1,7 @@
 """A directory of made-up results, and a repository of two pages with a marked part each."""
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,8 @@ import pytest
 from bench import results
 from bench.report import pages
 from bench.report.files import Sources, sources
+from bench.report.measured import Measured
+from bench.results import Spread
 from tests.report import made_up
 
 LOCAL, SPLIT = "2026-01-01-made-up", "2026-01-01-made-up-split"
@@ -23,6 +26,24 @@ def repository(directory: Path) -> Path:
         part, *more = (PART.format(begin=pages.begin(one, [])) for one in (template, *others))
         path.write_text(PAGE.format(part=part, module="".join(more)))
     return directory
+
+
+def scaled(measured: Measured, system: str, factor: float, name: str | None = None) -> Measured:
+    """The same result with every run of a system so many times as fast; or beside it, by another name."""
+    cells, others = [], []
+    for cell in measured.result.cells:
+        if cell.system != system or not cell.runs:
+            others.append(cell)
+            continue
+        runs = [
+            replace(run, requests_per_second=run.requests_per_second * factor) for run in cell.runs
+        ]
+        spread = Spread.of([run.requests_per_second for run in runs])
+        called = {"system": name, "name": cell.name.replace(system, name)} if name else {}
+        cells.append(replace(cell, runs=runs, requests_per_second=spread, **called))
+        if name:
+            others.append(cell)
+    return Measured(replace(measured.result, cells=[*others, *cells]), measured.name)
 
 
 @pytest.fixture(scope="session")
@@ -54,22 +75,16 @@ def files(made: Sources, tmp_path_factory: pytest.TempPathFactory) -> dict[Path,
 
 
 @pytest.fixture
-def index(tmp_path: Path) -> Path:
-    """The templates without the pages beside the first, which may ask for cells of their own."""
+def small(tmp_path: Path) -> Path:
+    """Templates of parts, and of one page with one picture: the rest is not needed by most tests."""
     templates = Path(shutil.copytree(pages.TEMPLATES, tmp_path / "templates"))
-    kept = {"README.md", "inside.md", *(name for names in pages.PARTS.values() for name in names)}
+    parts = {name for names in pages.PARTS.values() for name in names}
     for path in templates.glob("*.md.j2"):
-        if path.name.removesuffix(".j2") not in kept:
+        if path.name.removesuffix(".j2") not in {*parts, "inside.md"}:
             path.unlink()
-    return templates
-
-
-@pytest.fixture
-def small(index: Path) -> Path:
-    """Templates of which one shows one picture, for it takes a while to draw them all."""
     text = '# Page\n\n{{ rate("postgres_direct/simple/hot/25t/20c") }}\n\n{{ picture("answer") }}\n'
-    (index / "README.md.j2").write_text(text)
-    return index
+    (templates / "README.md.j2").write_text(text)
+    return templates
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """The page of what predictions cost inside the database holds what its run's file gives."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -25,49 +26,57 @@ def run(directory: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def page(run: Path, root: Path, small: Path) -> Callable[[], str]:
+    """Makes the page."""
+    return lambda: pages.made(sources(run.parent), root, small)[pages.PAGES / "inside.md"]
+
+
 def line(page: str, begins: str) -> list[str]:
     """The cells of the first line of a table that begins so."""
     (found, *_) = [text for text in page.splitlines() if text.startswith(f"| {begins}")]
     return [cell.strip() for cell in found.strip("|").split("|")]
 
 
-def test_targets_are_met_or_missed_by_the_median(run: Path) -> None:
-    page = pages.page("inside.md", run)
-    scan = line(page, "scan, 25x6")
+def test_targets_are_met_or_missed_by_the_median(page: Callable[[], str]) -> None:
+    text = page()
+    scan = line(text, "scan, 25x6")
     assert scan[1:] == ["1.00 (1.00 to 1.10)", "at most 1.1", "met"]
-    assert line(page, "two workers against one, 500x8")[1:] == [
+    assert line(text, "two workers against one, 500x8")[1:] == [
         "2.00",
         "at least 1.8",
         "met",
     ]
-    memory = line(page, "memory of 40 connections")
+    memory = line(text, "memory of 40 connections")
     assert memory[1:] == ["3.00", "at most 2", "missed"]
-    assert line(page, "the same, above as many")[1:] == ["2.00", "at most 2", "met"]
-    first = line(page, "first prediction of a connection above its first `SELECT 1`, 500x8")
+    assert line(text, "the same, above as many")[1:] == ["2.00", "at most 2", "met"]
+    first = line(text, "first prediction of a connection above its first `SELECT 1`, 500x8")
     assert first[1:] == ["2.00 (1.50 to 2.50) ms", "at most 0.5 ms", "missed"]
-    assert line(page, "longest statement of any connection during `load_model`")[3] == "missed"
-    assert line(page, "longest statement of any connection during `deploy_model`")[3] == "met"
+    assert line(text, "longest statement of any connection during `load_model`")[3] == "missed"
+    assert line(text, "longest statement of any connection during `deploy_model`")[3] == "met"
 
 
-def test_what_predict_adds_is_taken_within_each_repetition(run: Path) -> None:
+def test_what_predict_adds_is_taken_within_each_repetition() -> None:
     added = Found(made_up_inside.inside()).added_to_scan("500x8")
     assert added == Spread.of([(0.11 - 0.05) / 4, (0.11 - 0.05) / 4, (0.12 - 0.06) / 4])
 
 
-def test_stale_answers_are_counted_over_all_repetitions(run: Path) -> None:
-    assert line(pages.page("inside.md", run), "`deploy_model`, between two versions")[3:] == [
+def test_stale_answers_are_counted_over_all_repetitions(page: Callable[[], str]) -> None:
+    assert line(page(), "`deploy_model`, between two versions")[3:] == [
         "3,000",
         "0",
     ]
 
 
-def test_a_run_of_some_subjects_gives_a_page_without_the_others(run: Path) -> None:
+def test_a_run_of_some_subjects_gives_a_page_without_the_others(
+    run: Path, page: Callable[[], str]
+) -> None:
     whole = made_up_inside.inside()
     some = replace(whole, subjects={"copies": whole.subjects["copies"]})
     record.write(run, some)
-    page = pages.page("inside.md", run)
-    assert "## One copy" in page and "## A full scan" not in page
-    assert line(page, "scan, 25x6")[1:] == ["-", "at most 1.1", "not measured"]
+    text = page()
+    assert "## One copy" in text and "## A full scan" not in text
+    assert line(text, "scan, 25x6")[1:] == ["-", "at most 1.1", "not measured"]
 
 
 def test_the_page_and_the_readmes_part_are_made_with_the_report(

@@ -1,177 +1,134 @@
-"""How all pictures look, and that the same figures always give the same bytes.
+"""What pictures are drawn with: SVG whose text is text, and whose colours follow the reader's scheme.
 
-Text is drawn as outlines, in the font that matplotlib brings: a browser's own font would be
-wider or narrower, and labels would lie over lines. The background is white, so that a picture can be
-read on a dark page as on a light one. Ids come from a fixed salt and the date is left out.
+A picture has a ground of its own, which turns dark where the reader's scheme is dark, so that it can be
+read on any page. Coordinates have one decimal, so that the same figures give the same bytes on every
+processor.
 """
 
-import io
-import re
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
+from html import escape
 
-import matplotlib as mpl
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
-
-from bench.report.entries import Entry
-from bench.results import Spread
-
-# Inches of 72 units. GitHub's column is a little wider than this.
-WIDTH = 8.4
-INK, MUTED, RULE = "#222222", "#666666", "#DDDDDD"
-SALT = "pgboost"
-# Below this ratio of its ends a logarithmic axis has too few powers of ten to be read by them alone.
-FEW_DECADES = 200
-# What is said under a title of the figures and the bars on them.
-MEDIANS = "Medians; thin bars from the smallest to the largest repetition."
-# The line from a name to its end of a line.
-LEADER = {"arrowstyle": "-", "linewidth": 0.5, "shrinkA": 1, "shrinkB": 4}
-STYLE = {
-    "svg.fonttype": "path",
-    "svg.hashsalt": SALT,
-    "font.family": "DejaVu Sans",
-    "font.size": 9,
-    "text.color": INK,
-    "axes.edgecolor": MUTED,
-    "axes.labelcolor": INK,
-    "axes.labelsize": 9,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.axisbelow": True,
-    "xtick.color": MUTED,
-    "ytick.color": MUTED,
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "grid.color": RULE,
-    "grid.linewidth": 0.7,
-    "figure.facecolor": "white",
-    "savefig.facecolor": "white",
-}
+WIDTH = 840
+STYLE = """
+text { font: 13px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1b1f24; }
+.title { font-size: 16px; font-weight: 600; }
+.small { font-size: 12px; fill: #57606a; }
+.ground { fill: #ffffff; } .rule { stroke: #d0d7de; } .range { stroke: #1b1f24; stroke-width: 1.4; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e6edf3; } .small { fill: #9aa5b1; }
+  .ground { fill: #0d1117; } .rule { stroke: #30363d; } .range { stroke: #e6edf3; }
+}"""
+DASHES = {"--": "7 3", ":": "2 3"}
 
 
-def new(height: float, title: str, below: str) -> Figure:
-    """An empty picture under its title and a line that says what is shown and how."""
-    figure = Figure(figsize=(WIDTH, height), layout="constrained")
-    figure.get_layout_engine().set(
-        w_pad=0.08, h_pad=0.08, rect=(0.005, 0.005, 0.99, 1 - 0.62 / height)
-    )
-    figure.text(0.012, 1 - 0.12 / height, title, size=12, weight="bold", va="top")
-    figure.text(0.012, 1 - 0.37 / height, below, size=8.5, color=MUTED, va="top")
-    return figure
-
-
-def svg(figure: Figure) -> str:
-    """The picture's file. Call it within `look`."""
-    text = io.StringIO()
-    figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
-    return _settled(text.getvalue())
-
-
-# A coordinate with more digits than can be seen, and an id that matplotlib makes from such.
-_LONG = re.compile(r"(?<![\w.])(-?[1-9]\d*)\.(\d{4,})\b")
-_ID = re.compile(r'id="([a-z][0-9a-f]{10})"')
-
-
-def _settled(text: str) -> str:
-    """The same picture with coordinates of three decimals and ids by number.
-
-    Processors differ in the last bit of a logarithm, and one such bit would change an id
-    everywhere. Lines end without blanks, as in every file of this repository.
-    """
-    text = _LONG.sub(lambda found: f"{float(found[0]):.3f}", text)
-    for number, name in enumerate(dict.fromkeys(_ID.findall(text)), 1):
-        text = text.replace(f'"{name}"', f'"{name[0]}{number}"').replace(
-            f"#{name}", f"#{name[0]}{number}"
-        )
-    return re.sub(r"[ \t]+$", "", text, flags=re.MULTILINE)
-
-
-def look() -> mpl.rc_context:
-    """The style, for as long as a picture is drawn."""
-    mpl.rcdefaults()
-    return mpl.rc_context(STYLE)
-
-
-def short(value: float, _: int | None = None) -> str:
+def number(value: float) -> str:
     """A number at an axis."""
-    if value >= 1_000:
-        return f"{value:,.0f}"
-    return f"{value:.10f}".rstrip("0").rstrip(".") if value else "0"
+    return f"{value:,.0f}" if value >= 1_000 else f"{value:g}"
 
 
-def from_zero(axes: Axes, along: str = "x") -> None:
-    """A linear axis that begins at 0, with light lines across."""
-    axes.grid(axis=along)
-    axis = getattr(axes, f"{along}axis")
-    axis.set_major_formatter(FuncFormatter(short))
-    getattr(axes, f"set_{along}lim")(0, None)
-    # Too many long numbers would touch each other.
-    axes.locator_params(axis=along, nbins=5)
+def rounded(value: float) -> float:
+    """The next 1, 2 or 5 of a power of ten."""
+    power = 10.0 ** math.floor(math.log10(value))
+    return next(power * step for step in (1, 2, 5, 10) if power * step >= value)
 
 
-def logarithmic(axes: Axes, along: str, ticks: Sequence[float] | None = None) -> None:
-    """A logarithmic axis; with `ticks`, only these are named."""
-    getattr(axes, f"set_{along}scale")("log")
-    axis = getattr(axes, f"{along}axis")
-    axis.set_major_formatter(FuncFormatter(short))
-    axis.set_minor_formatter(NullFormatter())
-    low, high = getattr(axes, f"get_{along}lim")()
-    if high / low < FEW_DECADES:
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    if ticks is not None:
-        getattr(axes, f"set_{along}ticks")(list(ticks))
-        axis.set_minor_locator(NullLocator())
-    axes.grid(axis=along)
+class Axis:
+    """Values as places between two ends, on a linear or a logarithmic scale."""
+
+    def __init__(
+        self, values: Sequence[float], ends: tuple[float, float], log: bool = False
+    ) -> None:
+        self._log, self.ends = log, ends
+        low = min(values) / 1.1 if log else 0.0
+        self._low, self._high = self._of(low), self._of(max(values))
+
+    def _of(self, value: float) -> float:
+        return math.log10(value) if self._log else value
+
+    def at(self, value: float) -> float:
+        """Its place."""
+        begin, end = self.ends
+        return begin + (self._of(value) - self._low) / (self._high - self._low) * (end - begin)
+
+    def ticks(self) -> Iterator[float]:
+        """Round values along it, five or so."""
+        if not self._log:
+            step = 10 ** math.floor(math.log10(self._high / 4))
+            step *= next(one for one in (1, 2, 5, 10) if self._high / (step * one) <= 6)
+            yield from (step * count for count in range(math.floor(self._high / step) + 1))
+            return
+        steps = (1, 2, 5) if self._high - self._low < 2.3 else (1,)
+        for power in range(math.floor(self._low), math.ceil(self._high) + 1):
+            found = (step * 10.0**power for step in steps)
+            yield from (one for one in found if self._low <= self._of(one) <= self._high)
 
 
-def line(axes: Axes, entry: Entry, places: Sequence[float], spreads: Sequence[Spread]) -> None:
-    """Medians joined by a line, with bars from the smallest to the largest."""
-    middle = [spread.median for spread in spreads]
-    axes.errorbar(
-        places, middle, yerr=ranges(spreads), color=entry.colour, marker=entry.marker,
-        linestyle=entry.line, linewidth=1.7, markersize=5, capsize=2.5, elinewidth=1, capthick=1,
-    )  # fmt: skip
+class Drawing:
+    """A picture in the making; `height` grows with what is added."""
 
+    def __init__(self, title: str, below: str) -> None:
+        self._parts: list[str] = []
+        self.height = 52.0
+        self.text(12, 24, title, "title")
+        self.text(12, 42, below, "small")
 
-def ranges(spreads: Sequence[Spread]) -> list[list[float]]:
-    """How far the smallest and the largest lie from the median."""
-    return [
-        [spread.median - spread.smallest for spread in spreads],
-        [spread.largest - spread.median for spread in spreads],
-    ]
+    def add(self, tag: str, text: str = "", **attributes: object) -> None:
+        """An element; numbers with one decimal."""
+        given = "".join(
+            f' {name.replace("_", "-").rstrip("-")}="{f"{value:.1f}" if isinstance(value, float) else value}"'
+            for name, value in attributes.items()
+        )
+        self._parts.append(f"<{tag}{given}>{escape(text)}</{tag}>" if text else f"<{tag}{given}/>")
 
+    def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
+        """Text whose base line begins, ends or is centred there."""
+        kinds = {"class_": kind} if kind else {}
+        self.add("text", text, x=float(x), y=float(y), text_anchor=anchor, **kinds)
 
-def value_at_end(axes: Axes, place: int, end: float, text: str) -> None:
-    """Figures behind a bar, on a ground that lines do not cross."""
-    axes.annotate(
-        text, (end, place), xytext=(5, 0), textcoords="offset points", va="center", size=8.5, color=INK,
-        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8},
-    )  # fmt: skip
+    def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
+        """A straight line."""
+        self.add("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=kind)
 
+    def box(self, x: float, y: float, width: float, height: float, colour: str) -> None:
+        """A bar."""
+        self.add(
+            "rect", x=float(x), y=float(y), width=float(width), height=float(height), fill=colour
+        )
 
-def name_ends(axes: Axes, ends: Sequence[tuple[Entry, float, float]], size: float = 8.5) -> None:
-    """Each line's name at its right end, pushed apart where two would touch.
+    def mark(self, x: float, y: float, shape: str, colour: str) -> None:
+        """A point of a line: a circle, a square, a diamond or a triangle."""
+        corners = {
+            "s": ((-4, -4), (4, -4), (4, 4), (-4, 4)), "D": ((-5, 0), (0, -5), (5, 0), (0, 5)),
+            "^": ((-5, 4), (0, -5), (5, 4)), "v": ((-5, -4), (0, 5), (5, -4)),
+        }.get(shape)  # fmt: skip
+        if corners is None:
+            self.add("circle", cx=float(x), cy=float(y), r=4, fill=colour)
+        else:
+            points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
+            self.add("polygon", points=points, fill=colour)
 
-    To be called when the limits of the axes are final.
-    """
-    figure = axes.figure
-    figure.draw_without_rendering()
-    # Points on the page, of the axes' own height.
-    height = axes.get_window_extent().height * 72 / figure.dpi
-    gap = size * 1.25
-    found = []
-    for entry, x, y in ends:
-        _, place = axes.transAxes.inverted().transform(axes.transData.transform((x, y)))
-        found.append((place * height, entry, x, y))
-    found.sort(key=lambda one: one[0])
-    for own, (_, entry, x, y) in zip(apart([one[0] for one in found], gap), found, strict=True):
-        axes.annotate(
-            entry.label, xy=(x, y), xycoords="data",
-            xytext=(1.03, own / height), textcoords="axes fraction",
-            color=entry.ink, size=size, va="center", annotation_clip=False,
-            arrowprops=LEADER | {"color": entry.colour},
-        )  # fmt: skip
+    def path(self, points: Sequence[tuple[float, float]], colour: str, dashes: str = "-") -> None:
+        """Points that are joined."""
+        joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+        dashed = {"stroke_dasharray": DASHES[dashes]} if dashes in DASHES else {}
+        self.add("polyline", points=joined, fill="none", stroke=colour, stroke_width=2, **dashed)
+
+    def legend(self, names: Sequence[tuple[str, str]]) -> None:
+        """Coloured boxes with names, in a line."""
+        x = 12.0
+        for name, colour in names:
+            self.box(x, self.height, 11, 11, colour)
+            self.text(x + 16, self.height + 10, name)
+            x += 40 + 7.2 * len(name)
+        self.height += 24
+
+    def svg(self) -> str:
+        """The file."""
+        size = f'width="{WIDTH}" height="{self.height:.0f}" viewBox="0 0 {WIDTH} {self.height:.0f}"'
+        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size}>\n<style>{STYLE}\n</style>\n'
+        ground = f'<rect class="ground" width="{WIDTH}" height="{self.height:.0f}" rx="6"/>\n'
+        return head + ground + "\n".join(self._parts) + "\n</svg>\n"
 
 
 def apart(places: Sequence[float], gap: float) -> list[float]:

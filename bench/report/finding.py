@@ -1,0 +1,181 @@
+"""How a figure is found in the results: small functions that claims.toml and targets.toml name.
+
+Each is given the sources and what the file says after its name: cells as `bench/run --list` prints them,
+looked for on one machine and then on three hosts. What the results lack is `Lacking`.
+"""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+from bench.report import distance, ladder
+from bench.report.controls import against_control
+from bench.report.entries import PYTHON, Entry, entry
+from bench.report.files import Sources, newest
+from bench.report.inside import Found
+from bench.report.measured import Asked, Lacking, Measured, better, quotient, ratio, values
+from bench.report.preparing import trainings
+from bench.results import CellResult, Spread
+from speed import record
+
+
+def _cell(sources: Sources, name: str) -> tuple[Measured, CellResult]:
+    """The cell of that name on one machine, else on three hosts."""
+    try:
+        return sources.local, sources.local.named(name)
+    except Lacking:
+        if sources.split is None:
+            raise
+        return sources.split, sources.split.named(name)
+
+
+def _entry(name: str) -> Entry:
+    return entry(*name.split("/"))
+
+
+def _same(value: float) -> Spread:
+    return Spread(value, value, value)
+
+
+def times(sources: Sources, above: str, below: str, figure: str = "rate") -> Spread:
+    """How many times better the first cell is by a figure."""
+    try:
+        return better(_cell(sources, above)[1], _cell(sources, below)[1], figure)
+    except KeyError as error:
+        raise Lacking(f"{figure} of {above}") from error
+
+
+def against_best_service(sources: Sources, above: str, figure: str = "rate") -> Spread:
+    """The same against the entry of the service that answers most of what the cell was asked."""
+    measured, cell = _cell(sources, above)
+    asked = Asked(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
+    cells = [measured.cell(one, asked) for one in measured.entries if one.side == PYTHON]
+    best = max(filter(None, cells), key=lambda one: one.requests_per_second.median)
+    return times(sources, above, best.name, figure)
+
+
+def round_trips(sources: Sources, above: str, below: str) -> Spread:
+    """The ratio of the round trips that two entries wait for."""
+    grown = {one.entry: one for one in distance.growth(sources.split)} if sources.split else {}
+    try:
+        return _same(grown[_entry(above)].round_trips / grown[_entry(below)].round_trips)
+    except KeyError as error:
+        raise Lacking("no growth with the distance") from error
+
+
+def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 0) -> Spread:
+    """What the number of clients nearest to that reaches of the best throughput with any number of them."""
+    wanted = clients or per_core * int(sources.local.result.machine["cores"])
+    cells = [
+        cell
+        for cell in sources.local.result.cells
+        if cell.runs and cell.rate is None and cell.name.startswith(f"{beginning}/")
+    ]
+    near = min(cells, key=lambda cell: abs(cell.clients - wanted), default=None)
+    if near is None or (clients and near.clients != clients):
+        raise Lacking(beginning)
+    return ratio(near, max(cells, key=lambda cell: cell.requests_per_second.median), "rate")
+
+
+def lowest_of_control(sources: Sources, control: str) -> Spread:
+    """The lowest share of its control's throughput that predicting leaves in PostgreSQL."""
+    found = against_control(sources.local, control)
+    if not found:
+        raise Lacking(control)
+    return min(found.values(), key=lambda spread: spread.median)
+
+
+def step(sources: Sources, name: str, request: str) -> Spread:
+    """What a step takes of an entry's processor time for a request."""
+    steps = ladder.steps(sources.local, _entry(name))
+    if request not in steps:
+        raise Lacking(f"{name} has no step {request}")
+    together = [sum(found) for found in zip(*steps.values(), strict=True)]
+    return Spread.of([a / b for a, b in zip(steps[request], together, strict=True)])
+
+
+def all_but(sources: Sources, name: str, request: str) -> Spread:
+    """What all other steps take."""
+    taken = step(sources, name, request)
+    return Spread(1 - taken.median, 1 - taken.largest, 1 - taken.smallest)
+
+
+def memory_of_part(sources: Sources, part: str, name: str) -> Spread:
+    """What a part of the server takes of its memory."""
+    _, cell = _cell(sources, name)
+    return quotient(Spread.of(values(cell, f"mb of {part}")), Spread.of(values(cell, "mb")))
+
+
+def serving_memory(sources: Sources, name: str, part: str) -> Spread:
+    """A part of the service against the private memory of as many connections as it has clients."""
+    run = newest(sources.directory, record.FILE)
+    _, cell = _cell(sources, name)
+    found = run and Found(record.parse((run / record.FILE).read_text()))
+    private = found and found.spread("copies", f"private/{record.LARGE}", cell.clients / 1e6)
+    if not private:
+        raise Lacking(record.FILE)
+    return quotient(Spread.of(values(cell, f"mb of {part}")), private)
+
+
+def trained(sources: Sources, above: str, below: str) -> Spread:
+    """How many times the memory one way to train takes."""
+    found = {one.what: one.megabytes for one in trainings(sources.local)}
+    if not {above, below} <= found.keys():
+        raise Lacking(f"{above}, {below}")
+    return quotient(found[above], found[below])
+
+
+def loaded(sources: Sources, above: str, beginning: str) -> Spread:
+    """How many times faster the first way loads as many rows than those that begin so."""
+    own = [one for one in sources.local.result.loading if one.what == above]
+    other = [one for one in sources.local.result.loading if one.what.startswith(beginning)]
+    found = [b.seconds / a.seconds for a in own for b in other if a.rows == b.rows]
+    if not found:
+        raise Lacking(above)
+    return Spread.of(found)
+
+
+def answers(sources: Sources) -> Spread:
+    """How many were compared."""
+    return _same(sum(sum(one.compared.values()) for one in sources.local.result.checked))
+
+
+def _profiles(sources: Sources) -> dict[str, Any]:
+    run = newest(sources.directory, "pgo.json")
+    if run is None:
+        raise Lacking("pgo.json")
+    return json.loads((run / "pgo.json").read_text())
+
+
+def profiled(sources: Sources, query: str, figure: str) -> Spread:
+    """The change of a figure by a build with a profile, within each round."""
+    (runs,) = [cell["runs"] for cell in _profiles(sources)["cells"] if cell["name"] == query]
+
+    def read(run: dict[str, Any]) -> float:
+        return run[figure] if figure in run else run["latency_ms"][figure]
+
+    pairs = zip(runs["optimised"], runs["plain"], strict=True)
+    return Spread.of([read(a) / read(b) - 1 for a, b in pairs])
+
+
+def profiled_rows(sources: Sources) -> Spread:
+    """How many predictions of the two builds were compared."""
+    return _same(_profiles(sources)["plan"]["rows"])
+
+
+FUNCTIONS: dict[str, Callable[..., Spread]] = {
+    one.__name__: one
+    for one in (
+        times, against_best_service, round_trips, of_best, lowest_of_control, step, all_but, memory_of_part,
+        serving_memory, trained, loaded, answers, profiled, profiled_rows,
+    )
+}  # fmt: skip
+
+
+def found_by(sources: Sources, given: list[Any]) -> Spread | None:
+    """What the function of that name finds; None: the results lack it."""
+    name, *arguments = given
+    try:
+        return FUNCTIONS[name](sources, *arguments)
+    except Lacking:
+        return None
