@@ -32,7 +32,7 @@
 //! let image = Image::open(compile(&model, &[], &mut check_interrupts)?)?;
 //!
 //! let mut scratch = Scratch::new(&image);
-//! let mut margins = [0.0]; // margins.len() == image.num_outputs()
+//! let mut margins = [0.0f32]; // margins.len() == image.num_outputs()
 //! image.margins(&mut scratch, &[1.0], &mut margins);
 //! assert_eq!(margins, [1.75]);
 //! image.margins(&mut scratch, &[f32::NAN], &mut margins); // missing: goes right here
@@ -58,8 +58,8 @@ pub mod model;
 pub mod transform;
 
 pub use error::{Error, ErrorKind, Place, Result};
-pub use eval::{BatchScratch, Kernel, Scratch};
-pub use forest::{Image, compile};
+pub use eval::{BatchScratch, Kernel, Margin, Scratch};
+pub use forest::{Image, Narrowing, compile};
 pub use format::{parse, xgboost_objectives};
 pub use limits::Limits;
-pub use model::{Model, Objective};
+pub use model::{Model, Objective, Precision};

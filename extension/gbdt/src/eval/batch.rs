@@ -8,9 +8,11 @@
 
 use super::block::{BLOCK, Buffers, Rows};
 use super::kernel::Kernel;
-use super::{Scratch, present_values};
+use super::sum::Sum;
+use super::{Margin, Scratch, in_width, present_values};
 use crate::forest::sections::GROUPS;
-use crate::forest::{Image, StableBytes};
+use crate::forest::{FinishAt, Image, StableBytes};
+use crate::model::Precision;
 
 /// Buffers for the evaluation of batches; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]
@@ -18,7 +20,8 @@ pub struct BatchScratch {
     kernel: Kernel,
     row: Scratch,
     present: Vec<f32>,
-    block: Option<Buffers>,
+    pub(super) block: Option<Buffers<f32>>,
+    pub(super) block_double: Option<Buffers<f64>>,
 }
 
 impl BatchScratch {
@@ -34,6 +37,7 @@ impl BatchScratch {
             row: Scratch::with_kernel(image, kernel),
             present: Vec::new(),
             block: None,
+            block_double: None,
         }
     }
 }
@@ -59,20 +63,39 @@ impl<B: StableBytes> Image<B> {
 
     /// The margins of rows: `rows.len() == n * num_features`, `out.len() == n * num_outputs`, both
     /// row-major. NaN means that a feature is missing. Rows that are not whole, or whose margins have
-    /// no room, are left out.
-    pub fn margins_batch(&self, scratch: &mut BatchScratch, rows: &[f32], out: &mut [f32]) {
+    /// no room, are left out. `out` is best of the model's [`Image::sum_precision`].
+    pub fn margins_batch<M: Margin>(
+        &self,
+        scratch: &mut BatchScratch,
+        rows: &[f32],
+        out: &mut [M],
+    ) {
+        debug_assert_eq!(rows.len() % self.num_features(), 0, "number of features");
+        let given = (rows.len() / self.num_features(), out.len() / self.num_outputs());
+        debug_assert_eq!(given.0, given.1, "number of margins");
+        match self.sum_precision() {
+            Precision::Single => in_width(out, M::singles, |out| {
+                self.sums_batch(scratch, rows, out);
+                self.finish(FinishAt::Margins, out);
+            }),
+            Precision::Double => in_width(out, M::doubles, |out| {
+                self.sums_batch(scratch, rows, out);
+                self.finish(FinishAt::Margins, out);
+            }),
+        }
+    }
+
+    fn sums_batch<S: Sum>(&self, scratch: &mut BatchScratch, rows: &[f32], out: &mut [S]) {
         let (features, outputs) = (self.num_features(), self.num_outputs());
-        debug_assert_eq!(rows.len() % features, 0, "number of features");
-        debug_assert_eq!(rows.len() / features, out.len() / outputs, "number of margins");
         let blocks = rows.chunks(BLOCK * features).zip(out.chunks_mut(BLOCK * outputs));
         for (rows, out) in blocks {
             let count = (rows.len() / features).min(out.len() / outputs);
             let mut present = std::mem::take(&mut scratch.present);
             let rows = present_values(self.sections(), rows, &mut present);
-            if !self.margins_block(scratch, rows, count, out) {
-                let margins = out.chunks_exact_mut(outputs);
-                for (row, margins) in rows.chunks_exact(features).zip(margins) {
-                    self.margins(&mut scratch.row, row, margins);
+            if !self.sums_block(scratch, rows, count, out) {
+                let sums = out.chunks_exact_mut(outputs);
+                for (row, sums) in rows.chunks_exact(features).zip(sums) {
+                    self.sums(&mut scratch.row, row, sums);
                 }
             }
             scratch.present = present;
@@ -80,17 +103,17 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// Evaluates up to [`BLOCK`] rows together, if that pays; returns whether it did.
-    fn margins_block(
+    fn sums_block<S: Sum>(
         &self,
         scratch: &mut BatchScratch,
         rows: &[f32],
         count: usize,
-        out: &mut [f32],
+        out: &mut [S],
     ) -> bool {
         let rows = Rows { features: rows, num_features: self.num_features(), count };
         let Some(kernel) = scratch.kernel.block() else { return false };
         let (image, total_depth) = (self.sections(), self.total_depth());
         // SAFETY: there is no such Kernel where the processor lacks the instructions.
-        unsafe { kernel.margins(image, total_depth, &mut scratch.block, &rows, out) }
+        unsafe { kernel.sums(image, total_depth, S::buffers(scratch), &rows, out) }
     }
 }

@@ -56,16 +56,8 @@ pub(super) struct Leaf {
     pub(super) kind: GroupKind,
     /// Its index among them.
     pub(super) node: u32,
-    /// Its value's bits.
-    key: u32,
-}
-
-impl Leaf {
-    /// What the tree adds to the sum.
-    #[inline(always)]
-    pub(super) fn value(self) -> f32 {
-        f32::from_bits(self.key)
-    }
+    /// What finds its value: see [`super::sum::Sum::of_key`].
+    pub(super) key: u32,
 }
 
 /// Calls `visit` with every tree's index and the row's leaf in it, in the order of the trees.

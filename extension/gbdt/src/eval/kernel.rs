@@ -19,15 +19,16 @@ use crate::forest::sections::Sections;
 #[derive(Clone, Copy)]
 pub struct Kernel(&'static Entry);
 
-/// Adds the leaves of all trees to the margins of one row, if it takes less time than interleaved
+/// Adds the leaves of all trees to the sums of one row, if it takes less time than interleaved
 /// traversal; returns whether it did. Needs a processor that has the instructions.
-pub(super) type RowKernel = unsafe fn(Sections<'_>, features: &[f32], margins: &mut [f32]) -> bool;
+pub(super) type RowKernel<S> = unsafe fn(Sections<'_>, features: &[f32], sums: &mut [S]) -> bool;
 
 struct Entry {
     name: &'static str,
     present: fn() -> bool,
     block: Option<&'static BlockKernel>,
-    row: Option<RowKernel>,
+    row: Option<RowKernel<f32>>,
+    row_double: Option<RowKernel<f64>>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -50,17 +51,19 @@ static KERNELS: &[Entry] = &[
             "popcnt"
         ),
         block: Some(&avx512::KERNEL),
-        row: Some(row_avx512::add),
+        row: Some(row_avx512::add::<f32>),
+        row_double: Some(row_avx512::add::<f64>),
     },
     #[cfg(target_arch = "x86_64")]
-    Entry { name: "avx2", present: has!("avx2"), block: Some(&avx2::KERNEL), row: None },
+    Entry { name: "avx2", present: has!("avx2"), block: Some(&avx2::KERNEL), ..PORTABLE },
     // Every aarch64 has it.
     #[cfg(target_arch = "aarch64")]
-    Entry { name: "neon", present: || true, block: Some(&neon::KERNEL), row: None },
+    Entry { name: "neon", present: || true, block: Some(&neon::KERNEL), ..PORTABLE },
     PORTABLE,
 ];
 
-const PORTABLE: Entry = Entry { name: "portable", present: || true, block: None, row: None };
+const PORTABLE: Entry =
+    Entry { name: "portable", present: || true, block: None, row: None, row_double: None };
 
 impl Default for Kernel {
     /// The best that this processor can run.
@@ -112,8 +115,13 @@ impl Kernel {
     }
 
     #[inline(always)]
-    pub(super) fn row(self) -> Option<RowKernel> {
+    pub(super) fn row(self) -> Option<RowKernel<f32>> {
         self.0.row
+    }
+
+    #[inline(always)]
+    pub(super) fn row_double(self) -> Option<RowKernel<f64>> {
+        self.0.row_double
     }
 }
 

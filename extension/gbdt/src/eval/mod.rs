@@ -2,8 +2,9 @@
 //!
 //! All ways of evaluation return the same bits. `reference` walks the checked model and is the oracle;
 //! `interleaved` walks the compiled image, several trees at once; `block` takes hundreds of rows through
-//! its tiles, and `row_avx512` one row. Leaves are added in f32, from the base margin on, in the order
-//! in which the file has the trees: any other order would round otherwise than XGBoost does.
+//! its tiles, and `row_avx512` one row. Leaves are added in the precision of the model's sums, from the
+//! base margin on, in the order in which the file has the trees: any other order would round otherwise
+//! than the model's library does.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
 mod batch;
@@ -17,18 +18,21 @@ pub mod reference;
 #[cfg(target_arch = "x86_64")]
 mod row_avx512;
 mod row_keys;
+mod sum;
 #[cfg(test)]
 mod tests;
 
 pub use batch::BatchScratch;
 use categorical::is_in_set;
 pub use kernel::Kernel;
+pub use sum::Margin;
+use sum::Sum;
 
 use crate::forest::records::GroupKind;
 use crate::forest::sections::{COMPACT_IDS, OUTPUTS, SOURCES, Sections, WIDE_IDS, ZERO_MISSING};
-use crate::forest::{Image, StableBytes};
-use crate::model::{MissingRule, Task, Transform};
-use crate::transform;
+use crate::forest::{FinishAt, Image, StableBytes};
+use crate::model::{ClassBy, MissingRule, Precision, Task};
+use crate::transform::{self, double, single};
 
 /// Buffers for the evaluation of one row after another; nothing is allocated per row.
 #[derive(Clone, Debug)]
@@ -60,53 +64,104 @@ fn present_values<'a>(image: Sections<'_>, rows: &'a [f32], buffer: &'a mut Vec<
         return rows;
     }
     let values = rows.iter().zip(zero_missing.iter().cycle()).map(|(value, zero_missing)| {
-        let rule = if *zero_missing == 0 { MissingRule::Nan } else { MissingRule::Zero };
-        rule.present(*value).unwrap_or(f32::NAN)
+        let missing = *zero_missing != 0 && value.abs() <= MissingRule::ZERO;
+        if missing { f32::NAN } else { *value }
     });
     buffer.clear();
     buffer.extend(values);
     buffer
 }
 
+/// Evaluates in the width of `find`: into the margins themselves if they are of that width, or else
+/// into others, of which they are copies.
+#[inline(always)]
+fn in_width<M: Margin, S: Sum>(
+    out: &mut [M],
+    find: fn(&mut [M]) -> Option<&mut [S]>,
+    evaluate: impl FnOnce(&mut [S]),
+) {
+    if let Some(out) = find(out) {
+        return evaluate(out);
+    }
+    let mut sums = vec![S::ZERO; out.len()];
+    evaluate(&mut sums);
+    out.iter_mut().zip(sums).for_each(|(out, sum)| *out = M::of(sum.double()));
+}
+
 impl<B: StableBytes> Image<B> {
-    /// The margins of a row: `features.len() == num_features`, `out.len() == num_outputs`. NaN means
-    /// that a feature is missing.
+    /// The margins of a row: `features.len() == num_features`, `out.len() == num_outputs`. Features are
+    /// as [`Image::narrow`] makes them; NaN means that one is missing. `out` is best of the model's
+    /// [`Image::sum_precision`]: margins of another width are rounded or, if finished, not the library's.
     ///
     /// Debug builds assert these lengths. In others absent features count as missing, further ones are ignored, and margins are NaN if their
     /// number is wrong.
-    pub fn margins(&self, scratch: &mut Scratch, features: &[f32], out: &mut [f32]) {
+    #[inline]
+    pub fn margins<M: Margin>(&self, scratch: &mut Scratch, features: &[f32], out: &mut [M]) {
         debug_assert_eq!(features.len(), self.num_features(), "number of features");
         debug_assert_eq!(out.len(), self.num_outputs(), "number of margins");
         if out.len() != self.num_outputs() {
-            out.fill(f32::NAN);
+            out.fill(M::of(f64::NAN));
             return;
         }
-        out.copy_from_slice(self.base_margins());
+        match self.sum_precision() {
+            Precision::Single => in_width(out, M::singles, |out| {
+                self.sums(scratch, features, out);
+                self.finish(FinishAt::Margins, out);
+            }),
+            Precision::Double => in_width(out, M::doubles, |out| {
+                self.sums(scratch, features, out);
+                self.finish(FinishAt::Margins, out);
+            }),
+        }
+    }
+
+    #[inline(always)]
+    fn sums<S: Sum>(&self, scratch: &mut Scratch, features: &[f32], out: &mut [S]) {
         let image = self.sections();
+        let base_margins = S::base_margins(image);
+        if base_margins.is_empty() {
+            out.fill(S::ZERO);
+        } else {
+            out.copy_from_slice(base_margins);
+        }
         let Scratch { kernel, keys, present } = scratch;
         let features = present_values(image, features, present);
         // SAFETY: there is no such Kernel where the processor lacks the instructions.
-        if kernel.row().is_some_and(|row| unsafe { row(image, features, out) }) {
+        if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(image, features, out) }) {
             return;
         }
         keys.set(self.num_features(), features);
-        if let [margin] = out {
+        let values = S::leaf_values(image);
+        if let [only] = out {
             // The usual case: the sum stays in a register.
-            let mut sum = *margin;
-            interleaved::walk(image, keys, features, |_, leaf| sum += leaf.value());
-            *margin = sum;
+            let mut sum = *only;
+            interleaved::walk(image, keys, features, |_, leaf| sum += S::of_key(values, leaf.key));
+            *only = sum;
         } else {
             let outputs = image.get(OUTPUTS);
             interleaved::walk(image, keys, features, |tree, leaf| {
                 let output = outputs.get(tree).map(|output| *output as usize);
-                if let Some(margin) = output.and_then(|output| out.get_mut(output)) {
-                    *margin += leaf.value();
+                if let Some(sum) = output.and_then(|output| out.get_mut(output)) {
+                    *sum += S::of_key(values, leaf.key);
                 }
             });
         }
     }
 
-    /// For each tree the id, in the model's file, of the leaf that a row falls into.
+    /// Finishes the sums of rows if this is where that is done.
+    #[inline(always)]
+    fn finish<S: Sum>(&self, at: FinishAt, sums: &mut [S]) {
+        if self.finish_at() != at {
+            return;
+        }
+        let (scale, divisor, biases) = self.finish_by();
+        let biases = biases.iter().copied().cycle().chain(std::iter::repeat(0.0));
+        for (sum, bias) in sums.iter_mut().zip(biases) {
+            *sum = sum.finished(scale, divisor, bias);
+        }
+    }
+
+    /// For each tree the leaf that a row falls into, by the library's number for it.
     ///
     /// Lengths are treated as in [`Image::margins`]: trees beyond the length of `out` are left out.
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) {
@@ -131,28 +186,37 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// Turns the margins of a row into its values, in place; returns [`Image::num_values`], their
-    /// number.
-    pub fn values(&self, margins: &mut [f32]) -> usize {
-        transform::apply(self.transform(), self.slope(), margins)
+    /// number. They are computed in the width of the margins: that of [`Image::sum_precision`] is the
+    /// library's.
+    pub fn values<M: Margin>(&self, margins: &mut [M]) -> usize {
+        if let Some(margins) = M::singles(margins) {
+            self.finish(FinishAt::Values, margins);
+            return single::apply(self.transform(), self.slope() as f32, margins);
+        }
+        match M::doubles(margins) {
+            Some(margins) => {
+                self.finish(FinishAt::Values, margins);
+                double::apply(self.transform(), self.slope(), margins)
+            }
+            None => 0,
+        }
     }
 
-    /// The class of a row with these margins, if the model is a classifier: the first of the
-    /// largest probabilities, or of the largest margins where the model has no probabilities; for
-    /// one margin whether the value is above a half. Probabilities replace the margins, since
-    /// margins that differ in their last bits may have the same one.
-    pub fn class(&self, margins: &mut [f32]) -> Option<u32> {
+    /// The class of a row with these margins, if the model is a classifier: with several outputs the
+    /// first of the largest, with one whether it is above the objective's threshold. Values replace
+    /// the margins if they decide.
+    pub fn class<M: Margin + PartialOrd>(&self, margins: &mut [M]) -> Option<u32> {
+        let (class_by, threshold) = self.class_rule();
+        let one = margins.len() == 1;
+        if !matches!((self.task(), one), (Task::Multiclass, _) | (Task::Binary, true)) {
+            return None;
+        }
+        if class_by == ClassBy::Value {
+            self.values(margins);
+        }
         match (self.task(), margins) {
-            (Task::Multiclass, margins) => {
-                if self.transform() == Transform::Softmax {
-                    transform::softmax(margins);
-                }
-                transform::first_largest(margins)
-            }
-            (Task::Binary, [margin]) if self.transform() == Transform::Logistic => {
-                Some(u32::from(transform::logistic(*margin * self.slope()) > 0.5))
-            }
-            (Task::Binary, [margin]) => Some(u32::from(*margin > 0.0)),
-            _ => None,
+            (Task::Binary, [decides]) => Some(u32::from(decides.double() > threshold)),
+            (_, margins) => transform::first_largest(margins),
         }
     }
 }

@@ -6,9 +6,10 @@
 //! thresholds between f32 numbers and beyond them, every rule for missing values, sets that go
 //! either way, leaf vectors and weights.
 
+use crate::forest::{Image, StableBytes};
 use crate::model::{
-    Categories, CategorySet, Comparison, FeatureType, MissingRule, Model, Node, Objective, Task,
-    Transform, Tree, TreeOutput,
+    Categories, CategorySet, ClassBy, Comparison, FeatureType, Finish, MissingRule, Model, Node,
+    Objective, Precision, Task, Transform, Tree, TreeOutput,
 };
 
 /// A small generator of pseudo-random numbers (splitmix64).
@@ -83,66 +84,159 @@ fn finite(random: &mut Random) -> f32 {
 
 pub(crate) fn model(seed: u64, shape: Shape) -> Model {
     let mut random = Random(seed);
+    let library = Library::of(&mut random, shape);
     let trees: Vec<Tree> = (0..shape.trees)
         .map(|_| {
             let categorical = shape.categorical > 0 && random.one_in(shape.categorical);
             let tree = tree(&mut random, shape, categorical);
-            if shape.any_library { of_any_library(tree, &mut random, shape) } else { tree }
+            if shape.any_library { library.tree(tree, &mut random, shape) } else { tree }
         })
         .collect();
     let task = if shape.outputs > 1 { Task::Multiclass } else { Task::Binary };
     let transform = if shape.outputs > 1 { Transform::Softmax } else { Transform::Logistic };
-    let rules = [MissingRule::Nan, MissingRule::Zero, MissingRule::None];
-    let mut rule = || if shape.any_library { rules[random.below(3)] } else { MissingRule::Nan };
+    let starts = if library.sum_precision == Precision::Single { 64 } else { 1 };
     Model {
-        missing_rules: (0..shape.features).map(|_| rule()).collect(),
         format: "test",
         version: [3, 4, 1],
-        objective: Objective { name: "test".into(), transform, slope: 1.0, task },
+        objective: Objective {
+            name: "test".into(),
+            transform,
+            slope: 1.0,
+            task,
+            class_by: ClassBy::Value,
+            class_threshold: if shape.outputs > 1 { 0.0 } else { 0.5 },
+        },
+        value_precision: library.value_precision,
+        sum_precision: library.sum_precision,
+        finish: library.finish,
         base_score: vec![0.5; shape.outputs],
-        base_margin: (0..shape.outputs).map(|_| random.below(64) as f32 / 64.0).collect(),
+        base_margin: (0..shape.outputs).map(|_| random.below(starts) as f32 / 64.0).collect(),
         num_features: shape.features,
         round_starts: vec![0, shape.trees as u32],
         trees,
         feature_names: (0..shape.features).map(|feature| format!("feature é {feature}")).collect(),
         feature_types: vec![FeatureType::Numerical; shape.features],
         categories: vec![None; shape.features],
+        class_labels: Vec::new(),
         attributes: Vec::new(),
     }
 }
 
-/// The same tree with rules that XGBoost does not have.
-fn of_any_library(mut tree: Tree, random: &mut Random, shape: Shape) -> Tree {
-    tree.weight = [1.0, 0.3, -2.5, 1e-3][random.below(4)];
-    let vectors = random.one_in(3);
-    if vectors {
-        tree.output = TreeOutput::All;
-    }
-    for node in &mut tree.nodes {
-        match node {
-            Node::Leaf { cover, .. } if vectors => {
-                let vector = (tree.leaf_vectors.len() / shape.outputs) as u32;
-                let mut value = || random.below(999) as f32 / 77.0 - 6.0;
-                tree.leaf_vectors.extend((0..shape.outputs).map(|_| value()));
-                *node = Node::LeafVector { vector, cover: *cover };
-            }
-            Node::Numerical { comparison, threshold, .. } => {
+/// The rules of one library.
+struct Library {
+    value_precision: Precision,
+    sum_precision: Precision,
+    finish: Finish,
+    /// Whether thresholds lie closer together than f32 do.
+    close: bool,
+    /// Whether odd features are codes and even ones numbers.
+    two_kinds: bool,
+    zero_missing: Vec<bool>,
+}
+
+impl Library {
+    fn of(random: &mut Random, shape: Shape) -> Library {
+        let (mut value_precision, mut sum_precision) = (Precision::Single, Precision::Single);
+        let mut finish = Finish::default();
+        let mut two_kinds = false;
+        let mut zero_missing = vec![false; shape.features];
+        if shape.any_library {
+            let either = |one: bool| if one { Precision::Double } else { Precision::Single };
+            (value_precision, sum_precision) = (either(random.one_in(2)), either(random.one_in(2)));
+            if random.one_in(2) {
+                finish.scale = [1.0, 0.3][random.below(2)];
+                finish.divisor = [1.0, 7.0][random.below(2)];
+                finish.in_margin = random.one_in(2);
                 if random.one_in(2) {
-                    *comparison = Comparison::LessOrEqual;
+                    finish.bias = (0..shape.outputs).map(|output| 0.1 * output as f64).collect();
                 }
-                *threshold = match random.below(16) {
-                    0 => [f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300][random.below(4)],
-                    1 => [1e-60, -1e-60, 1e-35, -1e-35][random.below(4)],
-                    2..6 => threshold.next_up(),
-                    6..10 => threshold.next_down(),
-                    _ => *threshold,
-                };
             }
-            Node::Categorical { members_left, .. } => *members_left = random.one_in(2),
+            two_kinds = value_precision == Precision::Double || random.one_in(2);
+            zero_missing.iter_mut().for_each(|missing| *missing = two_kinds && random.one_in(3));
+        }
+        let close = random.one_in(2);
+        Library { value_precision, sum_precision, finish, close, two_kinds, zero_missing }
+    }
+
+    /// The same tree with rules that XGBoost does not have.
+    fn tree(&self, mut tree: Tree, random: &mut Random, shape: Shape) -> Tree {
+        tree.weight = [1.0, 0.3, -2.5, 1e-3][random.below(4)];
+        let vectors = random.one_in(3);
+        if vectors {
+            tree.output = TreeOutput::All;
+        }
+        for node in &mut tree.nodes {
+            match node {
+                Node::Leaf { cover, .. } if vectors => {
+                    let vector = (tree.leaf_vectors.len() / shape.outputs) as u32;
+                    tree.leaf_vectors.extend((0..shape.outputs).map(|_| self.leaf(random)));
+                    *node = Node::LeafVector { vector, cover: *cover };
+                }
+                Node::Leaf { value, .. } if random.one_in(2) => *value = self.leaf(random),
+                Node::Numerical { .. } | Node::Categorical { .. } => {
+                    self.split(node, random, shape);
+                }
+                Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
+            }
+        }
+        tree
+    }
+
+    fn leaf(&self, random: &mut Random) -> f64 {
+        let value = random.below(999) as f64 / 77.0 - 6.0;
+        match self.sum_precision {
+            Precision::Single => f64::from(value as f32),
+            Precision::Double => value,
+        }
+    }
+
+    fn split(&self, node: &mut Node, random: &mut Random, shape: Shape) {
+        if let Node::Categorical { feature, left, right, gain, cover, default_left, .. } = *node
+            && self.two_kinds
+            && feature | 1 == shape.features as u32
+        {
+            *node = Node::numerical(feature, 0.5, default_left, [left, right], gain, cover);
+        }
+        match node {
+            Node::Categorical { feature, members_left, .. } => {
+                *members_left = random.one_in(2);
+                *feature |= u32::from(self.two_kinds);
+            }
+            Node::Numerical { feature, comparison, threshold, missing, .. } => {
+                if self.two_kinds {
+                    *feature &= !1;
+                }
+                let zero_missing = self.zero_missing.get(*feature as usize) == Some(&true);
+                *missing = match random.below(2) {
+                    _ if zero_missing => MissingRule::Zero,
+                    0 => MissingRule::Nan,
+                    _ => MissingRule::None,
+                };
+                self.threshold(comparison, threshold, random);
+            }
             Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
         }
     }
-    tree
+
+    fn threshold(&self, comparison: &mut Comparison, threshold: &mut f64, random: &mut Random) {
+        if !self.close {
+            // One threshold, and one cut, between any two neighbouring f32.
+            let next = f64::from((*threshold as f32).next_up());
+            *comparison = Comparison::LessOrEqual;
+            *threshold += if next.is_finite() { 0.3 * (next - *threshold) } else { 0.0 };
+            return;
+        }
+        if random.one_in(2) {
+            *comparison = Comparison::LessOrEqual;
+        }
+        *threshold = match random.below(16) {
+            0 => [f64::INFINITY, f64::NEG_INFINITY, 1e300, -1e300][random.below(4)],
+            1 => [1e-60, -1e-60, 1e-35, -1e-35][random.below(4)],
+            2..6 => threshold.next_up(),
+            6..10 => threshold.next_down(),
+            _ => *threshold,
+        };
+    }
 }
 
 /// The same model with dictionaries of all three kinds, as far as it has features for them.
@@ -166,7 +260,8 @@ impl Tree {
     pub(crate) fn of(nodes: Vec<Node>, depth: u32) -> Tree {
         let (category_sets, leaf_vectors) = (Vec::new(), Vec::new());
         let output = TreeOutput::One(0);
-        Tree { nodes, category_sets, leaf_vectors, output, weight: 1.0, depth }
+        let (weight, first_leaf) = (1.0, 0);
+        Tree { nodes, category_sets, leaf_vectors, output, weight, first_leaf, depth }
     }
 }
 
@@ -180,8 +275,17 @@ impl Node {
         gain: f32,
         cover: f32,
     ) -> Node {
-        let comparison = Comparison::Less;
-        Node::Numerical { feature, comparison, threshold, default_left, left, right, gain, cover }
+        Node::Numerical {
+            feature,
+            comparison: Comparison::Less,
+            threshold,
+            missing: MissingRule::Nan,
+            default_left,
+            left,
+            right,
+            gain,
+            cover,
+        }
     }
 }
 
@@ -199,8 +303,8 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
             let value = match random.below(8) {
                 0 => 0.0,
                 1 => -0.0,
-                2 => 1e-45,
-                _ => (random.below(4000) as f32 - 2000.0) / 1024.0,
+                2 => f64::from(1e-45f32),
+                _ => (random.below(4000) as f64 - 2000.0) / 1024.0,
             };
             tree.nodes[id] = Node::Leaf { value, cover: random.below(100) as f32 };
             continue;
@@ -238,31 +342,49 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
     tree
 }
 
-/// Rows that meet the model's thresholds, their neighbours, and all that is not a plain number.
-pub(crate) fn rows(seed: u64, model: &Model, count: usize) -> Vec<Vec<f32>> {
+/// Rows that meet the model's thresholds, their neighbours of both widths, and all that is not a plain
+/// number.
+pub(crate) fn rows(seed: u64, model: &Model, count: usize) -> Vec<Vec<f64>> {
     let mut random = Random(seed);
-    let thresholds: Vec<f32> = model
+    let thresholds: Vec<f64> = model
         .trees()
         .iter()
         .flat_map(|tree| tree.nodes())
         .filter_map(|node| match node {
-            Node::Numerical { threshold, .. } => Some(*threshold as f32),
+            Node::Numerical { threshold, .. } => Some(*threshold),
             _ => None,
         })
         .collect();
     let mut value = || match random.below(8) {
-        0 => f32::NAN,
-        1 => [f32::INFINITY, f32::NEG_INFINITY, -f32::NAN][random.below(3)],
-        2 if random.one_in(4) => [1e-35, -1e-35, 1.0001e-35, 1e-36][random.below(4)],
+        0 => f64::NAN,
+        1 => [f64::INFINITY, f64::NEG_INFINITY, -f64::NAN, 1e300][random.below(4)],
+        2 if random.one_in(4) => {
+            let zero = f64::from(MissingRule::ZERO);
+            let near = [zero, zero.next_up(), zero.next_down(), 1.0001e-35, 1e-36, 1e-300];
+            near[random.below(6)] * [1.0, -1.0][random.below(2)]
+        }
         2 => {
             let end = [130, 130, 1300][random.below(3)];
-            random.below(end) as f32 - 2.5
+            random.below(end) as f64 - 2.5 + [0.0, 0.500_000_001][random.below(2)]
         }
         3..7 if !thresholds.is_empty() => {
             let threshold = thresholds[random.below(thresholds.len())];
-            [threshold, threshold.next_up(), threshold.next_down()][random.below(3)]
+            let single = threshold as f32;
+            let singles = [single, single.next_up(), single.next_down()].map(f64::from);
+            let doubles = [threshold, threshold.next_up(), threshold.next_down()];
+            [singles, doubles][random.below(2)][random.below(3)]
         }
-        _ => finite(&mut random),
+        _ => f64::from(finite(&mut random)),
     };
     (0..count).map(|_| (0..model.num_features()).map(|_| value()).collect()).collect()
+}
+
+/// Rows as an image takes them.
+pub(crate) fn narrowed(image: &Image<impl StableBytes>, rows: &[Vec<f64>]) -> Vec<Vec<f32>> {
+    let narrowed = |row: &Vec<f64>| {
+        let mut narrowed = vec![0.0; row.len()];
+        image.narrow_row(row, &mut narrowed);
+        narrowed
+    };
+    rows.iter().map(narrowed).collect()
 }

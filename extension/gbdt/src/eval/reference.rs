@@ -2,64 +2,80 @@
 //!
 //! Nothing here is fast. It follows the rules of the model as they are written down, one after
 //! another, and every other way of evaluation must have the same bits. The sum starts at the base
-//! margin and takes the trees in file order, each leaf times the tree's weight, all in f32
-//! (XGBoost: `PredValueByOneTree` and its callers in src/predictor/cpu_predictor.cc).
+//! margin and takes the trees in file order, each leaf times the tree's weight, all in the precision
+//! of the model's sums (XGBoost: `PredValueByOneTree` and its callers in
+//! src/predictor/cpu_predictor.cc; LightGBM: `GBDT::PredictRaw` in
+//! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of the model's values.
 
-use super::is_in_set;
-use crate::model::{Model, Node, Tree, TreeOutput};
+use super::{Margin, is_in_set};
+use crate::model::{Comparison, Model, Node, Precision, Tree, TreeOutput};
 
 /// The margins of a row; `out.len() == model.num_outputs()`. Absent features are NaN.
-pub fn margins(model: &Model, features: &[f32], out: &mut [f32]) {
-    for (margin, base) in out.iter_mut().zip(model.base_margin()) {
-        *margin = *base;
-    }
+pub fn margins<V: Copy + Into<f64>, M: Margin>(model: &Model, features: &[V], out: &mut [M]) {
+    let mut sums: Vec<f64> = model.base_margin().iter().copied().map(f64::from).collect();
     for tree in model.trees() {
         let id = leaf(model, tree, features);
-        let values = match (tree.nodes().get(id as usize), tree.output()) {
-            (Some(Node::Leaf { value, .. }), TreeOutput::One(output)) => {
-                if let Some(margin) = out.get_mut(output as usize) {
-                    *margin += value * tree.weight();
-                }
-                continue;
-            }
-            (Some(Node::LeafVector { vector, .. }), TreeOutput::All) => {
-                tree.leaf_vectors().chunks(model.num_outputs()).nth(*vector as usize)
-            }
-            // A checked model's walk ends in a leaf that fits the tree.
-            _ => None,
+        let first = match tree.output() {
+            TreeOutput::One(output) => output as usize,
+            TreeOutput::All => 0,
         };
-        for (margin, value) in out.iter_mut().zip(values.unwrap_or_default()) {
-            *margin += value * tree.weight();
+        let values = tree.leaf_values(id, model.num_outputs());
+        for (sum, value) in sums.iter_mut().skip(first).zip(values) {
+            *sum = match model.sum_precision() {
+                Precision::Single => f64::from(*sum as f32 + value as f32),
+                Precision::Double => *sum + value,
+            };
         }
     }
-}
-
-/// For each tree the id of the leaf that a row falls into; `out.len() == model.trees().len()`.
-pub fn leaves(model: &Model, features: &[f32], out: &mut [u32]) {
-    for (id, tree) in out.iter_mut().zip(model.trees()) {
-        *id = leaf(model, tree, features);
+    for (output, (margin, sum)) in out.iter_mut().zip(sums).enumerate() {
+        let finished = model.finish.of(sum, output, model.sum_precision());
+        *margin = M::of(if model.finish.in_margin { finished } else { sum });
     }
 }
 
-fn leaf(model: &Model, tree: &Tree, features: &[f32]) -> u32 {
+/// For each tree the leaf that a row falls into, by the library's number for it;
+/// `out.len() == model.trees().len()`.
+pub fn leaves<V: Copy + Into<f64>>(model: &Model, features: &[V], out: &mut [u32]) {
+    for (number, tree) in out.iter_mut().zip(model.trees()) {
+        *number = leaf(model, tree, features) - tree.first_leaf();
+    }
+}
+
+fn leaf<V: Copy + Into<f64>>(model: &Model, tree: &Tree, features: &[V]) -> u32 {
     let value = |feature: u32| {
-        let rule = model.missing_rules().get(feature as usize).copied().unwrap_or_default();
-        rule.present(features.get(feature as usize).copied().unwrap_or(f32::NAN))
+        let value = features.get(feature as usize).map_or(f64::NAN, |value| (*value).into());
+        match model.value_precision() {
+            Precision::Single => f64::from(value as f32),
+            Precision::Double => value,
+        }
     };
     let mut id = 0;
     while let Some(node) = tree.nodes().get(id as usize) {
         let (goes_left, [left, right]) = match *node {
             Node::Numerical {
-                feature, comparison, threshold, default_left, left, right, ..
+                feature,
+                comparison,
+                threshold,
+                missing,
+                default_left,
+                left,
+                right,
+                ..
             } => {
-                let goes = |value| comparison.holds(value, threshold);
-                (value(feature).map_or(default_left, goes), [left, right])
+                let goes = |value| Comparison::holds(comparison, value, threshold);
+                (missing.present(value(feature)).map_or(default_left, goes), [left, right])
             }
             Node::Categorical { feature, set, members_left, default_left, left, right, .. } => {
                 let words =
                     tree.category_sets().get(set as usize).map_or(&[][..], |set| set.words());
-                let goes = |value| is_in_set(words, value) == members_left;
-                (value(feature).map_or(default_left, goes), [left, right])
+                let value = value(feature);
+                let code = match model.value_precision() {
+                    Precision::Single => value,
+                    // LightGBM: `CategoricalDecision` in include/LightGBM/tree.h.
+                    Precision::Double => value.trunc(),
+                };
+                let goes = is_in_set(words, code as f32) == members_left;
+                (if value.is_nan() { default_left } else { goes }, [left, right])
             }
             Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => break,
         };

@@ -10,9 +10,9 @@
 
 use std::arch::x86_64::*;
 
+use super::sum::Sum;
 use crate::forest::sections::{
-    CHUNKS, NODE_BLOCKS, OUTPUTS, PREDICATE_COLUMNS, SEARCH_TREES, Sections, TILE_GROUPS,
-    TILE_LEAVES, TOP_NODES,
+    CHUNKS, NODE_BLOCKS, OUTPUTS, PREDICATE_COLUMNS, SEARCH_TREES, Sections, TILE_GROUPS, TOP_NODES,
 };
 use crate::forest::tiles::chunks::{CHUNK_TREES, Chunk, NodeBlock, TopNode};
 use crate::forest::tiles::{
@@ -21,12 +21,12 @@ use crate::forest::tiles::{
 
 /// The sections that are read for a tree or a column. They are few, since to find them takes a part
 /// of a row's time.
-struct Chunked<'a> {
+struct Chunked<'a, S> {
     outputs: &'a [u32],
     search_trees: &'a [f32],
     top_nodes: &'a [TopNode],
     node_blocks: &'a [NodeBlock],
-    leaves: &'a [f32],
+    leaves: &'a [S],
 }
 
 /// By the decisions of a block's nodes as bits, the path through it as three bits.
@@ -59,12 +59,12 @@ static ORDER: Bytes<CHUNK_TREES> = {
 #[repr(C, align(64))]
 struct Bytes<const COUNT: usize>([u8; COUNT]);
 
-/// Adds the leaves of all trees to a row's margins, if the image has chunks; returns whether it has.
+/// Adds the leaves of all trees to a row's sums, if the image has chunks; returns whether it has.
 ///
 /// # Safety
 /// The processor has the instructions.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-pub(super) unsafe fn add(sections: Sections<'_>, features: &[f32], margins: &mut [f32]) -> bool {
+pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums: &mut [S]) -> bool {
     let chunks = sections.get(CHUNKS);
     if chunks.is_empty() {
         return false;
@@ -74,7 +74,7 @@ pub(super) unsafe fn add(sections: Sections<'_>, features: &[f32], margins: &mut
         search_trees: sections.get(SEARCH_TREES),
         top_nodes: sections.get(TOP_NODES),
         node_blocks: sections.get(NODE_BLOCKS),
-        leaves: sections.get(TILE_LEAVES),
+        leaves: S::tile_leaves(sections),
     };
     let groups = sections.get(TILE_GROUPS);
     let mut columns = sections.get(PREDICATE_COLUMNS).chunks(64);
@@ -93,7 +93,7 @@ pub(super) unsafe fn add(sections: Sections<'_>, features: &[f32], margins: &mut
             let count = group.count as usize;
             let paths = paths.0.get(lane..lane + count).unwrap_or_default();
             let shift = chunk.levels - group.levels;
-            add_leaves(image, group, paths, shift, margins);
+            add_leaves(image, group, paths, shift, sums);
             lane += count;
         }
     }
@@ -103,7 +103,7 @@ pub(super) unsafe fn add(sections: Sections<'_>, features: &[f32], margins: &mut
 /// The ranks of a row in up to 64 columns. They are put together in registers: one loaded from bytes
 /// that were just written would wait for them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-fn ranks_of(image: &Chunked<'_>, columns: &[PredicateColumn], features: &[f32]) -> __m512i {
+fn ranks_of<S>(image: &Chunked<'_, S>, columns: &[PredicateColumn], features: &[f32]) -> __m512i {
     let mut ranks = _mm512_setzero_si512();
     let mut lane = 1u8;
     for columns in columns.chunks(8) {
@@ -120,7 +120,7 @@ fn ranks_of(image: &Chunked<'_>, columns: &[PredicateColumn], features: &[f32]) 
 /// A value's rank in a column: how many thresholds it is not below, counted.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-fn rank_of(image: &Chunked<'_>, column: &PredicateColumn, features: &[f32]) -> u64 {
+fn rank_of<S>(image: &Chunked<'_, S>, column: &PredicateColumn, features: &[f32]) -> u64 {
     let value = features.get(column.feature as usize).copied().unwrap_or(f32::NAN);
     let value = _mm512_set1_ps(value);
     // SAFETY: the image's check found the column's search tree to be there.
@@ -169,7 +169,7 @@ unsafe fn count<const COMPARE: i32>(value: __m512, tree: *const f32, levels: u32
 /// # Safety
 /// The processor has the instructions; the chunk's nodes are there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn leaf_indices(image: &Chunked<'_>, chunk: &Chunk, ranks: [__m512i; 2]) -> __m512i {
+unsafe fn leaf_indices<S>(image: &Chunked<'_, S>, chunk: &Chunk, ranks: [__m512i; 2]) -> __m512i {
     // SAFETY: the caller's promise.
     unsafe {
         let nodes = image.top_nodes.as_ptr().add(chunk.top_nodes as usize);
@@ -336,12 +336,12 @@ unsafe fn below(
 }
 
 #[inline(always)]
-fn add_leaves(
-    image: &Chunked<'_>,
+fn add_leaves<S: Sum>(
+    image: &Chunked<'_, S>,
     group: &TileGroup,
     paths: &[u8],
     shift: u32,
-    margins: &mut [f32],
+    sums: &mut [S],
 ) {
     let stride = tile_leaves(group.levels);
     let start = group.leaves as usize;
@@ -353,23 +353,30 @@ fn add_leaves(
     };
     let paths = paths.iter().enumerate();
     if shift == 0 {
-        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, *path)), margins);
+        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, *path)), sums);
     } else {
-        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, path >> shift)), margins);
+        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, path >> shift)), sums);
     }
 }
 
 /// Adds the leaves of a group, in their order.
 #[inline(always)]
-fn sum(outputs: &[u32], group: &TileGroup, leaves: impl Iterator<Item = f32>, margins: &mut [f32]) {
-    if let [margin] = margins {
-        *margin = leaves.fold(*margin, |sum, leaf| sum + leaf);
+fn sum<S: Sum>(
+    outputs: &[u32],
+    group: &TileGroup,
+    leaves: impl Iterator<Item = S>,
+    sums: &mut [S],
+) {
+    if let [only] = sums {
+        let mut sum = *only;
+        leaves.for_each(|leaf| sum += leaf);
+        *only = sum;
         return;
     }
     let outputs = outputs.get(group.first as usize..).unwrap_or_default();
     for (leaf, output) in leaves.zip(outputs) {
-        if let Some(margin) = margins.get_mut(*output as usize) {
-            *margin += leaf;
+        if let Some(sum) = sums.get_mut(*output as usize) {
+            *sum += leaf;
         }
     }
 }

@@ -2,12 +2,12 @@
 
 use proptest::prelude::*;
 
-use super::random_model::{Random, Shape, model, rows, with_categories};
-use super::{BatchScratch, Kernel, Scratch, reference};
+use super::random_model::{Random, Shape, model, narrowed, rows, with_categories};
+use super::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::forest::records::GroupKind;
 use crate::forest::sections::GROUPS;
 use crate::forest::{AlignedBytes, Image, StableBytes, compile};
-use crate::model::{Model, Node, Task, Transform, Tree};
+use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
 
 fn opened(model: &Model) -> Image<AlignedBytes> {
     Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap()
@@ -15,42 +15,53 @@ fn opened(model: &Model) -> Image<AlignedBytes> {
 
 /// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
 /// every row.
-fn agrees(model: &Model, rows: &[Vec<f32>]) {
+fn agrees(model: &Model, rows: &[Vec<f64>]) {
     let image = opened(model);
-    let mut scratch = Scratch::new(&image);
+    match model.sum_precision() {
+        Precision::Single => agrees_in::<f32>(model, &image, rows),
+        Precision::Double => agrees_in::<f64>(model, &image, rows),
+    }
+}
+
+/// The same, with margins of the model's width.
+fn agrees_in<M: Margin>(model: &Model, image: &Image<impl StableBytes>, rows: &[Vec<f64>]) {
+    let mut scratch = Scratch::new(image);
+    let narrow = narrowed(image, rows);
     let outputs = model.num_outputs();
-    let (mut margins, mut expected) = (vec![7.0f32; outputs], vec![0.0f32; outputs]);
+    let (mut margins, mut expected) = (vec![M::of(7.0); outputs], vec![M::of(0.0); outputs]);
     let (mut leaves, mut ids) = (vec![7u32; model.trees().len()], vec![0u32; model.trees().len()]);
     let kernels: Vec<Kernel> = Kernel::available().collect();
     let mut scratches: Vec<Scratch> =
-        kernels.iter().map(|kernel| Scratch::with_kernel(&image, *kernel)).collect();
-    for row in rows {
+        kernels.iter().map(|kernel| Scratch::with_kernel(image, *kernel)).collect();
+    for (row, narrow) in rows.iter().zip(&narrow) {
         reference::margins(model, row, &mut expected);
-        let bits =
-            |margins: &[f32]| margins.iter().map(|margin| margin.to_bits()).collect::<Vec<_>>();
         for (scratch, kernel) in scratches.iter_mut().zip(&kernels) {
-            image.margins(scratch, row, &mut margins);
+            image.margins(scratch, narrow, &mut margins);
             assert_eq!(bits(&margins), bits(&expected), "{kernel:?}: margins of {row:?}");
         }
-        image.leaves(&mut scratch, row, &mut leaves);
+        image.leaves(&mut scratch, narrow, &mut leaves);
         reference::leaves(model, row, &mut ids);
         assert_eq!(leaves, ids, "leaves of {row:?}");
     }
-    batch_agrees(model, &image, rows);
+    batch_agrees::<M>(model, image, rows);
+}
+
+fn bits<M: Margin>(margins: &[M]) -> Vec<u64> {
+    margins.iter().map(|margin| margin.double().to_bits()).collect()
 }
 
 /// So do the margins of all rows in one call, with every kernel that can run here.
-fn batch_agrees(model: &Model, image: &Image<impl StableBytes>, rows: &[Vec<f32>]) {
+fn batch_agrees<M: Margin>(model: &Model, image: &Image<impl StableBytes>, rows: &[Vec<f64>]) {
     let outputs = model.num_outputs();
-    let mut expected = vec![0.0f32; outputs];
+    let narrow = narrowed(image, rows).concat();
+    let mut expected = vec![M::of(0.0); outputs];
     for kernel in Kernel::available() {
         let mut scratch = BatchScratch::with_kernel(image, kernel);
-        let mut margins = vec![7.0f32; rows.len() * outputs];
-        image.margins_batch(&mut scratch, &rows.concat(), &mut margins);
+        let mut margins = vec![M::of(7.0); rows.len() * outputs];
+        image.margins_batch(&mut scratch, &narrow, &mut margins);
         for (row, margins) in rows.iter().zip(margins.chunks_exact(outputs)) {
             reference::margins(model, row, &mut expected);
-            let same = margins.iter().map(|x| x.to_bits()).eq(expected.iter().map(|x| x.to_bits()));
-            assert!(same, "{kernel:?}: {margins:?}, not {expected:?} of {row:?}");
+            assert_eq!(bits(margins), bits(&expected), "{kernel:?}: {row:?}");
         }
     }
 }
@@ -99,7 +110,7 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
         let threshold = f64::from(id % 1009) / 64.0 - 8.0;
         Node::numerical(id % 5, threshold, id % 3 == 0, [left, right], 0.0, 0.0)
     };
-    let leaf = |id| Node::Leaf { value: id as f32, cover: 0.0 };
+    let leaf = |id| Node::Leaf { value: f64::from(id), cover: 0.0 };
     let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
     model.trees[1] = Tree::of(nodes, 17);
     let mut looks = 0;
@@ -161,23 +172,26 @@ fn image_of(task: Task, transform: Transform, outputs: usize) -> Image<impl Stab
     let mut model = model(51, shape);
     model.objective.task = task;
     model.objective.transform = transform;
+    if transform == Transform::Identity {
+        (model.objective.class_by, model.objective.class_threshold) = (ClassBy::Margin, 0.0);
+    }
     opened(&model)
 }
 
 #[test]
 fn classes_follow_the_margins() {
     let binary = image_of(Task::Binary, Transform::Logistic, 1);
-    assert_eq!(binary.class(&mut [0.0]), Some(0), "one half is not above one half");
-    assert_eq!(binary.class(&mut [0.1]), Some(1));
+    assert_eq!(binary.class(&mut [0.0f32]), Some(0), "one half is not above one half");
+    assert_eq!(binary.class(&mut [0.1f32]), Some(1));
     // Above zero, but its logistic rounds to one half.
-    assert_eq!(binary.class(&mut [1e-9]), Some(0));
+    assert_eq!(binary.class(&mut [1e-9f32]), Some(0));
     let raw = image_of(Task::Binary, Transform::Identity, 1);
-    assert_eq!([raw.class(&mut [1e-9]), raw.class(&mut [0.0])], [Some(1), Some(0)]);
+    assert_eq!([raw.class(&mut [1e-9f32]), raw.class(&mut [0.0f32])], [Some(1), Some(0)]);
     let several = image_of(Task::Multiclass, Transform::ArgMax, 3);
-    assert_eq!(several.class(&mut [1.0, 2.0, 2.0]), Some(1));
+    assert_eq!(several.class(&mut [1.0f32, 2.0, 2.0]), Some(1));
     assert_eq!(several.num_values(), 1);
-    assert_eq!(image_of(Task::Regression, Transform::Identity, 1).class(&mut [1.0]), None);
-    assert_eq!(image_of(Task::Binary, Transform::Logistic, 2).class(&mut [1.0, 1.0]), None);
+    assert_eq!(image_of(Task::Regression, Transform::Identity, 1).class(&mut [1.0f32]), None);
+    assert_eq!(image_of(Task::Binary, Transform::Logistic, 2).class(&mut [1.0f32, 1.0]), None);
 }
 
 #[test]
@@ -185,7 +199,7 @@ fn of_equal_probabilities_the_first_decides() {
     let file = include_bytes!("../../tests/golden/tie.json");
     let model = crate::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
     let image = opened(&model);
-    let mut margins = [0.0; 3];
+    let mut margins = [0.0f32; 3];
     image.margins(&mut Scratch::new(&image), &[0.0], &mut margins);
     assert!(margins[0] < margins[1], "{margins:?}");
     assert_eq!(image.class(&mut margins), Some(0), "{margins:?}");
@@ -198,10 +212,10 @@ fn wrong_lengths_do_no_harm() {
     let model = model(61, shape);
     let image = opened(&model);
     let mut scratch = Scratch::new(&image);
-    let mut short = [0.0; 1];
+    let mut short = [0.0f32; 1];
     image.margins(&mut scratch, &[1.0], &mut short);
     assert!(short[0].is_nan());
-    let (mut missing, mut expected) = ([0.0; 2], [0.0; 2]);
+    let (mut missing, mut expected) = ([0.0f32; 2], [0.0f32; 2]);
     image.margins(&mut scratch, &[1.0], &mut missing);
     image.margins(&mut scratch, &[1.0, f32::NAN, f32::NAN], &mut expected);
     assert_eq!(missing, expected);
@@ -216,10 +230,10 @@ fn scratch_of_another_image_is_taken() {
     let [small, large] = [small, large].map(|shape| model(71, shape));
     let [small_image, large_image] = [&small, &large].map(opened);
     let mut scratch = Scratch::new(&small_image);
-    let (mut margin, mut expected) = ([0.0], [0.0]);
+    let (mut margin, mut expected) = ([0.0f32], [0.0f32]);
     for (model, image) in [(&large, &large_image), (&small, &small_image)] {
         let row = &rows(72, model, 1)[0];
-        image.margins(&mut scratch, row, &mut margin);
+        image.margins(&mut scratch, &narrowed(image, std::slice::from_ref(row))[0], &mut margin);
         reference::margins(model, row, &mut expected);
         assert_eq!(margin, expected);
     }

@@ -2,26 +2,31 @@
 //!
 //! There, a row goes left where its value as f32 is below a threshold of f32, right where its code
 //! is in a set, and to the default child where it is NaN; each leaf adds one number to one output.
-//! Every rule that a [`Model`] can have is turned into that, exactly for every f32:
+//! Every rule that a [`Model`] can have is turned into that, exactly for every value that `cuts`
+//! makes an f32 of:
 //!
 //! | rule | becomes |
 //! |---|---|
-//! | `x < t`, t of f64 | `x < u`, u the smallest f32 that is not below t |
-//! | `x <= t` | `x < u`, u the smallest f32 above t |
+//! | `x < t`, t of f64 | `x < u`, u the smallest f32 that is not below t, or a rank |
+//! | `x <= t` | `x < u`, u the smallest f32 above t, or a rank |
 //! | `x <= inf` | a code in the empty set, which nothing is |
 //! | codes in the set go left | children swapped |
 //! | nothing is missing | the default child is the one that 0 goes to |
 //! | zeros are missing | the same splits: `eval` reads such zeros as NaN |
 //! | a leaf vector | one tree per output, of which `source` is the tree of the model |
-//! | a tree's weight | the product, rounded to f32, in the leaves |
+//! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
 
+use super::cuts::Cuts;
 pub(super) use crate::model::NODES_PER_CHECK;
-use crate::model::{self, CategorySet, Comparison, MissingRule, Model, TreeOutput};
+use crate::model::{self, CategorySet, MissingRule, Model, Precision, TreeOutput};
 use crate::{Error, ErrorKind, Result};
 
 /// The trees, in the order of summation.
 pub(super) struct Forest<'m> {
     num_features: usize,
+    sum_precision: Precision,
+    /// For each feature 1 if its zeros are missing; nothing if no feature's are.
+    zero_missing: Vec<u8>,
     trees: Vec<Tree<'m>>,
 }
 
@@ -35,12 +40,13 @@ pub(super) struct Tree<'m> {
     pub(super) output: u32,
     /// The index of the model's tree that it comes from.
     pub(super) source: u32,
+    pub(super) first_leaf: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Node {
     Leaf {
-        value: f32,
+        value: f64,
         cover: f32,
     },
     Numerical {
@@ -63,8 +69,12 @@ pub(super) enum Node {
 }
 
 impl<'m> Forest<'m> {
-    pub(super) fn of(model: &'m Model, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
-        let mut trees = Vec::new();
+    pub(super) fn of(
+        model: &'m Model,
+        cuts: &Cuts,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self> {
+        let (mut trees, mut zero_missing) = (Vec::new(), Vec::new());
         reserve(&mut trees, model.trees().len())?;
         for (source, tree) in (0..).zip(model.trees()) {
             let outputs = match tree.output() {
@@ -72,15 +82,26 @@ impl<'m> Forest<'m> {
                 TreeOutput::All => 0..model.num_outputs() as u32,
             };
             for output in outputs {
-                trees.push(Tree::of(model, tree, output, source, check_interrupts)?);
+                trees.push(Tree::of(model, cuts, tree, output, source, check_interrupts)?);
+                mark_zero_missing(tree, cuts, model.num_features(), &mut zero_missing);
                 check_interrupts();
             }
         }
-        Ok(Forest { num_features: model.num_features(), trees })
+        let (num_features, sum_precision) = (model.num_features(), model.sum_precision());
+        Ok(Forest { num_features, sum_precision, zero_missing, trees })
     }
 
     pub(super) fn num_features(&self) -> usize {
         self.num_features
+    }
+
+    /// Of sums; if they are of f32, so are the leaves.
+    pub(super) fn sum_precision(&self) -> Precision {
+        self.sum_precision
+    }
+
+    pub(super) fn zero_missing(&self) -> &[u8] {
+        &self.zero_missing
     }
 
     pub(super) fn trees(&self) -> &[Tree<'m>] {
@@ -91,6 +112,7 @@ impl<'m> Forest<'m> {
 impl<'m> Tree<'m> {
     fn of(
         model: &Model,
+        cuts: &Cuts,
         tree: &'m model::Tree,
         output: u32,
         source: u32,
@@ -105,22 +127,23 @@ impl<'m> Tree<'m> {
             }
             nodes.push(match *node {
                 model::Node::Deleted => Node::Deleted,
-                model::Node::Leaf { value, cover } => {
-                    Node::Leaf { value: value * tree.weight(), cover }
+                model::Node::Leaf { cover, .. } | model::Node::LeafVector { cover, .. } => {
+                    let of_tree = if tree.output() == TreeOutput::All { output } else { 0 };
+                    let mut values = tree.leaf_values(id as u32, model.num_outputs());
+                    let value = values.nth(of_tree as usize).unwrap_or(0.0);
+                    let value = match model.sum_precision() {
+                        Precision::Single => f64::from(value as f32),
+                        Precision::Double => value,
+                    };
+                    Node::Leaf { value, cover }
                 }
-                model::Node::LeafVector { vector, cover } => {
-                    let index = vector as usize * model.num_outputs() + output as usize;
-                    let value = tree.leaf_vectors().get(index).copied().unwrap_or(0.0);
-                    Node::Leaf { value: value * tree.weight(), cover }
-                }
-                split @ (model::Node::Numerical { feature, .. }
-                | model::Node::Categorical { feature, .. }) => {
-                    let rule = model.missing_rules().get(feature as usize).copied();
-                    split_of(split, rule.unwrap_or_default(), &mut sets)
+                split @ (model::Node::Numerical { .. } | model::Node::Categorical { .. }) => {
+                    split_of(split, cuts, &mut sets)
                 }
             });
         }
-        Ok(Tree { nodes, sets, depth: tree.depth(), output, source })
+        let (depth, first_leaf) = (tree.depth(), tree.first_leaf());
+        Ok(Tree { nodes, sets, depth, output, source, first_leaf })
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
@@ -140,24 +163,42 @@ pub(super) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     })
 }
 
-fn split_of(split: model::Node, rule: MissingRule, sets: &mut Vec<&[u32]>) -> Node {
-    let zero_goes_left = |goes_left: bool, default_left: bool| match rule {
-        MissingRule::None => goes_left,
-        MissingRule::Nan | MissingRule::Zero => default_left,
-    };
+fn mark_zero_missing(
+    tree: &model::Tree,
+    cuts: &Cuts,
+    num_features: usize,
+    zero_missing: &mut Vec<u8>,
+) {
+    for node in tree.nodes() {
+        if let model::Node::Numerical { feature, missing: MissingRule::Zero, .. } = node
+            && !cuts.hides_zero(*feature as usize)
+        {
+            zero_missing.resize(num_features, 0);
+            if let Some(missing) = zero_missing.get_mut(*feature as usize) {
+                *missing = 1;
+            }
+        }
+    }
+}
+
+fn split_of(split: model::Node, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Node {
     match split {
         model::Node::Numerical {
             feature,
             comparison,
             threshold,
+            missing,
             default_left,
             left,
             right,
             cover,
             ..
         } => {
-            let default_left = zero_goes_left(comparison.holds(0.0, threshold), default_left);
-            match below(comparison, threshold) {
+            let default_left = match missing {
+                MissingRule::None => comparison.holds(0.0, threshold),
+                MissingRule::Nan | MissingRule::Zero => default_left,
+            };
+            match cuts.below(feature, comparison, threshold) {
                 Some(threshold) => {
                     Node::Numerical { feature, threshold, default_left, left, right, cover }
                 }
@@ -178,11 +219,6 @@ fn split_of(split: model::Node, rule: MissingRule, sets: &mut Vec<&[u32]>) -> No
             cover,
             ..
         } => {
-            let holds_zero = sets
-                .get(set as usize)
-                .and_then(|words| words.first())
-                .is_some_and(|word| word & 1 == 1);
-            let default_left = zero_goes_left(holds_zero == members_left, default_left);
             let (left, right, default_left) = if members_left {
                 (right, left, !default_left)
             } else {
@@ -192,41 +228,6 @@ fn split_of(split: model::Node, rule: MissingRule, sets: &mut Vec<&[u32]>) -> No
         }
         model::Node::Leaf { .. } | model::Node::LeafVector { .. } | model::Node::Deleted => {
             Node::Deleted
-        }
-    }
-}
-
-/// The threshold that exactly the values which go left are below, unless all go left.
-fn below(comparison: Comparison, threshold: f64) -> Option<f32> {
-    let nearest = threshold as f32;
-    match comparison {
-        Comparison::Less if f64::from(nearest) < threshold => Some(nearest.next_up()),
-        Comparison::Less => Some(nearest),
-        Comparison::LessOrEqual if f64::from(nearest) > threshold => Some(nearest),
-        Comparison::LessOrEqual if nearest == f32::INFINITY => None,
-        Comparison::LessOrEqual => Some(nearest.next_up()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn thresholds_are_exact_for_every_neighbour() {
-        let numbers =
-            [0.0, -0.0, 1e-60, -1e-60, 0.1, 1.0, 1.0 + 1e-12, 3.4e38, 1e300, 2f64.powi(24) + 1.0];
-        let ends = [f64::INFINITY, f64::NEG_INFINITY, f64::from(f32::MAX), f64::from(f32::MIN)];
-        for threshold in numbers.iter().flat_map(|number| [*number, -number]).chain(ends) {
-            let near = threshold as f32;
-            let ends = [f32::INFINITY, f32::NEG_INFINITY, f32::MAX, f32::MIN, 0.0, -0.0, 1e-45];
-            for value in [near, near.next_up(), near.next_down()].into_iter().chain(ends) {
-                for comparison in [Comparison::Less, Comparison::LessOrEqual] {
-                    let left = below(comparison, threshold).is_none_or(|bound| value < bound);
-                    let expected = comparison.holds(value, threshold);
-                    assert_eq!(left, expected, "{value:e} {comparison:?} {threshold:e}");
-                }
-            }
         }
     }
 }

@@ -7,17 +7,63 @@
 
 use bytemuck::checked::try_cast;
 
+use bytemuck::CheckedBitPattern;
+
 use super::aligned::StableBytes;
 use super::categories::CategoryView;
+use super::cuts::CutKind;
 use super::sections::damaged;
 use super::sections::{
-    BASE_MARGINS, CATEGORICAL, DICTIONARIES, Header, LABELS, NAMES, NUMBERS, SORTED, SOURCES,
-    Sections, WORDS,
+    BIASES, CATEGORICAL, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS, NAMES, NUMBERS, SORTED,
+    SOURCES, Sections, WORDS,
 };
 use super::text::TextList;
 use super::verify;
 use crate::Result;
-use crate::model::{Task, Transform};
+use crate::model::{ClassBy, Model, Precision, Task, Transform};
+
+/// Where a sum becomes a margin or a value by a scale, a divisor and a bias.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
+#[repr(u32)]
+pub(crate) enum FinishAt {
+    /// Nowhere: they change nothing.
+    Nowhere = 0,
+    Margins = 1,
+    Values = 2,
+}
+
+impl FinishAt {
+    pub(super) fn of(model: &Model) -> Self {
+        let finish = &model.finish;
+        if *finish == crate::model::Finish::default() {
+            FinishAt::Nowhere
+        } else if finish.in_margin {
+            FinishAt::Margins
+        } else {
+            FinishAt::Values
+        }
+    }
+}
+
+/// How numbers become the f32 that [`Image::margins`] takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Narrowing {
+    /// By rounding.
+    Rounded,
+    /// Those that are an f32 stay; of others [`Image::narrow`] makes one.
+    Wide,
+    /// By [`Image::narrow`], also those that are an f32.
+    All,
+}
+
+impl Narrowing {
+    fn of(kind: CutKind) -> Self {
+        match kind {
+            CutKind::Beside => Narrowing::Wide,
+            CutKind::Ranks | CutKind::RanksWithoutZero | CutKind::Codes => Narrowing::All,
+        }
+    }
+}
 
 /// An image that has been verified.
 pub struct Image<B> {
@@ -25,6 +71,11 @@ pub struct Image<B> {
     header: Header,
     task: Task,
     transform: Transform,
+    sum_precision: Precision,
+    finish: FinishAt,
+    class_by: ClassBy,
+    /// The most that any feature needs.
+    narrowing: Narrowing,
 }
 
 impl<B: StableBytes> Image<B> {
@@ -64,7 +115,18 @@ impl<B: StableBytes> Image<B> {
         let task = try_cast(header.task).map_err(|_| damaged("has an unknown task"))?;
         let transform =
             try_cast(header.transform).map_err(|_| damaged("has an unknown transform"))?;
-        Ok(Image { bytes, header, task, transform })
+        let sum_precision =
+            try_cast(header.sum_precision).map_err(|_| damaged("has sums of no known width"))?;
+        let finish = try_cast(header.finish).map_err(|_| damaged("has an unknown finish"))?;
+        let class_by =
+            try_cast(header.class_by).map_err(|_| damaged("has an unknown choice of classes"))?;
+        let narrowing = Narrowing::Rounded;
+        let mut image =
+            Image { bytes, header, task, transform, sum_precision, finish, class_by, narrowing };
+        let spans = image.sections().get(CUT_SPANS);
+        let most = spans.iter().map(|span| Narrowing::of(span.kind)).max();
+        image.narrowing = most.unwrap_or(Narrowing::Rounded);
+        Ok(image)
     }
 
     /// Number of features of a row.
@@ -98,8 +160,58 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// The factor of a margin in [`Transform::Logistic`].
-    pub fn slope(&self) -> f32 {
+    pub fn slope(&self) -> f64 {
         self.header.slope
+    }
+
+    /// In what precision leaves are added and margins transformed.
+    pub fn sum_precision(&self) -> Precision {
+        self.sum_precision
+    }
+
+    /// By what a class is chosen, and above what the second of two is.
+    pub(crate) fn class_rule(&self) -> (ClassBy, f64) {
+        (self.class_by, self.header.class_threshold)
+    }
+
+    /// Where sums are finished.
+    #[inline(always)]
+    pub(crate) fn finish_at(&self) -> FinishAt {
+        self.finish
+    }
+
+    /// The scale and the divisor of sums, and what is added to each output's: nothing, or one per
+    /// output.
+    pub(crate) fn finish_by(&self) -> (f64, f64, &[f64]) {
+        (self.header.scale, self.header.divisor, self.sections().get(BIASES))
+    }
+
+    /// How numbers of a feature become f32.
+    pub fn narrowing_of(&self, feature: usize) -> Narrowing {
+        let span = self.sections().get(CUT_SPANS).get(feature);
+        span.map_or(Narrowing::Rounded, |span| Narrowing::of(span.kind))
+    }
+
+    /// How numbers become f32, of the features for which that takes most.
+    #[inline]
+    pub fn narrowing(&self) -> Narrowing {
+        self.narrowing
+    }
+
+    /// The f32 that splits decide as the model decides a number of f64.
+    pub fn narrow(&self, feature: usize, value: f64) -> f32 {
+        let sections = self.sections();
+        match sections.get(CUT_SPANS).get(feature) {
+            Some(span) => span.narrow(sections.get(CUTS), value),
+            None => value as f32,
+        }
+    }
+
+    /// A row as [`Image::margins`] takes it: [`Image::narrow`] of each feature.
+    pub fn narrow_row(&self, values: &[f64], row: &mut [f32]) {
+        for (feature, (narrowed, value)) in row.iter_mut().zip(values).enumerate() {
+            *narrowed = self.narrow(feature, *value);
+        }
     }
 
     /// The sum of all trees' depths, which is what one evaluation costs.
@@ -142,12 +254,6 @@ impl<B: StableBytes> Image<B> {
         let record = *self.sections().get(DICTIONARIES).get(feature)?;
         let words = TextList::read(self.sections().get(WORDS));
         CategoryView::new(record, self.sections().get(SORTED), self.sections().get(NUMBERS), words)
-    }
-
-    /// What the sum of each output begins with: `num_outputs` values.
-    #[inline]
-    pub(crate) fn base_margins(&self) -> &[f32] {
-        self.sections().get(BASE_MARGINS)
     }
 
     #[inline(always)]

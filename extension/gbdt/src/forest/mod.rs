@@ -11,6 +11,7 @@ mod aligned;
 mod canonical;
 mod categories;
 mod compiled;
+pub(crate) mod cuts;
 pub(crate) mod key;
 mod order;
 pub(crate) mod records;
@@ -25,10 +26,11 @@ mod write;
 
 pub use aligned::{AlignedBytes, StableBytes};
 pub use categories::{CategoryKind, CategoryView};
-pub use compiled::Image;
+pub(crate) use compiled::FinishAt;
+pub use compiled::{Image, Narrowing};
 pub use write::compile;
 
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 5;
+pub const IMAGE_VERSION: u32 = 6;

@@ -158,13 +158,14 @@ mod tests {
     use super::*;
     use crate::eval::random_model::{Shape, model};
     use crate::forest::canonical::Forest;
+    use crate::forest::cuts::Cuts;
 
     #[test]
     fn every_node_in_use_has_one_place_behind_its_parent() {
         for seed in 0..200 {
             let shape = Shape { categorical: 2, ..Shape::of(3, 1, 1, seed as u32 % 11) };
             let model = model(seed, shape);
-            let forest = Forest::of(&model, &mut || ()).unwrap();
+            let forest = Forest::of(&model, &Cuts::default(), &mut || ()).unwrap();
             let tree = &forest.trees()[0];
             let positions = positions(tree, &mut || ());
             assert_eq!(positions.len() % LINE, 0);
@@ -200,7 +201,8 @@ mod tests {
             let (feature, threshold, default_left) = (0, 0.0, true);
             *node = Node::Numerical { feature, threshold, default_left, left, right, cover };
         }
-        let tree = Tree { nodes, sets: Vec::new(), depth: 8, output: 0, source: 0 };
+        let (sets, first_leaf) = (Vec::new(), 0);
+        let tree = Tree { nodes, sets, depth: 8, output: 0, source: 0, first_leaf };
         let mut line_of = vec![0; 511];
         for (at, position) in positions(&tree, &mut || ()).iter().enumerate() {
             if let Position::Node { id, .. } = position {

@@ -12,6 +12,7 @@ use bytemuck::{CheckedBitPattern, Pod, Zeroable};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::aligned::PIECE;
+use super::cuts::CutSpan;
 use super::records::{CompactNode, Dictionary, Group, GroupKind, SetSpan, WideNode};
 use super::tiles::chunks::{Chunk, NodeBlock, TopNode};
 use super::tiles::{CodeTable, PredicateColumn, PredicateRun, Segment, TileGroup};
@@ -59,8 +60,21 @@ pub(super) struct Header {
     pub(super) num_trees: u32,
     pub(super) task: u32,
     pub(super) transform: u32,
+    /// A [`crate::model::Precision`].
+    pub(super) value_precision: u32,
+    /// A [`crate::model::Precision`].
+    pub(super) sum_precision: u32,
+    /// A [`super::compiled::FinishAt`].
+    pub(super) finish: u32,
+    /// A [`crate::model::ClassBy`].
+    pub(super) class_by: u32,
+    pub(super) reserved: u32,
+    /// [`crate::Objective::class_threshold`].
+    pub(super) class_threshold: f64,
     /// [`crate::Objective::slope`].
-    pub(super) slope: f32,
+    pub(super) slope: f64,
+    pub(super) scale: f64,
+    pub(super) divisor: f64,
     pub(super) total_depth: u64,
     pub(super) sections: [Span; SECTIONS],
 }
@@ -121,7 +135,10 @@ sections! {
     TOP_NODES: TopNode,
     /// The nodes below them.
     NODE_BLOCKS: NodeBlock,
+    /// The leaves of tiles that hold all of their trees, if sums are of f32.
     TILE_LEAVES: f32,
+    /// The same, if sums are of f64.
+    TILE_LEAVES_DOUBLE: f64,
     /// Where trees go on below tiles that do not hold all of them.
     TILE_EXITS: u32,
     /// Successive groups of tiles that share predicates.
@@ -143,11 +160,18 @@ sections! {
     /// The trees in the order of summation.
     GROUPS: Group,
     COMPACT_NODES: CompactNode,
-    /// One per compact node: its id in the file.
+    /// One per compact node: its id in the file, counted as its library does.
     COMPACT_IDS: u32,
     WIDE_NODES: WideNode,
-    /// One per wide node: its id in the file.
+    /// One per wide node, as a compact node's.
     WIDE_IDS: u32,
+    /// The values that the keys of leaves are indices of, if sums are of f64.
+    LEAF_VALUES: f64,
+    /// One per output: what finishes its sum. None if all are 0.
+    BIASES: f64,
+    /// One per feature: how a number of f64 becomes an f32. None if it is rounded.
+    CUT_SPANS: CutSpan,
+    CUTS: f64,
     SETS: SetSpan,
     SET_WORDS: u32,
     /// One per feature: 1 if it is categorical.

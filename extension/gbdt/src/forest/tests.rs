@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::sections::{CHECKSUMMED_FROM, Header, SECTIONS, Span};
 use super::{AlignedBytes, Image, compile};
 use crate::ErrorKind;
-use crate::eval::random_model::{Random, Shape, model, rows, with_categories};
+use crate::eval::random_model::{Random, Shape, model, narrowed, rows, with_categories};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::model::{Model, Task, Transform};
 
@@ -133,8 +133,8 @@ fn a_checked_image_opens_again_as_it_was() {
     let checked = Image::open(small_image()).unwrap();
     // SAFETY: these are the bytes that have just been opened.
     let again = unsafe { Image::open_checked(small_image()) }.unwrap();
-    let mut margins = [[0.0; 2]; 2];
-    for row in rows(6, &small_model(), 100) {
+    let mut margins = [[0.0f32; 2]; 2];
+    for row in narrowed(&checked, &rows(6, &small_model(), 100)) {
         for (image, margins) in [&checked, &again].into_iter().zip(&mut margins) {
             image.margins(&mut Scratch::new(image), &row, margins);
         }
@@ -157,27 +157,28 @@ fn a_header_that_cannot_be_is_refused_even_if_checked_before() {
 
 /// Opens an image that someone tampered with; if it opens, evaluates all that it offers. Gives
 /// whether it opened.
-fn survives(bytes: &[u8], rows: &[Vec<f32>]) -> bool {
+fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     let Ok(image) = AlignedBytes::copy_of(bytes).and_then(Image::open) else { return false };
     // What a caller would refuse to take memory for is not an image of this test.
     if image.num_features() > 1000 || image.num_outputs() > 1000 {
         return true;
     }
     let mut scratch = Scratch::new(&image);
-    let mut margins = vec![0.0; image.num_outputs()];
+    let mut margins = vec![0.0f64; image.num_outputs()];
     let mut leaves = vec![0; image.num_trees()];
-    for row in rows {
-        let mut row = row.clone();
+    for row in narrowed(&image, rows) {
+        let mut row = row;
         row.resize(image.num_features(), f32::NAN);
         image.margins(&mut scratch, &row, &mut margins);
         image.leaves(&mut scratch, &row, &mut leaves);
     }
-    let mut row = rows.concat();
+    let mut row = narrowed(&image, rows).concat();
     row.resize(64 * image.num_features(), 0.5);
     for kernel in Kernel::available() {
-        let mut margins = vec![0.0; 64 * image.num_outputs()];
+        let mut margins = vec![0.0f64; 64 * image.num_outputs()];
         let mut scratch = BatchScratch::with_kernel(&image, kernel);
         image.margins_batch(&mut scratch, &row, &mut margins);
+        image.class(&mut margins);
     }
     for feature in 0..=image.num_features() {
         image.feature_name(feature);

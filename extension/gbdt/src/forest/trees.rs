@@ -9,6 +9,7 @@ use super::key::{default_slot, leaf_slot, monotone_key};
 use super::order::{self, Position};
 use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode};
 use super::text::to_u32;
+use crate::model::Precision;
 use crate::{Error, ErrorKind, Result, error};
 
 #[derive(Default)]
@@ -19,6 +20,8 @@ pub(super) struct Trees {
     pub(super) compact_ids: Vec<u32>,
     pub(super) wide_nodes: Vec<WideNode>,
     pub(super) wide_ids: Vec<u32>,
+    /// The leaves' values, if sums are of f64.
+    pub(super) leaf_values: Vec<f64>,
     pub(super) sets: Vec<SetSpan>,
     pub(super) set_words: Vec<u32>,
 }
@@ -33,7 +36,7 @@ impl Trees {
     pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut all = Trees::default();
         for (index, tree) in forest.trees().iter().enumerate() {
-            all.add(tree, forest.num_features(), check_interrupts)
+            all.add(tree, forest, check_interrupts)
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
             check_interrupts();
         }
@@ -43,10 +46,10 @@ impl Trees {
     fn add(
         &mut self,
         tree: &Tree<'_>,
-        num_features: usize,
+        forest: &Forest<'_>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
-        let nodes = self.compile(tree, num_features, check_interrupts)?;
+        let nodes = self.compile(tree, forest, check_interrupts)?;
         let first = self.roots.len();
         let kind = kind_of(&nodes, check_interrupts);
         if kind == GroupKind::Compact {
@@ -87,11 +90,20 @@ impl Trees {
         }
     }
 
+    /// A leaf's key: its value's bits, or where there are too many bits the index of its value.
+    fn leaf_key(&mut self, value: f64, sums: Precision) -> Result<u32> {
+        if sums == Precision::Single {
+            return Ok((value as f32).to_bits());
+        }
+        self.leaf_values.push(value);
+        to_u32(self.leaf_values.len() - 1)
+    }
+
     /// A tree's nodes and their file ids, in the order in which they lie.
     fn compile(
         &mut self,
         tree: &Tree<'_>,
-        num_features: usize,
+        forest: &Forest<'_>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Vec<(WideNode, u32)>> {
         let first_set = to_u32(self.sets.len())?;
@@ -106,21 +118,23 @@ impl Trees {
         let positions = order::positions(tree, check_interrupts);
         let mut lowered: Vec<(WideNode, u32)> = Vec::new();
         reserve(&mut lowered, positions.len())?;
-        let leaf = |value: f32| -> Result<WideNode> {
-            let slot = to_u32(leaf_slot(num_features))?;
-            Ok(WideNode { key: value.to_bits(), slot, right_offset: 0, kind: 0 })
-        };
+        let slot = to_u32(leaf_slot(forest.num_features()))?;
+        let filler = WideNode { key: 0, slot, right_offset: 0, kind: 0 };
         for (at, position) in positions.into_iter().enumerate() {
             if at.is_multiple_of(NODES_PER_CHECK) {
                 check_interrupts();
             }
             let Position::Node { id, right } = position else {
-                lowered.push((leaf(0.0)?, 0));
+                lowered.push((filler, 0));
                 continue;
             };
             let right_offset = right.saturating_sub(to_u32(at)?);
             let node = match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
-                Node::Leaf { value, .. } => leaf(value)?,
+                Node::Leaf { value, .. } => {
+                    let key = self.leaf_key(value, forest.sum_precision())?;
+                    lowered.push((WideNode { key, ..filler }, id - tree.first_leaf));
+                    continue;
+                }
                 Node::Numerical { feature, threshold, default_left, .. } => WideNode {
                     key: monotone_key(threshold),
                     slot: to_u32(default_slot(feature as usize, default_left))?,

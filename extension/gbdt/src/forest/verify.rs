@@ -5,6 +5,8 @@
 //! indexes without checks. A wrong image can produce wrong values, never a read out of bounds, and a
 //! traversal of a given number of steps always ends.
 
+use bytemuck::checked::try_cast;
+
 use super::IMAGE_VERSION;
 use super::aligned::ALIGNMENT;
 use super::categories::CategoryView;
@@ -67,8 +69,13 @@ pub(super) fn sections(
     check_interrupts();
     categorical_splits(wide, image.get(SETS), num_features, check_interrupts)?;
     groups(image)?;
-    tiles::verify(image, num_features)?;
+    let sums = try_cast(header.sum_precision);
+    tiles::verify(image, num_features, sums.map_err(|_| damaged("has sums of no known width"))?)?;
     check_interrupts();
+    let biases = image.get(BIASES).len();
+    ensure([0, num_outputs].contains(&biases), "does not have one bias per output")?;
+    let cuts = image.get(CUT_SPANS).len();
+    ensure([0, num_features].contains(&cuts), "does not have the cuts of every feature")?;
     let types = image.get(CATEGORICAL).len();
     ensure(types == num_features, "does not have one type per feature")?;
     let rules = image.get(ZERO_MISSING).len();

@@ -9,27 +9,31 @@ use super::IMAGE_VERSION;
 use super::aligned::{ALIGNMENT, AlignedBytes, PIECE};
 use super::canonical::Forest;
 use super::categories::Dictionaries;
+use super::compiled::FinishAt;
+use super::cuts::Cuts;
 use super::sections::*;
 use super::text::{self, to_u32};
 use super::tiles::Tiles;
 use super::trees::Trees;
-use crate::model::{FeatureType, MissingRule, Model, Task};
-use crate::{Error, ErrorKind, Result};
+use crate::Result;
+use crate::model::{FeatureType, Model, check_class_labels};
 
 /// Compiles a model to an image. `labels` are the names of its classes, or nothing.
 ///
 /// `check_interrupts` is called every few milliseconds at most; it may unwind.
 ///
 /// # Errors
-/// [`ErrorKind::Names`] if there are labels, but not two for a binary model, one per class for a
-/// multiclass model, or none for another; [`ErrorKind::OutOfMemory`] if there is no memory for it.
+/// [`crate::ErrorKind::Names`] if there are labels, but not two for a binary model, one per class for a
+/// multiclass model, or none for another; [`crate::ErrorKind::OutOfMemory`] if there is no memory for it.
 pub fn compile(
     model: &Model,
     labels: &[String],
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<AlignedBytes> {
-    check_labels(model, labels)?;
-    let forest = Forest::of(model, check_interrupts)?;
+    let labels = if labels.is_empty() { model.class_labels() } else { labels };
+    check_class_labels(labels, model.num_classes())?;
+    let cuts = Cuts::of(model, check_interrupts)?;
+    let forest = Forest::of(model, &cuts, check_interrupts)?;
     let trees = Trees::collect(&forest, check_interrupts)?;
     let tiles = Tiles::collect(&forest, &trees, check_interrupts)?;
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
@@ -40,7 +44,7 @@ pub fn compile(
         .iter()
         .map(|kind| u8::from(*kind == FeatureType::Categorical))
         .collect();
-    let zero_missing = zero_missing(model);
+    let zero_missing = forest.zero_missing();
     let names = text::write(model.feature_names().iter().map(String::as_str))?;
     let label_text = text::write(labels.iter().map(String::as_str))?;
     let words = text::write(dictionaries.words.iter().copied())?;
@@ -54,6 +58,7 @@ pub fn compile(
     writer.put(NODE_BLOCKS, &tiles.chunks.node_blocks);
     writer.put(TILE_GROUPS, &tiles.groups);
     writer.put(TILE_LEAVES, &tiles.leaves);
+    writer.put(TILE_LEAVES_DOUBLE, &tiles.leaves_double);
     writer.put(TILE_EXITS, &tiles.exits);
     writer.put(SEGMENTS, &tiles.segments);
     writer.put(PREDICATE_RUNS, &tiles.runs);
@@ -68,10 +73,14 @@ pub fn compile(
     writer.put(COMPACT_IDS, &trees.compact_ids);
     writer.put(WIDE_NODES, &trees.wide_nodes);
     writer.put(WIDE_IDS, &trees.wide_ids);
+    writer.put(LEAF_VALUES, &trees.leaf_values);
+    writer.put(BIASES, &model.finish.bias);
+    writer.put(CUT_SPANS, &cuts.spans);
+    writer.put(CUTS, &cuts.numbers);
     writer.put(SETS, &trees.sets);
     writer.put(SET_WORDS, &trees.set_words);
     writer.put(CATEGORICAL, &categorical);
-    writer.put(ZERO_MISSING, &zero_missing);
+    writer.put(ZERO_MISSING, zero_missing);
     writer.put(NAMES, &names);
     writer.put(LABELS, &label_text);
     writer.put(DICTIONARIES, &dictionaries.records);
@@ -89,7 +98,15 @@ pub fn compile(
         num_trees: to_u32(forest.trees().len())?,
         task: model.objective().task() as u32,
         transform: model.objective().transform() as u32,
+        value_precision: model.value_precision() as u32,
+        sum_precision: model.sum_precision() as u32,
+        finish: FinishAt::of(model) as u32,
+        class_by: model.objective().class_by() as u32,
+        reserved: 0,
+        class_threshold: model.objective().class_threshold(),
         slope: model.objective().slope(),
+        scale: model.finish.scale,
+        divisor: model.finish.divisor,
         total_depth: forest.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
         sections: [Span::default(); SECTIONS],
     };
@@ -100,41 +117,6 @@ pub fn compile(
     drop(trees);
     check_interrupts();
     Ok(image)
-}
-
-/// For each feature whether its zeros are missing; nothing if no feature's are.
-fn zero_missing(model: &Model) -> Vec<u8> {
-    let rules = model.missing_rules();
-    if !rules.contains(&MissingRule::Zero) {
-        return Vec::new();
-    }
-    rules.iter().map(|rule| u8::from(*rule == MissingRule::Zero)).collect()
-}
-
-fn check_labels(model: &Model, labels: &[String]) -> Result<()> {
-    let expected = match model.objective().task() {
-        Task::Binary => 2,
-        Task::Multiclass => model.num_outputs(),
-        Task::Regression | Task::Ranking => 0,
-    };
-    if let Some(label) = repeated(labels) {
-        let message = format!("label \"{label}\" is given more than once");
-        return Err(Error::new(ErrorKind::Names, message));
-    }
-    if labels.is_empty() || labels.len() == expected {
-        return Ok(());
-    }
-    let message = if expected == 0 {
-        "model has no classes that could have labels".to_owned()
-    } else {
-        format!("model expects {expected} labels, not {}", labels.len())
-    };
-    Err(Error::new(ErrorKind::Names, message))
-}
-
-fn repeated(labels: &[String]) -> Option<&String> {
-    let mut seen = std::collections::HashSet::with_capacity(labels.len());
-    labels.iter().find(|label| !seen.insert(label.as_str()))
 }
 
 /// The bytes of each section, to be laid one after another.

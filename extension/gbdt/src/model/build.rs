@@ -8,8 +8,8 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use super::{
-    Categories, CategorySet, FeatureType, MissingRule, Model, Node, Objective, Tree, TreeOutput,
-    check_feature_names,
+    Categories, CategorySet, FeatureType, MissingRule, Model, Node, Objective, Precision, Tree,
+    TreeOutput, check_class_labels, check_feature_names,
 };
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
@@ -21,27 +21,81 @@ pub(crate) struct Parts {
     pub format: &'static str,
     pub version: [u32; 3],
     pub objective: Objective,
+    /// Whether values are rounded to f32 before they are compared (XGBoost, CatBoost, scikit-learn's
+    /// forests), or compared as f64 (LightGBM).
+    pub value_precision: Precision,
+    /// In what leaves are added and margins transformed.
+    pub sum_precision: Precision,
     /// As the file has it, one value per output.
     pub base_score: Vec<f32>,
-    /// What the sum of leaves starts from, one value per output.
+    /// What the sum of leaves starts from, one value per output; 0 if sums are of f64.
     pub base_margin: Vec<f32>,
+    pub finish: Finish,
     pub num_features: usize,
     pub feature_names: Vec<String>,
     pub feature_types: Vec<FeatureType>,
     pub categories: Vec<Option<Categories>>,
-    pub missing_rules: Vec<MissingRule>,
+    /// The file's own names of its classes, or nothing.
+    pub class_labels: Vec<String>,
     pub attributes: Vec<(String, String)>,
+}
+
+/// What follows the sum of leaves: `sum * scale / divisor + bias`, each step rounded to the precision
+/// of sums.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Finish {
+    /// CatBoost's scale.
+    pub scale: f64,
+    /// The number of trees that are averaged.
+    pub divisor: f64,
+    /// What is added last, CatBoost's bias: one value per output, or nothing.
+    pub bias: Vec<f64>,
+    /// Whether margins are what comes after this; LightGBM's are what comes before.
+    pub in_margin: bool,
+}
+
+impl Default for Finish {
+    fn default() -> Self {
+        Finish { scale: 1.0, divisor: 1.0, bias: Vec::new(), in_margin: true }
+    }
+}
+
+impl Finish {
+    fn check(&self, outputs: usize) -> Result<()> {
+        let numbers = self.bias.iter().chain([&self.scale, &self.divisor]);
+        if !numbers.copied().all(f64::is_finite) || self.divisor == 0.0 {
+            return Err(not_finite("a scale, divisor or bias"));
+        }
+        if ![0, outputs].contains(&self.bias.len()) {
+            let message = format!("model has {outputs} outputs, but {} biases", self.bias.len());
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        Ok(())
+    }
+
+    /// A sum, finished.
+    pub fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
+        let bias = self.bias.get(output).copied().unwrap_or(0.0);
+        match precision {
+            Precision::Double => sum * self.scale / self.divisor + bias,
+            Precision::Single => {
+                f64::from(sum as f32 * self.scale as f32 / self.divisor as f32 + bias as f32)
+            }
+        }
+    }
 }
 
 pub(crate) struct TreeParts {
     pub nodes: Vec<Node>,
     pub category_sets: Vec<CategorySet>,
     /// Vectors one after another; empty if leaves are scalar.
-    pub leaf_vectors: Vec<f32>,
+    pub leaf_vectors: Vec<f64>,
     pub output: TreeOutput,
     /// 1 where the library has no weights. A forest that averages has a weight of 1 / n in each of
     /// the n trees of an output.
     pub weight: f32,
+    /// The node id of the library's leaf 0, where it counts leaves alone, else 0.
+    pub first_leaf: u32,
 }
 
 pub(crate) struct Builder<'a> {
@@ -49,6 +103,16 @@ pub(crate) struct Builder<'a> {
     limits: &'a Limits,
     /// Nodes so far, those of a tree with leaf vectors once per output.
     nodes: usize,
+    /// How the splits so far see each feature.
+    uses: Vec<Option<Use>>,
+}
+
+/// How a split sees a feature; what kernels compare of it can only be made for one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Use {
+    Number,
+    NumberOrZeroMissing,
+    Code,
 }
 
 impl<'a> Builder<'a> {
@@ -66,25 +130,39 @@ impl<'a> Builder<'a> {
             let message = "the base score does not give a finite margin";
             return Err(Error::new(ErrorKind::NotFinite, message));
         }
+        if parts.sum_precision == Precision::Double && parts.base_margin.iter().any(|x| *x != 0.0) {
+            let message = "a sum of f64 starts from another number than 0";
+            return Err(Error::new(ErrorKind::Parameter, message));
+        }
+        parts.finish.check(outputs)?;
+        if !parts.objective.transform.is_in(parts.sum_precision) {
+            let message =
+                format!("objective \"{}\" has sums of another width", parts.objective.name);
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
         let mut model = Model {
             format: parts.format,
             version: parts.version,
             objective: parts.objective,
+            value_precision: parts.value_precision,
+            sum_precision: parts.sum_precision,
             base_score: parts.base_score,
             base_margin: parts.base_margin,
+            finish: parts.finish,
             num_features: parts.num_features,
             trees: Vec::new(),
             round_starts: Vec::new(),
             feature_names: parts.feature_names,
             feature_types: parts.feature_types,
             categories: parts.categories,
-            missing_rules: parts.missing_rules,
+            class_labels: parts.class_labels,
             attributes: parts.attributes,
         };
         model.feature_types.resize(model.num_features, FeatureType::Numerical);
         model.categories.resize(model.num_features, None);
-        model.missing_rules.resize(model.num_features, MissingRule::Nan);
-        Ok(Builder { model, limits, nodes: 0 })
+        check_class_labels(&model.class_labels, model.num_classes())?;
+        let uses = vec![None; model.num_features];
+        Ok(Builder { model, limits, nodes: 0, uses })
     }
 
     /// Adds the next tree, in the order of summation.
@@ -123,6 +201,27 @@ impl<'a> Builder<'a> {
         Ok(self.model)
     }
 
+    /// Zeros of a feature are missing to all of its splits or to none, and where values are of f64, no
+    /// feature is both a number and a code.
+    fn check_use(&mut self, node: &Node) -> Result<()> {
+        let (feature, this) = match node {
+            Node::Numerical { feature, missing: MissingRule::Zero, .. } => {
+                (*feature, Use::NumberOrZeroMissing)
+            }
+            Node::Numerical { feature, .. } => (*feature, Use::Number),
+            Node::Categorical { feature, .. } => (*feature, Use::Code),
+            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => return Ok(()),
+        };
+        let Some(before) = self.uses.get_mut(feature as usize) else { return Ok(()) };
+        let before = *before.get_or_insert(this);
+        let wide = self.model.value_precision == Precision::Double;
+        if before != this && (wide || [before, this].contains(&Use::NumberOrZeroMissing)) {
+            let message = format!("splits of feature {feature} disagree on what it holds");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        Ok(())
+    }
+
     fn tree(&mut self, parts: TreeParts, check_interrupts: &mut dyn FnMut()) -> Result<Tree> {
         if let TreeOutput::One(output) = parts.output
             && output as usize >= self.model.num_outputs()
@@ -136,17 +235,30 @@ impl<'a> Builder<'a> {
             if id.is_multiple_of(NODES_PER_CHECK) {
                 check_interrupts();
             }
-            self.check_node(node, &parts).map_err(|error| error.at(node_of(id)))?;
+            let checked = self.check_node(id, node, &parts).and_then(|()| self.check_use(node));
+            checked.map_err(|error| error.at(node_of(id)))?;
             self.mark_categorical(node);
         }
-        let TreeParts { nodes, category_sets, leaf_vectors, output, weight } = parts;
-        Ok(Tree { nodes, category_sets, leaf_vectors, output, weight, depth })
+        let TreeParts { nodes, category_sets, leaf_vectors, output, weight, first_leaf } = parts;
+        Ok(Tree { nodes, category_sets, leaf_vectors, output, weight, first_leaf, depth })
     }
 
-    fn check_node(&self, node: &Node, tree: &TreeParts) -> Result<()> {
-        let finite = |values: &[f32]| values.iter().all(|value| (value * tree.weight).is_finite());
+    fn check_node(&self, id: usize, node: &Node, tree: &TreeParts) -> Result<()> {
+        let finite = |values: &[f64]| {
+            values.iter().all(|value| {
+                let added = value * f64::from(tree.weight);
+                match self.model.sum_precision {
+                    Precision::Single => (added as f32).is_finite(),
+                    Precision::Double => added.is_finite(),
+                }
+            })
+        };
         let (feature, sound) = match *node {
             Node::Deleted => return Ok(()),
+            Node::Leaf { .. } | Node::LeafVector { .. } if id < tree.first_leaf as usize => {
+                let message = "a leaf lies before the first leaf";
+                return Err(Error::new(ErrorKind::TreeShape, message));
+            }
             Node::Leaf { value, .. } if matches!(tree.output, TreeOutput::One(_)) => {
                 return if finite(&[value]) { Ok(()) } else { Err(not_finite("a leaf")) };
             }
@@ -267,7 +379,6 @@ fn check_features(parts: &Parts, limits: &Limits) -> Result<()> {
     for (length, what) in [
         (parts.feature_types.len(), "feature types"),
         (parts.categories.len(), "sets of categories"),
-        (parts.missing_rules.len(), "rules for missing values"),
     ] {
         if length != 0 && length != num_features {
             let message = format!("model has {num_features} features, but {length} {what}");
@@ -310,21 +421,31 @@ fn not_finite(what: &str) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Comparison, Task, Transform};
+    use crate::model::{ClassBy, Comparison, Task, Transform};
 
     fn parts() -> Parts {
         let (transform, task) = (Transform::Identity, Task::Regression);
         Parts {
             format: "test",
             version: [0; 3],
-            objective: Objective { name: "l2".into(), transform, slope: 1.0, task },
+            objective: Objective {
+                name: "l2".into(),
+                transform,
+                slope: 1.0,
+                task,
+                class_by: ClassBy::Value,
+                class_threshold: 0.0,
+            },
+            value_precision: Precision::Double,
+            sum_precision: Precision::Double,
+            finish: Finish::default(),
             base_score: vec![0.0; 2],
             base_margin: vec![0.0; 2],
             num_features: 3,
             feature_names: Vec::new(),
             feature_types: Vec::new(),
             categories: Vec::new(),
-            missing_rules: vec![MissingRule::Zero, MissingRule::None, MissingRule::Nan],
+            class_labels: Vec::new(),
             attributes: Vec::new(),
         }
     }
@@ -332,7 +453,29 @@ mod tests {
     fn split(left: u32, right: u32) -> Node {
         let (feature, comparison, threshold) = (0, Comparison::LessOrEqual, 0.5);
         let (default_left, gain, cover) = (true, 1.0, 2.0);
-        Node::Numerical { feature, comparison, threshold, default_left, left, right, gain, cover }
+        Node::Numerical {
+            feature,
+            comparison,
+            threshold,
+            missing: MissingRule::Zero,
+            default_left,
+            left,
+            right,
+            gain,
+            cover,
+        }
+    }
+
+    fn code(left: u32, right: u32) -> Node {
+        let (feature, set, members_left, default_left) = (0, 0, true, false);
+        let (gain, cover) = (1.0, 2.0);
+        Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
+    }
+
+    fn use_of(tree: &mut TreeParts, node: usize, rule: MissingRule) {
+        if let Node::Numerical { missing, .. } = &mut tree.nodes[node] {
+            *missing = rule;
+        }
     }
 
     /// A tree whose children lie anywhere, as LightGBM's do, with a vector in each leaf.
@@ -340,10 +483,11 @@ mod tests {
         let leaf = |vector| Node::LeafVector { vector, cover: 1.0 };
         TreeParts {
             nodes: vec![split(4, 1), leaf(2), leaf(0), leaf(1), split(3, 2)],
-            category_sets: Vec::new(),
+            category_sets: vec![CategorySet::default()],
             leaf_vectors: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
             output: TreeOutput::All,
             weight: 0.5,
+            first_leaf: 1,
         }
     }
 
@@ -382,7 +526,7 @@ mod tests {
     #[test]
     fn what_no_library_has_is_refused() {
         type Edit = fn(&mut TreeParts);
-        let cases: [(Edit, ErrorKind); 11] = [
+        let cases: [(Edit, ErrorKind); 15] = [
             (|tree| tree.nodes.clear(), ErrorKind::TreeShape),
             (|tree| tree.nodes[4] = split(3, 0), ErrorKind::TreeShape),
             (|tree| tree.nodes[4] = split(3, 3), ErrorKind::TreeShape),
@@ -390,7 +534,11 @@ mod tests {
             (|tree| tree.nodes[3] = Node::Deleted, ErrorKind::TreeShape),
             (|tree| tree.nodes[4] = tree.nodes[1], ErrorKind::TreeShape),
             (|tree| tree.leaf_vectors.truncate(5), ErrorKind::Length),
-            (|tree| tree.weight = f32::MAX, ErrorKind::NotFinite),
+            (|tree| (tree.weight, tree.leaf_vectors[0]) = (4.0, 1e308), ErrorKind::NotFinite),
+            (|tree| tree.first_leaf = 2, ErrorKind::TreeShape),
+            (|tree| use_of(tree, 4, MissingRule::Nan), ErrorKind::Unsupported),
+            (|tree| use_of(tree, 0, MissingRule::None), ErrorKind::Unsupported),
+            (|tree| tree.nodes[4] = code(3, 2), ErrorKind::Unsupported),
             (|tree| tree.output = TreeOutput::One(2), ErrorKind::OutputRange),
             (|tree| tree.output = TreeOutput::One(0), ErrorKind::OutputRange),
             (|tree| tree.nodes.push(Node::Deleted), ErrorKind::Limit),

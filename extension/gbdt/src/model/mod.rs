@@ -11,10 +11,11 @@ mod objective;
 mod tree;
 
 pub(crate) use build::{
-    Builder, NODES_PER_CHECK, Parts, TreeParts, check_limit, in_tree, node_of, out_of_memory,
+    Builder, Finish, NODES_PER_CHECK, Parts, TreeParts, check_limit, in_tree, node_of,
+    out_of_memory,
 };
 pub use categories::Categories;
-pub use objective::{Objective, Task, Transform};
+pub use objective::{ClassBy, Objective, Precision, Task, Transform};
 pub use tree::{CategorySet, Comparison, MissingRule, Node, Tree, TreeOutput};
 
 use crate::{Error, ErrorKind, Result};
@@ -36,10 +37,16 @@ pub struct Model {
     /// Release of the library that wrote the file: major, minor, patch; zeros if unknown.
     pub(crate) version: [u32; 3],
     pub(crate) objective: Objective,
+    /// Of values when they are compared with thresholds.
+    pub(crate) value_precision: Precision,
+    /// Of sums of leaves, and of transforms.
+    pub(crate) sum_precision: Precision,
     /// As the file has it, before it becomes a margin; one value per output.
     pub(crate) base_score: Vec<f32>,
-    /// What the sum of leaves starts from; one finite value per output.
+    /// What the sum of leaves starts from; one finite value per output, 0 if sums are of f64.
     pub(crate) base_margin: Vec<f32>,
+    /// What follows the sum.
+    pub(crate) finish: Finish,
     pub(crate) num_features: usize,
     /// In file order, which is the order of summation.
     pub(crate) trees: Vec<Tree>,
@@ -51,8 +58,8 @@ pub struct Model {
     pub(crate) feature_types: Vec<FeatureType>,
     /// One per feature: the values that its codes stand for, where the file carries them.
     pub(crate) categories: Vec<Option<Categories>>,
-    /// One per feature.
-    pub(crate) missing_rules: Vec<MissingRule>,
+    /// Empty, or the names of the classes: see [`Model::num_classes`].
+    pub(crate) class_labels: Vec<String>,
     /// The booster's attributes, `best_iteration` among them, as the file has them.
     pub(crate) attributes: Vec<(String, String)>,
 }
@@ -118,9 +125,28 @@ impl Model {
         &self.categories
     }
 
-    /// Which values of each feature are missing.
-    pub fn missing_rules(&self) -> &[MissingRule] {
-        &self.missing_rules
+    /// In what precision values are compared with thresholds: [`Precision::Single`] rounds them first.
+    pub fn value_precision(&self) -> Precision {
+        self.value_precision
+    }
+
+    /// In what precision leaves are added and margins transformed.
+    pub fn sum_precision(&self) -> Precision {
+        self.sum_precision
+    }
+
+    /// Number of classes; 0 if the values are no classes.
+    pub fn num_classes(&self) -> usize {
+        match self.objective.task {
+            Task::Binary => 2,
+            Task::Multiclass => self.num_outputs(),
+            Task::Regression | Task::Ranking => 0,
+        }
+    }
+
+    /// The names of the classes, or nothing if the file does not name them.
+    pub fn class_labels(&self) -> &[String] {
+        &self.class_labels
     }
 
     /// The booster's attributes, as the file has them.
@@ -137,6 +163,24 @@ impl Model {
         self.feature_names = names;
         Ok(())
     }
+}
+
+/// Nothing, or one unique label per class.
+pub(crate) fn check_class_labels(labels: &[String], num_classes: usize) -> Result<()> {
+    let mut seen = std::collections::HashSet::with_capacity(labels.len());
+    if let Some(label) = labels.iter().find(|label| !seen.insert(label.as_str())) {
+        let message = format!("label \"{label}\" is given more than once");
+        return Err(Error::new(ErrorKind::Names, message));
+    }
+    if labels.is_empty() || labels.len() == num_classes {
+        return Ok(());
+    }
+    let message = if num_classes == 0 {
+        "model has no classes that could have labels".to_owned()
+    } else {
+        format!("model expects {num_classes} labels, not {}", labels.len())
+    };
+    Err(Error::new(ErrorKind::Names, message))
 }
 
 /// One non-empty, unique name per feature.

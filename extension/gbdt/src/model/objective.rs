@@ -25,6 +25,44 @@ pub enum Transform {
     Ascending = 6,
     /// Expectiles: each output lies above the one before it by a softplus of its margin.
     Expectile = 7,
+    /// The square of each margin, with the margin's sign.
+    SignedSquare = 8,
+    /// The logarithm of one plus the exponential of each margin.
+    LogOnePlusExp = 9,
+    /// Of two margins the first, and the exponential of twice the second: a mean and a variance.
+    MeanVariance = 10,
+}
+
+/// The width of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
+#[repr(u32)]
+pub enum Precision {
+    /// f32.
+    Single = 0,
+    /// f64.
+    Double = 1,
+}
+
+/// By what a row's class is chosen: with several outputs the first of the largest, with one whether it
+/// is above [`Objective::class_threshold`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
+#[repr(u32)]
+pub enum ClassBy {
+    /// The values. Margins that differ in their last bits may have the same one.
+    Value = 0,
+    /// The margins.
+    Margin = 1,
+}
+
+impl Transform {
+    /// Whether a library computes it in that precision.
+    pub(crate) fn is_in(self, precision: Precision) -> bool {
+        use Transform::{Ascending, Expectile, Hinge, LogOnePlusExp, MeanVariance, SignedSquare};
+        match precision {
+            Precision::Single => !matches!(self, SignedSquare | LogOnePlusExp | MeanVariance),
+            Precision::Double => !matches!(self, Hinge | Ascending | Expectile),
+        }
+    }
 }
 
 /// What a model's values are good for.
@@ -46,8 +84,10 @@ pub enum Task {
 pub struct Objective {
     pub(crate) name: String,
     pub(crate) transform: Transform,
-    pub(crate) slope: f32,
+    pub(crate) slope: f64,
     pub(crate) task: Task,
+    pub(crate) class_by: ClassBy,
+    pub(crate) class_threshold: f64,
 }
 
 impl Objective {
@@ -62,12 +102,22 @@ impl Objective {
     }
 
     /// The factor of a margin in [`Transform::Logistic`]; XGBoost's is 1, LightGBM's `sigmoid`.
-    pub fn slope(&self) -> f32 {
+    pub fn slope(&self) -> f64 {
         self.slope
     }
 
     /// What the values are good for.
     pub fn task(&self) -> Task {
         self.task
+    }
+
+    /// By what a class is chosen.
+    pub fn class_by(&self) -> ClassBy {
+        self.class_by
+    }
+
+    /// Of two classes, the second is chosen where the value or margin is above this.
+    pub fn class_threshold(&self) -> f64 {
+        self.class_threshold
     }
 }

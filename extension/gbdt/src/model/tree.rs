@@ -61,15 +61,15 @@ pub enum Comparison {
 
 impl Comparison {
     /// Whether a value goes left. Neither number is NaN.
-    pub fn holds(self, value: f32, threshold: f64) -> bool {
+    pub fn holds(self, value: f64, threshold: f64) -> bool {
         match self {
-            Comparison::Less => f64::from(value) < threshold,
-            Comparison::LessOrEqual => f64::from(value) <= threshold,
+            Comparison::Less => value < threshold,
+            Comparison::LessOrEqual => value <= threshold,
         }
     }
 }
 
-/// Which values of a feature are missing; a missing value goes to a split's default child.
+/// Which values are missing to a split; a missing value goes to its default child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingRule {
     /// NaN: XGBoost, and LightGBM's `missing_type` NaN.
@@ -86,10 +86,10 @@ impl MissingRule {
     pub const ZERO: f32 = 1e-35;
 
     /// The value that splits see, or nothing if it is missing.
-    pub fn present(self, value: f32) -> Option<f32> {
+    pub fn present(self, value: f64) -> Option<f64> {
         match self {
             MissingRule::Nan => (!value.is_nan()).then_some(value),
-            MissingRule::Zero => (value.abs() > Self::ZERO).then_some(value),
+            MissingRule::Zero => (value.abs() > f64::from(Self::ZERO)).then_some(value),
             MissingRule::None => Some(if value.is_nan() { 0.0 } else { value }),
         }
     }
@@ -101,8 +101,8 @@ impl MissingRule {
 pub enum Node {
     /// Adds a value, times the tree's weight, to the tree's output.
     Leaf {
-        /// What is added.
-        value: f32,
+        /// What is added; a number of f32 if the model sums in f32.
+        value: f64,
         /// Sum of hessians, or of rows, that reached the leaf in training.
         cover: f32,
     },
@@ -121,6 +121,8 @@ pub enum Node {
         comparison: Comparison,
         /// What it is compared with.
         threshold: f64,
+        /// Which values are missing.
+        missing: MissingRule,
         /// Where a missing value goes.
         default_left: bool,
         /// Id of the left child.
@@ -140,7 +142,7 @@ pub enum Node {
         set: u32,
         /// Whether codes in the set go left, and others right; XGBoost has it the other way round.
         members_left: bool,
-        /// Where a missing value goes.
+        /// Where a missing value, which is NaN, goes.
         default_left: bool,
         /// Id of the left child.
         left: u32,
@@ -181,9 +183,10 @@ pub enum TreeOutput {
 pub struct Tree {
     pub(crate) nodes: Vec<Node>,
     pub(crate) category_sets: Vec<CategorySet>,
-    pub(crate) leaf_vectors: Vec<f32>,
+    pub(crate) leaf_vectors: Vec<f64>,
     pub(crate) output: TreeOutput,
     pub(crate) weight: f32,
+    pub(crate) first_leaf: u32,
     pub(crate) depth: u32,
 }
 
@@ -199,7 +202,7 @@ impl Tree {
     }
 
     /// Leaf vectors one after another, `num_outputs` values each.
-    pub fn leaf_vectors(&self) -> &[f32] {
+    pub fn leaf_vectors(&self) -> &[f64] {
         &self.leaf_vectors
     }
 
@@ -208,9 +211,28 @@ impl Tree {
         self.output
     }
 
-    /// The factor of every leaf; the product is rounded to f32 before it is added.
+    /// The factor of every leaf; the product is rounded to the precision of sums before it is added.
     pub fn weight(&self) -> f32 {
         self.weight
+    }
+
+    /// What is taken off a leaf's node id to get the number by which its library calls it.
+    pub fn first_leaf(&self) -> u32 {
+        self.first_leaf
+    }
+
+    /// The values of a leaf, times the tree's weight, in the order of `num_outputs` outputs; none if
+    /// the node is no leaf. The products are not rounded to f32 yet.
+    pub(crate) fn leaf_values(&self, id: u32, num_outputs: usize) -> impl Iterator<Item = f64> {
+        let (scalar, vector) = match self.nodes.get(id as usize) {
+            Some(Node::Leaf { value, .. }) => (Some(*value), None),
+            Some(Node::LeafVector { vector, .. }) => {
+                (None, self.leaf_vectors.chunks(num_outputs).nth(*vector as usize))
+            }
+            _ => (None, None),
+        };
+        let values = scalar.into_iter().chain(vector.unwrap_or_default().iter().copied());
+        values.map(|value| value * f64::from(self.weight))
     }
 
     /// Number of splits on the longest path from the root to a leaf; 0 for a lone leaf.

@@ -5,7 +5,7 @@
 use std::arch::x86_64::*;
 
 use super::instructions::{Instructions, block_kernel};
-use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Values, WORDS};
+use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS};
 use crate::forest::tiles::CodeTable;
 
 block_kernel! {
@@ -13,6 +13,7 @@ block_kernel! {
     min_rows: 24,
     costs: Costs { level: 100, node: 400, predicate: 1200 },
     lanes: UNPACKED,
+    lanes_double: IN_ORDER,
 }
 
 /// Within 64 rows, the 16 of a lane come in fours, one of each of four registers.
@@ -126,7 +127,7 @@ impl Instructions for Whole {
         path: &PathBits,
         rows: usize,
         leaves: &[f32],
-        sums: &mut Values,
+        sums: &mut Sums<f32>,
     ) {
         const { assert!(LEVELS <= 8) };
         let registers = (1usize << LEVELS).div_ceil(16);

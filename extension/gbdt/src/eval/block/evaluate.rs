@@ -10,11 +10,14 @@
 
 use super::lower_levels::{BlockKeys, LowerLevels};
 use super::predicates::{bit_of_code, goes_right_large, operands, search_tree};
-use super::{BLOCK, BlockKernel, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Values, WORDS};
+use super::{
+    BLOCK, BlockKernel, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values, WORDS,
+};
 use crate::eval::interleaved::NodeSections;
+use crate::eval::sum::Sum;
 use crate::forest::sections::{
     BASE_MARGINS, CODE_TABLES, LARGE_SETS, OUTPUTS, PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS,
-    SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS, TILE_GROUPS, TILE_LEAVES, TILE_NODES,
+    SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS, TILE_GROUPS, TILE_NODES,
 };
 use crate::forest::tiles::{
     ColumnKind, MAX_PREDICATES, Segment, TILE_LEVELS, TileGroup, tile_leaves, tile_nodes,
@@ -25,7 +28,7 @@ const NO_VALUES: Values = Values([0.0; BLOCK]);
 
 /// What is kept of a block; nothing is allocated once it has grown.
 #[derive(Clone, Debug)]
-pub(in crate::eval) struct Buffers {
+pub(in crate::eval) struct Buffers<S> {
     /// Of each column, its index among those of its kind.
     column_indices: Vec<usize>,
     ranks: Vec<Ranks>,
@@ -35,11 +38,11 @@ pub(in crate::eval) struct Buffers {
     masks: Box<[Mask]>,
     path: PathBits,
     leaf_indices: Box<[u8; BLOCK]>,
-    sums: Vec<Values>,
+    sums: Vec<Sums<S>>,
     keys: BlockKeys,
 }
 
-impl Buffers {
+impl<S: Sum> Buffers<S> {
     pub(super) fn new() -> Self {
         Buffers {
             column_indices: Vec::new(),
@@ -63,21 +66,21 @@ impl Rows<'_> {
     }
 }
 
-/// The margins of a block of rows.
+/// The sums of a block of rows.
 ///
 /// # Safety
 /// The processor has the instructions of the kernel.
-pub(super) unsafe fn margins(
+pub(super) unsafe fn sums<S: Sum>(
     kernel: &BlockKernel,
     image: Sections<'_>,
-    buffers: &mut Buffers,
+    buffers: &mut Buffers<S>,
     rows: &Rows<'_>,
-    out: &mut [f32],
+    out: &mut [S],
 ) {
-    let base_margins = image.get(BASE_MARGINS);
-    buffers.sums.resize(base_margins.len(), NO_VALUES);
-    for (sums, base) in buffers.sums.iter_mut().zip(base_margins) {
-        sums.0 = [*base; BLOCK];
+    let (outputs, base_margins) = (image.get(BASE_MARGINS).len(), S::base_margins(image));
+    buffers.sums.resize(outputs, Sums([S::ZERO; BLOCK]));
+    for (output, sums) in buffers.sums.iter_mut().enumerate() {
+        sums.0 = [base_margins.get(output).copied().unwrap_or(S::ZERO); BLOCK];
     }
     // SAFETY: the caller's promise.
     unsafe { read_columns(kernel, image, buffers, rows) };
@@ -95,9 +98,10 @@ pub(super) unsafe fn margins(
             }
         }
     }
-    for (row, margins) in out.chunks_exact_mut(base_margins.len()).enumerate().take(rows.count) {
-        for (margin, sums) in margins.iter_mut().zip(&buffers.sums) {
-            *margin = sums.0[kernel.lane_of(row)];
+    let rows_and_lanes = out.chunks_exact_mut(outputs).zip(S::lanes(kernel));
+    for (out, lane) in rows_and_lanes.take(rows.count) {
+        for (out, sums) in out.iter_mut().zip(&buffers.sums) {
+            *out = sums.0[usize::from(*lane) % BLOCK];
         }
     }
 }
@@ -106,10 +110,10 @@ pub(super) unsafe fn margins(
 ///
 /// # Safety
 /// The processor has the instructions of the kernel.
-unsafe fn read_columns(
+unsafe fn read_columns<S>(
     kernel: &BlockKernel,
     image: Sections<'_>,
-    buffers: &mut Buffers,
+    buffers: &mut Buffers<S>,
     rows: &Rows<'_>,
 ) {
     let Buffers { column_indices, ranks, codes, values, .. } = buffers;
@@ -166,11 +170,11 @@ fn set_codes(values: &Values, codes: &mut Codes) {
 ///
 /// # Safety
 /// The processor has the instructions of the kernel.
-unsafe fn evaluate_predicates(
+unsafe fn evaluate_predicates<S>(
     kernel: &BlockKernel,
     image: Sections<'_>,
     segment: &Segment,
-    buffers: &mut Buffers,
+    buffers: &mut Buffers<S>,
     rows: usize,
 ) {
     let Buffers { column_indices, ranks, codes, values, masks, .. } = buffers;
@@ -224,21 +228,20 @@ fn look_up_large(
 /// # Safety
 /// The processor has the instructions of the kernel; the group is one of the image's, and the
 /// predicates of its segment have been evaluated.
-unsafe fn add_group(
+unsafe fn add_group<S: Sum>(
     kernel: &BlockKernel,
     image: Sections<'_>,
     group: &TileGroup,
-    buffers: &mut Buffers,
+    buffers: &mut Buffers<S>,
     rows: &Rows<'_>,
 ) {
     let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
     let levels = group.levels;
-    let (Some(walk), Some(add)) =
-        (kernel.walk.get(levels as usize), kernel.add.get(levels as usize))
+    let (Some(walk), Some(add)) = (kernel.walk.get(levels as usize), S::add_kernel(kernel, levels))
     else {
         return;
     };
-    let (outputs, leaves) = (image.get(OUTPUTS), image.get(TILE_LEAVES));
+    let (outputs, leaves) = (image.get(OUTPUTS), S::tile_leaves(image));
     let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
     let nodes = nodes.chunks_exact(tile_nodes(levels));
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
@@ -250,7 +253,7 @@ unsafe fn add_group(
         unsafe { walk(nodes, masks, rows.count, path) };
         if group.below == 0 {
             let start = group.leaves as usize + tree * tile_leaves(levels);
-            let leaves = leaves.get(start..start + tile_leaves(levels)).unwrap_or(&[0.0; 256]);
+            let leaves = leaves.get(start..start + tile_leaves(levels)).unwrap_or(S::NO_LEAVES);
             // SAFETY: the caller's promise; the leaves are those of the tile.
             unsafe { add(path, rows.count, leaves, sums) };
         } else {
@@ -260,8 +263,10 @@ unsafe fn add_group(
             // SAFETY: the caller's promise.
             unsafe { (kernel.leaf_indices)(path, rows.count, levels, leaf_indices) };
             let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
-            lower.add(&NodeSections::of(image), rows, keys, leaf_indices, |row, leaf| {
-                sums.0[kernel.lane_of(row)] += leaf;
+            let (lanes, values) = (S::lanes(kernel), S::leaf_values(image));
+            lower.add(&NodeSections::of(image), rows, keys, leaf_indices, |row, key| {
+                let lane = usize::from(lanes[row % BLOCK]) % BLOCK;
+                sums.0[lane] += S::of_key(values, key);
             });
         }
     }

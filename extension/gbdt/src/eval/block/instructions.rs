@@ -5,7 +5,8 @@
 //! features. Everything is inlined into those functions: only there do intrinsics become instructions.
 
 use super::rank_scalar;
-use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Values, WORDS};
+use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS};
+use crate::eval::sum::Sum;
 use crate::forest::tiles::CodeTable;
 
 /// Part of a mask in registers, and what a kernel does with it.
@@ -71,16 +72,43 @@ pub(super) trait Instructions: Copy {
         path: &PathBits,
         rows: usize,
         leaves: &[f32],
-        sums: &mut Values,
+        sums: &mut Sums<f32>,
     ) {
-        let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
-        for (word, sums) in words.take(rows.div_ceil(64)) {
-            // SAFETY: the caller's promise; there are eight words.
-            let indices = unsafe { Self::leaf_indices(path, word, LEVELS) };
-            for (sum, index) in sums.iter_mut().zip(indices) {
-                // SAFETY: the caller's promise: an index is below 2^LEVELS, the number of leaves.
-                *sum += unsafe { *leaves.get_unchecked(usize::from(index)) };
-            }
+        // SAFETY: the caller's promise.
+        unsafe { add_one_by_one::<Self, f32, LEVELS>(path, rows, leaves, sums) }
+    }
+
+    /// The same for sums of f64.
+    #[inline(always)]
+    unsafe fn add_double<const LEVELS: u32>(
+        path: &PathBits,
+        rows: usize,
+        leaves: &[f64],
+        sums: &mut Sums<f64>,
+    ) {
+        // SAFETY: the caller's promise.
+        unsafe { add_one_by_one::<Self, f64, LEVELS>(path, rows, leaves, sums) }
+    }
+}
+
+/// See [`super::BlockKernel::add`].
+///
+/// # Safety
+/// The processor has the instructions; there are 2^LEVELS leaves.
+#[inline(always)]
+unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
+    path: &PathBits,
+    rows: usize,
+    leaves: &[S],
+    sums: &mut Sums<S>,
+) {
+    let words = sums.0.as_chunks_mut::<64>().0.iter_mut().enumerate();
+    for (word, sums) in words.take(rows.div_ceil(64)) {
+        // SAFETY: the caller's promise; there are eight words.
+        let indices = unsafe { I::leaf_indices(path, word, LEVELS) };
+        for (sum, index) in sums.iter_mut().zip(indices) {
+            // SAFETY: the caller's promise: an index is below 2^LEVELS, the number of leaves.
+            *sum += unsafe { *leaves.get_unchecked(usize::from(index)) };
         }
     }
 }
@@ -222,10 +250,21 @@ macro_rules! block_kernel {
                 path: &PathBits,
                 rows: usize,
                 leaves: &[f32],
-                sums: &mut Values,
+                sums: &mut Sums<f32>,
             ) {
                 // SAFETY: see above.
                 unsafe { <$set>::add::<LEVELS>(path, rows, leaves, sums) }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn add_double<const LEVELS: u32>(
+                path: &PathBits,
+                rows: usize,
+                leaves: &[f64],
+                sums: &mut Sums<f64>,
+            ) {
+                // SAFETY: see above.
+                unsafe { <$set>::add_double::<LEVELS>(path, rows, leaves, sums) }
             }
 
             #[target_feature(enable = $features)]
@@ -245,6 +284,7 @@ macro_rules! block_kernel {
                 look_up,
                 walk: instructions::by_levels!(walk),
                 add: instructions::by_levels!(add),
+                add_double: instructions::by_levels!(add_double),
                 leaf_indices,
                 $($field: $value),*
             }

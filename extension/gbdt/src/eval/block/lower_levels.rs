@@ -47,14 +47,14 @@ pub(super) struct LowerLevels<'a> {
 }
 
 impl LowerLevels<'_> {
-    /// Calls `visit` with each row and the value of its leaf.
+    /// Calls `visit` with each row and the key of its leaf.
     pub(super) fn add(
         &self,
         nodes: &NodeSections<'_>,
         rows: &Rows<'_>,
         keys: &BlockKeys,
         leaf_indices: &[u8; BLOCK],
-        mut visit: impl FnMut(usize, f32),
+        mut visit: impl FnMut(usize, u32),
     ) {
         let features = rows.features.chunks(LANES * rows.num_features);
         let keys = keys.keys.chunks_exact(LANES * keys.width).map(|lanes| (lanes, keys.width));
@@ -82,17 +82,17 @@ impl LowerLevels<'_> {
         }
     }
 
-    /// The values of the leaves that lanes come to.
+    /// The keys of the leaves that lanes come to.
     fn leaves<N: InterleavedNode>(
         &self,
         nodes: &[N],
         keys: &impl Decide<N>,
         starts: [u32; LANES],
-    ) -> [f32; LANES] {
+    ) -> [u32; LANES] {
         // SAFETY: the image's check found every exit to be a node, and some node to be there; each
         // lane has keys, of which the last is u32::MAX.
         let at = unsafe { interleaved(nodes, keys, starts, self.steps) };
         // SAFETY: interleaved returns indices of nodes.
-        at.map(|at| f32::from_bits(unsafe { nodes.get_unchecked(at) }.key()))
+        at.map(|at| unsafe { nodes.get_unchecked(at) }.key())
     }
 }

@@ -26,6 +26,7 @@ mod rank_scalar;
 
 pub(super) use self::evaluate::Buffers;
 
+use super::sum::Sum;
 use crate::forest::sections::{PREDICATE_COLUMNS, PREDICATE_RUNS, Sections, TILE_GROUPS};
 use crate::forest::tiles::{CodeTable, TILE_LEVELS, TileGroup};
 
@@ -41,12 +42,17 @@ const KEYS_COST: u64 = 400;
 /// One bit per row of a block.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Mask([u64; WORDS]);
+pub(super) struct Mask([u64; WORDS]);
 
 /// The values of a column, one per row.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Values([f32; BLOCK]);
+
+/// The sums of an output, one per row: see [`BlockKernel::lanes`].
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(super) struct Sums<S>([S; BLOCK]);
 
 /// The ranks of a column, one mask per bit, the highest first.
 type Ranks = [Mask; RANK_BITS];
@@ -60,7 +66,7 @@ struct Codes {
 }
 
 /// The bits of all rows' paths through a tile, the root's level first.
-type PathBits = [Mask; TILE_LEVELS as usize];
+pub(super) type PathBits = [Mask; TILE_LEVELS as usize];
 
 /// Up to [`BLOCK`] rows: `features.len() == count * num_features`, row-major.
 pub(super) struct Rows<'a> {
@@ -84,7 +90,7 @@ struct Costs {
 const LEVELS: usize = TILE_LEVELS as usize + 1;
 
 type Walk = unsafe fn(nodes: &[u16], &[Mask], rows: usize, &mut PathBits);
-type Add = unsafe fn(&PathBits, rows: usize, leaves: &[f32], &mut Values);
+pub(super) type Add<S> = unsafe fn(&PathBits, rows: usize, leaves: &[S], &mut Sums<S>);
 
 /// A kernel: what one instruction set does for a block of rows. `instructions::block_kernel` makes it.
 ///
@@ -96,8 +102,10 @@ pub(super) struct BlockKernel {
     /// With fewer rows, one after another costs less than a block, of which most is empty.
     min_rows: usize,
     costs: Costs,
-    /// Where the sum of each row lies in [`Values`].
-    lanes: [u16; BLOCK],
+    /// Where the sum of each row lies in [`Sums`].
+    pub(super) lanes: [u16; BLOCK],
+    /// The same for sums of f64.
+    pub(super) lanes_double: [u16; BLOCK],
     /// The ranks of the first `rows` values in the search tree of a column: the number of thresholds
     /// that a value is not below, or for NaN, if `missing_right`, more than any.
     rank: unsafe fn(&Values, rows: usize, tree: &[f32], missing_right: bool, &mut Ranks),
@@ -110,7 +118,9 @@ pub(super) struct BlockKernel {
     walk: [Walk; LEVELS],
     /// By levels: adds to each row's sum the leaf at the end of its path, among the `leaves` of a tile
     /// of as many levels.
-    add: [Add; LEVELS],
+    pub(super) add: [Add<f32>; LEVELS],
+    /// The same for sums of f64.
+    pub(super) add_double: [Add<f64>; LEVELS],
     /// The index of each row's leaf, in the order of the rows, of a tile of `levels` levels.
     leaf_indices: unsafe fn(&PathBits, rows: usize, levels: u32, &mut [u8; BLOCK]),
 }
@@ -127,22 +137,18 @@ const IN_ORDER: [u16; BLOCK] = {
 };
 
 impl BlockKernel {
-    fn lane_of(&self, row: usize) -> usize {
-        usize::from(self.lanes[row % BLOCK]) % BLOCK
-    }
-
-    /// Computes the margins of up to [`BLOCK`] rows if the costs say that this takes less time than one
+    /// Computes the sums of up to [`BLOCK`] rows if the costs say that this takes less time than one
     /// row after another; `total_depth` steps. Returns whether it did.
     ///
     /// # Safety
     /// The processor has the instructions.
-    pub(super) unsafe fn margins(
+    pub(super) unsafe fn sums<S: Sum>(
         &self,
         image: Sections<'_>,
         total_depth: u64,
-        buffers: &mut Option<Buffers>,
+        buffers: &mut Option<Buffers<S>>,
         rows: &Rows<'_>,
-        out: &mut [f32],
+        out: &mut [S],
     ) -> bool {
         if image.get(TILE_GROUPS).is_empty()
             || rows.count < self.min_rows
@@ -152,7 +158,7 @@ impl BlockKernel {
         }
         let buffers = buffers.get_or_insert_with(Buffers::new);
         // SAFETY: the caller's promise.
-        unsafe { evaluate::margins(self, image, buffers, rows, out) };
+        unsafe { evaluate::sums(self, image, buffers, rows, out) };
         true
     }
 

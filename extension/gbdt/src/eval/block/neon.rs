@@ -16,6 +16,7 @@ block_kernel! {
     min_rows: 64,
     costs: Costs { level: 350, node: 650, predicate: 2600 },
     lanes: IN_ORDER,
+    lanes_double: IN_ORDER,
 }
 
 #[derive(Clone, Copy)]

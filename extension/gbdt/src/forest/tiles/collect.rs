@@ -7,7 +7,7 @@ use super::fill::{Filled, fill, leaves, levels};
 use super::predicates::{Columns, Predicate, Sets, predicates_of};
 use super::{
     CodeTable, ColumnKind, MAX_PREDICATES, PredicateColumn, PredicateRun, Segment, TILE_LEVELS,
-    TileGroup, tile_leaves, tile_nodes,
+    TileGroup, tile_nodes,
 };
 use crate::Result;
 use crate::forest::canonical::{Forest, NODES_PER_CHECK, Tree, reserve};
@@ -15,6 +15,7 @@ use crate::forest::order::{self, Position};
 use crate::forest::records::{GroupKind, LANES};
 use crate::forest::text::to_u32;
 use crate::forest::trees::Trees;
+use crate::model::Precision;
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]
@@ -29,6 +30,7 @@ pub(in crate::forest) struct Tiles {
     pub(in crate::forest) groups: Vec<TileGroup>,
     pub(in crate::forest) nodes: Vec<u16>,
     pub(in crate::forest) leaves: Vec<f32>,
+    pub(in crate::forest) leaves_double: Vec<f64>,
     pub(in crate::forest) exits: Vec<u32>,
     pub(in crate::forest) chunks: Chunks,
 }
@@ -176,7 +178,11 @@ impl Writer<'_> {
     }
 
     fn group(&mut self, group: &TileGroup, predicates: &[Predicate]) -> Result<()> {
-        let ends = if group.below == 0 { self.tiles.leaves.len() } else { self.tiles.exits.len() };
+        let ends = match self.forest.sum_precision() {
+            _ if group.below > 0 => self.tiles.exits.len(),
+            Precision::Single => self.tiles.leaves.len(),
+            Precision::Double => self.tiles.leaves_double.len(),
+        };
         let placed =
             TileGroup { nodes: to_u32(self.tiles.nodes.len())?, leaves: to_u32(ends)?, ..*group };
         let count = group.count as usize;
@@ -188,14 +194,28 @@ impl Writer<'_> {
             let tile = fill(tree, group.levels, &self.sets, index_of);
             self.tiles.nodes.extend_from_slice(&tile.nodes);
             if group.below == 0 {
-                reserve(&mut self.tiles.leaves, tile_leaves(group.levels))?;
-                self.tiles.leaves.extend(leaves(tree, group.levels, &tile));
+                self.leaves(&leaves(tree, group.levels, &tile))?;
             } else {
                 self.exits(index, tree, &tile)?;
             }
             (self.check_interrupts)();
         }
         self.tiles.groups.push(placed);
+        Ok(())
+    }
+
+    fn leaves(&mut self, leaves: &[f64]) -> Result<()> {
+        let tiles = &mut self.tiles;
+        match self.forest.sum_precision() {
+            Precision::Single => {
+                reserve(&mut tiles.leaves, leaves.len())?;
+                tiles.leaves.extend(leaves.iter().map(|leaf| *leaf as f32));
+            }
+            Precision::Double => {
+                reserve(&mut tiles.leaves_double, leaves.len())?;
+                tiles.leaves_double.extend(leaves);
+            }
+        }
         Ok(())
     }
 

@@ -41,7 +41,7 @@ pub(super) fn fill(
 }
 
 /// The leaves of a tile that holds all of its tree.
-pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Vec<f32> {
+pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Vec<f64> {
     let mut leaves = vec![0.0; tile_leaves(levels)];
     for (leaf, id) in leaves.iter_mut().zip(&tile.ends) {
         if let Some(Node::Leaf { value, .. }) = tree.nodes().get(*id as usize) {

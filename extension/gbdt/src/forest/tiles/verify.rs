@@ -8,6 +8,7 @@ use super::{
 use crate::Result;
 use crate::forest::records::LANES;
 use crate::forest::sections::*;
+use crate::model::Precision;
 
 /// Whether `count` records from `first` on are among `all`.
 fn within(first: u32, count: usize, all: usize) -> bool {
@@ -15,7 +16,11 @@ fn within(first: u32, count: usize, all: usize) -> bool {
 }
 
 /// Verifies every number that a kernel uses as an index or a count.
-pub(in crate::forest) fn verify(image: &Sections<'_>, num_features: usize) -> Result<()> {
+pub(in crate::forest) fn verify(
+    image: &Sections<'_>,
+    num_features: usize,
+    sums: Precision,
+) -> Result<()> {
     let (groups, segments) = (image.get(TILE_GROUPS), image.get(SEGMENTS));
     if groups.is_empty() {
         return ensure(segments.iter().all(|segment| segment.groups == 0), "has no tiles");
@@ -31,7 +36,7 @@ pub(in crate::forest) fn verify(image: &Sections<'_>, num_features: usize) -> Re
     for segment in segments {
         ensure(segment.first_group as usize == next_group, "has a tile in no segment or in two")?;
         next_group += segment.groups as usize;
-        verify_segment(segment, image)?;
+        verify_segment(segment, image, sums)?;
     }
     ensure(next_group == groups.len(), "has a tile in no segment")?;
     let mut next_tree = 0;
@@ -96,7 +101,7 @@ fn verify_run(run: &PredicateRun, image: &Sections<'_>) -> Result<()> {
     ensure(right, "has a run without operands")
 }
 
-fn verify_segment(segment: &Segment, image: &Sections<'_>) -> Result<()> {
+fn verify_segment(segment: &Segment, image: &Sections<'_>, sums: Precision) -> Result<()> {
     let predicates = segment.predicates as usize;
     ensure(predicates <= MAX_PREDICATES, "has too many predicates")?;
     let all = image.get(PREDICATE_RUNS);
@@ -109,10 +114,10 @@ fn verify_segment(segment: &Segment, image: &Sections<'_>) -> Result<()> {
     let first = segment.first_group as usize;
     let groups = image.get(TILE_GROUPS).get(first..first + segment.groups as usize);
     let groups = groups.ok_or_else(|| damaged("has a segment without tiles"))?;
-    groups.iter().try_for_each(|group| verify_group(group, image))
+    groups.iter().try_for_each(|group| verify_group(group, image, sums))
 }
 
-fn verify_group(group: &TileGroup, image: &Sections<'_>) -> Result<()> {
+fn verify_group(group: &TileGroup, image: &Sections<'_>, sums: Precision) -> Result<()> {
     let count = group.count as usize;
     ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
     ensure(group.levels <= TILE_LEVELS, "has a tile of too many levels")?;
@@ -123,7 +128,10 @@ fn verify_group(group: &TileGroup, image: &Sections<'_>) -> Result<()> {
     let largest = nodes.iter().copied().fold(0, u16::max);
     ensure(usize::from(largest) < MAX_PREDICATES, "has a node without a predicate")?;
     if group.below == 0 {
-        let all = image.get(TILE_LEAVES).len();
+        let all = match sums {
+            Precision::Single => image.get(TILE_LEAVES).len(),
+            Precision::Double => image.get(TILE_LEAVES_DOUBLE).len(),
+        };
         let leaves = within(group.leaves, count * tile_leaves(group.levels), all);
         return ensure(leaves, "has a tile without leaves");
     }

@@ -4,7 +4,8 @@ use super::nodes::RawTree;
 use super::objective::Link;
 use super::{File, base_score, categories, rounds};
 use crate::model::{
-    Builder, Model, Objective, Parts, Task, TreeOutput, TreeParts, check_limit, in_tree,
+    Builder, Finish, Model, Objective, Parts, Precision, Task, TreeOutput, TreeParts, check_limit,
+    in_tree,
 };
 use crate::{Error, ErrorKind, Limits, Result};
 
@@ -39,13 +40,16 @@ pub(in crate::format) fn build(
         format,
         version,
         objective: learner.objective,
+        value_precision: Precision::Single,
+        sum_precision: Precision::Single,
+        finish: Finish::default(),
         base_margin: base_score::margins(link, &scores)?,
         base_score: scores,
         num_features,
         feature_names: learner.feature_names,
         feature_types: learner.feature_types,
         categories: categories::drop_miscut_categories(version, booster.categories),
-        missing_rules: Vec::new(),
+        class_labels: Vec::new(),
         attributes: learner.attributes,
     };
     let mut builder = Builder::new(parts, limits)?;

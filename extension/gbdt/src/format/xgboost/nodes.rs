@@ -9,7 +9,7 @@ use super::required;
 use super::sets::Sets;
 use super::tree::{Allowance, Arrays};
 use crate::model::{
-    Comparison, NODES_PER_CHECK, Node, TreeOutput, TreeParts, node_of, out_of_memory,
+    Comparison, MissingRule, NODES_PER_CHECK, Node, TreeOutput, TreeParts, node_of, out_of_memory,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -102,14 +102,15 @@ pub(super) fn build(
     }
     let output = if leaf_size > 1 { TreeOutput::All } else { TreeOutput::One(0) };
     let leaf_vectors = if leaf_size > 1 { arrays.leaf_weights.clone() } else { None };
-    let leaf_vectors = leaf_vectors.unwrap_or_default();
-    let parts = TreeParts { nodes, category_sets: sets.done, leaf_vectors, output, weight: 1.0 };
+    let leaf_vectors = leaf_vectors.unwrap_or_default().into_iter().map(f64::from).collect();
+    let (category_sets, weight, first_leaf) = (sets.done, 1.0, 0);
+    let parts = TreeParts { nodes, category_sets, leaf_vectors, output, weight, first_leaf };
     Ok(RawTree { parts, leaf_size })
 }
 
 /// A leaf; that of vectors has the index of its own where its right child would be.
 fn leaf(entry: &Entry, is_vector: bool) -> Result<Node> {
-    let (value, cover) = (entry.condition, entry.cover);
+    let (value, cover) = (f64::from(entry.condition), entry.cover);
     match u32::try_from(entry.right) {
         Ok(vector) if is_vector => Ok(Node::LeafVector { vector, cover }),
         Err(_) if !is_vector && entry.right == NO_CHILD => Ok(Node::Leaf { value, cover }),
@@ -207,6 +208,7 @@ impl<'a> Columns<'a> {
             feature,
             comparison: Comparison::Less,
             threshold: f64::from(entry.condition),
+            missing: MissingRule::Nan,
             default_left,
             left,
             right,

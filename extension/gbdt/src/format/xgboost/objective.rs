@@ -4,7 +4,7 @@
 //! regression_loss.h, regression_obj.cu, multiclass_obj.cu, hinge.cu, aft_obj.cu, quantile_obj.cu
 //! and expectile_obj.cc.
 
-use crate::model::{Objective, Task, Transform};
+use crate::model::{ClassBy, Objective, Task, Transform};
 
 /// How a base score becomes the margin that the sum of leaves starts from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +53,13 @@ pub fn objectives() -> impl Iterator<Item = (&'static str, Task)> {
 pub(super) fn named(name: &str) -> Option<(Objective, Link)> {
     let name = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| *new);
     TABLE.iter().find(|entry| entry.0 == name).map(|&(name, transform, link, task)| {
-        (Objective { name: name.to_owned(), transform, slope: 1.0, task }, link)
+        let (class_by, class_threshold) = match transform {
+            Transform::Logistic => (ClassBy::Value, 0.5),
+            Transform::Softmax => (ClassBy::Value, 0.0),
+            _ => (ClassBy::Margin, 0.0),
+        };
+        let name = name.to_owned();
+        (Objective { name, transform, slope: 1.0, task, class_by, class_threshold }, link)
     })
 }
 

@@ -1,9 +1,9 @@
-//! Transforms: from the margins of a row to the values that the library's predict returns.
+//! Transforms in f32, as XGBoost computes them.
 //!
-//! Everything is computed in f32, in the order in which XGBoost computes it, with the C library's
-//! exponential, which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C
+//! Everything is computed in the order in which XGBoost computes it, with the C library's exponential, which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C
 //! libraries do. That quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
 
+use super::first_largest;
 use crate::model::Transform;
 
 /// XGBoost's `kRtEps` (include/xgboost/base.h), by which one expectile lies at least above another.
@@ -11,7 +11,7 @@ const EXPECTILE_GAP: f32 = 1e-6;
 
 /// Turns the margins of a row into its values, in place; returns the number of values, which is 1
 /// for [`Transform::ArgMax`] and else the number of margins. `slope` is [`crate::Objective::slope`].
-pub fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> usize {
+pub(crate) fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> usize {
     match transform {
         Transform::Identity => {}
         Transform::Logistic => each(margins, |margin| logistic(margin * slope)),
@@ -21,6 +21,8 @@ pub fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> usize {
         Transform::Hinge => each(margins, |margin| if margin > 0.0 { 1.0 } else { 0.0 }),
         Transform::Ascending => margins.sort_unstable_by(f32::total_cmp),
         Transform::Expectile => expectiles(margins),
+        // Of libraries that compute in f64 alone.
+        Transform::SignedSquare | Transform::LogOnePlusExp | Transform::MeanVariance => {}
     }
     margins.len()
 }
@@ -31,7 +33,7 @@ fn each(margins: &mut [f32], value: impl Fn(f32) -> f32) {
 
 /// The logistic function, with the bound that keeps the exponential finite (XGBoost: `Sigmoid` in
 /// src/common/math.h).
-pub(crate) fn logistic(margin: f32) -> f32 {
+fn logistic(margin: f32) -> f32 {
     let negated = if -margin > 88.7 { 88.7 } else { -margin };
     // 1e-16 does nothing in f32; XGBoost adds it.
     1.0 / (negated.exp() + 1.0 + 1e-16)
@@ -39,7 +41,7 @@ pub(crate) fn logistic(margin: f32) -> f32 {
 
 /// Exponentials shifted by the largest margin, divided by their sum, which is taken in f64
 /// (XGBoost: `Softmax` in src/common/math.h).
-pub(crate) fn softmax(margins: &mut [f32]) {
+fn softmax(margins: &mut [f32]) {
     let largest = margins.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0f64;
     for margin in margins.iter_mut() {
@@ -48,18 +50,6 @@ pub(crate) fn softmax(margins: &mut [f32]) {
     }
     let sum = sum as f32;
     each(margins, |exponential| exponential / sum);
-}
-
-/// The index of the first of the largest margins, if there are any (XGBoost: `FindMaxIndex` in
-/// src/common/math.h).
-pub(crate) fn first_largest(margins: &[f32]) -> Option<u32> {
-    let mut largest = (0, *margins.first()?);
-    for (index, margin) in (0..).zip(margins) {
-        if *margin > largest.1 {
-            largest = (index, *margin);
-        }
-    }
-    Some(largest.0)
 }
 
 fn arg_max(margins: &mut [f32]) -> usize {

@@ -1,0 +1,208 @@
+//! The width of sums: f32, as XGBoost adds leaves, or f64, as LightGBM and CatBoost do.
+//!
+//! A model has one of the two. What evaluates it is compiled for each, with the leaves and kernels of
+//! that width.
+
+use std::ops::AddAssign;
+
+use super::batch::BatchScratch;
+use super::block::{self, BLOCK, BlockKernel, Buffers};
+use super::kernel::{Kernel, RowKernel};
+use crate::forest::sections::{
+    BASE_MARGINS, LEAF_VALUES, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
+};
+
+/// In what a caller takes margins: f32 or f64.
+pub trait Margin: Copy {
+    /// The number, rounded to this width.
+    fn of(number: f64) -> Self;
+    /// The number, rounded to f32.
+    fn single(self) -> f32;
+    /// The number.
+    fn double(self) -> f64;
+    /// The margins, if they are of f32.
+    fn singles(margins: &mut [Self]) -> Option<&mut [f32]>;
+    /// The margins, if they are of f64.
+    fn doubles(margins: &mut [Self]) -> Option<&mut [f64]>;
+}
+
+impl Margin for f32 {
+    #[inline(always)]
+    fn of(number: f64) -> Self {
+        number as f32
+    }
+
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self
+    }
+
+    #[inline(always)]
+    fn double(self) -> f64 {
+        f64::from(self)
+    }
+
+    #[inline(always)]
+    fn singles(margins: &mut [Self]) -> Option<&mut [f32]> {
+        Some(margins)
+    }
+
+    #[inline(always)]
+    fn doubles(_: &mut [Self]) -> Option<&mut [f64]> {
+        None
+    }
+}
+
+impl Margin for f64 {
+    #[inline(always)]
+    fn of(number: f64) -> Self {
+        number
+    }
+
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self as f32
+    }
+
+    #[inline(always)]
+    fn double(self) -> f64 {
+        self
+    }
+
+    #[inline(always)]
+    fn singles(_: &mut [Self]) -> Option<&mut [f32]> {
+        None
+    }
+
+    #[inline(always)]
+    fn doubles(margins: &mut [Self]) -> Option<&mut [f64]> {
+        Some(margins)
+    }
+}
+
+/// What differs between the widths: where leaves are, and what adds them.
+pub(super) trait Sum: Margin + AddAssign + 'static {
+    const ZERO: Self;
+    const NO_LEAVES: &[Self];
+
+    /// `self * scale / divisor + bias`, each step rounded.
+    fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self;
+
+    /// What each output's sum begins with; nothing if that is 0.
+    fn base_margins(image: Sections<'_>) -> &[Self];
+
+    /// The values that the keys of leaves are indices of, if they are.
+    fn leaf_values(image: Sections<'_>) -> &[Self];
+
+    /// The value of a leaf with this key.
+    fn of_key(leaf_values: &[Self], key: u32) -> Self;
+
+    fn tile_leaves(image: Sections<'_>) -> &[Self];
+
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>>;
+
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<block::Add<Self>>;
+
+    /// Where the sum of each row of a block lies.
+    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK];
+
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>>;
+}
+
+impl Sum for f32 {
+    const ZERO: Self = 0.0;
+    const NO_LEAVES: &[Self] = &[0.0; 256];
+
+    fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self {
+        self * scale as f32 / divisor as f32 + bias as f32
+    }
+
+    #[inline(always)]
+    fn base_margins(image: Sections<'_>) -> &[Self] {
+        image.get(BASE_MARGINS)
+    }
+
+    #[inline(always)]
+    fn leaf_values(_: Sections<'_>) -> &[Self] {
+        &[]
+    }
+
+    #[inline(always)]
+    fn of_key(_: &[Self], key: u32) -> Self {
+        f32::from_bits(key)
+    }
+
+    #[inline(always)]
+    fn tile_leaves(image: Sections<'_>) -> &[Self] {
+        image.get(TILE_LEAVES)
+    }
+
+    #[inline(always)]
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>> {
+        kernel.row()
+    }
+
+    #[inline(always)]
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<block::Add<Self>> {
+        kernel.add.get(levels as usize).copied()
+    }
+
+    #[inline(always)]
+    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK] {
+        &kernel.lanes
+    }
+
+    #[inline(always)]
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>> {
+        &mut scratch.block
+    }
+}
+
+impl Sum for f64 {
+    const ZERO: Self = 0.0;
+    const NO_LEAVES: &[Self] = &[0.0; 256];
+
+    fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self {
+        self * scale / divisor + bias
+    }
+
+    #[inline(always)]
+    fn base_margins(_: Sections<'_>) -> &[Self] {
+        &[]
+    }
+
+    #[inline(always)]
+    fn leaf_values(image: Sections<'_>) -> &[Self] {
+        image.get(LEAF_VALUES)
+    }
+
+    #[inline(always)]
+    fn of_key(leaf_values: &[Self], key: u32) -> Self {
+        leaf_values.get(key as usize).copied().unwrap_or(0.0)
+    }
+
+    #[inline(always)]
+    fn tile_leaves(image: Sections<'_>) -> &[Self] {
+        image.get(TILE_LEAVES_DOUBLE)
+    }
+
+    #[inline(always)]
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>> {
+        kernel.row_double()
+    }
+
+    #[inline(always)]
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<block::Add<Self>> {
+        kernel.add_double.get(levels as usize).copied()
+    }
+
+    #[inline(always)]
+    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK] {
+        &kernel.lanes_double
+    }
+
+    #[inline(always)]
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>> {
+        &mut scratch.block_double
+    }
+}

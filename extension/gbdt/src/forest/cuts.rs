@@ -1,0 +1,201 @@
+//! Cuts: from numbers of f64 to the f32 that kernels compare, without changing one decision.
+//!
+//! A split of a model that compares in f64 asks whether a value is below its *cut*, a number of f64:
+//! `x <= t` is `x < t.next_up()`. All that the splits of a feature can see of a value is its rank, the
+//! number of cuts that it is not below. Kernels compare with the smallest f32 that is not below the
+//! cut, so a value that is an f32 has its rank there too. Any other value becomes an f32 of the same
+//! rank: the nearest, or, where a cut lies between the two, the one beside that cut. If the cuts of a
+//! feature have not as many f32 of their own, because they lie too close together, kernels compare
+//! ranks, and every value of the feature is turned into its rank.
+//!
+//! Where zeros are missing, the ends of what counts as zero are cuts too, so that no value moves
+//! into or out of them. Category codes are cut off, as LightGBM's conversion to int does.
+
+use bytemuck::{CheckedBitPattern, NoUninit};
+
+use super::canonical::{NODES_PER_CHECK, reserve};
+use super::text::to_u32;
+use crate::Result;
+use crate::model::{Comparison, MissingRule, Model, Node, Precision};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
+#[repr(u32)]
+pub(crate) enum CutKind {
+    /// The f32 beside the cuts decide as the cuts.
+    Beside = 0,
+    /// Values become ranks.
+    Ranks = 1,
+    /// As ranks, and zeros are missing.
+    RanksWithoutZero = 2,
+    /// Values are category codes.
+    Codes = 3,
+}
+
+/// The cuts of a feature, in ascending order.
+#[derive(Clone, Copy, Debug, CheckedBitPattern, NoUninit)]
+#[repr(C)]
+pub(crate) struct CutSpan {
+    pub(crate) kind: CutKind,
+    /// Index of the first.
+    pub(crate) start: u32,
+    pub(crate) count: u32,
+}
+
+/// The cuts of a model's features; none if it rounds values to f32 before it compares them.
+#[derive(Default)]
+pub(super) struct Cuts {
+    pub(super) spans: Vec<CutSpan>,
+    pub(super) numbers: Vec<f64>,
+}
+
+impl Cuts {
+    pub(super) fn of(model: &Model, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
+        let mut cuts = Cuts::default();
+        if model.value_precision() == Precision::Single {
+            return Ok(cuts);
+        }
+        let mut features = vec![Feature::default(); model.num_features()];
+        for tree in model.trees() {
+            for (id, node) in tree.nodes().iter().enumerate() {
+                if id.is_multiple_of(NODES_PER_CHECK) {
+                    check_interrupts();
+                }
+                let (Node::Numerical { feature, .. } | Node::Categorical { feature, .. }) = node
+                else {
+                    continue;
+                };
+                if let Some(feature) = features.get_mut(*feature as usize) {
+                    feature.add(node)?;
+                }
+            }
+            check_interrupts();
+        }
+        for feature in &mut features {
+            cuts.add(feature)?;
+            check_interrupts();
+        }
+        Ok(cuts)
+    }
+
+    fn add(&mut self, feature: &mut Feature) -> Result<()> {
+        feature.sort();
+        let start = to_u32(self.numbers.len())?;
+        let count = to_u32(feature.cuts.len())?;
+        let ends = feature.cuts.iter().map(|cut| not_below(*cut));
+        let kind = match (feature.codes, ends.clone().zip(ends.skip(1)).all(|(a, b)| a < b)) {
+            (true, _) => CutKind::Codes,
+            (false, true) => CutKind::Beside,
+            (false, false) if feature.zero_missing => CutKind::RanksWithoutZero,
+            (false, false) => CutKind::Ranks,
+        };
+        reserve(&mut self.numbers, feature.cuts.len())?;
+        self.numbers.extend(&feature.cuts);
+        self.spans.push(CutSpan { kind, start, count });
+        Ok(())
+    }
+
+    /// The f32 that kernels compare with in place of a threshold: what goes left is below it. Nothing
+    /// if all goes left.
+    pub(super) fn below(
+        &self,
+        feature: u32,
+        comparison: Comparison,
+        threshold: f64,
+    ) -> Option<f32> {
+        let cut = cut(comparison, threshold)?;
+        match self.spans.get(feature as usize) {
+            Some(span) if matches!(span.kind, CutKind::Ranks | CutKind::RanksWithoutZero) => {
+                Some(rank(span.of(&self.numbers), cut) as f32)
+            }
+            _ => Some(not_below(cut)),
+        }
+    }
+
+    /// Whether kernels must take the zeros of a feature as missing: they do not see those of ranks.
+    pub(super) fn hides_zero(&self, feature: usize) -> bool {
+        self.spans.get(feature).is_some_and(|span| span.kind == CutKind::RanksWithoutZero)
+    }
+}
+
+#[derive(Clone, Default)]
+struct Feature {
+    cuts: Vec<f64>,
+    /// The number of cuts at which repetitions are taken out next.
+    dense: usize,
+    zero_missing: bool,
+    codes: bool,
+}
+
+impl Feature {
+    fn add(&mut self, node: &Node) -> Result<()> {
+        let Node::Numerical { comparison, threshold, missing, .. } = *node else {
+            self.codes = true;
+            return Ok(());
+        };
+        if missing == MissingRule::Zero && !self.zero_missing {
+            self.zero_missing = true;
+            let zero = f64::from(MissingRule::ZERO);
+            self.cuts.extend([-zero, zero.next_up()]);
+        }
+        reserve(&mut self.cuts, 1)?;
+        self.cuts.extend(cut(comparison, threshold));
+        if self.cuts.len() >= self.dense.max(1024) {
+            self.sort();
+            self.dense = 2 * self.cuts.len();
+        }
+        Ok(())
+    }
+
+    fn sort(&mut self) {
+        self.cuts.sort_unstable_by(f64::total_cmp);
+        self.cuts.dedup();
+    }
+}
+
+impl CutSpan {
+    fn of(self, cuts: &[f64]) -> &[f64] {
+        let start = self.start as usize;
+        cuts.get(start..start + self.count as usize).unwrap_or_default()
+    }
+
+    /// The f32 that splits decide as the model decides the value.
+    pub(super) fn narrow(self, cuts: &[f64], value: f64) -> f32 {
+        let nearest = value as f32;
+        match self.kind {
+            _ if value.is_nan() => f32::NAN,
+            CutKind::Codes => value.trunc() as f32,
+            CutKind::Beside if f64::from(nearest) == value => nearest,
+            CutKind::Beside => {
+                let cuts = self.of(cuts);
+                let rank = rank(cuts, value);
+                let below = rank.checked_sub(1).and_then(|last| cuts.get(last));
+                let least = below.map_or(nearest, |cut| nearest.max(not_below(*cut)));
+                let end = cuts.get(rank).map_or(f32::INFINITY, |cut| not_below(*cut));
+                if least < end || cuts.len() == rank { least } else { end.next_down() }
+            }
+            CutKind::RanksWithoutZero if value.abs() <= f64::from(MissingRule::ZERO) => f32::NAN,
+            CutKind::Ranks | CutKind::RanksWithoutZero => rank(self.of(cuts), value) as f32,
+        }
+    }
+}
+
+/// The number of cuts that a value is not below.
+fn rank(cuts: &[f64], value: f64) -> usize {
+    cuts.partition_point(|cut| *cut <= value)
+}
+
+/// The number that exactly the values which go left are below; nothing if all go left.
+fn cut(comparison: Comparison, threshold: f64) -> Option<f64> {
+    // Adding zero makes one of the two zeros.
+    match comparison {
+        Comparison::Less => Some(threshold + 0.0),
+        Comparison::LessOrEqual if threshold == f64::INFINITY => None,
+        Comparison::LessOrEqual => Some(threshold.next_up() + 0.0),
+    }
+}
+
+/// The smallest f32 that is not below a number.
+fn not_below(number: f64) -> f32 {
+    let nearest = number as f32;
+    if f64::from(nearest) < number { nearest.next_up() } else { nearest }
+}
