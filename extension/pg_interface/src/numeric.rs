@@ -1,4 +1,4 @@
-//! A numeric as f32, straight from the digits that PostgreSQL stores, without writing them as text.
+//! A numeric as f32 or f64, straight from the digits that PostgreSQL stores, without writing them as text.
 //!
 //! A stored numeric is a header of two or four bytes and then its digits to the base 10,000, highest
 //! first, without zeros at either end; the format is that of the files on disk and has been the same
@@ -38,6 +38,13 @@ const MIDDLE: u64 = 1 << 28;
 /// than one operation to tell.
 #[inline]
 pub(crate) fn single(stored: &[u8]) -> Option<f32> {
+    let nearest = double(stored)?;
+    (nearest == 0.0 || nearest.to_bits() & BELOW_SINGLE != MIDDLE).then_some(nearest as f32)
+}
+
+/// The f64 nearest to a numeric, in the same way.
+#[inline]
+pub(crate) fn double(stored: &[u8]) -> Option<f64> {
     let (header, rest) = word(stored)?;
     let (negative, weight, digits) = match header & FORM {
         SPECIAL => return None,
@@ -61,9 +68,9 @@ fn word(bytes: &[u8]) -> Option<(u16, &[u8])> {
     bytes.split_first_chunk().map(|(word, rest)| (u16::from_ne_bytes(*word), rest))
 }
 
-/// The f32 nearest to the digits, of which the first stands for that power of 10,000.
+/// The f64 nearest to the digits, of which the first stands for that power of 10,000.
 #[inline]
-fn magnitude(weight: i32, mut digits: &[u8]) -> Option<f32> {
+fn magnitude(weight: i32, mut digits: &[u8]) -> Option<f64> {
     let mut whole = 0;
     let mut count = 0;
     while let Some((digit, rest)) = word(digits) {
@@ -76,8 +83,7 @@ fn magnitude(weight: i32, mut digits: &[u8]) -> Option<f32> {
     }
     let exponent = DIGIT_PLACES * (weight - count + 1);
     let power = *POWERS.get(exponent.unsigned_abs() as usize)?;
-    let nearest = if exponent < 0 { whole as f64 / power } else { whole as f64 * power };
-    (whole == 0 || nearest.to_bits() & BELOW_SINGLE != MIDDLE).then_some(nearest as f32)
+    Some(if exponent < 0 { whole as f64 / power } else { whole as f64 * power })
 }
 
 #[cfg(test)]

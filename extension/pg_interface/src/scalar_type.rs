@@ -49,6 +49,13 @@ pub enum TextType {
     Enum,
 }
 
+impl NumberType {
+    /// Whether a real holds every value of the type.
+    pub fn is_single(self) -> bool {
+        matches!(self, NumberType::Float4 | NumberType::Int2 | NumberType::Bool)
+    }
+}
+
 impl ScalarType {
     /// How to read values of a type, or nothing if they are neither numbers nor categories. A domain
     /// is read as the type below it.

@@ -93,17 +93,39 @@ impl Number<'_> {
             NumberType::Int8 => bits as i64 as f32,
             NumberType::Bool => f32::from(u8::from(bits as u8 != 0)),
             NumberType::Numeric => self.numeric(),
+            NumberType::Date | NumberType::Timestamp => self.double() as f32,
+        }
+    }
+
+    /// The f64 nearest to it. A date is a whole number of seconds, a timestamp has its microseconds.
+    #[inline]
+    pub fn double(self) -> f64 {
+        let bits = self.datum.value();
+        match self.number_type {
+            NumberType::Float8 => f64::from_bits(bits as u64),
+            NumberType::Int4 => f64::from(bits as i32),
+            NumberType::Int8 => bits as i64 as f64,
+            NumberType::Numeric => self.numeric_double(),
             NumberType::Date => match bits as i32 {
-                i32::MIN => f32::NEG_INFINITY,
-                i32::MAX => f32::INFINITY,
-                days => (f64::from(days) * DAY_SECONDS + EPOCH_SECONDS) as f32,
+                i32::MIN => f64::NEG_INFINITY,
+                i32::MAX => f64::INFINITY,
+                days => f64::from(days) * DAY_SECONDS + EPOCH_SECONDS,
             },
             NumberType::Timestamp => match bits as i64 {
-                i64::MIN => f32::NEG_INFINITY,
-                i64::MAX => f32::INFINITY,
-                micros => (micros as f64 / MICROSECONDS + EPOCH_SECONDS) as f32,
+                i64::MIN => f64::NEG_INFINITY,
+                i64::MAX => f64::INFINITY,
+                micros => micros as f64 / MICROSECONDS + EPOCH_SECONDS,
             },
+            NumberType::Float4 | NumberType::Int2 | NumberType::Bool => f64::from(self.single()),
         }
+    }
+
+    /// A numeric as PostgreSQL's cast to double precision rounds it.
+    #[inline]
+    fn numeric_double(self) -> f64 {
+        // SAFETY: the datum is a numeric, which is a varlena.
+        let stored = unsafe { varlena::bytes(self.datum) };
+        numeric::double(stored).unwrap_or_else(|| self.numeric_text().parse().unwrap_or(f64::NAN))
     }
 
     /// A numeric as PostgreSQL's cast to real rounds it.

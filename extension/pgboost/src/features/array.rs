@@ -3,8 +3,10 @@
 //! As in XGBoost, an array is not recoded: for a categorical feature it holds the category's code.
 
 use super::FeatureContext;
+use super::reader::narrowed;
 use crate::error::{Error, Result};
 use crate::pg::arrays::ArrayValue;
+use gbdt::Narrowing;
 use pg_interface::Value;
 
 pub fn read(
@@ -17,6 +19,11 @@ pub fn read(
             return Err(context.count(reals.len(), None));
         }
         features.copy_from_slice(reals);
+        if context.image.narrowing() == Narrowing::All {
+            for (index, feature) in features.iter_mut().enumerate() {
+                *feature = context.image.narrow(index, (*feature).into());
+            }
+        }
         return Ok(());
     }
     let (dimensions, elements) = array.elements();
@@ -26,9 +33,9 @@ pub fn read(
     if elements.len() != features.len() {
         return Err(context.count(elements.len(), None));
     }
-    for (feature, element) in features.iter_mut().zip(elements) {
+    for (index, (feature, element)) in features.iter_mut().zip(elements).enumerate() {
         *feature = match element {
-            Some(Value::Number(number)) => number.single(),
+            Some(Value::Number(number)) => narrowed(context, index, number),
             _ => f32::NAN,
         };
     }

@@ -5,7 +5,7 @@
 //! numbers for, may be strings as `to_jsonb` writes them.
 
 use super::FeatureContext;
-use super::reader::{float_code, integer_code, mismatch, number_code, text_code};
+use super::reader::{float_code, integer_code, mismatch, narrowed, number_code, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
 use crate::pg::jsonb::{Item, Object};
@@ -64,16 +64,16 @@ fn read(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<f3
         let special = if let Item::Text(text) = &value { special(text) } else { None };
         return match special {
             Some(number) if coded => float_code(context, index, number.into()),
-            Some(number) => Ok(number),
+            Some(number) => Ok(context.image.narrow(index, number.into())),
             None => fail(reason),
         };
     }
     match value {
         Item::Text(text) => text_code(context, index, &text),
         Item::Number(number) if coded => number_code(context, index, number),
-        Item::Number(number) => Ok(number.single()),
+        Item::Number(number) => Ok(narrowed(context, index, number)),
         Item::Boolean(truth) if coded => integer_code(context, index, i64::from(truth)),
-        Item::Boolean(truth) => Ok(f32::from(u8::from(truth))),
+        Item::Boolean(truth) => Ok(context.image.narrow(index, f64::from(truth))),
         Item::Null | Item::Container => Ok(f32::NAN),
     }
 }

@@ -4,6 +4,7 @@
 //! codes already where the file carries no values for them, or where features come as an array,
 //! which XGBoost does not recode either.
 
+use gbdt::Narrowing;
 use gbdt::forest::CategoryKind;
 use pg_interface::{Exact, Number, ScalarType, Value};
 use pgrx::pg_sys::{self, Oid};
@@ -16,6 +17,8 @@ use crate::pg::encoding;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureReader {
     Number,
+    /// A number that a real may not hold, or that the model does not compare as one.
+    Narrowed,
     /// Text or a number, looked up among the feature's categories.
     Category,
     /// A literal without a type, which may only be NULL: why it may be nothing else.
@@ -34,8 +37,16 @@ impl FeatureReader {
             return Err(context.unusable(index, type_oid, TypeReason::Unusable));
         };
         let Some(reason) = mismatch(context, index, scalar_type.is_text()) else {
-            let coded = context.image.categories(index).is_some();
-            return Ok(if coded { FeatureReader::Category } else { FeatureReader::Number });
+            if context.image.categories(index).is_some() {
+                return Ok(FeatureReader::Category);
+            }
+            return Ok(match (context.image.narrowing_of(index), scalar_type) {
+                (Narrowing::Rounded, _) => FeatureReader::Number,
+                (Narrowing::Wide, ScalarType::Number(number)) if number.is_single() => {
+                    FeatureReader::Number
+                }
+                (Narrowing::Wide | Narrowing::All, _) => FeatureReader::Narrowed,
+            });
         };
         // A NULL without a type is what users write for a missing value.
         if type_oid == pg_sys::UNKNOWNOID {
@@ -49,15 +60,27 @@ impl FeatureReader {
     pub fn read(self, context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f32> {
         match (self, value) {
             (FeatureReader::Number, Value::Number(number)) => Ok(number.single()),
+            (FeatureReader::Narrowed, Value::Number(number)) => {
+                Ok(context.image.narrow(index, number.double()))
+            }
             (FeatureReader::Category, Value::Text(text)) => text_code(context, index, &text.text()),
             (FeatureReader::Category, Value::Number(number)) => number_code(context, index, number),
-            (FeatureReader::Number, Value::Text(_)) => {
+            (FeatureReader::Number | FeatureReader::Narrowed, Value::Text(_)) => {
                 Err(context.unusable(index, pg_sys::TEXTOID, TypeReason::TextForNumber))
             }
             (FeatureReader::OnlyNull(reason), _) => {
                 Err(context.unusable(index, pg_sys::UNKNOWNOID, reason))
             }
         }
+    }
+}
+
+/// The f32 of a number that is no category's value.
+#[inline]
+pub fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
+    match context.image.narrowing() {
+        Narrowing::Rounded => number.single(),
+        Narrowing::Wide | Narrowing::All => context.image.narrow(index, number.double()),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::pg::arguments::Arguments;
 use crate::pg::arrays;
 use crate::pg::call_state::CallState;
+use crate::predictor::margins::Margins;
 use crate::predictor::output::Output;
 use crate::predictor::single::{Predictor, Predictors};
 
@@ -29,7 +30,10 @@ fn row<'c>(arguments: Arguments<'c>, state: CallState<'c>) -> Result<Option<&'c 
 pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let mut margins = predictor.take_margins();
-    let result = output.of(predictor, &mut margins);
+    let result = match &mut margins {
+        Margins::Single(margins) => output.of(predictor, margins),
+        Margins::Double(margins) => output.of(predictor, margins),
+    };
     predictor.put_back(margins);
     result
 }

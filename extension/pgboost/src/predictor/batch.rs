@@ -5,13 +5,14 @@
 //! with a row is not reported from here: the row stays without a result, and the node then has it
 //! evaluated by the function itself, which raises the error as it always does.
 
-use gbdt::BatchScratch;
+use gbdt::{BatchScratch, Margin};
 use pg_interface::report::check_for_interrupts;
 use pgrx::pg_sys::{Datum, Oid};
 
+use super::margins::Margins;
 use super::output::Output;
 use super::single::Predictor;
-use crate::cache;
+use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory};
 use crate::pg::arguments::Arguments;
@@ -65,7 +66,7 @@ struct BoundModel {
     /// Rows between two looks at whether the statement was cancelled.
     rows_per_call: usize,
     features: Vec<f32>,
-    margins: Vec<f32>,
+    margins: Margins,
     read: Vec<usize>,
 }
 
@@ -95,7 +96,12 @@ impl BatchPredictor {
     pub fn row_bytes(&self) -> usize {
         self.bound.as_ref().map_or(0, |bound| {
             let image = bound.predictor.image();
-            size_of::<f32>() * (image.num_features() + image.num_outputs()) + size_of::<usize>()
+            let margin = match bound.margins {
+                Margins::Single(_) => size_of::<f32>(),
+                Margins::Double(_) => size_of::<f64>(),
+            };
+            let features = size_of::<f32>() * image.num_features();
+            features + margin * image.num_outputs() + size_of::<usize>()
         })
     }
 
@@ -134,9 +140,9 @@ impl BatchPredictor {
         self.bound = Some(BoundModel {
             scratch: BatchScratch::with_kernel(predictor.image(), guc::kernel()),
             rows_per_call: predictor.image().rows_per_call(),
+            margins: Margins::of(predictor.image(), 0),
             predictor,
             features: Vec::new(),
-            margins: Vec::new(),
             read: Vec::new(),
         });
         Ok(())
@@ -172,24 +178,52 @@ impl BoundModel {
     }
 
     fn evaluate(&mut self) {
-        let image = self.predictor.image();
-        let (width, outputs) = (image.num_features(), image.num_outputs());
-        self.margins.resize(self.read.len() * outputs, 0.0);
-        let parts = self.features.chunks(self.rows_per_call * width.max(1));
-        for (features, margins) in
-            parts.zip(self.margins.chunks_mut(self.rows_per_call * outputs.max(1)))
-        {
-            check_for_interrupts();
-            image.margins_batch(&mut self.scratch, features, margins);
+        self.margins.resize(self.read.len() * self.predictor.image().num_outputs());
+        let BoundModel { predictor, scratch, rows_per_call, features, margins, .. } = self;
+        let (image, rows) = (predictor.image(), *rows_per_call);
+        match margins {
+            Margins::Single(margins) => evaluate(image, scratch, rows, features, margins),
+            Margins::Double(margins) => evaluate(image, scratch, rows, features, margins),
         }
     }
 
     fn put_results(&mut self, output: Output, results: &mut [Option<Datum>]) {
-        let outputs = self.predictor.image().num_outputs().max(1);
-        for (row, margins) in self.read.iter().zip(self.margins.chunks_mut(outputs)) {
-            if let Some(result) = results.get_mut(*row) {
-                *result = output.of(&self.predictor, margins).ok();
-            }
+        let BoundModel { predictor, read, margins, .. } = self;
+        match margins {
+            Margins::Single(margins) => put_results(predictor, output, read, margins, results),
+            Margins::Double(margins) => put_results(predictor, output, read, margins, results),
+        }
+    }
+}
+
+/// The margins of rows, with a look at whether the statement was cancelled every so many of them.
+fn evaluate<M: Margin>(
+    image: &ModelImage,
+    scratch: &mut BatchScratch,
+    rows_per_call: usize,
+    features: &[f32],
+    margins: &mut [M],
+) {
+    let (width, outputs) = (image.num_features().max(1), image.num_outputs().max(1));
+    let parts = features.chunks(rows_per_call * width);
+    for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
+        check_for_interrupts();
+        image.margins_batch(scratch, features, margins);
+    }
+}
+
+/// The results of the rows that were read, each in its place.
+fn put_results<M: Margin + PartialOrd>(
+    predictor: &Predictor,
+    output: Output,
+    read: &[usize],
+    margins: &mut [M],
+    results: &mut [Option<Datum>],
+) {
+    let outputs = predictor.image().num_outputs().max(1);
+    for (row, margins) in read.iter().zip(margins.chunks_mut(outputs)) {
+        if let Some(result) = results.get_mut(*row) {
+            *result = output.of(predictor, margins).ok();
         }
     }
 }

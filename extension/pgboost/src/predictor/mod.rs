@@ -2,5 +2,6 @@
 //! reading of features and the same making of results (`output`).
 
 pub mod batch;
+pub mod margins;
 pub mod output;
 pub mod single;

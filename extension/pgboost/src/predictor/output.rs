@@ -1,5 +1,6 @@
 //! From a row's margins to the result of a function.
 
+use gbdt::Margin;
 use gbdt::model::Task;
 use pgrx::pg_sys::Datum;
 
@@ -22,11 +23,15 @@ pub enum Output {
 impl Output {
     /// The result of a row with these margins, which are transformed in place.
     #[inline]
-    pub fn of(self, predictor: &Predictor, margins: &mut [f32]) -> Result<Datum> {
+    pub fn of<M: Margin + PartialOrd>(
+        self,
+        predictor: &Predictor,
+        margins: &mut [M],
+    ) -> Result<Datum> {
         let image = predictor.image();
         match self {
             Output::Value => match transformed(image, margins) {
-                [value] => Ok(real(*value)),
+                [value] => Ok(real(value.single())),
                 several => {
                     let values = several.len();
                     let classes = image.task() == Task::Multiclass;
@@ -34,8 +39,8 @@ impl Output {
                     Err(predictor.shape("predict", reason))
                 }
             },
-            Output::Array => Ok(arrays::real_array(transformed(image, margins))),
-            Output::Margin => Ok(arrays::real_array(margins)),
+            Output::Array => Ok(reals(transformed(image, margins))),
+            Output::Margin => Ok(reals(margins)),
             Output::Class => {
                 let Some(class) = image.class(margins) else {
                     return Err(predictor.shape("predict_class", ShapeReason::NoClasses));
@@ -50,9 +55,21 @@ impl Output {
 }
 
 #[inline]
-fn transformed<'a>(image: &ModelImage, margins: &'a mut [f32]) -> &'a [f32] {
+fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a mut [M] {
     let count = image.values(margins);
-    margins.get(..count).unwrap_or_default()
+    margins.get_mut(..count).unwrap_or_default()
+}
+
+/// An array of them, rounded to real.
+#[inline]
+fn reals<M: Margin>(numbers: &mut [M]) -> Datum {
+    match M::singles(numbers) {
+        Some(reals) => arrays::real_array(reals),
+        None => {
+            let reals: Vec<f32> = numbers.iter().map(|number| number.single()).collect();
+            arrays::real_array(&reals)
+        }
+    }
 }
 
 #[inline]

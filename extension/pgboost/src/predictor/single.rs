@@ -13,6 +13,7 @@ use crate::guc::{self, KernelChoice};
 use crate::pg::arguments::Arguments;
 use crate::pg::signature::{ArgSource, Signature};
 use crate::pg::snapshot::SnapshotMark;
+use crate::predictor::margins::Margins;
 
 /// One model, as one expression uses it.
 pub struct Predictor {
@@ -28,7 +29,7 @@ struct PredictorState {
     kernel: KernelChoice,
     scratch: Scratch,
     features: Vec<f32>,
-    margins: Vec<f32>,
+    margins: Margins,
     leaves: Vec<u32>,
 }
 
@@ -44,7 +45,7 @@ impl PredictorState {
             kernel: guc::kernel_choice(),
             scratch: Scratch::with_kernel(image, guc::kernel()),
             features: vec![0.0; image.num_features()],
-            margins: vec![0.0; image.num_outputs()],
+            margins: Margins::of(image, 1),
             leaves: Vec::new(),
         })
     }
@@ -107,14 +108,18 @@ impl Predictor {
 
     /// The margins of the row that was read, which the caller hands back for the next row.
     #[inline]
-    pub fn take_margins(&mut self) -> Vec<f32> {
+    pub fn take_margins(&mut self) -> Margins {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
-        self.resolved.image.model().margins(scratch, features, margins);
+        let image = self.resolved.image.model();
+        match margins {
+            Margins::Single(margins) => image.margins(scratch, features, margins),
+            Margins::Double(margins) => image.margins(scratch, features, margins),
+        }
         std::mem::take(margins)
     }
 
     #[inline]
-    pub fn put_back(&mut self, margins: Vec<f32>) {
+    pub fn put_back(&mut self, margins: Margins) {
         self.state.margins = margins;
     }
 

@@ -1,0 +1,35 @@
+//! The margins of rows, in the precision in which the model's library adds and transforms them.
+
+use gbdt::Precision;
+
+use crate::cache::ModelImage;
+
+pub enum Margins {
+    Single(Vec<f32>),
+    Double(Vec<f64>),
+}
+
+impl Default for Margins {
+    fn default() -> Self {
+        Margins::Single(Vec::new())
+    }
+}
+
+impl Margins {
+    /// Room for the margins of so many rows.
+    pub fn of(image: &ModelImage, rows: usize) -> Margins {
+        let count = rows * image.num_outputs();
+        match image.sum_precision() {
+            Precision::Single => Margins::Single(vec![0.0; count]),
+            Precision::Double => Margins::Double(vec![0.0; count]),
+        }
+    }
+
+    /// Makes it room for so many margins.
+    pub fn resize(&mut self, count: usize) {
+        match self {
+            Margins::Single(margins) => margins.resize(count, 0.0),
+            Margins::Double(margins) => margins.resize(count, 0.0),
+        }
+    }
+}
