@@ -54,18 +54,29 @@ def begin(template: str, names: list[str]) -> str:
     return f"<!-- begin: generated{source} by make report: edit {maker} -->\n"
 
 
+def _environment(templates: Path) -> Environment:
+    environment = Environment(
+        loader=FileSystemLoader([templates, TEMPLATES]), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
+        extensions=["jinja2.ext.do"], autoescape=False,
+    )  # fmt: skip
+    environment.filters |= FILTERS
+    return environment
+
+
+def page(template: str, run: Path) -> str:
+    """A page of a measurement of its own, from a run's directory."""
+    given = APART[template][1](run) | {"name": run.name}
+    return _environment(TEMPLATES).get_template(template + SUFFIX).render(given)
+
+
 class _Maker:
     """Fills templates, and notes the pictures that they show."""
 
     def __init__(self, sources: Sources | None, templates: Path) -> None:
         self._sources = sources
         self.pictures: dict[str, str] = {}
-        self._environment = Environment(
-            loader=FileSystemLoader([templates, TEMPLATES]), undefined=StrictUndefined,
-            trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
-            extensions=["jinja2.ext.do"], autoescape=False,
-        )  # fmt: skip
-        self._environment.filters |= FILTERS
+        self._environment = _environment(templates)
         self._comparison = of_comparison(sources) if sources else {}
 
     def _picture(self, name: str) -> str:

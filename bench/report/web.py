@@ -8,7 +8,7 @@ import contextlib
 import json
 from typing import Any
 
-from bench.report.entries import POSTGRES, entry
+from bench.report.entries import entry
 from bench.report.figures import readable
 from bench.report.files import Sources
 from bench.report.measured import Measured, held, values
@@ -68,8 +68,7 @@ def script(sources: Sources) -> str:
     for one in sources.all:
         for cell in one.result.cells:
             of = entry(cell.system, cell.variant)
-            side = "postgres" if of.side == POSTGRES else "service"
-            look = {"label": of.label, "colour": of.colour, "side": side}
+            look = {"label": of.label, "colour": of.colour, "side": of.side, "what": of.what}
             systems[f"{cell.system}/{cell.variant}"] = look
         head = json.dumps(_run(one))[:-1]
         cells = (f"{json.dumps(cell.name)}: {json.dumps(_cell(cell))}" for cell in one.result.cells)

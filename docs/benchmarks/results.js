@@ -3,77 +3,92 @@ window.RESULTS = {"systems": {
 "postgres_direct/simple": {
 "label": "PostgreSQL (simple)",
 "colour": "#0072B2",
-"side": "postgres"
+"side": "postgres",
+"what": "pgbench over TCP to PostgreSQL, protocol `simple` or `prepared`"
 },
 "postgres_direct/prepared": {
 "label": "PostgreSQL (prepared)",
 "colour": "#56B4E9",
-"side": "postgres"
+"side": "postgres",
+"what": "pgbench over TCP to PostgreSQL, protocol `simple` or `prepared`"
 },
 "postgres_pgbouncer/simple": {
 "label": "PostgreSQL (PgBouncer)",
 "colour": "#009E73",
-"side": "postgres"
+"side": "postgres",
+"what": "the same through PgBouncer, transaction pooling, a pool of 10, or 2.5 for each core where that is more; `prepared` needs PgBouncer 1.21"
 },
 "postgres_pgbouncer/prepared": {
 "label": "PostgreSQL (PgBouncer, prepared)",
 "colour": "#66CDAA",
-"side": "postgres"
+"side": "postgres",
+"what": "the same through PgBouncer, transaction pooling, a pool of 10, or 2.5 for each core where that is more; `prepared` needs PgBouncer 1.21"
 },
 "python_published_one_thread/http": {
 "label": "service (published, one thread)",
 "colour": "#E69F00",
-"side": "service"
+"side": "service",
+"what": "the same as `python_published` with `OMP_NUM_THREADS=1`"
 },
 "python_tuned/http": {
 "label": "service (tuned)",
 "colour": "#D55E00",
-"side": "service"
+"side": "service",
+"what": "threads with keep-alive, the model loaded after the fork, `Booster.inplace_predict` on one thread, orjson, a Redis connection for each thread, a listening socket for each worker"
 },
 "python_published/http": {
 "label": "service (as published)",
 "colour": "#999999",
-"side": "service"
+"side": "service",
+"what": "the service of 2022: five synchronous workers, no keep-alive, `XGBRegressor.predict` on a list, `OMP_NUM_THREADS=2`"
 },
 "postgres_libxgboost/simple": {
 "label": "libxgboost in PostgreSQL (simple)",
 "colour": "#CC79A7",
-"side": "postgres"
+"side": "postgres",
+"what": "pgbench direct, with libxgboost in the server (`xgboost_predict` of pgboost_train) in place of `predict`"
 },
 "postgres_libxgboost/prepared": {
 "label": "libxgboost in PostgreSQL (prepared)",
 "colour": "#E3B3CE",
-"side": "postgres"
+"side": "postgres",
+"what": "pgbench direct, with libxgboost in the server (`xgboost_predict` of pgboost_train) in place of `predict`"
 },
 "postgres_plpython/simple": {
 "label": "PL/Python in PostgreSQL (simple)",
 "colour": "#882255",
-"side": "postgres"
+"side": "postgres",
+"what": "a function in PL/Python that keeps the booster in the backend and calls `Booster.inplace_predict`, through PgBouncer: a connection's first call imports XGBoost, which takes a second or so, and pooled connections have it behind them"
 },
 "python_tuned_3_2/http": {
 "label": "service (tuned, XGBoost 3.2)",
 "colour": "#A63D00",
-"side": "service"
+"side": "service",
+"what": "tuned, with the XGBoost that pip gives Python 3.11"
 },
 "python_memory/http": {
 "label": "service (features in memory)",
 "colour": "#B8A200",
-"side": "service"
+"side": "service",
+"what": "tuned, with the features in each worker's own memory"
 },
 "python_postgresql/http": {
 "label": "service (features in PostgreSQL)",
 "colour": "#8C510A",
-"side": "service"
+"side": "service",
+"what": "tuned, with the features fetched from PostgreSQL"
 },
 "python_orjson/http": {
 "label": "service (orjson in Redis)",
 "colour": "#D98880",
-"side": "service"
+"side": "service",
+"what": "tuned, with orjson for the values in Redis"
 },
 "python_msgpack/http": {
 "label": "service (msgpack in Redis)",
 "colour": "#C0392B",
-"side": "service"
+"side": "service",
+"what": "tuned, with msgpack for the values in Redis"
 }
 },
 "runs": [{"name": "2026-11-20-amd-epyc-2-cores", "started": "2026-11-20T20:53:16+00:00", "commit": "da7d6f1e2fd5ba7e462cf1d0a252d9892a0e701b", "topology": "local", "processor": "AMD EPYC", "cores": "2", "machine": "Debian GNU/Linux 12 (bookworm), 6.18.44-fc-v657, 23.5 GiB", "workload": "full", "rows": 1000000, "repetitions": 5, "seconds": 2, "cells": {
