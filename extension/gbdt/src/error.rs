@@ -82,6 +82,13 @@ pub enum Place {
     Model,
     /// An offset in the file, in bytes from its start.
     Byte(usize),
+    /// A line of a text model, counted from 1, and the tree that it belongs to, if it does.
+    Line {
+        /// The line.
+        line: usize,
+        /// The tree.
+        tree: Option<usize>,
+    },
     /// A tree, counted from 0 in file order.
     Tree(usize),
     /// A node of a tree, both counted from 0 in file order.
@@ -98,6 +105,8 @@ impl fmt::Display for Place {
         match self {
             Place::Model => f.write_str("the model as a whole"),
             Place::Byte(byte) => write!(f, "byte {byte}"),
+            Place::Line { line, tree: None } => write!(f, "line {line}"),
+            Place::Line { line, tree: Some(tree) } => write!(f, "tree {tree}, line {line}"),
             Place::Tree(tree) => write!(f, "tree {tree}"),
             Place::Node { tree, node } => write!(f, "tree {tree}, node {node}"),
         }

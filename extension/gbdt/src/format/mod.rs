@@ -11,6 +11,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod json;
+mod lightgbm;
 mod reader;
 mod sniff;
 mod ubjson;
@@ -45,5 +46,6 @@ pub fn parse(bytes: &[u8], limits: &Limits, check_interrupts: &mut dyn FnMut()) 
             let file = xgboost::read(&mut ubjson::Ubjson::new(bytes, check_interrupts), limits)?;
             xgboost::build(file, "xgboost ubjson", limits, check_interrupts)
         }
+        Format::LightgbmText => lightgbm::read(bytes, limits, check_interrupts),
     }
 }

@@ -8,6 +8,7 @@ use crate::{Error, ErrorKind, Place, Result};
 pub(super) enum Format {
     XgboostJson,
     XgboostUbjson,
+    LightgbmText,
 }
 
 /// Tells the formats apart: after the brace, JSON has a quote and UBJSON the type of a length.
@@ -22,6 +23,7 @@ pub(super) fn format_of(bytes: &[u8]) -> Result<Format> {
         }
         [b'{', ..] => Ok(Format::XgboostJson),
         [] => Err(Error::new(ErrorKind::Truncated, "model is empty").at(Place::Byte(bytes.len()))),
+        _ if is_lightgbm(bytes) => Ok(Format::LightgbmText),
         _ => Err(Error::new(ErrorKind::Syntax, "this is not a model in a known format")
             .at(Place::Byte(start))
             .with_hint(SAVE)),
@@ -43,8 +45,6 @@ const BEGINNINGS: &[(&[u8], &str, &str)] = &[
     (b"booster[", "a text dump of an XGBoost model", DUMP),
     (b"0:[", "a text dump of an XGBoost model", DUMP),
     (b"0:leaf=", "a text dump of an XGBoost model", DUMP),
-    (b"tree\n", "a LightGBM model", "LightGBM models are not read yet."),
-    (b"tree\r\n", "a LightGBM model", "LightGBM models are not read yet."),
     (b"CBM1", "a CatBoost model", "CatBoost models are not read."),
     (b"\x1f\x8b", "a gzip archive", UNPACK),
     (b"PK\x03\x04", "a zip archive", UNPACK),
@@ -74,6 +74,18 @@ fn refusal(bytes: &[u8]) -> Option<Error> {
 /// The error for what is known and not scored.
 pub(super) fn unsupported(what: &str, hint: &'static str) -> Error {
     Error::new(ErrorKind::Unsupported, format!("{what} is not supported")).with_hint(hint)
+}
+
+/// A name from a file as it may be shown: only if it is short and made of harmless characters.
+pub(super) fn shown(name: &str) -> &str {
+    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-' | '.');
+    if name.len() <= 64 && name.chars().all(harmless) { name } else { "(unprintable)" }
+}
+
+/// The first line of a text model, or a part of it.
+fn is_lightgbm(bytes: &[u8]) -> bool {
+    let begins = |line: &[u8]| bytes.starts_with(line) || line.starts_with(bytes);
+    begins(b"tree\n") || begins(b"tree\r\n")
 }
 
 /// A protocol from 2 to 5, then either a frame or the first of the opcodes that can follow.

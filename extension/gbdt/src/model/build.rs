@@ -406,7 +406,7 @@ pub(crate) fn in_tree(error: Error, tree: usize) -> Error {
     match error.place() {
         Place::Model => error.at(Place::Tree(tree)),
         Place::Node { node, .. } => error.at(Place::Node { tree, node }),
-        Place::Byte(_) | Place::Tree(_) => error,
+        Place::Byte(_) | Place::Line { .. } | Place::Tree(_) => error,
     }
 }
 

@@ -64,10 +64,10 @@ fn assert_invariants(model: &Model) {
 }
 
 /// A generator of Marsaglia's xorshift kind, so that every run damages the same bytes.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -77,10 +77,33 @@ impl Random {
     fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
+
+    /// The bytes with up to three runs of them lost, added, copied or changed.
+    pub fn damaged(&mut self, bytes: &[u8]) -> Vec<u8> {
+        let mut damaged = bytes.to_vec();
+        for _ in 0..=self.below(3) {
+            let start = self.below(damaged.len());
+            let length = 1 + self.below(12).min(damaged.len() - start - 1);
+            match self.below(4) {
+                0 => drop(damaged.drain(start..start + length)),
+                1 => {
+                    let added: Vec<u8> = (0..length).map(|_| self.next() as u8).collect();
+                    drop(damaged.splice(start..start, added));
+                }
+                2 => {
+                    let copied = damaged[start..start + length].to_vec();
+                    let target = self.below(damaged.len());
+                    drop(damaged.splice(target..target, copied));
+                }
+                _ => damaged[start] = self.next() as u8,
+            }
+        }
+        damaged
+    }
 }
 
 /// Parses damaged bytes and tells whether they still are a model.
-fn survives(bytes: &[u8]) -> bool {
+pub fn survives(bytes: &[u8]) -> bool {
     match parse(bytes) {
         Ok(model) => {
             assert_invariants(&model);
@@ -118,25 +141,7 @@ fn lost_added_and_moved_bytes_are_refused_or_give_a_model() {
     let mut refused = 0;
     for bytes in models() {
         for _ in 0..4000 {
-            let mut damaged = bytes.clone();
-            for _ in 0..=random.below(3) {
-                let start = random.below(damaged.len());
-                let length = 1 + random.below(12).min(damaged.len() - start - 1);
-                match random.below(4) {
-                    0 => drop(damaged.drain(start..start + length)),
-                    1 => {
-                        let added: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
-                        drop(damaged.splice(start..start, added));
-                    }
-                    2 => {
-                        let copied = damaged[start..start + length].to_vec();
-                        let target = random.below(damaged.len());
-                        drop(damaged.splice(target..target, copied));
-                    }
-                    _ => damaged[start] = random.next() as u8,
-                }
-            }
-            refused += usize::from(!survives(&damaged));
+            refused += usize::from(!survives(&random.damaged(&bytes)));
         }
     }
     assert!(refused > 10_000, "{refused} refused");

@@ -5,6 +5,7 @@
 
 mod damage;
 mod learner;
+mod lightgbm;
 mod limits;
 mod models;
 mod syntax;

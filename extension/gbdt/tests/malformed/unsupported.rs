@@ -43,9 +43,8 @@ fn other_files() {
     refused("text dump", b"0:leaf=0.5\n");
     refused("JSON dump", b"[\n  { \"nodeid\": 0, \"depth\": 0, \"split\": \"f1\"");
     refused("pickle", b"\x80\x04\x95\x10\0\0\0\0\0\0\0");
-    refused("LightGBM", b"tree\nversion=v4\n");
     refused(
-        "LightGBM",
+        "JSON dump of a LightGBM model",
         br#"{"name":"tree","version":"v4","num_class":1,"num_tree_per_iteration":1}"#,
     );
     refused("CatBoost", b"CBM1\x10\0\0\0");

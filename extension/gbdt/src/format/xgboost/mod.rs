@@ -26,7 +26,7 @@ pub(super) use build::build;
 pub use objective::objectives;
 
 use super::reader::{Reader, ValueKind, array, object};
-use super::sniff::unsupported;
+use super::sniff::{shown, unsupported};
 use crate::{Error, ErrorKind, Limits, Result};
 use learner::Learner;
 
@@ -57,8 +57,8 @@ fn root<'a, R: Reader<'a>>(
             "Model" if outermost => inner = root(reader, limits, false)?,
             "name" if reader.kind()? == ValueKind::String => {
                 if reader.string()? == "tree" {
-                    let hint = "LightGBM models are not read yet.";
-                    return Err(unsupported("a LightGBM model", hint));
+                    let hint = "Save the model with LightGBM's save_model(\"model.txt\") instead.";
+                    return Err(unsupported("a JSON dump of a LightGBM model", hint));
                 }
             }
             "oblivious_trees" => {
@@ -84,10 +84,4 @@ fn read_version<'a, R: Reader<'a>>(reader: &mut R) -> Result<[u32; 3]> {
 /// What stands at a key that every model has.
 fn required<T>(value: Option<T>, key: &str) -> Result<T> {
     value.ok_or_else(|| Error::new(ErrorKind::MissingKey, format!("model lacks the key \"{key}\"")))
-}
-
-/// A name from the file as it may be shown: only if it is short and made of harmless characters.
-fn shown(name: &str) -> &str {
-    let harmless = |c: char| c.is_ascii_alphanumeric() || matches!(c, ':' | '_' | '-' | '.');
-    if name.len() <= 64 && name.chars().all(harmless) { name } else { "(unprintable)" }
 }

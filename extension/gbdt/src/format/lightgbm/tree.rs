@@ -1,0 +1,219 @@
+//! One tree: arrays with an entry per split, arrays with an entry per leaf, and category sets.
+//!
+//! A child below 0 is a leaf, `!child`. In the model splits keep their numbers and leaves come after
+//! them, so leaf `i` of a tree of `n` leaves is node `n - 1 + i`, and `first_leaf` lets it be reported
+//! as LightGBM's `pred_leaf` does. A tree of one leaf has no splits and may lack their arrays
+//! (`Tree::Tree` in src/io/tree.cpp). Leaf values have the learning rate in them already.
+
+use super::lines::Block;
+use super::sets;
+use crate::format::reader::Interrupts;
+use crate::format::sniff::unsupported;
+use crate::model::{
+    Comparison, MissingRule, Node, TreeOutput, TreeParts, check_limit, in_tree, node_of,
+    out_of_memory,
+};
+use crate::{Error, ErrorKind, Result};
+
+/// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 that it holds as f64.
+const ZERO: f64 = 1e-35_f32 as f64;
+
+/// The bits of a decision type.
+const CATEGORICAL: i8 = 1;
+const DEFAULT_LEFT: i8 = 2;
+
+/// Reads the tree at `index`; its nodes are taken off `nodes_left`.
+pub(super) fn read(
+    block: &Block<'_>,
+    index: usize,
+    output: u32,
+    nodes_left: &mut usize,
+    interrupts: &mut Interrupts<'_>,
+) -> Result<TreeParts> {
+    let field = block.required("num_leaves")?;
+    let leaves = usize::try_from(field.number::<i32>()?)
+        .ok()
+        .filter(|leaves| *leaves > 0)
+        .ok_or_else(|| field.error(ErrorKind::Parameter, "is not above 0"))?;
+    let splits = leaves - 1;
+    check_limit(leaves + splits, *nodes_left, "nodes more")
+        .map_err(|error| error.at(field.place()))?;
+    *nodes_left -= leaves + splits;
+    if let Some(field) = block.get("is_linear")
+        && field.number::<i32>()? != 0
+    {
+        return Err(
+            unsupported("a tree with linear models in its leaves", LINEAR).at(field.place())
+        );
+    }
+    let values = block.required("leaf_value")?.numbers::<f64>(leaves, interrupts)?;
+    let covers = optional::<i32>(block, "leaf_count", leaves, interrupts)?;
+    let category_sets = sets::read(block, interrupts)?;
+    let mut nodes = Vec::new();
+    nodes.try_reserve_exact(leaves + splits).map_err(|_| out_of_memory())?;
+    if splits > 0 {
+        let arrays = Splits::read(block, splits, interrupts)?;
+        for split in 0..splits {
+            let node = arrays.node(split, leaves, category_sets.len());
+            nodes.push(node.map_err(|error| in_tree(error.at(node_of(split)), index))?);
+            interrupts.count();
+        }
+    }
+    let leaf = |(value, cover)| Node::Leaf { value, cover: cover as f32 };
+    nodes.extend(values.into_iter().zip(covers).map(leaf));
+    Ok(TreeParts {
+        nodes,
+        category_sets,
+        leaf_vectors: Vec::new(),
+        output: TreeOutput::One(output),
+        weight: 1.0,
+        first_leaf: splits as u32,
+    })
+}
+
+const LINEAR: &str = "Train the model without linear_tree.";
+
+/// Values that old releases do not write, or leave empty in a tree of one leaf; zeros stand for them.
+fn optional<T: std::str::FromStr + Clone + Default>(
+    block: &Block<'_>,
+    key: &str,
+    count: usize,
+    interrupts: &mut Interrupts<'_>,
+) -> Result<Vec<T>> {
+    match block.get(key) {
+        Some(field) if !field.value.is_empty() => field.numbers(count, interrupts),
+        _ => Ok(vec![T::default(); count]),
+    }
+}
+
+struct Splits {
+    features: Vec<i32>,
+    thresholds: Vec<f64>,
+    decisions: Vec<i8>,
+    left: Vec<i32>,
+    right: Vec<i32>,
+    gains: Vec<f32>,
+    covers: Vec<i32>,
+}
+
+impl Splits {
+    fn read(block: &Block<'_>, count: usize, interrupts: &mut Interrupts<'_>) -> Result<Splits> {
+        Ok(Splits {
+            features: block.required("split_feature")?.numbers(count, interrupts)?,
+            thresholds: block.required("threshold")?.numbers(count, interrupts)?,
+            decisions: block.required("decision_type")?.numbers(count, interrupts)?,
+            left: block.required("left_child")?.numbers(count, interrupts)?,
+            right: block.required("right_child")?.numbers(count, interrupts)?,
+            gains: optional(block, "split_gain", count, interrupts)?,
+            covers: optional(block, "internal_count", count, interrupts)?,
+        })
+    }
+
+    /// The node of a split; every array has as many values as there are splits.
+    fn node(&self, split: usize, leaves: usize, sets: usize) -> Result<Node> {
+        let (
+            Some(&feature),
+            Some(&threshold),
+            Some(&decision),
+            Some(&left),
+            Some(&right),
+            Some(&gain),
+            Some(&cover),
+        ) = (
+            self.features.get(split),
+            self.thresholds.get(split),
+            self.decisions.get(split),
+            self.left.get(split),
+            self.right.get(split),
+            self.gains.get(split),
+            self.covers.get(split),
+        )
+        else {
+            return Err(Error::new(ErrorKind::Length, "a split is incomplete"));
+        };
+        let (left, right) = (child(left, leaves)?, child(right, leaves)?);
+        let feature = u32::try_from(feature)
+            .map_err(|_| Error::new(ErrorKind::FeatureRange, "a split tests a feature below 0"))?;
+        let cover = cover as f32;
+        if decision & CATEGORICAL != 0 {
+            // Whatever the decision type says, what is missing goes right.
+            let (members_left, default_left) = (true, false);
+            let set = sets::index(threshold, sets)?;
+            return Ok(Node::Categorical {
+                feature,
+                set,
+                members_left,
+                default_left,
+                left,
+                right,
+                gain,
+                cover,
+            });
+        }
+        let missing = match decision >> 2 {
+            0 => MissingRule::None,
+            1 => MissingRule::Zero,
+            2 => MissingRule::Nan,
+            _ => {
+                let message = "a split has an unknown type of missing values";
+                return Err(Error::new(ErrorKind::Parameter, message));
+            }
+        };
+        Ok(Node::Numerical {
+            feature,
+            comparison: Comparison::LessOrEqual,
+            threshold: around_zero(threshold),
+            missing,
+            default_left: decision & DEFAULT_LEFT != 0,
+            left,
+            right,
+            gain,
+            cover,
+        })
+    }
+}
+
+/// The node that a child's number means.
+fn child(number: i32, leaves: usize) -> Result<u32> {
+    let splits = leaves - 1;
+    let (index, node, count) = match usize::try_from(number) {
+        Ok(split) => (split, split, splits),
+        Err(_) => (!number as usize, splits.saturating_add(!number as usize), leaves),
+    };
+    if index >= count {
+        let message = format!("a split of a tree of {leaves} leaves has child {number}");
+        return Err(Error::new(ErrorKind::TreeShape, message));
+    }
+    Ok(node as u32)
+}
+
+/// The threshold that decides every value as LightGBM decides it with this one: it takes all values
+/// from -[`ZERO`] to [`ZERO`] for 0 before it looks at any split (`RowPairFunctionFromDenseRows` in
+/// src/c_api.cpp leaves them out of the row).
+fn around_zero(threshold: f64) -> f64 {
+    if (0.0..ZERO).contains(&threshold) {
+        ZERO
+    } else if (-ZERO..0.0).contains(&threshold) {
+        (-ZERO).next_down()
+    } else {
+        threshold
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_about_zero_go_where_zero_goes() {
+        let near = [0.0, -0.0, 1e-40, -1e-40, 5e-324, -5e-324, ZERO, -ZERO];
+        let beyond = [ZERO.next_up(), (-ZERO).next_down(), 1.0, -1.0, f64::INFINITY];
+        for threshold in near.into_iter().chain(beyond) {
+            for value in near.into_iter().chain(beyond) {
+                let read = if value.abs() <= ZERO { 0.0 } else { value };
+                let expected = read <= threshold;
+                assert_eq!(value <= around_zero(threshold), expected, "{value:e} <= {threshold:e}");
+            }
+        }
+    }
+}
