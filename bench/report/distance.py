@@ -5,6 +5,7 @@ takes with no distance, and a round trip for each time that somebody waits for s
 slope is that number, by least squares over the delays that were set.
 """
 
+import statistics
 from dataclasses import dataclass
 
 from bench.report.entries import Entry
@@ -13,22 +14,13 @@ from bench.results import Spread
 
 
 @dataclass(frozen=True)
-class Point:
-    """What was measured with one delay."""
-
-    delay_ms: float
-    round_trip_ms: float
-    latency: Spread
-
-
-@dataclass(frozen=True)
 class Growth:
-    """An entry's latencies, nearest first, and the line through them."""
+    """An entry's latencies by the round trip in milliseconds, and the line through them."""
 
     entry: Entry
-    points: tuple[Point, ...]
-    base_ms: float
+    points: list[tuple[float, Spread]]
     round_trips: float
+    base_ms: float
 
     def at(self, round_trip_ms: float) -> float:
         """The line's latency."""
@@ -37,46 +29,37 @@ class Growth:
     @property
     def furthest(self) -> float:
         """How far the point furthest from the line is above or below it, in milliseconds."""
-        return max(abs(self.at(one.round_trip_ms) - one.latency.median) for one in self.points)
+        return max(abs(self.at(trip) - latency.median) for trip, latency in self.points)
 
 
 def delays(measured: Measured) -> list[float]:
     """The delays that were set, one way, none at all included."""
-    return sorted(
-        {cell.delay_ms for cell in measured.result.cells if cell.delay_ms is not None and cell.runs}
-    )
+    found = {cell.delay_ms for cell in measured.result.cells if cell.runs}
+    return sorted(found - {None})
 
 
 def round_trip_ms(measured: Measured, delay_ms: float | None) -> float | None:
     """Between the client and the server, as measured with that delay."""
-    roles = measured.result.topology.roles
-    for trip in measured.result.topology.round_trips:
-        between = {trip.source, trip.target}
-        if between == {roles["client"], roles["server"]} and trip.delay_ms == delay_ms:
+    topology = measured.result.topology
+    ends = {topology.roles["client"], topology.roles["server"]}
+    for trip in topology.round_trips:
+        if {trip.source, trip.target} == ends and trip.delay_ms == delay_ms:
             return trip.p50_us / 1_000
     return None
-
-
-def _line(points: list[Point]) -> tuple[float, float]:
-    """Where it begins, and its slope."""
-    across = [point.round_trip_ms for point in points]
-    up = [point.latency.median for point in points]
-    middle, height = sum(across) / len(across), sum(up) / len(up)
-    slope = sum((x - middle) * (y - height) for x, y in zip(across, up, strict=True))
-    slope /= sum((x - middle) ** 2 for x in across)
-    return height - slope * middle, slope
 
 
 def growth(measured: Measured, clients: int = 1) -> list[Growth]:
     """Of each entry that was measured with three delays or more."""
     found = []
     for entry in measured.entries:
-        points = []
-        for delay in delays(measured):
-            trip = round_trip_ms(measured, delay)
-            spread = measured.spread(entry, Asked(clients=clients, delay_ms=delay), "mean")
-            if trip is not None and spread is not None:
-                points.append(Point(delay, trip, spread))
+        points = [
+            (trip, latency)
+            for delay in delays(measured)
+            if (trip := round_trip_ms(measured, delay)) is not None
+            if (latency := measured.spread(entry, Asked(clients=clients, delay_ms=delay), "mean"))
+        ]
         if len(points) >= 3:
-            found.append(Growth(entry, tuple(points), *_line(points)))
+            middle = [(trip, latency.median) for trip, latency in points]
+            line = statistics.linear_regression(*zip(*middle, strict=True))
+            found.append(Growth(entry, points, line.slope, line.intercept))
     return found

@@ -5,7 +5,7 @@ Each way of writing is a filter of the templates by its name. A spread is writte
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from bench.results import Spread
@@ -58,12 +58,6 @@ def ranged(spread: Spread | dict[str, float] | None, way: str) -> str:
     return middle if spread.smallest == spread.largest else f"{middle} ({low} to {high})"
 
 
-def sentence_list(parts: Sequence[str]) -> str:
-    """`a`, `a and b`, or `a, b and c`."""
-    *first, last = parts
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def readable(fact: str) -> str:
     """A machine's fact; memory as GiB."""
     if fact.endswith(" kB"):
@@ -90,7 +84,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     **{name: _filter(write) for name, write in WAYS.items()},
     "ranged": ranged,
     "bound": lambda value, way: f"{value:g}" if way in ("times", "whole") else WAYS[way](value),
-    "sentence": sentence_list,
+    "median": lambda value: value.median if isinstance(value, Spread) else value,
     "readable": readable,
     "version": version,
 }

@@ -28,24 +28,24 @@ class Sources:
     split: Measured | None
     # All whole runs of the same workload on the machine of `local`, itself included, the newest first;
     kept: list[Measured]
-    # The newest whole run of each other machine and topology;
+    # the newest whole run of each other machine and topology;
     elsewhere: list[Measured]
-    # every run there is, that of the page first, then the newest.
+    # and every run there is, that of the pages first, then the newest.
     all: list[Measured]
 
     @property
     def runs(self) -> list[Measured]:
-        """and of these the ones of its commit, which are pooled."""
+        """The ones of the same commit, which are pooled."""
         return [one for one in self.kept if one.result.commit == self.local.result.commit]
 
     def other(self, kind: str) -> dict[str, Any] | None:
         """The newest file KIND.json of this machine, without a network between hosts; None: there is none."""
+        machine = self.local.result.machine
         for path in sorted(self.directory.rglob(f"{kind}.json"), key=_dated, reverse=True):
             value = json.loads(path.read_text())
-            known = value.get("machine", self.local.result.machine)
-            if value.get("topology", "local") == "local" and _same(
-                known, self.local.result.machine
-            ):
+            known = value.get("machine", machine)
+            same = all(known.get(fact) == machine.get(fact) for fact in ("processor", "cores"))
+            if same and value.get("topology", "local") == "local":
                 return value
         return None
 
@@ -55,65 +55,58 @@ def _dated(path: Path) -> str:
     return path.parent.name
 
 
-def _same(one: dict[str, str], other: dict[str, str]) -> bool:
-    """Whether these are facts of machines of one kind."""
-    return all(one.get(name) == other.get(name) for name in ("processor", "cores"))
-
-
 def newest(directory: Path, file: str) -> Path | None:
     """The directory with that file whose name begins with the latest date."""
-    found = [path.parent for path in directory.rglob(file)]
-    return max(found, key=lambda path: path.name, default=None)
+    found = max(directory.rglob(file), key=_dated, default=None)
+    return found and found.parent
 
 
 def _read(path: Path, directory: Path) -> Measured | None:
     """A result; None for one of another schema, which was made before this one."""
-    text = path.read_text()
+    text, name = path.read_text(), str(path.parent.relative_to(directory))
     if json.loads(text).get("schema") != SCHEMA:
         return None
     try:
-        return Measured(parse(text), str(path.parent.relative_to(directory)))
+        return Measured(parse(text), name)
     except BadResult as error:
-        raise BadResult(f"{path.parent.relative_to(directory)}: {error}") from error
+        raise BadResult(f"{name}: {error}") from error
 
 
-def _newest(found: list[Measured]) -> list[Measured]:
-    return sorted(found, key=lambda one: (one.result.started, one.name), reverse=True)
-
-
-def lacks(measured: Measured) -> list[str]:
-    """The essential entries without figures."""
+def _lacks(measured: Measured) -> list[str]:
     return [one.label for one in ESSENTIAL if not measured.cell(one, Asked())]
 
 
 def _place(one: Measured) -> tuple[str, ...]:
     """The server's machine, and the topology."""
-    topology = one.result.topology
-    facts = topology.hosts[topology.roles["server"]]
-    return facts["processor"], facts["cores"], topology.name
+    return one.facts["processor"], one.facts["cores"], one.result.topology.name
 
 
 def sources(directory: Path, local: str | None = None) -> Sources | None:
     """The files in bench/results/; None where there is no full run. `local` names one that is to be used."""
-    read = [_read(path, directory) for path in sorted(directory.rglob("results.json"))]
-    found = _newest([one for one in read if one])
-    here = [one for one in found if one.result.topology.name == "local"]
+    read = filter(None, (_read(path, directory) for path in directory.rglob("results.json")))
+    found = sorted(read, key=lambda one: (one.result.started, one.name), reverse=True)
     full = [
         one
-        for one in here
-        if (one.name == local if local else one.result.workload["name"] == "full")
+        for one in found
+        if one.result.topology.name == "local"
+        and (one.name == local if local else one.result.workload["name"] == "full")
     ]
     if not full:
         if local:
             raise Lacking(f"no result of schema {SCHEMA} is called {local}")
         return None
-    whole = [one for one in full if not lacks(one)]
+    whole = [one for one in full if not _lacks(one)]
     if not whole:
-        raise Lacking(f"{full[0].name} lacks {'; '.join(lacks(full[0]))}")
-    apart = [one for one in found if one.result.topology.name == "split" and growth(one)]
-    shown = {_place(whole[0]), *(_place(one) for one in apart[:1])}
-    rest = {_place(one): one for one in reversed(found) if not lacks(one)}
-    same = [one for one in whole if _place(one) == _place(whole[0])]
-    elsewhere = [one for place, one in rest.items() if place not in shown]
-    every = sorted(found, key=lambda one: one is not whole[0])
-    return Sources(directory, whole[0], apart[0] if apart else None, same, elsewhere, every)
+        raise Lacking(f"{full[0].name} lacks {'; '.join(_lacks(full[0]))}")
+    first = whole[0]
+    split = next(
+        (one for one in found if one.result.topology.name == "split" and growth(one)), None
+    )
+    shown = {_place(one) for one in (first, split) if one}
+    rest = {_place(one): one for one in reversed(found) if not _lacks(one)}
+    return Sources(
+        directory, first, split,
+        kept=[one for one in whole if _place(one) == _place(first)],
+        elsewhere=[one for place, one in rest.items() if place not in shown],
+        all=[first, *(one for one in found if one is not first)],
+    )  # fmt: skip

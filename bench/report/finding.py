@@ -14,7 +14,6 @@ from bench.report.entries import PYTHON, Entry, entry
 from bench.report.files import Sources, newest
 from bench.report.inside import Found
 from bench.report.measured import Asked, Lacking, Measured, better, quotient, ratio, values
-from bench.report.preparing import trainings
 from bench.results import CellResult, Spread
 from speed import record
 
@@ -119,7 +118,7 @@ def serving_memory(sources: Sources, name: str, part: str) -> Spread:
 
 def trained(sources: Sources, above: str, below: str) -> Spread:
     """How many times the memory one way to train takes."""
-    found = {one.what: one.megabytes for one in trainings(sources.local)}
+    found = {one.what: one.megabytes for one in sources.local.trainings()}
     if not {above, below} <= found.keys():
         raise Lacking(f"{above}, {below}")
     return quotient(found[above], found[below])

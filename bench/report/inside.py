@@ -6,7 +6,7 @@ not measured gives none. Of fresh connections, of which there are hundreds, the 
 
 import itertools
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,15 @@ FORMS = (*queries.FORMS,)
 COLUMNS = FORMS[0]
 
 
-def spread_of(values: Sequence[float]) -> Spread | None:
+def _spread(values: Sequence[float]) -> Spread | None:
     """Of no value, none."""
     return Spread.of([*values]) if values else None
 
 
-def middle(values: Sequence[float]) -> Spread | None:
+def _middle(values: Sequence[float]) -> Spread | None:
     """The median and the middle half."""
     if len(values) < 2:
-        return spread_of(values)
+        return _spread(values)
     low, median, high = statistics.quantiles(values, n=4, method="inclusive")
     return Spread(median, low, high)
 
@@ -43,17 +43,19 @@ class Found:
         """Whether it was measured."""
         return subject in self.run.subjects
 
-    def values(self, subject: str, series: str) -> list[float]:
-        """Of every repetition; none if it was not measured."""
+    def values(self, subject: str, series: str, scale: float = 1.0) -> list[float]:
+        """Of every repetition, times a factor; none if it was not measured."""
         found = self.run.subjects.get(subject)
-        return found.series.get(series, []) if found else []
+        return [value * scale for value in found.series.get(series, [])] if found else []
 
-    def _pairs(self, subject: str, first: str, second: str) -> Iterator[tuple[float, float]]:
-        return zip(self.values(subject, first), self.values(subject, second), strict=True)
+    def more(self, subject: str, series: str, than: str, scale: float = 1.0) -> list[float]:
+        """How much more than the other series, each time."""
+        pairs = zip(self.values(subject, series), self.values(subject, than), strict=True)
+        return [(a - b) * scale for a, b in pairs]
 
     def spread(self, subject: str, series: str, scale: float = 1.0) -> Spread | None:
         """Median and range, times a factor."""
-        return spread_of([value * scale for value in self.values(subject, series)])
+        return _spread(self.values(subject, series, scale))
 
     def ms(self, subject: str, series: str) -> Spread | None:
         """Of seconds, in milliseconds."""
@@ -65,29 +67,22 @@ class Found:
 
     def middle_ms(self, subject: str, series: str) -> Spread | None:
         """The middle half, in milliseconds."""
-        return middle([value * 1e3 for value in self.values(subject, series)])
-
-    def ratio(self, subject: str, above: str, below: str) -> Spread | None:
-        """How many times the other series."""
-        return spread_of([a / b for a, b in self._pairs(subject, above, below)])
-
-    def more(self, subject: str, series: str, than: str, scale: float = 1.0) -> list[float]:
-        """How much more than the other series, each time."""
-        return [(a - b) * scale for a, b in self._pairs(subject, series, than)]
+        return _middle(self.values(subject, series, 1e3))
 
     def above(self, subject: str, series: str, than: str, scale: float = 1e3) -> Spread | None:
         """The middle half of how much more, of seconds in milliseconds."""
-        return middle(self.more(subject, series, than, scale))
+        return _middle(self.more(subject, series, than, scale))
 
-    def against_batch(self, label: str, form: str, batch: str) -> Spread | None:
-        """The whole scan, as a part of XGBoost's own batch."""
-        return self.ratio("scan", f"{label}/{form}/{batch}", f"xgboost/{label}")
+    def ratio(self, subject: str, above: str, below: str, scale: float = 1.0) -> Spread | None:
+        """How many times the other series, times a factor."""
+        pairs = zip(self.values(subject, above, scale), self.values(subject, below), strict=True)
+        return _spread([a / b for a, b in pairs])
 
     def added_to_scan(self, label: str) -> Spread | None:
         """What predict adds to the plain scan, as a part of XGBoost's own batch."""
         more = self.more("scan", f"{label}/columns/on", "plain")
         batches = self.values("scan", f"xgboost/{label}")
-        return spread_of([a / b for a, b in zip(more, batches, strict=True)])
+        return _spread([a / b for a, b in zip(more, batches, strict=True)])
 
     def one_row_series(self, protocol: str, clients: int, form: str = COLUMNS) -> list[str]:
         """The names of the one-row query's series, with predict and without."""
@@ -107,20 +102,11 @@ class Found:
         """The growth of the sum of Pss, in images of the large model."""
         model = self.run.models.get(LARGE)
         more = self.more(subject, f"sum/{LARGE}", f"sum/{than}")
-        return spread_of([value / model.image_bytes for value in more]) if model else None
+        return _spread([value / model.image_bytes for value in more]) if model else None
 
     def own_kilobytes(self) -> Spread | None:
         """What predicting makes private in each connection."""
-        return spread_of(self.more("copies", f"private/{LARGE}", "private/control", 1 / 1024))
-
-    def speedup(self, name: str) -> Spread | None:
-        """How many times as fast two workers are as one."""
-        return self.ratio("workers", f"{name}/1", f"{name}/2")
-
-    def two_connections(self, name: str) -> Spread | None:
-        """How much more two connections get done at once than one: what the machine has to give."""
-        ratio = self.ratio("workers", f"{name}/alone", f"{name}/together")
-        return ratio and Spread(2 * ratio.median, 2 * ratio.smallest, 2 * ratio.largest)
+        return _spread(self.more("copies", f"private/{LARGE}", "private/control", 1 / 1024))
 
 
 def given(run: Path) -> dict[str, Any]:

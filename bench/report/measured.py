@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
+from typing import NamedTuple
 
 from bench.report.entries import ALL, Entry, entry
 from bench.results import LATENCIES, CellResult, Result, Run, Spread, Used
@@ -34,6 +35,17 @@ class Asked:
     rate: int | None = None
     # The delay between hosts, one way, in milliseconds; None: the hosts as they are.
     delay_ms: float | None = None
+
+
+class Trained(NamedTuple):
+    """One way to train, over the times it was measured."""
+
+    what: str
+    rows: int
+    rounds: int
+    threads: int
+    seconds: Spread
+    megabytes: Spread
 
 
 def _there(used: Used | None) -> Used:
@@ -124,6 +136,11 @@ class Measured:
             if cell.runs
         }
 
+    @property
+    def facts(self) -> dict[str, str]:
+        """The server's machine."""
+        return self.result.topology.hosts[self.result.topology.roles["server"]]
+
     def cell(self, of: Entry, asked: Asked) -> CellResult | None:
         """The cell, if it was measured."""
         return self._cells.get((of, asked))
@@ -193,6 +210,17 @@ class Measured:
         """The memory of each part of the server, in megabytes."""
         names = [*self.cell(of, asked).runs[0].server_parts]
         return {name: Spread.of(values(self.cell(of, asked), f"mb of {name}")) for name in names}
+
+    def trainings(self) -> list[Trained]:
+        """Every way to train, the figures of the same way put together."""
+        found: dict[tuple[str, int, int, int], list[tuple[float, float]]] = {}
+        for one in self.result.training:
+            figures = (one.seconds, one.peak_bytes_above_idle / 1e6)
+            found.setdefault((one.what, one.rows, one.rounds, one.threads), []).append(figures)
+        return [
+            Trained(*way, *(Spread.of([*column]) for column in zip(*figures, strict=True)))
+            for way, figures in found.items()
+        ]
 
     @cached_property
     def minutes(self) -> float:

@@ -87,7 +87,7 @@ class _Maker:
         if drawn is None:
             return ""
         self.pictures[name] = drawn
-        return f"![{PICTURES[name].alternative}]({name}.svg)"
+        return f"![{PICTURES[name][1]}]({name}.svg)"
 
     def names(self, template: str) -> list[str]:
         """What a template is made from, below bench/results; nothing: there is no page."""

@@ -50,7 +50,7 @@ def _cell(cell: CellResult) -> dict[str, Any]:
 
 def _run(measured: Measured) -> dict[str, Any]:
     result = measured.result
-    facts = result.topology.hosts[result.topology.roles["server"]]
+    facts = measured.facts
     machine = ", ".join(
         readable(facts[name]) for name in ("system", "kernel", "memory") if name in facts
     )

@@ -9,7 +9,6 @@ from bench.report.entries import ONE_THREAD, SIMPLE, TUNED, Entry
 from bench.report.figures import ranged, three_digits, times, version
 from bench.report.files import Sources
 from bench.report.measured import Asked, Lacking, Measured, ratio
-from bench.report.preparing import slower, trainings
 from bench.report.rates import fixed_rates
 from bench.report.wins import wins
 from bench.results import Spread
@@ -20,8 +19,8 @@ def test_rates_are_held_or_missed_or_not_tried(made: Sources) -> None:
     rates = fixed_rates(made.local)
     assert rates.rates == (500, 1_000, 2_000, 4_000, 10_000, 20_000)
     assert rates.held(SIMPLE) == [*rates.rates]
-    assert rates.held(ONE_THREAD) == [500, 1_000]
-    assert rates.missed(ONE_THREAD) == [2_000]
+    assert rates.held(ONE_THREAD) == [500, 1_000, 2_000]
+    assert rates.missed(ONE_THREAD) == [4_000]
 
 
 def test_the_line_is_that_of_the_round_trips(made: Sources) -> None:
@@ -30,18 +29,13 @@ def test_the_line_is_that_of_the_round_trips(made: Sources) -> None:
     assert grown[TUNED].round_trips == pytest.approx(2, abs=0.15)
     for one in grown.values():
         assert one.furthest < 0.05
-        assert [point.delay_ms for point in one.points] == [0.0, 0.1, 0.25, 0.5]
-
-
-def test_slower_preparations_are_told(made: Sources) -> None:
-    ((verb, own, other),) = slower(made.local)
-    assert (verb, own.what, other.what) == ("Training on", "train_model", "pandas, XGBRegressor")
-    assert other.seconds.median < own.seconds.median
+        assert len(one.points) == 4
 
 
 def test_the_trainings_of_one_way_are_put_together(made: Sources) -> None:
-    sql, python = trainings(made.local)
-    assert (sql.what, sql.seconds) == ("train_model", Spread(2.1, 2.0, 2.2))
+    sql, python = made.local.trainings()
+    assert (sql.what, sql.seconds.median) == ("postgresql: train_model", 1.4)
+    assert (sql.seconds.smallest, sql.seconds.largest) == pytest.approx((1.3, 1.5))
     assert (python.rows, python.rounds, python.threads) == (1_000_000, 25, 2)
 
 
@@ -83,14 +77,13 @@ def test_the_steps_of_a_request_add_up_to_it(made: Sources, entry: Entry) -> Non
 
 def test_what_the_service_wins_is_found_and_counted_once(made: Sources) -> None:
     found, questions = wins(made.local)
-    assert {win.what for win in found} == {"memory of the servers, MB"}
-    assert all(win.theirs.median < win.ours.median for win in found)
+    assert not found and questions > 10
     faster, same = wins(scaled(made.local, "python_memory", 100))
     assert same == questions
     throughput = [win for win in faster if win.what == "requests per second"]
     assert {win.service.system for win in throughput} == {"python_memory"}
     assert all(win.clear for win in throughput)
-    assert len({win.question for win in faster}) < len(faster)
+    assert all(win.theirs.median > win.ours.median for win in throughput)
 
 
 def test_a_run_that_the_median_hides_is_told_of(made: Sources) -> None:

@@ -44,7 +44,7 @@ def test_bars_are_sorted_within_their_sides_and_written(made: Sources) -> None:
 
 def test_a_rate_that_was_not_held_is_said_and_not_drawn(made: Sources) -> None:
     said = " ".join(texts("tail", made))
-    assert "service (published, one thread) does not hold 2,000" in said
+    assert "service (published, one thread) does not hold 4,000" in said
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,9 @@
 """The pictures of the pages, by name: what each shows, and how that is said to those who cannot see it."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 
 from bench.report import distance, ladder
-from bench.report.entries import AS_PUBLISHED, MAIN, POSTGRES, PYTHON, TUNED, Entry
+from bench.report.entries import AS_PUBLISHED, POSTGRES, PYTHON, TUNED, Entry
 from bench.report.figures import tenths, times, whole
 from bench.report.files import Sources
 from bench.report.measured import CLIENTS, TREES, Asked, Measured
@@ -26,166 +25,123 @@ TAIL = {
 }
 
 
-def _sorted(measured: Measured, asked: Asked, figure: str, best: int) -> list[tuple[Entry, Spread]]:
-    """Entries that have the figure, best first; the service of 2022 as it was is for the record."""
+def _sorted(measured: Measured, figure: str, sign: int) -> list[tuple[Entry, Spread]]:
+    """Entries by a figure of the main cell; the service of 2022 as it was is for the record."""
     found = [
         (one, spread)
         for one in measured.entries
-        if one != AS_PUBLISHED and (spread := measured.spread(one, asked, figure))
+        if one != AS_PUBLISHED and (spread := measured.spread(one, Asked(), figure))
     ]
-    return sorted(found, key=lambda pair: best * pair[1].median)
+    return sorted(found, key=lambda pair: sign * pair[1].median)
 
 
-def answer(sources: Sources) -> Drawing:
-    """Throughput of every entry, by side."""
+def _answer(sources: Sources) -> Drawing:
     local = sources.local
     drawing = Drawing(
         f"One prediction per request, {CLIENTS} clients: requests per second",
         f"The same key, {TREES} trees; in brackets, times the tuned service. {MEDIANS}",
     )
-    found = _sorted(local, Asked(), "rate", -1)
     shown = []
-    for side, heading in SIDES.items():
-        for one, spread in found:
-            if one.side == side:
-                ratio = local.times(one, TUNED, Asked(), "rate")
-                text = (
-                    f"{whole(spread.median)} ({times(ratio.median)})"
-                    if one != TUNED
-                    else whole(spread.median)
-                )
-                shown.append((heading, Bar(one.label, [(one.colour, spread.median)], spread, text)))
-    bars(drawing, shown)
+    for one, spread in _sorted(local, "rate", -1):
+        ratio = local.times(one, TUNED, Asked(), "rate")
+        text = whole(spread.median) + (f" ({times(ratio.median)})" if one != TUNED else "")
+        shown.append((SIDES[one.side], Bar(one.label, [(one.colour, spread.median)], spread, text)))
+    bars(drawing, sorted(shown, key=lambda pair: [*SIDES.values()].index(pair[0])))
     return drawing
 
 
-def tail(sources: Sources) -> Drawing | None:
-    """Latencies at the rates that were held; in words who did not hold which."""
-    rates = fixed_rates(sources.local)
+def _tail(sources: Sources) -> Drawing | None:
+    local, rates = sources.local, fixed_rates(sources.local)
     if rates is None:
         return None
     drawing = Drawing(
         "Latency at fixed rates, ms",
         f"From when a request was due; the same key, {rates.of.clients} connections. {MEDIANS}",
     )
+    asked = {one: {rate: rates.asked(rate) for rate in rates.held(one)} for one in rates.entries}
     found = []
     for name, title in TAIL.items():
-        lines = [
-            Line(one, points)
-            for one in rates.entries
-            if (points := [
-                (rate, spread)
-                for rate in rates.held(one)
-                if (spread := sources.local.spread(one, rates.asked(rate), name))
-            ])
-        ]  # fmt: skip
-        found.append(Panel(title, "requests per second", lines))
+        lines = [_line(local, one, asked[one], name) for one in rates.entries]
+        found.append(Panel(title, "requests per second", [line for line in lines if line.points]))
     panels(drawing, found, columns=2, named=False)
-    missed = [
-        f"{one.label} does not hold {whole(min(rates.missed(one)))}"
-        for one in rates.entries
-        if rates.missed(one)
-    ]
-    for begin in range(0, len(missed), 2):
-        drawing.text(12, drawing.height + 12, "; ".join(missed[begin : begin + 2]), "small")
-        drawing.height += 18
-    drawing.height += 6
+    missed = {one.label: rates.missed(one) for one in rates.entries}
+    said = [f"{name} does not hold {whole(min(found))}" for name, found in missed.items() if found]
+    for begin in range(0, len(said), 2):
+        drawing.note("; ".join(said[begin : begin + 2]))
     return drawing
 
 
-def request_time(sources: Sources) -> Drawing | None:
-    """The servers' processor time in steps: all to one scale, then PostgreSQL's alone."""
+def _request_time(sources: Sources) -> Drawing | None:
     local = sources.local
-    shown = sorted(ladder.shown(local), key=lambda one: local.spread(one, Asked(), "us").median)
+    shown = []
+    for one, spread in _sorted(local, "us", 1):
+        if one in ladder.shown(local):
+            steps = [(STEPS[name], step.median) for name, step in ladder.parts(local, one).items()]
+            shown.append((one, Bar(one.label, steps, spread, tenths(spread.median))))
     if not shown:
         return None
     drawing = Drawing(
         "Where the time of a request goes: µs of the servers' processor time",
         f"{CLIENTS} clients, the same key. Each step is the difference of two requests. Medians.",
     )
-
-    def bar(one: Entry) -> Bar:
-        parts = [(STEPS[name], spread.median) for name, spread in ladder.parts(local, one).items()]
-        together = local.spread(one, Asked(), "us")
-        return Bar(one.label, parts, together, tenths(together.median))
-
-    bars(drawing, [("", bar(one)) for one in shown])
-    own = [one for one in shown if one.side == POSTGRES]
-    if own:
-        bars(drawing, [("PostgreSQL's alone, drawn larger", bar(one)) for one in own])
+    bars(drawing, [("", bar) for _, bar in shown])
+    bars(
+        drawing,
+        [("PostgreSQL's alone, drawn larger", bar) for one, bar in shown if one.side == POSTGRES],
+    )
     drawing.legend([(ladder.PARTS[name], colour) for name, colour in STEPS.items()])
     return drawing
 
 
-def memory(sources: Sources) -> Drawing:
-    """What all server processes hold, by part."""
+def _memory(sources: Sources) -> Drawing:
     local = sources.local
     drawing = Drawing(
         f"Memory of the servers, {CLIENTS} clients, MB",
         f"Proportional set size, the largest sum in a run; the same key, {TREES} trees. {MEDIANS}",
     )
     shown, named = [], {}
-    for one, spread in _sorted(local, Asked(), "mb", 1):
+    for one, spread in _sorted(local, "mb", 1):
         parts = local.parts(one, Asked())
-        colours = {name: PARTS.get(name, one.colour) for name in parts}
-        named |= {name: colour for name, colour in colours.items() if name in PARTS}
-        cut = [(colours[name], part.median) for name, part in parts.items()]
+        named |= {name: colour for name, colour in PARTS.items() if name in parts}
+        cut = [(PARTS.get(name, one.colour), part.median) for name, part in parts.items()]
         shown.append(("", Bar(one.label, cut, spread, whole(spread.median))))
     bars(drawing, shown)
-    drawing.legend([(name, colour) for name, colour in named.items()])
+    drawing.legend([*named.items()])
     return drawing
 
 
-def _by(sources: Sources, shown: Sequence[Entry], asked: dict[int, Asked]) -> list[Line]:
-    return [
-        Line(one, points)
-        for one in shown
-        if len(points := [
-            (place, spread)
-            for place, what in asked.items()
-            if (spread := sources.local.spread(one, what, "rate"))
-        ]) > 1
-    ]  # fmt: skip
+def _line(measured: Measured, of: Entry, asked: dict[int, Asked], figure: str) -> Line:
+    """A figure along what was asked."""
+    spreads = {place: measured.spread(of, one, figure) for place, one in asked.items()}
+    return Line(of, [(place, spread) for place, spread in spreads.items() if spread])
 
 
-def clients(sources: Sources) -> Drawing:
-    """Throughput by the number of clients."""
-    drawing = Drawing(
-        "Requests per second by the number of clients",
-        f"One prediction per request, the same key, {TREES} trees. {MEDIANS}",
-    )
+def _along(measured: Measured, title: str, asked: dict[int, Asked], what: str) -> Drawing:
+    """Throughput of all entries along what was asked."""
+    drawing = Drawing(title, f"One prediction per request, the same key. {MEDIANS}")
+    lines = [_line(measured, one, asked, "rate") for one in measured.entries]
+    lines = [line for line in lines if len(line.points) > 1]
+    panels(drawing, [Panel("", f"{what} (both scales logarithmic)", lines)])
+    return drawing
+
+
+def _clients(sources: Sources) -> Drawing:
     asked = {count: Asked(clients=count) for count in sources.local.clients("hot")}
-    panels(
-        drawing,
-        [
-            Panel(
-                "", "clients (both scales logarithmic)", _by(sources, (*MAIN, AS_PUBLISHED), asked)
-            )
-        ],
-    )
-    return drawing
+    title = f"Requests per second by the number of clients, {TREES} trees"
+    return _along(sources.local, title, asked, "clients")
 
 
-def trees(sources: Sources) -> Drawing | None:
-    """Throughput by the size of the model."""
+def _trees(sources: Sources) -> Drawing | None:
     found = sources.local.further_models()
     if not found:
         return None
     count, sizes = found
-    drawing = Drawing(
-        f"Requests per second by the model's number of trees, {count} clients",
-        f"One prediction per request, the same key, trees of depth 6. {MEDIANS}",
-    )
     asked = {size: Asked(clients=count, trees=size) for size in sorted({TREES, *sizes})}
-    panels(
-        drawing,
-        [Panel("", "trees (both scales logarithmic)", _by(sources, sources.local.entries, asked))],
-    )
-    return drawing
+    title = f"Requests per second by the model's number of trees, {count} clients"
+    return _along(sources.local, title, asked, "trees of depth 6")
 
 
-def distances(sources: Sources) -> Drawing | None:
-    """Latency of one client by the distance, with the line that explains it."""
+def _distance(sources: Sources) -> Drawing | None:
     grown = distance.growth(sources.split) if sources.split else []
     if not grown:
         return None
@@ -193,35 +149,25 @@ def distances(sources: Sources) -> Drawing | None:
         "Mean latency by the distance between hosts, one client, ms",
         "Points are medians; a line's slope is the round trips that a prediction waits for.",
     )
-    lines = []
-    for one in grown:
-        points = [(point.round_trip_ms, point.latency) for point in one.points]
-        far = points[-1][0]
-        lines.append(Line(one.entry, points, [(0, one.at(0)), (far, one.at(far))]))
+    far = max(trip for one in grown for trip, _ in one.points)
+    lines = [Line(one.entry, one.points, [(0, one.at(0)), (far, one.at(far))]) for one in grown]
     panels(drawing, [Panel("", "round trip between client and server, ms", lines, log=False)])
     return drawing
 
 
-@dataclass(frozen=True)
-class Picture:
-    """One picture. What it cannot be drawn of it gives as None."""
-
-    draw: Callable[[Sources], Drawing | None]
-    alternative: str
-
-
-PICTURES = {
-    "answer": Picture(answer, "requests per second of every entry, sorted"),
-    "tail": Picture(tail, "p50, p99, p99.9 and largest latency by the rate of requests"),
-    "request-time": Picture(request_time, "the servers' processor time for a request, in steps"),
-    "clients": Picture(clients, "requests per second by the number of clients"),
-    "trees": Picture(trees, "requests per second by the model's number of trees"),
-    "memory": Picture(memory, "memory of all server processes, by part, sorted"),
-    "distance": Picture(distances, "mean latency by the round trip between client and server"),
+# How each is drawn, None where the results have nothing for it, and what it shows.
+PICTURES: dict[str, tuple[Callable[[Sources], Drawing | None], str]] = {
+    "answer": (_answer, "requests per second of every entry, sorted"),
+    "tail": (_tail, "p50, p99, p99.9 and largest latency by the rate of requests"),
+    "request-time": (_request_time, "the servers' processor time for a request, in steps"),
+    "clients": (_clients, "requests per second by the number of clients"),
+    "trees": (_trees, "requests per second by the model's number of trees"),
+    "memory": (_memory, "memory of all server processes, by part, sorted"),
+    "distance": (_distance, "mean latency by the round trip between client and server"),
 }
 
 
 def svg(name: str, sources: Sources) -> str | None:
     """The file of the picture of that name; None: the results have nothing for it."""
-    drawing = PICTURES[name].draw(sources)
+    drawing = PICTURES[name][0](sources)
     return drawing and drawing.svg()

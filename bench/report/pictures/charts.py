@@ -23,6 +23,8 @@ class Bar:
 
 def bars(drawing: Drawing, found: Sequence[tuple[str, Bar]]) -> None:
     """Bars in the order given, to one scale; each heading stands above the first of its bars."""
+    if not found:
+        return
     axis = Axis([one.whole.largest for _, one in found], (LABELS, WIDTH - VALUES))
     before = ""
     for heading, one in found:

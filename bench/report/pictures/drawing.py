@@ -114,6 +114,11 @@ class Drawing:
         dashed = {"stroke_dasharray": DASHES[dashes]} if dashes in DASHES else {}
         self.add("polyline", points=joined, fill="none", stroke=colour, stroke_width=2, **dashed)
 
+    def note(self, text: str) -> None:
+        """A line of text below what is there."""
+        self.text(12, self.height + 12, text, "small")
+        self.height += 20
+
     def legend(self, names: Sequence[tuple[str, str]]) -> None:
         """Coloured boxes with names, in a line."""
         x = 12.0
