@@ -55,7 +55,10 @@ class Claim:
     @property
     def noisy(self) -> bool:
         """Whether the range holds the bound."""
-        return bool(self.ours) and self.ours.smallest < self.bound <= self.ours.largest
+        if self.ours is None:
+            return False
+        low, high = self.ours.smallest, self.ours.largest
+        return low < self.bound <= high if self.most is None else low <= self.bound < high
 
     @property
     def reached(self) -> str:

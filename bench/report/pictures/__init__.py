@@ -120,7 +120,8 @@ def _along(measured: Measured, title: str, asked: dict[int, Asked], what: str) -
     """Throughput of all entries along what was asked."""
     drawing = Drawing(title, f"One prediction per request, the same key. {MEDIANS}")
     lines = [_line(measured, one, asked, "rate") for one in measured.entries]
-    lines = [line for line in lines if len(line.points) > 1]
+    # Only those that were asked all the way: the name stands at the end of the line.
+    lines = [line for line in lines if len(line.points) > 1 and line.points[-1][0] == max(asked)]
     panels(drawing, [Panel("", f"{what} (both scales logarithmic)", lines)])
     return drawing
 
