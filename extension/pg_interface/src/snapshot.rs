@@ -1,4 +1,4 @@
-//! The active snapshot, and which of two snapshots is the newer one.
+//! The active snapshot, which of two snapshots is the newer one, and how long an answer holds.
 //!
 //! A backend keeps what it read from the registry together with the mark of the newest snapshot
 //! that was known to give the same answer. A later statement may use it again only if its own
@@ -6,7 +6,7 @@
 
 use pgrx::pg_sys::{self, Oid};
 
-use crate::unguarded;
+use crate::{invalidation, unguarded};
 
 /// What a snapshot can see, as far as it takes to order two snapshots of one backend.
 ///
@@ -55,6 +55,45 @@ impl SnapshotMark {
         let ahead = self.xmax.wrapping_sub(other.xmax).cast_signed();
         let newer = ahead > 0 || (ahead == 0 && self.running <= other.running);
         newer && self.command >= other.command
+    }
+}
+
+/// What an answer about a model depends on: the count of changes heard of, the user, and the mark of a
+/// snapshot that is known to give it. It holds within a statement while [`Validity::now`] is the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Validity {
+    changes: u64,
+    user: Oid,
+    mark: SnapshotMark,
+}
+
+impl Validity {
+    /// That of an answer which is found from now on, under a snapshot of this mark.
+    #[inline]
+    pub fn now(mark: SnapshotMark) -> Self {
+        Validity { changes: invalidation::generation(), user: unguarded::GetUserId(), mark }
+    }
+
+    /// The count of changes.
+    pub fn changes(self) -> u64 {
+        self.changes
+    }
+
+    /// The user.
+    pub fn user(self) -> Oid {
+        self.user
+    }
+
+    /// The same under another snapshot, which is known to give the same answer.
+    #[inline]
+    pub fn under(self, mark: SnapshotMark) -> Self {
+        Validity { mark, ..self }
+    }
+
+    /// Whether the answer holds for a statement with this snapshot, which may be a newer one.
+    #[inline]
+    pub fn holds_for(self, snapshot: SnapshotMark) -> bool {
+        self.under(snapshot) == Validity::now(snapshot) && snapshot.sees_all_of(self.mark)
     }
 }
 

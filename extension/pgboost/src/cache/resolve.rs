@@ -14,8 +14,8 @@ use pgrx::pg_sys::Oid;
 
 use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
-use crate::pg::snapshot::{ReadSnapshot, SnapshotMark};
-use crate::pg::{encoding, identity, invalidation};
+use crate::pg::snapshot::{ReadSnapshot, SnapshotMark, Validity};
+use crate::pg::{encoding, invalidation};
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup, privilege};
 
@@ -26,40 +26,23 @@ const MAX_NAMES: usize = 16_384;
 pub struct Resolved {
     pub image: Rc<CachedImage>,
     pub version: i32,
-    generation: u64,
-    user: Oid,
-    mark: SnapshotMark,
+    pub validity: Validity,
 }
 
 /// An answer that is kept. It does not keep the image, which `images` lets go when it must.
 struct Known {
     image: Weak<CachedImage>,
     version: i32,
-    generation: u64,
-    user: Oid,
-    mark: SnapshotMark,
-}
-
-impl Resolved {
-    /// Whether the answer still holds within the statement that asked for it.
-    #[inline]
-    pub fn holds(&self, snapshot: SnapshotMark) -> bool {
-        self.generation == invalidation::generation()
-            && self.user == identity::current_user()
-            && self.mark == snapshot
-    }
+    validity: Validity,
 }
 
 impl Known {
     /// The answer, if it holds for a statement with this snapshot.
     #[inline]
     fn answer(&self, snapshot: SnapshotMark) -> Option<Resolved> {
-        let Known { version, generation, user, .. } = *self;
-        let holds = generation == invalidation::generation()
-            && user == identity::current_user()
-            && snapshot.sees_all_of(self.mark);
-        let image = if holds { self.image.upgrade()? } else { return None };
-        Some(Resolved { image, version, generation, user, mark: snapshot })
+        let Known { version, validity, .. } = *self;
+        let image = if validity.holds_for(snapshot) { self.image.upgrade()? } else { return None };
+        Some(Resolved { image, version, validity: validity.under(snapshot) })
     }
 }
 
@@ -95,13 +78,13 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     let registry = Registry::of_function(function)?;
     let tables = [registry.model, registry.version, registry.privilege];
     invalidation::watch(tables.map(|table| table.relation));
-    let generation = invalidation::generation();
-    let user = identity::current_user();
-    images::evict_deleted(generation);
+    let latest_mark = || SnapshotMark::latest(registry.model.relation);
+    let validity = Validity::now(snapshot.unwrap_or_else(latest_mark));
+    images::evict_deleted(validity.changes());
 
     let (version, _) = wanted_version(&registry, &parsed, ReadSnapshot::Active);
     let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
-    privilege::require_predict(&registry, parsed.name, user)?;
+    privilege::require_predict(&registry, parsed.name, validity.user())?;
     let image =
         lookup::with_version(&registry, parsed.name, version, ReadSnapshot::Active, |stored| {
             images::image_of(&registry, stored)
@@ -116,17 +99,17 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
 
     // Most often nothing has happened since the statement's own snapshot was taken, and what it sees
     // need not be read again.
-    let mut mark = SnapshotMark::latest(registry.model.relation);
+    let mut mark = latest_mark();
     let still = snapshot == Some(mark) || {
         let (latest, later) = wanted_version(&registry, &parsed, ReadSnapshot::Latest);
         mark = later;
         latest == Some(version) && is_latest(&registry, parsed.name, version, &image)
     };
     if still {
-        let known = Known { image: Rc::downgrade(&image), version, generation, user, mark };
-        keep(reference, known);
+        let (image, validity) = (Rc::downgrade(&image), validity.under(mark));
+        keep(reference, Known { image, version, validity });
     }
-    Ok(Resolved { image, version, generation, user, mark: snapshot.unwrap_or(mark) })
+    Ok(Resolved { image, version, validity })
 }
 
 /// The version that was asked for, or else the deployed one; nothing if there is no such model.
@@ -151,7 +134,8 @@ fn is_latest(registry: &Registry, name: &str, version: i32, image: &CachedImage)
 fn keep(reference: &str, known: Known) {
     NAMES.with_borrow_mut(|names| {
         if names.len() >= MAX_NAMES {
-            names.retain(|_, other| other.generation == known.generation);
+            let changes = known.validity.changes();
+            names.retain(|_, other| other.validity.changes() == changes);
         }
         if names.len() >= MAX_NAMES {
             names.clear();

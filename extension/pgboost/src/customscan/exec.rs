@@ -16,7 +16,7 @@ use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
 
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
 use crate::pg::unguarded_exec;
-use crate::predictor::batch::Validity;
+use crate::predictor::batch::BatchValidity;
 
 /// Sizes of batches, one after another; the last one stays.
 const SIZES: [usize; 4] = [1, 8, 64, 512];
@@ -77,7 +77,7 @@ impl Node {
         let instrument = unsafe { (*self.output.scan).ss.ps.instrument.as_mut() };
         let began = instrument.as_ref().filter(|it| it.need_timer).map(|_| Instant::now());
         // What changes from now on may come too late for this batch.
-        let validity = Validity::now();
+        let validity = BatchValidity::now();
         let (rows, calls, reading) = (&self.output.rows, &mut self.output.calls, self.reading);
         // SAFETY: the batch's memory lives until the next batch.
         unsafe {

@@ -9,7 +9,7 @@ use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTable
 use super::call::Call;
 use super::rows::Rows;
 use crate::pg::unguarded_exec;
-use crate::predictor::batch::Validity;
+use crate::predictor::batch::BatchValidity;
 
 pub(super) struct RowOutput {
     pub(super) scan: *mut CustomScanState,
@@ -24,7 +24,7 @@ pub(super) struct RowOutput {
     pub(super) plain_conditions: *mut ExprState,
     /// Where the output's columns come from, if it is columns and calls alone.
     pub(super) direct: Option<Vec<Source>>,
-    pub(super) validity: Option<Validity>,
+    pub(super) validity: Option<BatchValidity>,
 }
 
 #[derive(Clone, Copy)]
@@ -58,7 +58,7 @@ pub(super) unsafe fn evaluate_plainly(
 pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
-        let scored = batch.validity.is_some_and(Validity::still_holds)
+        let scored = batch.validity.is_some_and(BatchValidity::still_holds)
             && batch.calls.iter().all(|call| call.results.get(row).is_some_and(Option::is_some));
         let conditions = (*batch.scan).ss.ps.qual;
         if scored

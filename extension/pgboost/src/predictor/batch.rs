@@ -21,26 +21,26 @@ use crate::pg::{identity, invalidation};
 
 /// What results depend on that may change while a statement runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Validity {
+pub struct BatchValidity {
     generation: u64,
     user: Oid,
     /// Nothing where there are no categories.
     unknown_category: Option<UnknownCategory>,
 }
 
-impl Validity {
+impl BatchValidity {
     pub fn now() -> Self {
-        Validity::of(true)
+        BatchValidity::of(true)
     }
 
     /// The same, as far as they matter to models without categories.
     pub fn without_categories(self) -> Self {
-        Validity { unknown_category: None, ..self }
+        BatchValidity { unknown_category: None, ..self }
     }
 
     #[inline]
     fn of(categories: bool) -> Self {
-        Validity {
+        BatchValidity {
             generation: invalidation::generation(),
             user: identity::current_user(),
             unknown_category: categories.then(guc::unknown_category),
@@ -49,7 +49,7 @@ impl Validity {
 
     #[inline]
     pub fn still_holds(self) -> bool {
-        self == Validity::of(self.unknown_category.is_some())
+        self == BatchValidity::of(self.unknown_category.is_some())
     }
 }
 

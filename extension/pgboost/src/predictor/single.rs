@@ -12,7 +12,7 @@ use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice};
 use crate::pg::arguments::Arguments;
 use crate::pg::signature::{ArgSource, Signature};
-use crate::pg::snapshot::SnapshotMark;
+use crate::pg::snapshot::{SnapshotMark, Validity};
 use crate::predictor::margins::Margins;
 
 /// One model, as one expression uses it.
@@ -78,7 +78,7 @@ impl Predictor {
     #[inline]
     pub fn holds(&self, model: &str) -> bool {
         self.state.serves(model)
-            && SnapshotMark::active().is_some_and(|snapshot| self.resolved.holds(snapshot))
+            && SnapshotMark::active().map(Validity::now) == Some(self.resolved.validity)
     }
 
     /// The model as the statement names it.

@@ -9,9 +9,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use pg_interface::snapshot::SnapshotMark;
-use pg_interface::{invalidation, unguarded};
-use pgrx::pg_sys::Oid;
+use pg_interface::invalidation;
+use pg_interface::snapshot::{SnapshotMark, Validity};
 
 use super::{Registry, Version};
 use crate::error::Result;
@@ -21,18 +20,15 @@ const MAX_NAMES: usize = 1024;
 
 struct Resolved {
     version: Rc<Version>,
-    generation: u64,
-    user: Oid,
-    mark: SnapshotMark,
+    validity: Validity,
     /// Whether the answer was the latest one when it was read.
     latest: bool,
 }
 
 impl Resolved {
     fn holds_for(&self, snapshot: SnapshotMark) -> bool {
-        self.generation == invalidation::generation()
-            && self.user == unguarded::GetUserId()
-            && (self.mark == snapshot || (self.latest && snapshot.sees_all_of(self.mark)))
+        self.validity == Validity::now(snapshot)
+            || (self.latest && self.validity.holds_for(snapshot))
     }
 }
 
@@ -62,7 +58,7 @@ fn read(reference: &str, mark: SnapshotMark) -> Result<Rc<Version>> {
     let registry = Registry::find()?;
     let tables = registry.tables()?;
     invalidation::watch(tables);
-    let (generation, user) = (invalidation::generation(), unguarded::GetUserId());
+    let validity = Validity::now(mark);
     let version = Rc::new(registry.version(reference)?);
     let latest = tables.first().is_some_and(|table| SnapshotMark::latest(*table) == mark);
     NAMES.with_borrow_mut(|names| {
@@ -70,7 +66,7 @@ fn read(reference: &str, mark: SnapshotMark) -> Result<Rc<Version>> {
             names.clear();
         }
         let version = Rc::clone(&version);
-        names.insert(reference.into(), Resolved { version, generation, user, mark, latest });
+        names.insert(reference.into(), Resolved { version, validity, latest });
     });
     Ok(version)
 }
