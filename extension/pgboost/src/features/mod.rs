@@ -31,6 +31,7 @@ impl FeatureContext<'_> {
             .map_or_else(|| (index + 1).to_string(), |name| format!("\"{name}\""))
     }
 
+    #[cold]
     fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
         let type_name = types::type_name(type_oid);
         Error::FeatureType { feature: self.feature(index), type_name, reason }

@@ -44,7 +44,18 @@ impl ObjectForm {
     }
 }
 
+#[inline]
 fn read(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<f32> {
+    match value {
+        Item::Number(number) if context.image.categories(index).is_none() => {
+            Ok(narrowed(context, index, number))
+        }
+        other => read_other(context, index, other),
+    }
+}
+
+#[inline(never)]
+fn read_other(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<f32> {
     let type_name = value.type_name();
     let fail = |reason| {
         Err(Error::FeatureType {
@@ -70,8 +81,7 @@ fn read(context: FeatureContext<'_>, index: usize, value: Item<'_>) -> Result<f3
     }
     match value {
         Item::Text(text) => text_code(context, index, &text),
-        Item::Number(number) if coded => number_code(context, index, number),
-        Item::Number(number) => Ok(narrowed(context, index, number)),
+        Item::Number(number) => number_code(context, index, number),
         Item::Boolean(truth) if coded => integer_code(context, index, i64::from(truth)),
         Item::Boolean(truth) => Ok(context.image.narrow(index, f64::from(truth))),
         Item::Null | Item::Container => Ok(f32::NAN),

@@ -63,8 +63,7 @@ impl FeatureReader {
             (FeatureReader::Narrowed, Value::Number(number)) => {
                 Ok(context.image.narrow(index, number.double()))
             }
-            (FeatureReader::Category, Value::Text(text)) => text_code(context, index, &text.text()),
-            (FeatureReader::Category, Value::Number(number)) => number_code(context, index, number),
+            (FeatureReader::Category, value) => code(context, index, value),
             (FeatureReader::Number | FeatureReader::Narrowed, Value::Text(_)) => {
                 Err(context.unusable(index, pg_sys::TEXTOID, TypeReason::TextForNumber))
             }
@@ -96,6 +95,14 @@ pub fn mismatch(context: FeatureContext<'_>, index: usize, is_text: bool) -> Opt
             Some(TypeReason::TextWithoutCategories)
         }
         (true, None) => Some(TypeReason::TextForNumber),
+    }
+}
+
+#[inline(never)]
+fn code(context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f32> {
+    match value {
+        Value::Text(text) => text_code(context, index, &text.text()),
+        Value::Number(number) => number_code(context, index, number),
     }
 }
 
