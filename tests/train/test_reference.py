@@ -187,6 +187,11 @@ def test_categories_are_read_as_predict_reads_them(
     assert found == (3, 0, 0)
     unknown = "SELECT 0.2::real AS r, 7 AS n, 1 AS b, 3 AS f"
     raises("22P02", "SELECT * FROM verify_model('coded', %s)", (unknown,))
+    connection.execute("SET pgboost.unknown_category = missing")
+    found = connection.execute("SELECT * FROM verify_model('coded', %s)", (unknown,)).fetchone()
+    assert found == (1, 0, 0)
+    connection.execute("RESET pgboost.unknown_category")
+    raises("22P02", "SELECT * FROM verify_model('coded', %s)", (unknown,))
     text = "SELECT '0.1'::text AS r, 7 AS n, 1 AS b, 3 AS f"
     raises("42804", "SELECT * FROM verify_model('coded', %s)", (text,))
 

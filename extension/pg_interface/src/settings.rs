@@ -1,4 +1,4 @@
-//! Settings of the server: the extensions' prefixes, and values that hold for a while.
+//! Settings of the server: the extensions' prefixes, values, and values that hold for a while.
 
 use std::ffi::{CStr, CString};
 
@@ -17,6 +17,15 @@ pub fn reserve_prefix(prefix: &'static CStr) {
     #[cfg(feature = "pg14")]
     unsafe {
         pg_sys::EmitWarningsOnPlaceholders(prefix.as_ptr());
+    }
+}
+
+/// The value of a setting as SHOW tells it; nothing if there is no such setting.
+pub fn value(name: &CStr) -> Option<String> {
+    // SAFETY: the name ends in a NUL; returns a C string, or null.
+    unsafe {
+        let value = pg_sys::GetConfigOption(name.as_ptr(), true, false);
+        (!value.is_null()).then(|| CStr::from_ptr(value).to_string_lossy().into_owned())
     }
 }
 

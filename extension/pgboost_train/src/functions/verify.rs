@@ -5,7 +5,7 @@
 
 use gbdt::Image;
 use gbdt::forest::{AlignedBytes, CategoryKind};
-use pg_interface::report;
+use pg_interface::{report, settings};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern};
@@ -66,6 +66,9 @@ fn verify(model: &str, text: &str) -> Result<Found> {
         registered: &registered,
         features,
         batch: Vec::new(),
+        // As PostgreSQL reads it; pgboost is loaded by now, since it was asked for the model.
+        unknown_is_missing: settings::value(c"pgboost.unknown_category")
+            .is_some_and(|value| value.eq_ignore_ascii_case("missing")),
         found: Found::default(),
     };
     query::run(&query, "source", &mut |row| comparison.add(row))?;
@@ -103,6 +106,8 @@ struct Comparison<'a> {
     features: Vec<UsedColumn>,
     image: Image<AlignedBytes>,
     batch: Vec<f32>,
+    /// A category that the model was not trained on counts as NULL.
+    unknown_is_missing: bool,
     found: Found,
 }
 
@@ -112,12 +117,14 @@ impl Comparison<'_> {
             let value = match (row.get(feature.position), self.image.categories(index)) {
                 (None, _) => f32::NAN,
                 (Some(field), None) => kind::number(field),
-                (Some(field), Some(categories)) => {
-                    kind::category(field, categories).ok_or_else(|| {
+                (Some(field), Some(categories)) => match kind::category(field, categories) {
+                    Some(code) => code,
+                    None if self.unknown_is_missing => f32::NAN,
+                    None => {
                         let column = feature.name.clone();
-                        Error::UnknownCategory { column, argument: "source" }
-                    })?
-                }
+                        return Err(Error::UnknownCategory { column, argument: "source" });
+                    }
+                },
             };
             self.batch.push(value);
         }
