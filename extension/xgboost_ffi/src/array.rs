@@ -4,8 +4,6 @@
 //! other numbers of the row, all of four bytes. Strides let libxgboost read each part where it is,
 //! so nothing is copied on the way from a record to a matrix.
 
-use std::fmt::Write as _;
-
 /// Bytes of a feature, a label, a weight.
 const WORD: usize = size_of::<f32>();
 
@@ -26,22 +24,15 @@ impl Batch<'_> {
 
     /// The first `columns` words of each record, as a table.
     pub fn table(&self, columns: usize) -> String {
-        let (rows, stride) = (self.rows(), self.record * WORD);
-        let address = self.words.as_ptr().addr();
-        format!(
-            "{{\"data\":[{address},true],\"shape\":[{rows},{columns}],\
-             \"strides\":[{stride},{WORD}],\"typestr\":\"<f4\",\"version\":3}}"
-        )
+        let shape = format!("{},{columns}", self.rows());
+        interface(self.words, &shape, &format!("[{},{WORD}]", self.record * WORD), "<f4")
     }
 
     /// One word of each record, as a column.
     pub fn column(&self, at: usize) -> String {
-        let (rows, stride) = (self.rows(), self.record * WORD);
-        let address = self.words.as_ptr().addr() + at * WORD;
-        format!(
-            "{{\"data\":[{address},true],\"shape\":[{rows}],\
-             \"strides\":[{stride}],\"typestr\":\"<f4\",\"version\":3}}"
-        )
+        let words = self.words.get(at..).unwrap_or_default();
+        let stride = format!("[{}]", self.record * WORD);
+        interface(words, &self.rows().to_string(), &stride, "<f4")
     }
 
     /// The first words of each record, as columns of which some are codes of categories.
@@ -49,52 +40,26 @@ impl Batch<'_> {
         &self,
         categories: impl Iterator<Item = Option<&'c CategoryNames>>,
     ) -> String {
-        let mut all = String::from("[");
-        for (at, names) in categories.enumerate() {
-            if at > 0 {
-                all.push(',');
-            }
-            let column = self.column(at);
-            match names {
-                Some(names) => {
-                    let _ = write!(all, "[{},{column}]", names.interface());
-                }
-                None => all.push_str(&column),
-            }
-        }
-        all.push(']');
-        all
+        let column = |(at, names): (usize, Option<&CategoryNames>)| match names {
+            Some(names) => format!("[{},{}]", names.interface(), self.column(at)),
+            None => self.column(at),
+        };
+        let columns: Vec<_> = categories.enumerate().map(column).collect();
+        format!("[{}]", columns.join(","))
     }
 }
 
-/// A plain array of numbers.
-pub fn array<T: Number>(values: &[T]) -> String {
-    flat(values.as_ptr().addr(), values.len(), T::TYPE)
+/// A plain array of numbers, whose type has that name in numpy.
+pub fn array<T>(values: &[T], type_name: &str) -> String {
+    interface(values, &values.len().to_string(), "null", type_name)
 }
 
-fn flat(address: usize, len: usize, type_name: &str) -> String {
+fn interface<T>(values: &[T], shape: &str, strides: &str, type_name: &str) -> String {
+    let address = values.as_ptr().addr();
     format!(
-        "{{\"data\":[{address},true],\"shape\":[{len}],\"strides\":null,\
-         \"typestr\":\"{type_name}\",\"version\":3,\"mask\":null}}"
+        "{{\"data\":[{address},true],\"shape\":[{shape}],\"strides\":{strides},\
+         \"typestr\":\"{type_name}\",\"version\":3}}"
     )
-}
-
-/// A type of number that numpy has a name for.
-pub trait Number {
-    /// The name.
-    const TYPE: &str;
-}
-
-impl Number for f32 {
-    const TYPE: &str = "<f4";
-}
-
-impl Number for u32 {
-    const TYPE: &str = "<u4";
-}
-
-impl Number for i32 {
-    const TYPE: &str = "<i4";
 }
 
 /// The names of a feature's categories in the order of their codes, laid out as Arrow's text is.
@@ -115,8 +80,7 @@ impl CategoryNames {
     }
 
     fn interface(&self) -> String {
-        let offsets = array(&self.offsets);
-        let values = flat(self.bytes.as_ptr().addr(), self.bytes.len(), "|i1");
+        let (offsets, values) = (array(&self.offsets, "<i4"), array(&self.bytes, "|i1"));
         format!("{{\"offsets\":{offsets},\"values\":{values}}}")
     }
 }

@@ -122,11 +122,11 @@ impl Matrix {
 
     /// Sets the groups of rows: `sizes.len() == weights.len()`, or there are no weights.
     pub fn set_groups(&self, sizes: &[u32], weights: &[f32]) -> Result<()> {
-        self.set(c"group", &array::array(sizes))?;
+        self.set(c"group", &array::array(sizes, "<u4"))?;
         if weights.is_empty() {
             return Ok(());
         }
-        self.set(c"weight", &array::array(weights))
+        self.set(c"weight", &array::array(weights, "<f4"))
     }
 
     fn set(&self, field: &CStr, interface: &str) -> Result<()> {

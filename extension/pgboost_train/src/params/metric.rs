@@ -1,52 +1,43 @@
 //! The metrics, and which way is better.
 
-/// A metric's name, whether more of it is better, and whether `@` and a number may follow.
-struct Metric {
-    name: &'static str,
-    more_is_better: bool,
-    takes_number: bool,
-}
-
-const fn less(name: &'static str, takes_number: bool) -> Metric {
-    Metric { name, more_is_better: false, takes_number }
-}
-
-const fn more(name: &'static str, takes_number: bool) -> Metric {
-    Metric { name, more_is_better: true, takes_number }
-}
+/// A metric's name, and whether more of it is better.
+type Metric = (&'static str, bool);
 
 const TABLE: &[Metric] = &[
-    less("rmse", false),
-    less("rmsle", false),
-    less("mae", false),
-    less("mape", false),
-    less("mphe", false),
-    less("logloss", false),
-    less("error", true),
-    less("merror", false),
-    less("mlogloss", false),
-    more("auc", false),
-    more("aucpr", false),
-    more("pre", true),
-    more("ndcg", true),
-    more("map", true),
-    less("poisson-nloglik", false),
-    less("gamma-nloglik", false),
-    less("gamma-deviance", false),
-    less("tweedie-nloglik", true),
-    less("cox-nloglik", false),
-    less("aft-nloglik", false),
-    more("interval-regression-accuracy", false),
-    less("quantile", false),
-    less("expectile", false),
+    ("rmse", false),
+    ("rmsle", false),
+    ("mae", false),
+    ("mape", false),
+    ("mphe", false),
+    ("logloss", false),
+    ("error", false),
+    ("merror", false),
+    ("mlogloss", false),
+    ("auc", true),
+    ("aucpr", true),
+    ("pre", true),
+    ("ndcg", true),
+    ("map", true),
+    ("poisson-nloglik", false),
+    ("gamma-nloglik", false),
+    ("gamma-deviance", false),
+    ("tweedie-nloglik", false),
+    ("cox-nloglik", false),
+    ("aft-nloglik", false),
+    ("interval-regression-accuracy", true),
+    ("quantile", false),
+    ("expectile", false),
 ];
+
+/// The metrics that `@` and a number may follow.
+const NUMBERED: [&str; 5] = ["error", "pre", "ndcg", "map", "tweedie-nloglik"];
 
 fn base(name: &str) -> &str {
     name.split_once('@').map_or(name, |(base, _)| base)
 }
 
 fn named(name: &str) -> Option<&'static Metric> {
-    TABLE.iter().find(|metric| metric.name == base(name))
+    TABLE.iter().find(|metric| metric.0 == base(name))
 }
 
 /// Whether there is such a metric. `ndcg@5-` is one: five rows, and no score for empty groups.
@@ -55,18 +46,19 @@ pub fn exists(name: &str) -> bool {
         (Some(_), None) => true,
         (Some(metric), Some((_, number))) => {
             let number = number.strip_suffix('-').unwrap_or(number);
-            metric.takes_number && number.parse().is_ok_and(|n: f64| n.is_finite() && n >= 0.0)
+            NUMBERED.contains(&metric.0)
+                && number.parse().is_ok_and(|n: f64| n.is_finite() && n >= 0.0)
         }
         (None, _) => false,
     }
 }
 
 pub fn more_is_better(name: &str) -> bool {
-    named(name.trim_end_matches('-')).is_some_and(|metric| metric.more_is_better)
+    named(name.trim_end_matches('-')).is_some_and(|metric| metric.1)
 }
 
 pub fn names() -> impl Iterator<Item = &'static str> {
-    TABLE.iter().map(|metric| metric.name)
+    TABLE.iter().map(|metric| metric.0)
 }
 
 #[cfg(test)]

@@ -52,7 +52,7 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
 }
 
 fn read_weights<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<f32>> {
-    array(reader, limits.trees, "weights of trees", |reader| reader.float())
+    array(reader, limits.trees, "weights of trees", R::float)
 }
 
 /// Reads the model of a booster. What is missing in it is the inner error, which does not count where
@@ -65,11 +65,11 @@ fn read_model<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Resu
             "gbtree_model_param" => sizes = Some(read_sizes(reader)?),
             "trees" => trees = Some(read_trees(reader, limits)?),
             "tree_info" => {
-                tree_info = Some(array(reader, limits.trees, "trees", |reader| reader.integer())?);
+                tree_info = Some(array(reader, limits.trees, "trees", R::integer)?);
             }
             "iteration_indptr" => {
                 let max = limits.trees.saturating_add(1);
-                let starts = array(reader, max, "rounds", |reader| reader.integer())?;
+                let starts = array(reader, max, "rounds", R::integer)?;
                 iteration_indptr = Some(starts);
             }
             "weight_drop" => weights = Some(read_weights(reader, limits)?),

@@ -29,7 +29,7 @@ pub(super) fn read<'a, R: Reader<'a>>(
             }
             "feature_segments" => {
                 let max = limits.features.saturating_add(1);
-                segments = array(reader, max, "features", |reader| reader.integer())?;
+                segments = array(reader, max, "features", R::integer)?;
             }
             _ => reader.skip()?,
         }
@@ -85,9 +85,7 @@ fn read_feature<'a, R: Reader<'a>>(reader: &mut R) -> Result<Feature> {
     object(reader, |reader, key| {
         match key {
             "offsets" => {
-                let offsets = array(reader, Categories::MAX_CODES + 1, "categories", |reader| {
-                    reader.integer()
-                })?;
+                let offsets = array(reader, Categories::MAX_CODES + 1, "categories", R::integer)?;
                 encoding = Some(Encoding::Text(offsets));
             }
             "type" => encoding = Some(read_type(reader)?),
@@ -115,8 +113,7 @@ fn read_values<'a, R: Reader<'a>>(reader: &mut R, encoding: Option<&Encoding>) -
             Categories::from_offsets(offsets, &bytes)
         }
         Some(Encoding::Integers) => {
-            let values =
-                array(reader, Categories::MAX_CODES, "categories", |reader| reader.integer())?;
+            let values = array(reader, Categories::MAX_CODES, "categories", R::integer)?;
             Ok(Categories::Integer(values))
         }
         Some(Encoding::Floats) => {

@@ -116,11 +116,11 @@ fn indices<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<i32>> {
 }
 
 fn integers<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<i64>> {
-    array(reader, max, "categories", |reader| reader.integer())
+    array(reader, max, "categories", R::integer)
 }
 
 fn floats<'a, R: Reader<'a>>(reader: &mut R, max: usize) -> Result<Vec<f32>> {
-    array(reader, max, "nodes", |reader| reader.float())
+    array(reader, max, "nodes", R::float)
 }
 
 /// A boolean, as releases up to 1.5 write it, or 0 or 1.
