@@ -10,8 +10,7 @@ use crate::Report;
 
 /// The error as pgrx raises it. `raised_by` is the extension's name.
 pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
-    let code = PgSqlErrorCode::from(error.sqlstate.packed());
-    let mut report = ErrorReport::new(code, error.message, raised_by);
+    let mut report = ErrorReport::new(error.sqlstate, error.message, raised_by);
     if let Some(detail) = error.detail {
         report = report.set_detail(detail);
     }

@@ -65,7 +65,7 @@ pub fn refuse_value(error: Report) {
     };
     // SAFETY: variables of the backend, which a check hook may set.
     unsafe {
-        pg_sys::GUC_check_errcode(error.sqlstate.packed());
+        pg_sys::GUC_check_errcode(error.sqlstate as i32);
         pg_sys::GUC_check_errmsg_string = copied(error.message);
         pg_sys::GUC_check_errdetail_string = error.detail.map_or(std::ptr::null_mut(), copied);
         pg_sys::GUC_check_errhint_string = error.hint.map_or(std::ptr::null_mut(), copied);
