@@ -32,28 +32,8 @@ struct Case {
     name: String,
     files: Vec<PathBuf>,
     expected: Value,
-}
-
-impl Case {
-    fn rows(&self) -> Vec<Vec<f32>> {
-        floats(&self.expected["rows"])
-    }
-
-    fn margins(&self) -> Vec<Vec<f32>> {
-        floats(&self.expected["margins"])
-    }
-
-    /// The values, which the file leaves out where they are the margins.
-    fn values(&self) -> Vec<Vec<f32>> {
-        self.expected.get("values").map_or_else(|| self.margins(), floats)
-    }
-
-    fn leaves(&self) -> Vec<Vec<u32>> {
-        let ids = |line: &Value| {
-            line.as_str().unwrap().split(' ').map(|id| id.parse().unwrap()).collect()
-        };
-        list(&self.expected["leaves"]).iter().map(ids).collect()
-    }
+    rows: Vec<Vec<f32>>,
+    margins: Vec<Vec<f32>>,
 }
 
 /// What differed in all cases, so that one run shows every disagreement.
@@ -128,7 +108,9 @@ fn cases() -> Vec<Case> {
             let files: Vec<PathBuf> = files.into_iter().filter(|file| file.exists()).collect();
             assert!(!files.is_empty(), "no model beside {}", path.display());
             let name = base.strip_prefix(folder().to_str().unwrap()).unwrap().to_owned();
-            found.push(Case { name, files, expected: json(&path) });
+            let expected = json(&path);
+            let (rows, margins) = (floats(&expected["rows"]), floats(&expected["margins"]));
+            found.push(Case { name, files, expected, rows, margins });
         }
     }
     found
@@ -143,13 +125,15 @@ fn open(model: &Model) -> Image<gbdt::forest::AlignedBytes> {
     Image::open(gbdt::compile(model, &[], &mut || ()).unwrap()).unwrap()
 }
 
-/// Calls `check` with every model file of every case.
-fn each_model(mut check: impl FnMut(&Case, &Model)) {
+/// Calls `check` with every model file of every case; it is to compare at least so many things.
+fn each_model(least: usize, mut check: impl FnMut(&Case, &Model, &mut Differences)) {
+    let mut differences = Differences::default();
     for case in cases() {
         for file in &case.files {
-            check(&case, &parse(file));
+            check(&case, &parse(file), &mut differences);
         }
     }
+    differences.finish(least);
 }
 
 /// Distance of two floats in units in the last place, over zero too; 0 for two NaN.
@@ -184,47 +168,42 @@ fn every_case_is_here() {
 
 #[test]
 fn reference_margins_have_the_same_bits() {
-    let mut differences = Differences::default();
-    each_model(|case, model| {
-        for (number, (row, expected)) in case.rows().iter().zip(case.margins()).enumerate() {
+    each_model(MIN_CASES * 20, |case, model, differences| {
+        for (number, (row, expected)) in case.rows.iter().zip(&case.margins).enumerate() {
             let mut margins = vec![0.0; model.num_outputs()];
             eval::reference::margins(model, row, &mut margins);
             let what = || format!("{} row {number}: {margins:?}, not {expected:?}", case.name);
-            differences.compare(what, bits(&margins), bits(&expected));
+            differences.compare(what, bits(&margins), bits(expected));
         }
     });
-    differences.finish(MIN_CASES * 20);
 }
 
 #[test]
 fn image_margins_have_the_same_bits_with_every_kernel() {
-    let mut differences = Differences::default();
-    each_model(|case, model| {
+    each_model(MIN_CASES * 20, |case, model, differences| {
         let image = open(model);
         for kernel in Kernel::available() {
             let mut scratch = Scratch::with_kernel(&image, kernel);
             let mut margins = vec![0.0; image.num_outputs()];
-            for (number, (row, expected)) in case.rows().iter().zip(case.margins()).enumerate() {
+            for (number, (row, expected)) in case.rows.iter().zip(&case.margins).enumerate() {
                 image.margins(&mut scratch, row, &mut margins);
                 let what = || {
                     let (case, kernel) = (&case.name, kernel.name());
                     format!("{case} row {number}, {kernel}: {margins:?}, not {expected:?}")
                 };
-                differences.compare(what, bits(&margins), bits(&expected));
+                differences.compare(what, bits(&margins), bits(expected));
             }
         }
     });
-    differences.finish(MIN_CASES * 20);
 }
 
 #[test]
 fn batches_have_the_same_bits_with_every_kernel() {
-    let mut differences = Differences::default();
-    each_model(|case, model| {
+    each_model(MIN_CASES, |case, model, differences| {
         let image = open(model);
         // As many as fill a block and begin another.
-        let rows: Vec<f32> = case.rows().into_iter().flatten().collect();
-        let expected: Vec<f32> = case.margins().into_iter().flatten().collect();
+        let rows: Vec<f32> = case.rows.concat();
+        let expected: Vec<f32> = case.margins.concat();
         let times = 600usize.div_ceil(rows.len() / image.num_features());
         let (rows, expected) = (rows.repeat(times), expected.repeat(times));
         for kernel in Kernel::available() {
@@ -235,16 +214,16 @@ fn batches_have_the_same_bits_with_every_kernel() {
             differences.compare(what, bits(&margins), bits(&expected));
         }
     });
-    differences.finish(MIN_CASES);
 }
 
 #[test]
 fn values_are_two_units_away_at_most() {
-    let mut differences = Differences::default();
     let mut farthest = 0;
-    each_model(|case, model| {
+    each_model(MIN_CASES * 20, |case, model, differences| {
         let image = open(model);
-        for (number, (margins, expected)) in case.margins().iter().zip(case.values()).enumerate() {
+        // The file leaves out values that are the margins.
+        let expected = case.expected.get("values").map_or_else(|| case.margins.clone(), floats);
+        for (number, (margins, expected)) in case.margins.iter().zip(expected).enumerate() {
             let mut values = margins.clone();
             let count = image.values(&mut values);
             values.truncate(count);
@@ -256,30 +235,27 @@ fn values_are_two_units_away_at_most() {
         }
     });
     println!("values are up to {farthest} units in the last place away");
-    differences.finish(MIN_CASES * 20);
 }
 
 #[test]
 fn leaves_are_the_same() {
-    let mut differences = Differences::default();
-    each_model(|case, model| {
+    each_model(MIN_CASES * 20, |case, model, differences| {
         let image = open(model);
         let mut scratch = Scratch::new(&image);
         let mut leaves = vec![0; image.num_trees()];
-        for (number, (row, expected)) in case.rows().iter().zip(case.leaves()).enumerate() {
+        let expected = strings(&case.expected["leaves"]);
+        for (number, (row, expected)) in case.rows.iter().zip(expected).enumerate() {
             image.leaves(&mut scratch, row, &mut leaves);
-            let what =
-                || format!("{} row {number}: leaves {leaves:?}, not {expected:?}", case.name);
+            let what = || format!("{} row {number}: leaves {leaves:?}, not {expected}", case.name);
+            let expected: Vec<u32> = expected.split(' ').map(|id| id.parse().unwrap()).collect();
             differences.compare(what, &leaves, &expected);
         }
     });
-    differences.finish(MIN_CASES * 20);
 }
 
 #[test]
 fn names_and_types_are_the_files() {
-    let mut differences = Differences::default();
-    each_model(|case, model| {
+    each_model(MIN_CASES, |case, model, differences| {
         let names = strings(&case.expected["feature_names"]);
         let what = || format!("{}: names {:?}, not {names:?}", case.name, model.feature_names());
         differences.compare(what, model.feature_names(), &names[..]);
@@ -289,13 +265,11 @@ fn names_and_types_are_the_files() {
             differences.compare(what, categorical, kind == "c");
         }
     });
-    differences.finish(MIN_CASES);
 }
 
 #[test]
 fn categories_become_their_codes() {
-    let mut differences = Differences::default();
-    each_model(|case, model| {
+    each_model(300, |case, model, differences| {
         let Some(text) = case.expected.get("text") else { return };
         let feature = usize::try_from(text["feature"].as_u64().unwrap()).unwrap();
         let image = open(model);
@@ -328,7 +302,6 @@ fn categories_become_their_codes() {
             differences.compare(what, bits(&margins), bits(&expected));
         }
     });
-    differences.finish(300);
 }
 
 #[test]
