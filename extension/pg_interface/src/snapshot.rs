@@ -62,8 +62,10 @@ impl SnapshotMark {
 /// snapshot that is known to give it. It holds within a statement while [`Validity::now`] is the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Validity {
-    changes: u64,
-    user: Oid,
+    /// The count of changes.
+    pub changes: u64,
+    /// The user.
+    pub user: Oid,
     mark: SnapshotMark,
 }
 
@@ -72,16 +74,6 @@ impl Validity {
     #[inline]
     pub fn now(mark: SnapshotMark) -> Self {
         Validity { changes: invalidation::generation(), user: unguarded::GetUserId(), mark }
-    }
-
-    /// The count of changes.
-    pub fn changes(self) -> u64 {
-        self.changes
-    }
-
-    /// The user.
-    pub fn user(self) -> Oid {
-        self.user
     }
 
     /// The same under another snapshot, which is known to give the same answer.

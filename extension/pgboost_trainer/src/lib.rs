@@ -53,7 +53,7 @@ pub struct Job {
 }
 
 /// Rows for one purpose.
-#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Set {
     /// The file of records, below the data directory.
     pub path: String,

@@ -80,11 +80,11 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     invalidation::watch(tables.map(|table| table.relation));
     let latest_mark = || SnapshotMark::latest(registry.model.relation);
     let validity = Validity::now(snapshot.unwrap_or_else(latest_mark));
-    images::evict_deleted(validity.changes());
+    images::evict_deleted(validity.changes);
 
     let (version, _) = wanted_version(&registry, &parsed, ReadSnapshot::Active);
     let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
-    privilege::require_predict(&registry, parsed.name, validity.user())?;
+    privilege::require_predict(&registry, parsed.name, validity.user)?;
     let image =
         lookup::with_version(&registry, parsed.name, version, ReadSnapshot::Active, |stored| {
             images::image_of(&registry, stored)
@@ -134,8 +134,7 @@ fn is_latest(registry: &Registry, name: &str, version: i32, image: &CachedImage)
 fn keep(reference: &str, known: Known) {
     NAMES.with_borrow_mut(|names| {
         if names.len() >= MAX_NAMES {
-            let changes = known.validity.changes();
-            names.retain(|_, other| other.validity.changes() == changes);
+            names.retain(|_, other| other.validity.changes == known.validity.changes);
         }
         if names.len() >= MAX_NAMES {
             names.clear();

@@ -11,9 +11,9 @@ use crate::pg::rows::{RowType, RowValue};
 
 const FORM: &str = "row";
 
-pub struct RowForm {
-    matched: Option<Matched>,
-}
+/// The matching waits for the first row, which names its type.
+#[derive(Default)]
+pub struct RowForm(Option<Matched>);
 
 struct Matched {
     row_type: RowType,
@@ -22,10 +22,9 @@ struct Matched {
 }
 
 impl RowForm {
-    /// Checks that rows can be matched; the matching waits for the first row, which names its type.
+    /// Checks that rows can be matched.
     pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
-        require_names(context, FORM)?;
-        Ok(RowForm { matched: None })
+        require_names(context, FORM).map(|()| RowForm::default())
     }
 
     pub fn read(
@@ -35,12 +34,12 @@ impl RowForm {
         features: &mut [f32],
     ) -> Result<()> {
         loop {
-            if let Some(matched) = &mut self.matched
+            if let Some(matched) = &mut self.0
                 && matched.read(row, context, features)?
             {
                 return Ok(());
             }
-            self.matched = Some(Matched::new(row, context)?);
+            self.0 = Some(Matched::new(row, context)?);
         }
     }
 }

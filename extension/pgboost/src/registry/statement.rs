@@ -15,9 +15,8 @@ use crate::pg::{catalog, identity, jsonb};
 /// Runs a statement that changes the registry and returns no rows; `{schema}` in it becomes the
 /// extension's schema.
 pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
-    let statement = in_schema(registry, statement);
-    as_owner(registry, || {
-        Spi::connect_mut(|client| client.update(statement.as_str(), None, arguments).map(|_| ()))
+    as_owner(registry, statement, |statement| {
+        Spi::connect_mut(|client| client.update(statement, None, arguments).map(|_| ()))
     })
 }
 
@@ -28,10 +27,9 @@ pub fn query<T: FromDatum + IntoDatum>(
     statement: &str,
     arguments: &[DatumWithOid<'_>],
 ) -> Result<Option<T>> {
-    let statement = in_schema(registry, statement);
-    as_owner(registry, || {
+    as_owner(registry, statement, |statement| {
         Spi::connect_mut(|client| {
-            let table = client.update(statement.as_str(), None, arguments)?;
+            let table = client.update(statement, None, arguments)?;
             if table.is_empty() { Ok(None) } else { table.first().get_one::<T>() }
         })
     })
@@ -44,23 +42,23 @@ pub fn query_jsonb(
     statement: &str,
     arguments: &[DatumWithOid<'_>],
 ) -> Result<Option<AnyElement>> {
-    let statement = in_schema(registry, statement);
-    as_owner(registry, || {
+    as_owner(registry, statement, |statement| {
         Spi::connect(|client| {
-            let table = client.select(statement.as_str(), None, arguments)?;
+            let table = client.select(statement, None, arguments)?;
             let row = if table.is_empty() { return Ok(None) } else { table.first() };
             Ok(row.get_datum_by_ordinal(1)?.and_then(jsonb::outlive_spi))
         })
     })
 }
 
-fn in_schema(registry: &Registry, statement: &str) -> String {
-    statement.replace("{schema}", &catalog::quoted_schema(registry.schema))
-}
-
-fn as_owner<T>(registry: &Registry, run: impl FnOnce() -> spi::Result<T>) -> Result<T> {
+fn as_owner<T>(
+    registry: &Registry,
+    statement: &str,
+    run: impl FnOnce(&str) -> spi::Result<T>,
+) -> Result<T> {
+    let statement = statement.replace("{schema}", &catalog::quoted_schema(registry.schema));
     let owner = catalog::table_owner(registry.model.relation);
     // PostgreSQL's own errors do not come back here; what does is a result of another shape.
-    identity::as_user(owner, run)
+    identity::as_user(owner, || run(&statement))
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }

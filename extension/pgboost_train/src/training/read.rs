@@ -11,14 +11,13 @@ use crate::source::spool::Spool;
 /// Rows for one purpose.
 pub struct Set {
     spool: Spool,
-    /// Sizes of groups, if there are such, and their weights.
-    groups: Vec<u32>,
-    weights: Vec<f32>,
+    /// What the trainer is told of them, but for the path.
+    told: pgboost_trainer::Set,
 }
 
 impl Set {
     fn new() -> Set {
-        Set { spool: Spool::new(), groups: Vec::new(), weights: Vec::new() }
+        Set { spool: Spool::new(), told: pgboost_trainer::Set::default() }
     }
 
     pub fn rows(&self) -> u64 {
@@ -26,11 +25,7 @@ impl Set {
     }
 
     pub fn for_trainer(&self) -> pgboost_trainer::Set {
-        pgboost_trainer::Set {
-            path: self.spool.path(),
-            groups: self.groups.clone(),
-            weights: self.weights.iter().map(|weight| weight.to_bits()).collect(),
-        }
+        pgboost_trainer::Set { path: self.spool.path(), ..self.told.clone() }
     }
 }
 
@@ -104,12 +99,12 @@ impl<'a> Reader<'a> {
             _ => &mut self.rows.train,
         };
         if begins {
-            set.groups.push(0);
+            set.told.groups.push(0);
             if self.columns.weight.is_some() {
-                set.weights.push(records::weight(self.columns, row)?);
+                set.told.weights.push(records::weight(self.columns, row)?.to_bits());
             }
         }
-        if let Some(size) = set.groups.last_mut() {
+        if let Some(size) = set.told.groups.last_mut() {
             *size += 1;
         }
         set.spool.push(record)
