@@ -1,7 +1,7 @@
 """How a figure is found in the results: small functions that claims.toml and targets.toml name.
 
 Each is given the sources and what the file says after its name: cells as `bench/run --list` prints them,
-looked for on one machine and then on three hosts. What the results lack is `Lacking`.
+looked for on one machine and then on three hosts. What the results lack is `Lacking` or a KeyError.
 """
 
 import json
@@ -38,10 +38,7 @@ def _same(value: float) -> Spread:
 
 def times(sources: Sources, above: str, below: str, figure: str = "rate") -> Spread:
     """How many times better the first cell is by a figure."""
-    try:
-        return better(_cell(sources, above)[1], _cell(sources, below)[1], figure)
-    except KeyError as error:
-        raise Lacking(f"{figure} of {above}") from error
+    return better(_cell(sources, above)[1], _cell(sources, below)[1], figure)
 
 
 def against_best_service(sources: Sources, above: str, figure: str = "rate") -> Spread:
@@ -49,17 +46,15 @@ def against_best_service(sources: Sources, above: str, figure: str = "rate") -> 
     measured, cell = _cell(sources, above)
     asked = Asked(cell.request, cell.clients, cell.trees, cell.rate, cell.delay_ms)
     cells = [measured.cell(one, asked) for one in measured.entries if one.side == PYTHON]
-    best = max(filter(None, cells), key=lambda one: one.requests_per_second.median)
-    return times(sources, above, best.name, figure)
+    found = {one.requests_per_second.median: one for one in cells if one}
+    return better(cell, found[max(found, default=0)], figure)
 
 
 def round_trips(sources: Sources, above: str, below: str) -> Spread:
     """The ratio of the round trips that two entries wait for."""
-    grown = {one.entry: one for one in distance.growth(sources.split)} if sources.split else {}
-    try:
-        return _same(grown[_entry(above)].round_trips / grown[_entry(below)].round_trips)
-    except KeyError as error:
-        raise Lacking("no growth with the distance") from error
+    grown = distance.growth(sources.split) if sources.split else []
+    trips = {one.entry: one.round_trips for one in grown}
+    return _same(trips[_entry(above)] / trips[_entry(below)])
 
 
 def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 0) -> Spread:
@@ -78,19 +73,15 @@ def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 
 
 def lowest_of_control(sources: Sources, control: str) -> Spread:
     """The lowest share of its control's throughput that predicting leaves in PostgreSQL."""
-    found = against_control(sources.local, control)
-    if not found:
-        raise Lacking(control)
-    return min(found.values(), key=lambda spread: spread.median)
+    found = {one.median: one for one in against_control(sources.local, control).values()}
+    return found[min(found, default=0)]
 
 
 def step(sources: Sources, name: str, request: str) -> Spread:
     """What a step takes of an entry's processor time for a request."""
     steps = ladder.steps(sources.local, _entry(name))
-    if request not in steps:
-        raise Lacking(f"{name} has no step {request}")
-    together = [sum(found) for found in zip(*steps.values(), strict=True)]
-    return Spread.of([a / b for a, b in zip(steps[request], together, strict=True)])
+    taken = zip(steps[request], zip(*steps.values(), strict=True), strict=True)
+    return Spread.of([one / sum(together) for one, together in taken])
 
 
 def all_but(sources: Sources, name: str, request: str) -> Spread:
@@ -119,8 +110,6 @@ def serving_memory(sources: Sources, name: str, part: str) -> Spread:
 def trained(sources: Sources, above: str, below: str) -> Spread:
     """How many times the memory one way to train takes."""
     found = {one.what: one.megabytes for one in sources.local.trainings()}
-    if not {above, below} <= found.keys():
-        raise Lacking(f"{above}, {below}")
     return quotient(found[above], found[below])
 
 
@@ -148,7 +137,7 @@ def _profiles(sources: Sources) -> dict[str, Any]:
 
 def profiled(sources: Sources, query: str, figure: str) -> Spread:
     """The change of a figure by a build with a profile, within each round."""
-    (runs,) = [cell["runs"] for cell in _profiles(sources)["cells"] if cell["name"] == query]
+    runs = {cell["name"]: cell["runs"] for cell in _profiles(sources)["cells"]}[query]
 
     def read(run: dict[str, Any]) -> float:
         return run[figure] if figure in run else run["latency_ms"][figure]
@@ -174,7 +163,8 @@ FUNCTIONS: dict[str, Callable[..., Spread]] = {
 def found_by(sources: Sources, given: list[Any]) -> Spread | None:
     """What the function of that name finds; None: the results lack it."""
     name, *arguments = given
+    function = FUNCTIONS[name]
     try:
-        return FUNCTIONS[name](sources, *arguments)
-    except Lacking:
+        return function(sources, *arguments)
+    except (Lacking, KeyError):
         return None

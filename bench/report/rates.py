@@ -29,17 +29,10 @@ class FixedRates:
         """What was asked at a rate."""
         return replace(self.of, rate=rate)
 
-    def _tried(self, entry: Entry, as_held: bool) -> list[int]:
+    def held(self, entry: Entry, really: bool = True) -> list[int]:
+        """The rates that an entry held; else those that it was asked for and did not hold."""
         cells = {rate: self.measured.cell(entry, self.asked(rate)) for rate in self.rates}
-        return [rate for rate, cell in cells.items() if cell and held(cell) == as_held]
-
-    def held(self, entry: Entry) -> list[int]:
-        """The rates that an entry held."""
-        return self._tried(entry, True)
-
-    def missed(self, entry: Entry) -> list[int]:
-        """The rates that an entry was asked for and did not hold."""
-        return self._tried(entry, False)
+        return [rate for rate, cell in cells.items() if cell and held(cell) == really]
 
     def outliers(self) -> Iterator[tuple[Entry, int, int, int, float, float]]:
         """Entry, rate, how many such runs of how many, and the worst one's p99 and slowest request."""

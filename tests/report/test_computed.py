@@ -6,7 +6,7 @@ import pytest
 
 from bench.report import distance, ladder
 from bench.report.entries import ONE_THREAD, SIMPLE, TUNED, Entry
-from bench.report.figures import ranged, three_digits, times, version
+from bench.report.figures import ranged, times, version
 from bench.report.files import Sources
 from bench.report.measured import Asked, Lacking, Measured, ratio
 from bench.report.rates import fixed_rates
@@ -20,7 +20,7 @@ def test_rates_are_held_or_missed_or_not_tried(made: Sources) -> None:
     assert rates.rates == (500, 1_000, 2_000, 4_000, 10_000, 20_000)
     assert rates.held(SIMPLE) == [*rates.rates]
     assert rates.held(ONE_THREAD) == [500, 1_000, 2_000]
-    assert rates.missed(ONE_THREAD) == [4_000]
+    assert rates.held(ONE_THREAD, False) == [4_000]
 
 
 def test_the_line_is_that_of_the_round_trips(made: Sources) -> None:
@@ -37,13 +37,6 @@ def test_the_trainings_of_one_way_are_put_together(made: Sources) -> None:
     assert (sql.what, sql.seconds.median) == ("postgresql: train_model", 1.4)
     assert (sql.seconds.smallest, sql.seconds.largest) == pytest.approx((1.3, 1.5))
     assert (python.rows, python.rounds, python.threads) == (1_000_000, 25, 2)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"), [(0.0, "0"), (0.0123, "0.012"), (1.234, "1.23"), (45.67, "45.7"), (1234.5, "1,234")]
-)  # fmt: skip
-def test_three_digits(value: float, text: str) -> None:
-    assert three_digits(value) == text
 
 
 def test_a_ratio_is_taken_within_each_repetition(made: Sources) -> None:

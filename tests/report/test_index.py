@@ -91,9 +91,10 @@ def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) ->
     document = json.loads(path.read_text())
     # A system and a request that no code knows appear by themselves.
     for cell in document["cells"]:
-        if cell["system"] == "python_memory":
-            for name in ("system", "name"):
-                cell[name] = cell[name].replace("python_memory", "rocket")
+        new = {"python_memory": "rocket", "columns": "three_models"}
+        for name in ("system", "request", "name"):
+            for old, word in new.items():
+                cell[name] = cell[name].replace(old, word)
     path.write_text(json.dumps(document))
     (tmp_path / "results.js").write_text(script(sources(directory)))
     shutil.copy(ROOT / PAGES / "index.html", tmp_path)
@@ -106,6 +107,8 @@ def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) ->
     shown = chosen("request=hot&clients=5&trees=100")
     assert "rocket (http)" in {one["text"].splitlines()[0].strip(" ▸") for one in shown}
     assert check(shown, cells(path)) and {one["cell"].split("/")[3] for one in shown} == {"100t"}
+    assert check(chosen("request=three_models"), cells(path))
+    assert "three_models" in page.ask("document.querySelector('[name=request]').innerText")
     shown = chosen("rate=4000")
     assert "p50" in check(shown, cells(path))
     assert any("not held: " in one["text"] for one in shown)

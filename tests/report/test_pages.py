@@ -177,43 +177,22 @@ def test_a_template_that_cannot_be_filled_is_an_error(
         files_of(made, tmp_path, tmp_path)
 
 
-@pytest.mark.parametrize(
-    "told",
-    [
-        ('rate("postgres_direct/simple/hot/25t/7c")', "25t/7c"),
-        ('ms("postgres_direct/simple/hot/25t/20c", "p99")', "p99"),
-    ],
-)
-def test_a_figure_that_was_not_measured_is_said_to_be_so(
-    made: Sources,
-    root: Path,
-    small: Path,
-    capsys: pytest.CaptureFixture[str],
-    told: tuple[str, str],
+def test_figures_are_filled_in_or_said_to_lack(
+    made: Sources, root: Path, small: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    text, warning = told
-    (small / "README.md.j2").write_text(f"It is {{{{ {text} }}}}.\n")
-    assert files_of(made, root, small)[INDEX].splitlines()[1:] == ["It is (not measured)."]
-    said = capsys.readouterr().err
-    assert said.startswith("warning: ")
-    assert warning in said
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ('us_of("redis", "python_tuned/http/hot/25t/20c")', r"^\d+$"),
-        ('us_prediction("postgres_direct/simple/batch/25t/5c")', r"^2\.\d$"),
-        ('cores(1000000, "postgres_direct/simple/hot/25t/20c")', r"^40\.\d$"),
-        (f'times("{OWN}", "{SERVICE}", "us")', r"^\d+\.\d$"),
-        ("compared | whole", r"^80,000$"),
-    ],
-)  # fmt: skip
-def test_figures_are_filled_in(
-    made: Sources, root: Path, small: Path, text: str, expected: str
-) -> None:
-    (small / "README.md.j2").write_text(f"{{{{ {text} }}}}")
-    assert re.search(expected, files_of(made, root, small)[INDEX].splitlines()[-1])
+    asked = {
+        'us_of("redis", "python_tuned/http/hot/25t/20c")': r"^\d+$",
+        'us_prediction("postgres_direct/simple/batch/25t/5c")': r"^2\.\d$",
+        'cores(1000000, "postgres_direct/simple/hot/25t/20c")': r"^40\.\d$",
+        f'times("{OWN}", "{SERVICE}", "us")': r"^\d+\.\d$",
+        'rate("postgres_direct/simple/hot/25t/7c")': r"^\(not measured\)$",
+        'ms("postgres_direct/simple/hot/25t/20c", "p99")': r"^\(not measured\)$",
+    }
+    (small / "README.md.j2").write_text("\n".join(f"{{{{ {text} }}}}" for text in asked))
+    _, *lines = files_of(made, root, small)[INDEX].splitlines()
+    for line, expected in zip(lines, asked.values(), strict=True):
+        assert re.search(expected, line)
+    assert "25t/7c" in capsys.readouterr().err
 
 
 def test_the_other_runs_of_the_machine_are_kept(directory: Path) -> None:
@@ -237,6 +216,22 @@ def test_the_other_runs_of_the_machine_are_kept(directory: Path) -> None:
     ]
 
 
+def test_a_new_system_a_new_request_and_more_clients_appear(directory: Path, root: Path) -> None:
+    path = directory / LOCAL / "results.json"
+    document = json.loads(path.read_text())
+    for cell in document["cells"]:
+        new = {"python_memory": "rocket", "/columns/": "/three_models/", "/100c": "/500c"}
+        for old, word in new.items():
+            cell["name"] = cell["name"].replace(old, word)
+        cell["system"], _, cell["request"], *_ = cell["name"].split("/")
+        cell["clients"] = 500 if cell["clients"] == 100 else cell["clients"]
+    path.write_text(json.dumps(document))
+    files = files_of(sources(directory), root)
+    page = files[pages.PAGES / "results.md"]
+    assert "| rocket (http) |" in page and "500 clients" in page
+    assert "rocket (http)" in files[pages.PAGES / "answer.svg"]
+
+
 def test_another_machine_and_another_topology_appear(
     directory: Path, root: Path, small: Path
 ) -> None:
@@ -255,25 +250,14 @@ def test_another_machine_and_another_topology_appear(
     assert "another/2025-01-01T000000/results.json" in page
 
 
-def test_other_kinds_of_files_are_read(directory: Path, root: Path, small: Path) -> None:
-    text = "{% if sweep %}\n{{ sweep.best.workers }} workers\n{% endif %}\n"
-    text += "{% if table_size %}\n{{ table_size.rows[1].us | tenths }}\n{% endif %}\n"
-    (small / "README.md.j2").write_text(text)
-    assert len(files_of(sources(directory), root, small)[INDEX].splitlines()) == 1
-    spread = {"median": 1.0, "smallest": 1.0, "largest": 1.0}
-    tried = {"workers": 3, "threads": 4, "requests_per_second": [spread], "runs": [[1.0]]}
-    values = {
-        "sweep": {"clients": [5], "tried": [tried], "best": {"workers": 3, "threads": 4}},
-        "table-size": {"rows": [{"us": 1.0}, {"us": 23.44}]},
-    }
-    for kind, value in values.items():
-        for name, machine in (("2026-01-02", {}), ("2026-01-03", {"machine": {"cores": "64"}})):
-            path = directory / f"{name}-{kind}" / f"{kind}.json"
-            path.parent.mkdir()
-            path.write_text(
-                json.dumps(value | {"best": {"workers": 9}} | machine if machine else value)
-            )
-    assert files_of(sources(directory), root, small)[INDEX].splitlines()[1:] == [
-        "3 workers",
-        "23.4",
-    ]
+def test_a_sweep_of_another_machine_is_not_this_ones(made: Sources, directory: Path) -> None:
+    for name, machine in (
+        ("2026-01-02", {}),
+        ("2026-01-03", {"machine": {"cores": "64"}}),
+        ("2026-01-04", {"topology": "split"}),
+    ):
+        path = directory / f"{name}-sweep" / "sweep.json"
+        path.parent.mkdir()
+        path.write_text(json.dumps({"best": name} | machine))
+    assert sources(directory).other("sweep")["best"] == "2026-01-02"
+    assert sources(directory).other("table-size") is None

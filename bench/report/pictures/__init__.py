@@ -64,7 +64,7 @@ def _tail(sources: Sources) -> Drawing | None:
         lines = [_line(local, one, asked[one], name) for one in rates.entries]
         found.append(Panel(title, "requests per second", [line for line in lines if line.points]))
     panels(drawing, found, columns=2, named=False)
-    missed = {one.label: rates.missed(one) for one in rates.entries}
+    missed = {one.label: rates.held(one, False) for one in rates.entries}
     said = [f"{name} does not hold {whole(min(found))}" for name, found in missed.items() if found]
     for begin in range(0, len(said), 2):
         drawing.note("; ".join(said[begin : begin + 2]))
