@@ -6,7 +6,7 @@ processor.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
 WIDTH = 840
@@ -20,11 +20,19 @@ text { font: 13px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill
   .ground { fill: #0d1117; } .rule { stroke: #30363d; } .range { stroke: #e6edf3; }
 }"""
 DASHES = {"--": "7 3", ":": "2 3"}
+SHAPES = {
+    "s": ((-4, -4), (4, -4), (4, 4), (-4, 4)), "D": ((-5, 0), (0, -5), (5, 0), (0, 5)),
+    "^": ((-5, 4), (0, -5), (5, 4)), "v": ((-5, -4), (0, 5), (5, -4)),
+}  # fmt: skip
 
 
 def number(value: float) -> str:
     """A number at an axis."""
     return f"{value:,.0f}" if value >= 1_000 else f"{value:g}"
+
+
+def _joined(points: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
 
 
 def rounded(value: float) -> float:
@@ -54,8 +62,7 @@ class Axis:
     def ticks(self) -> Iterator[float]:
         """Round values along it, five or so."""
         if not self._log:
-            step = 10 ** math.floor(math.log10(self._high / 4))
-            step *= next(one for one in (1, 2, 5, 10) if self._high / (step * one) <= 6)
+            step = rounded(self._high / 6)
             yield from (step * count for count in range(math.floor(self._high / step) + 1))
             return
         steps = (1, 2, 5) if self._high - self._low < 2.3 else (1,)
@@ -73,46 +80,38 @@ class Drawing:
         self.text(12, 24, title, "title")
         self.text(12, 42, below, "small")
 
-    def add(self, tag: str, text: str = "", **attributes: object) -> None:
-        """An element; numbers with one decimal."""
+    def add(self, tag: str, text: str = "", **attributes: float | str) -> None:
+        """An element; numbers with one decimal, `class_` for class."""
         given = "".join(
-            f' {name.replace("_", "-").rstrip("-")}="{f"{value:.1f}" if isinstance(value, float) else value}"'
+            f' {name.strip("_").replace("_", "-")}="{value if isinstance(value, str) else f"{value:.1f}"}"'
             for name, value in attributes.items()
         )
-        self._parts.append(f"<{tag}{given}>{escape(text)}</{tag}>" if text else f"<{tag}{given}/>")
+        self._parts.append(f"<{tag}{given}>{escape(text)}</{tag}>")
 
     def text(self, x: float, y: float, text: str, kind: str = "", anchor: str = "start") -> None:
         """Text whose base line begins, ends or is centred there."""
-        kinds = {"class_": kind} if kind else {}
-        self.add("text", text, x=float(x), y=float(y), text_anchor=anchor, **kinds)
+        self.add("text", text, x=x, y=y, text_anchor=anchor, class_=kind)
 
     def line(self, x1: float, y1: float, x2: float, y2: float, kind: str) -> None:
         """A straight line."""
-        self.add("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), class_=kind)
+        self.add("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=kind)
 
     def box(self, x: float, y: float, width: float, height: float, colour: str) -> None:
         """A bar."""
-        self.add(
-            "rect", x=float(x), y=float(y), width=float(width), height=float(height), fill=colour
-        )
+        self.add("rect", x=x, y=y, width=width, height=height, fill=colour)
 
     def mark(self, x: float, y: float, shape: str, colour: str) -> None:
-        """A point of a line: a circle, a square, a diamond or a triangle."""
-        corners = {
-            "s": ((-4, -4), (4, -4), (4, 4), (-4, 4)), "D": ((-5, 0), (0, -5), (5, 0), (0, 5)),
-            "^": ((-5, 4), (0, -5), (5, 4)), "v": ((-5, -4), (0, 5), (5, -4)),
-        }.get(shape)  # fmt: skip
-        if corners is None:
-            self.add("circle", cx=float(x), cy=float(y), r=4, fill=colour)
+        """A point of a line: a square, a diamond, a triangle, or a circle."""
+        if shape in SHAPES:
+            corners = ((x + dx, y + dy) for dx, dy in SHAPES[shape])
+            self.add("polygon", points=_joined(corners), fill=colour)
         else:
-            points = " ".join(f"{x + dx:.1f},{y + dy:.1f}" for dx, dy in corners)
-            self.add("polygon", points=points, fill=colour)
+            self.add("circle", cx=x, cy=y, r=4, fill=colour)
 
-    def path(self, points: Sequence[tuple[float, float]], colour: str, dashes: str = "-") -> None:
+    def path(self, points: Iterable[tuple[float, float]], colour: str, line: str = "-") -> None:
         """Points that are joined."""
-        joined = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
-        dashed = {"stroke_dasharray": DASHES[dashes]} if dashes in DASHES else {}
-        self.add("polyline", points=joined, fill="none", stroke=colour, stroke_width=2, **dashed)
+        look = {"stroke": colour, "stroke_width": 2, "stroke_dasharray": DASHES.get(line, "none")}
+        self.add("polyline", points=_joined(points), fill="none", **look)
 
     def note(self, text: str) -> None:
         """A line of text below what is there."""
