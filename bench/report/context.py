@@ -31,7 +31,7 @@ def _said(shown: str, found: Callable[..., float]) -> Callable[..., str]:
     return said
 
 
-def named(measured: Measured) -> dict[str, Callable[..., str]]:
+def named(measured: Measured) -> dict[str, Callable[..., Any]]:
     """Functions that give the figure of a cell, whose name is as `bench/run --list` prints it."""
 
     def median(name: str, figure: str) -> float:
@@ -40,7 +40,11 @@ def named(measured: Measured) -> dict[str, Callable[..., str]]:
     def times(above: str, below: str, figure: str = "rate") -> float:
         return better(measured.named(above), measured.named(below), figure).median
 
+    def has(name: str) -> bool:
+        return any(cell.name == name and cell.runs for cell in measured.result.cells)
+
     return {
+        "has": has,
         "rate": _said("whole", lambda name: median(name, "rate")),
         "us": _said("tenths", lambda name: median(name, "us")),
         "us_of": _said("tenths", lambda part, name: median(name, f"us of {part}")),

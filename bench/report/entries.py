@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from bench.systems import SIDES, described
 
 POSTGRES, PYTHON = SIDES
+# The variants that load generators ask.
+GENERATED = ("simple", "prepared", "http")
 
 
 @dataclass(frozen=True)
@@ -22,6 +24,11 @@ class Entry:
     marker: str = "o"
     line: str = "-"
     what: str = ""
+
+    @property
+    def program(self) -> bool:
+        """Whether a program asks it as an application would, and no load generator."""
+        return self.variant not in GENERATED
 
 
 _KNOWN = {

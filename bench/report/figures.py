@@ -44,6 +44,7 @@ WAYS: dict[str, Callable[[float], str]] = {
     "thousandths": "{:.3f}".format,
     "two_digits": "{:,.2f}".format,
     "percent": lambda value: f"{100 * value:.0f} %",
+    "seconds": lambda value: f"{value:,.0f} s",
     "change": lambda value: f"{100 * value:+.1f} %",
 }
 

@@ -113,6 +113,15 @@ def trained(sources: Sources, above: str, below: str) -> Spread:
     return quotient(found[above], found[below])
 
 
+def loading_seconds(sources: Sources, beginning: str, rows: int) -> Spread:
+    """How long so many rows or more took, in any run, by the ways that begin so."""
+    every = [load for one in sources.all for load in one.result.loading]
+    found = [one.seconds for one in every if one.rows >= rows and one.what.startswith(beginning)]
+    if not found:
+        raise Lacking(f"{rows} rows")
+    return Spread.of(found)
+
+
 def loaded(sources: Sources, above: str, beginning: str) -> Spread:
     """How many times faster the first way loads as many rows than those that begin so."""
     own = [one for one in sources.local.result.loading if one.what == above]
@@ -155,7 +164,7 @@ FUNCTIONS: dict[str, Callable[..., Spread]] = {
     one.__name__: one
     for one in (
         times, against_best_service, round_trips, of_best, lowest_of_control, step, all_but, memory_of_part,
-        serving_memory, trained, loaded, answers, profiled, profiled_rows,
+        serving_memory, trained, loading_seconds, loaded, answers, profiled, profiled_rows,
     )
 }  # fmt: skip
 

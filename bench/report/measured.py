@@ -192,6 +192,11 @@ class Measured:
         found = self.asked_for(self.entries, request=request, trees=trees, rate=None, delay_ms=None)
         return sorted(asked.clients for asked in found)
 
+    def requests(self) -> list[str]:
+        """What was asked in closed loops, in the order of the file."""
+        asked = self.asked_for(self.entries, rate=None, delay_ms=None)
+        return [*dict.fromkeys(one.request for one in asked)]
+
     def batch_clients(self) -> int | None:
         """With how many clients batches are compared: five, where that was asked."""
         found = self.clients("batch")

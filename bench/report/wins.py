@@ -21,7 +21,6 @@ FIGURES = (
     ("max", "slowest, ms", "three", False),
     ("mb", "memory of the servers, MB", "whole", True),
 )
-CONTROLS = ("ping", "fetch", "columns")
 
 
 @dataclass(frozen=True)
@@ -44,12 +43,16 @@ class Win:
         return self.asked, self.database
 
 
-def _best(measured: Measured, asked: Asked, figure: str) -> tuple[Entry, Spread] | None:
+def _best(
+    measured: Measured, asked: Asked, figure: str, database: Entry
+) -> tuple[Entry, Spread] | None:
+    """The service's, among those that are asked as PostgreSQL's entry is."""
     sign = -1 if figure in MORE_IS_BETTER else 1
     found = [
         (one, spread)
         for one in measured.entries
-        if one.side == PYTHON and (spread := measured.spread(one, asked, figure))
+        if (one.side, one.program) == (PYTHON, database.program)
+        and (spread := measured.spread(one, asked, figure))
         if held(measured.cell(one, asked))
     ]
     return min(found, key=lambda pair: sign * pair[1].median, default=None)
@@ -57,13 +60,16 @@ def _best(measured: Measured, asked: Asked, figure: str) -> tuple[Entry, Spread]
 
 def _wins(measured: Measured, asked: Asked, database: Entry) -> Iterator[Win]:
     if not held(measured.cell(database, asked)):
-        best = _best(measured, asked, "rate")
+        best = _best(measured, asked, "rate", database)
         if best:
             ours = measured.spread(database, asked, "rate")
             yield Win(asked, "holds the rate", "whole", best[0], database, best[1], ours, True)
         return
     for figure, what, shown, closed in FIGURES:
-        ours, best = measured.spread(database, asked, figure), _best(measured, asked, figure)
+        ours, best = (
+            measured.spread(database, asked, figure),
+            _best(measured, asked, figure, database),
+        )
         if not (ours and best) or (closed and asked.rate):
             continue
         service, theirs = best
@@ -80,8 +86,9 @@ def wins(measured: Measured) -> tuple[list[Win], int]:
         (asked, database)
         for asked in measured.asked_for(ours, delay_ms=None)
         for database in ours
-        if asked.request not in CONTROLS
-        and measured.cell(database, asked)
-        and _best(measured, asked, "rate")
+        if (cell := measured.cell(database, asked))
+        # What asks for no prediction is a control.
+        and cell.predictions_per_request
+        and _best(measured, asked, "rate", database)
     ]
     return [win for question in questions for win in _wins(measured, *question)], len(questions)

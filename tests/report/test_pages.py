@@ -229,6 +229,7 @@ def test_a_new_system_a_new_request_and_more_clients_appear(directory: Path, roo
     files = files_of(sources(directory), root)
     page = files[pages.PAGES / "results.md"]
     assert "| rocket (http) |" in page and "500 clients" in page
+    assert "## Request `three_models`" in page
     assert "rocket (http)" in files[pages.PAGES / "answer.svg"]
 
 

@@ -13,7 +13,7 @@ from bench.report.rates import fixed_rates
 from bench.results import Spread
 
 MEDIANS = "Medians; thin lines from the smallest to the largest repetition."
-SIDES = {POSTGRES: "in PostgreSQL", PYTHON: "services"}
+GROUPS = ("in PostgreSQL", "services", "asked by a Python program")
 # The parts of servers, and the steps of a request: colours that are told apart in grey, too.
 PARTS = {"postgres": "#0072B2", "pgbouncer": "#56B4E9", "gunicorn": "#D55E00", "redis": "#E3A857"}
 STEPS = {"ping": "#8A8F98", "fetch": "#56B4E9", "columns": "#C9B037", "hot": "#D55E00"}
@@ -43,10 +43,13 @@ def _answer(sources: Sources) -> Drawing:
     )
     shown = []
     for one, spread in _sorted(local, "rate", -1):
-        ratio = local.times(one, TUNED, Asked(), "rate")
-        text = whole(spread.median) + (f" ({times(ratio.median)})" if one != TUNED else "")
-        shown.append((SIDES[one.side], Bar(one.label, [(one.colour, spread.median)], spread, text)))
-    bars(drawing, sorted(shown, key=lambda pair: [*SIDES.values()].index(pair[0])))
+        text = whole(spread.median)
+        if one != TUNED and not one.program:
+            ratio = local.times(one, TUNED, Asked(), "rate")
+            text += f" ({times(ratio.median)})"
+        group = GROUPS[2 if one.program else one.side == PYTHON]
+        shown.append((group, Bar(one.label, [(one.colour, spread.median)], spread, text)))
+    bars(drawing, sorted(shown, key=lambda pair: GROUPS.index(pair[0])))
     return drawing
 
 
@@ -120,8 +123,7 @@ def _along(measured: Measured, title: str, asked: dict[int, Asked], what: str) -
     """Throughput of all entries along what was asked."""
     drawing = Drawing(title, f"One prediction per request, the same key. {MEDIANS}")
     lines = [_line(measured, one, asked, "rate") for one in measured.entries]
-    # Only those that were asked all the way: the name stands at the end of the line.
-    lines = [line for line in lines if len(line.points) > 1 and line.points[-1][0] == max(asked)]
+    lines = [line for line in lines if len(line.points) > 2]
     panels(drawing, [Panel("", f"{what} (both scales logarithmic)", lines)])
     return drawing
 

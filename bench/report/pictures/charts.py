@@ -1,14 +1,14 @@
 """The two shapes of all pictures: bars from zero, and lines over a scale."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from bench.report.entries import Entry
 from bench.report.pictures.drawing import WIDTH, Axis, Drawing, apart, number, rounded
 from bench.results import Spread
 
-LABELS, VALUES, RIGHT = 270, 190, 250
-ROW, PANEL = 23, 220
+# What figures behind bars take; the height of a bar, and of a panel of lines.
+VALUES, ROW, PANEL = 190, 23, 220
 
 
 @dataclass(frozen=True)
@@ -21,23 +21,30 @@ class Bar:
     text: str
 
 
+def _wide(labels: Iterable[str]) -> float:
+    """What the longest of them takes in a common font."""
+    return 6.9 * max(map(len, labels))
+
+
 def bars(drawing: Drawing, found: Sequence[tuple[str, Bar]]) -> None:
     """Bars in the order given, to one scale; each heading stands above the first of its bars."""
     if not found:
         return
-    axis = Axis([one.whole.largest for _, one in found], (LABELS, WIDTH - VALUES))
+    # Bars below others begin where those do.
+    drawing.left = left = max(drawing.left, 24 + _wide(one.label for _, one in found))
+    axis = Axis([one.whole.largest for _, one in found], (left, WIDTH - VALUES))
     before = ""
     for heading, one in found:
         if heading != before:
-            drawing.text(LABELS, drawing.height + 16, heading, "small")
+            drawing.text(left, drawing.height + 16, heading, "small")
             drawing.height += 22
             before = heading
         top, middle = drawing.height, drawing.height + ROW / 2
-        drawing.text(LABELS - 10, middle + 4.5, one.label, anchor="end")
+        drawing.text(left - 10, middle + 4.5, one.label, anchor="end")
         begin = 0.0
         for colour, value in one.parts:
             # A part within the noise may come out below nothing; it is drawn as nothing.
-            drawing.box(axis.at(begin), top + 3, axis.at(max(value, 0)) - LABELS, ROW - 6, colour)
+            drawing.box(axis.at(begin), top + 3, axis.at(max(value, 0)) - left, ROW - 6, colour)
             begin += max(value, 0)
         low, high = axis.at(one.whole.smallest), axis.at(one.whole.largest)
         if one.whole.smallest < one.whole.largest:
@@ -82,7 +89,8 @@ def panels(drawing: Drawing, found: Sequence[Panel], columns: int = 1, named: bo
         # So that the highest line across is named.
         values.append(rounded(max(values)))
     places = [x for line in every for x, _ in line.path]
-    width = (WIDTH - 12 - (RIGHT if named else 0)) / columns
+    names = 50 + _wide(line.entry.label for line in every) if named else 0
+    width = (WIDTH - 12 - names) / columns
     for index, panel in enumerate(found):
         left = 62 + (index % columns) * width
         top = drawing.height + 26
@@ -96,9 +104,9 @@ def panels(drawing: Drawing, found: Sequence[Panel], columns: int = 1, named: bo
         if index % columns == columns - 1 or index == len(found) - 1:
             drawing.height += PANEL + 14
     if not named:
-        names = dict.fromkeys((line.entry.label, line.entry.colour) for line in every)
-        for begin in range(0, len(names), 3):
-            drawing.legend([*names][begin : begin + 3])
+        looks = [*dict.fromkeys((line.entry.label, line.entry.colour) for line in every)]
+        for begin in range(0, len(looks), 3):
+            drawing.legend(looks[begin : begin + 3])
 
 
 def _frame(drawing: Drawing, panel: Panel, across: Axis, up: Axis, ticks: Sequence[float]) -> None:
@@ -132,5 +140,5 @@ def _names(drawing: Drawing, lines: Sequence[Line], across: Axis, up: Axis) -> N
     ends.sort(key=lambda one: one[0])
     right = across.ends[1] + 18
     for y, (end, x, entry) in zip(apart([one[0] for one in ends], 16), ends, strict=True):
-        drawing.path([(x + 5, end), (right, y)], entry.colour)
+        drawing.line(x + 6, end, right, y, "rule")
         drawing.text(right + 5, y + 4.5, entry.label)

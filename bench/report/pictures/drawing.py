@@ -72,11 +72,11 @@ class Axis:
 
 
 class Drawing:
-    """A picture in the making; `height` grows with what is added."""
+    """A picture in the making; `height` grows with what is added, `left` is where its bars begin."""
 
     def __init__(self, title: str, below: str) -> None:
         self._parts: list[str] = []
-        self.height = 52.0
+        self.height, self.left = 52.0, 0.0
         self.text(12, 24, title, "title")
         self.text(12, 42, below, "small")
 
