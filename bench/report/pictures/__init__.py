@@ -119,16 +119,17 @@ def _line(measured: Measured, of: Entry, asked: dict[int, Asked], figure: str) -
     return Line(of, [(place, spread) for place, spread in spreads.items() if spread])
 
 
-def _along(measured: Measured, title: str, asked: dict[int, Asked], what: str) -> Drawing:
+def _along(measured: Measured, title: str, asked: dict[int, Asked], what: str) -> Drawing | None:
     """Throughput of all entries along what was asked."""
     drawing = Drawing(title, f"One prediction per request, the same key. {MEDIANS}")
     lines = [_line(measured, one, asked, "rate") for one in measured.entries]
-    lines = [line for line in lines if len(line.points) > 2]
-    panels(drawing, [Panel("", f"{what} (both scales logarithmic)", lines)])
-    return drawing
+    lines = [line for line in lines if len(line.points) > 1]
+    if lines:
+        panels(drawing, [Panel("", f"{what} (both scales logarithmic)", lines)])
+    return drawing if lines else None
 
 
-def _clients(sources: Sources) -> Drawing:
+def _clients(sources: Sources) -> Drawing | None:
     asked = {count: Asked(clients=count) for count in sources.local.clients("hot")}
     title = f"Requests per second by the number of clients, {TREES} trees"
     return _along(sources.local, title, asked, "clients")
