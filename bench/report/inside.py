@@ -53,6 +53,10 @@ class Found:
         pairs = zip(self.values(subject, series), self.values(subject, than), strict=True)
         return [(a - b) * scale for a, b in pairs]
 
+    def difference(self, subject: str, series: str, than: str, scale: float) -> Spread | None:
+        """How much more than the other series, times a factor."""
+        return _spread(self.more(subject, series, than, scale))
+
     def spread(self, subject: str, series: str, scale: float = 1.0) -> Spread | None:
         """Median and range, times a factor."""
         return _spread(self.values(subject, series, scale))
@@ -97,16 +101,6 @@ class Found:
         """Its medians over protocols and clients, the smallest first."""
         ratios = [self.one_row(*how) for how in itertools.product(record.PROTOCOLS, record.CLIENTS)]
         return sorted(ratio.median for ratio in ratios if ratio)
-
-    def in_images(self, than: str = "control", subject: str = "copies") -> Spread | None:
-        """The growth of the sum of Pss, in images of the large model."""
-        model = self.run.models.get(LARGE)
-        more = self.more(subject, f"sum/{LARGE}", f"sum/{than}")
-        return _spread([value / model.image_bytes for value in more]) if model else None
-
-    def own_kilobytes(self) -> Spread | None:
-        """What predicting makes private in each connection."""
-        return _spread(self.more("copies", f"private/{LARGE}", "private/control", 1 / 1024))
 
 
 def given(run: Path) -> dict[str, Any]:

@@ -70,12 +70,21 @@ def page(template: str, run: Path) -> str:
     return _environment(TEMPLATES).get_template(template + SUFFIX).render(given)
 
 
+def _names(sources: Sources | None, template: str) -> list[str]:
+    """What a template is made from, below bench/results; nothing: there is no page."""
+    if sources is None:
+        return []
+    if template in APART:
+        run = newest(sources.directory, APART[template][0])
+        return [str(run.relative_to(sources.directory))] if run else []
+    return [one.name for one in (sources.local, sources.split) if one]
+
+
 class _Maker:
-    """Fills templates, and notes the pictures that they show."""
+    """Fills templates, and keeps the pictures that they show."""
 
     def __init__(self, sources: Sources | None, templates: Path) -> None:
-        self._sources = sources
-        self.pictures: dict[str, str] = {}
+        self._sources, self.pictures = sources, {}
         self._environment = _environment(templates)
         self._comparison = of_comparison(sources) if sources else {}
 
@@ -84,32 +93,21 @@ class _Maker:
         if name not in PICTURES:
             raise BadTemplate(f"no picture is called {name}")
         drawn = svg(name, self._sources)
-        if drawn is None:
-            return ""
-        self.pictures[name] = drawn
-        return f"![{PICTURES[name][1]}]({name}.svg)"
-
-    def names(self, template: str) -> list[str]:
-        """What a template is made from, below bench/results; nothing: there is no page."""
-        if self._sources is None:
-            return []
-        if template in APART:
-            run = newest(self._sources.directory, APART[template][0])
-            return [str(run.relative_to(self._sources.directory))] if run else []
-        found = [self._sources.local, self._sources.split]
-        return [one.name for one in found if one]
+        if drawn:
+            self.pictures[PAGES / f"{name}.svg"] = drawn
+        return f"![{PICTURES[name][1]}]({name}.svg)" if drawn else ""
 
     def filled(self, template: str) -> str:
         """Its text; an empty one where there is no run."""
-        names = self.names(template)
+        names = _names(self._sources, template)
         if not names:
             return ""
-        given = {"name": names[0]} | self._comparison
+        given = self._comparison
         if template in APART:
-            given = {"name": names[0]} | APART[template][1](self._sources.directory / names[0])
+            given = APART[template][1](self._sources.directory / names[0])
         try:
             found = self._environment.get_template(template + SUFFIX)
-            return found.render(given, picture=self._picture)
+            return found.render(given, name=names[0], picture=self._picture)
         except TemplateError as error:
             raise BadTemplate(f"{template}: {error}") from error
 
@@ -135,18 +133,18 @@ def made(
     parts = {name for several in PARTS.values() for name in several}
     for path in sorted(templates.glob(f"*.md{SUFFIX}")):
         template = path.name.removesuffix(SUFFIX)
-        if template not in parts and (names := maker.names(template)):
+        if template not in parts and (names := _names(sources, template)):
             source = f"generated from bench/results/ ({', '.join(names)})"
             notice = f"<!-- {source} by make report: edit bench/report/templates/{path.name} -->\n"
             files[PAGES / template] = notice + maker.filled(template)
     for name, several in PARTS.items():
         text = (root / name).read_text()
         for template in several:
-            text = with_part(text, maker.filled(template), begin(template, maker.names(template)))
+            text = with_part(
+                text, maker.filled(template), begin(template, _names(sources, template))
+            )
         files[Path(name)] = text
-    if sources:
-        files[PAGES / SCRIPT] = script(sources)
-    return files | {PAGES / f"{name}.svg": text for name, text in maker.pictures.items()}
+    return files | maker.pictures | ({PAGES / SCRIPT: script(sources)} if sources else {})
 
 
 def _generated_before(root: Path) -> list[Path]:

@@ -20,13 +20,13 @@ DIGITS = 7
 FIGURES = {"answered": "rate", "us": "us", "mb": "mb"} | {name: name for name in LATENCIES}
 
 
-def _numbers(values: list[float]) -> list[float]:
-    found = Spread.of(values)
-    shown = (found.median, found.smallest, found.largest)
-    return [
-        int(short) if (short := float(f"{value:.{DIGITS}g}")).is_integer() else short
-        for value in shown
-    ]
+def _short(value: float) -> float:
+    short = float(f"{value:.{DIGITS}g}")
+    return int(short) if short.is_integer() else short
+
+
+def _numbers(cell: CellResult, figure: str) -> list[float]:
+    return [_short(value) for value in vars(Spread.of(values(cell, figure))).values()]
 
 
 def _cell(cell: CellResult) -> dict[str, Any]:
@@ -35,30 +35,23 @@ def _cell(cell: CellResult) -> dict[str, Any]:
     found: dict[str, Any] = {"runs": len(cell.runs)}
     for name, figure in FIGURES.items():
         with contextlib.suppress(KeyError):
-            found[name] = _numbers(values(cell, figure))
-    if names := [*cell.runs[0].server_parts]:
-        found["parts"] = {
-            name: {one: _numbers(values(cell, f"{one} of {name}"))[0] for one in ("us", "mb")}
-            for name in names
-        }
-    if cell.starved:
-        found["starved"] = len(cell.starved)
-    if not held(cell):
-        found["held"] = False
-    return found
+            found[name] = _numbers(cell, figure)
+    found["parts"] = {
+        part: {name: _numbers(cell, f"{name} of {part}")[0] for name in ("us", "mb")}
+        for part in cell.runs[0].server_parts
+    }
+    found |= {"starved": len(cell.starved)} if cell.starved else {}
+    return found | ({} if held(cell) else {"held": False})
 
 
 def _run(measured: Measured) -> dict[str, Any]:
-    result = measured.result
-    facts = measured.facts
-    machine = ", ".join(
-        readable(facts[name]) for name in ("system", "kernel", "memory") if name in facts
-    )
+    result, facts = measured.result, measured.facts
+    known = [readable(facts[name]) for name in ("system", "kernel", "memory") if name in facts]
     return {
         "name": measured.name, "started": result.started, "commit": result.commit,
         "topology": result.topology.name, "processor": facts["processor"], "cores": facts["cores"],
-        "machine": machine, "workload": result.workload["name"], "rows": result.workload["rows"],
-        "repetitions": result.workload["repetitions"], "seconds": result.workload["seconds"],
+        "machine": ", ".join(known), "workload": result.workload["name"],
+        **{name: result.workload[name] for name in ("rows", "repetitions", "seconds")},
     }  # fmt: skip
 
 
@@ -73,9 +66,8 @@ def script(sources: Sources) -> str:
         head = json.dumps(_run(one))[:-1]
         cells = (f"{json.dumps(cell.name)}: {json.dumps(_cell(cell))}" for cell in one.result.cells)
         lines.append(head + ', "cells": {\n' + ",\n".join(cells) + "\n}}")
+    everything = ",\n".join(lines)
     return (
         "// Made by make report from bench/results: the medians of all committed runs for index.html.\n"
-        f'window.RESULTS = {{"systems": {json.dumps(systems, indent=0)},\n"runs": ['
-        + ",\n".join(lines)
-        + "]};\n"
+        f'window.RESULTS = {{"systems": {json.dumps(systems, indent=0)},\n"runs": [{everything}]}};\n'
     )
