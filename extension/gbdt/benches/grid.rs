@@ -1,19 +1,21 @@
-//! The engine's kernels beside XGBoost, over a grid of models and of rows a call.
+//! The engine's kernels beside XGBoost and LightGBM, over a grid of models and of rows a call.
 //!
-//!     cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBXGBOOST... > measured.jsonl
+//!     cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBRARY... > measured.jsonl
 //!
 //! FOLDER is what `grid/train.py` wrote: models, named by trees, depth, features and kind, and rows.
-//! Every LIBXGBOOST is a release of the library. For each model the margins of [`COMPARED`] rows are
-//! first found equal to the bit, by every kernel and every release. Then all take turns, block after
-//! block, so that they meet the same noise; a block walks on through the rows, so that no branch is
-//! learnt by heart. All have the model ready, use one thread, and read rows where they lie. A line of
-//! JSON is written for every model, number of rows a call, and side: nanoseconds a row, a block each.
+//! Every LIBRARY is a release of libxgboost, or of LightGBM, beside which its text models are measured.
+//! For each model the margins of [`COMPARED`] rows are first found equal to the bit, by every kernel and
+//! every release; LightGBM's are rounded to f32. Then all take turns, block after block, so that they
+//! meet the same noise; a block walks on through the rows, so that no branch is learnt by heart. All have
+//! the model ready, use one thread, and read rows where they lie. A line of JSON is written for every
+//! model, number of rows a call, and side: nanoseconds a row, a block each.
 //!
 //! SECONDS bounds the whole: blocks are cut to fit their part of it, down to one call. Where
 //! [`MOST_ROWS`] rows would take longer, fewer are handed over, which the line says.
 #![allow(unsafe_code, reason = "calls a C library")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
 
+mod lightgbm;
 mod xgboost;
 
 use std::hint::black_box;
@@ -22,6 +24,7 @@ use std::time::{Duration, Instant};
 
 use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch};
 use libloading::Library;
+use lightgbm::{Booster, is_lightgbm};
 use serde_json::json;
 use xgboost::Peer;
 
@@ -41,9 +44,44 @@ struct Side<'a> {
     margins: Margins<'a>,
 }
 
+/// Another library with the model.
+enum Other {
+    Xgboost(Peer),
+    Lightgbm(Booster),
+}
+
+impl Other {
+    /// The ways it is called: XGBoost as most call it, and at its best, with a proxy matrix that the
+    /// caller keeps; LightGBM with matrices of f32, at its best, and of f64, as most call it.
+    fn sides(&self, version: &str, features: usize, outputs: usize) -> Vec<Side<'_>> {
+        let side = |name: String, margins: Margins<'_>| Side { name, margins };
+        match self {
+            Other::Xgboost(peer) => [(false, ""), (true, ", proxy kept")]
+                .map(|(keep_proxy, how)| {
+                    let margins = move |rows: &[f32], out: &mut Vec<f32>| {
+                        peer.margins(rows, features, keep_proxy, |margins| {
+                            out.clear();
+                            out.extend_from_slice(margins);
+                        });
+                    };
+                    side(format!("xgboost {version}{how}"), Box::new(margins))
+                })
+                .into(),
+            Other::Lightgbm(booster) => [(false, "f32"), (true, "f64")]
+                .map(|(wide, how)| {
+                    let margins = move |rows: &[f32], out: &mut Vec<f32>| {
+                        booster.margins(rows, features, outputs, wide, out);
+                    };
+                    side(format!("lightgbm {version}, {how}"), Box::new(margins))
+                })
+                .into(),
+        }
+    }
+}
+
 fn sides<'a, B: gbdt::forest::StableBytes>(
     image: &'a Image<B>,
-    peers: &'a [(String, Peer)],
+    peers: &'a [(String, Other)],
 ) -> Vec<Side<'a>> {
     let (features, outputs) = (image.num_features(), image.num_outputs());
     let kernels = Kernel::available().map(|kernel| {
@@ -59,15 +97,9 @@ fn sides<'a, B: gbdt::forest::StableBytes>(
         };
         Side { name: format!("gbdt {}", kernel.name()), margins: Box::new(margins) }
     });
-    // As most call it, and at its best: with a proxy matrix that the caller keeps.
-    let calls = peers.iter().flat_map(|peer| [(peer, false), (peer, true)]);
-    let peers = calls.map(|((version, peer), keep_proxy)| Side {
-        name: format!("xgboost {version}{}", if keep_proxy { ", proxy kept" } else { "" }),
-        margins: Box::new(move |rows: &[f32], out: &mut Vec<f32>| {
-            peer.margins(rows, features, keep_proxy, out);
-        }),
-    });
-    kernels.chain(peers).collect()
+    kernels
+        .chain(peers.iter().flat_map(|(version, peer)| peer.sides(version, features, outputs)))
+        .collect()
 }
 
 /// Stops unless all sides give the same bits.
@@ -196,9 +228,18 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
             "lowering_ms": lowering.as_secs_f64() * 1e3, "opening_ms": opening.as_secs_f64() * 1e3})
     );
     drop(model);
-    let peers: Vec<(String, Peer)> = libraries
+    let is_text = path.extension().is_some_and(|extension| extension == "txt");
+    let peers: Vec<(String, Other)> = libraries
         .iter()
-        .map(|(version, library)| (version.clone(), Peer::load(library, path)))
+        .filter(|(_, library)| is_lightgbm(library) == is_text)
+        .map(|(version, library)| {
+            let other = if is_text {
+                Other::Lightgbm(Booster::load(library, path, image.num_features()))
+            } else {
+                Other::Xgboost(Peer::load(library, path))
+            };
+            (version.clone(), other)
+        })
         .collect();
     let features = image.num_features();
     let mut sides = sides(&image, &peers);
@@ -213,20 +254,27 @@ fn main() {
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let [folder, seconds, libraries @ ..] = &arguments[..] else {
-        eprintln!("usage: cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBXGBOOST...");
+        eprintln!("usage: cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBRARY...");
         return;
     };
     let libraries: Vec<(String, Library)> = libraries
         .iter()
         .map(|path| {
-            // SAFETY: the user names a library that is libxgboost; its initialisers may run.
+            // SAFETY: the user names libraries of XGBoost and LightGBM; its initialisers may run.
             let library = unsafe { Library::new(path) }.unwrap();
-            (xgboost::version(&library), library)
+            let version = if is_lightgbm(&library) {
+                lightgbm::version(Path::new(path))
+            } else {
+                xgboost::version(&library)
+            };
+            (version, library)
         })
         .collect();
     let mut models: Vec<PathBuf> =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    models.retain(|path| path.extension().is_some_and(|extension| extension == "ubj"));
+    models.retain(|path| {
+        path.extension().is_some_and(|extension| extension == "ubj" || extension == "txt")
+    });
     models.sort();
     let seconds: f64 = seconds.parse().unwrap();
     // Reading and comparing take a share, too: about a third.

@@ -4,12 +4,13 @@ Usage: python train.py FOLDER
 
 Writes into FOLDER, the same bytes for the same release of xgboost:
 
-    TREESxDEPTHxFEATURES-KIND.ubj   models, binary:logistic
+    TREESxDEPTHxFEATURES-KIND.ubj   models of XGBoost, binary:logistic
+    TREESxDEPTHxFEATURES-KIND.txt   a few models of LightGBM, binary, of at most 2^DEPTH leaves
     rows-FEATURES-KIND.f32          100,000 rows of little-endian f32, none of them trained on
 
 Kinds are dense; missing, where one value in twenty is; and categorical, where every fifth feature is
 a code. Of a depth, a number of features and a kind, the models are the beginnings of one. Models that
-are there are not trained again. Needs xgboost and numpy.
+are there are not trained again. Needs xgboost and numpy; models of LightGBM need lightgbm.
 """
 
 import itertools
@@ -19,6 +20,11 @@ from pathlib import Path
 
 import numpy as np
 import xgboost as xgb
+
+try:
+    import lightgbm as lgb
+except ImportError:
+    lgb = None
 
 TREES = (25, 100, 500, 1000)
 DEPTHS = (3, 6, 8, 12)
@@ -91,6 +97,25 @@ def train(folder: Path, depth: int, features: int, kind: str) -> None:
         booster[:count].save_model(path)
 
 
+def train_lightgbm(folder: Path, trees: int, depth: int) -> None:
+    """Train one model of LightGBM on ten dense features."""
+    path = folder / f"{trees}x{depth}x10-dense.txt"
+    if path.exists():
+        return
+    values, label = table(np.random.default_rng([depth, 10, 5]), TRAINING_ROWS, 10, "dense")
+    params = {
+        "objective": "binary",
+        "max_depth": depth,
+        "num_leaves": 2**depth,
+        "min_data_in_leaf": 1,
+        "num_threads": 2,
+        "verbosity": -1,
+        "deterministic": True,
+        "seed": 7,
+    }
+    lgb.train(params, lgb.Dataset(values, label), trees).save_model(path)
+
+
 def main() -> None:
     """Train all models."""
     folder = Path(sys.argv[1])
@@ -103,6 +128,9 @@ def main() -> None:
             table(rng, SCORED_ROWS, features, kind)[0].astype("<f4").tofile(rows)
         train(folder, depth, features, kind)
         print(f"depth {depth}, {features} {kind}: {time.monotonic() - start:.0f} s", flush=True)
+    if lgb is not None:
+        for trees, depth in ((25, 6), (100, 6), (500, 8)):
+            train_lightgbm(folder, trees, depth)
 
 
 if __name__ == "__main__":
