@@ -9,6 +9,7 @@ import psycopg
 import pytest
 import xgboost as xgb
 
+from tests.e2e.golden import FOLDER
 from tests.e2e.reference import model_bytes
 from tests.lifecycle.models import constant, load, one
 
@@ -210,6 +211,20 @@ def test_owners_only(
     connection.execute("SELECT revoke_model('m', 'nobody_special')")
     other.close()
     connection.execute("DROP ROLE nobody_special")
+
+
+def test_models_of_other_libraries(
+    connection: psycopg.Connection, raises: Callable[..., Any]
+) -> None:
+    file = FOLDER / "lightgbm" / "4.7.0" / "regression.txt"
+    connection.execute("SELECT load_model('other', %s)", (file.read_bytes(),))
+    for ask in (
+        "SELECT xgboost_predict('other', '{1,2,3,4,5,6}')",
+        "SELECT * FROM verify_model('other', 'rows')",
+    ):
+        said = raises("0A000", ask)
+        assert said.message_primary == 'model "other" is not a model of XGBoost'
+        assert said.message_detail.startswith("Its format is lightgbm text")
 
 
 def test_backends_end_well_with_a_model_in_hand(

@@ -120,6 +120,11 @@ error_table! {
         UNDEFINED_COLUMN,
         "cannot match a source to model \"{model}\", which has no feature names",
         hint "Name them with the feature_names argument of load_model.";
+    /// Only libxgboost's own answers are to be had here.
+    OtherLibrary { model: String, format: &'static str } =>
+        FEATURE_NOT_SUPPORTED, "model \"{model}\" is not a model of XGBoost",
+        detail "Its format is {format}, which libxgboost cannot read.",
+        hint "Use predict, and compare with the predictions of the model's own library.";
     /// pgboost returned something that it should not.
     Registry { what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "extension pgboost gave no {what}";

@@ -47,6 +47,7 @@ fn samples() -> Vec<Error> {
         Error::FeatureCount { model: text(), expected: 1, given: 2 },
         Error::SeveralValues { model: text(), function: "xgboost_predict" },
         Error::NoFeatureNames { model: text() },
+        Error::OtherLibrary { model: text(), format: "lightgbm text" },
         Error::Registry { what: "version" },
         Error::TrainerMissing { path: text(), reason: said() },
         Error::TrainerKilled,

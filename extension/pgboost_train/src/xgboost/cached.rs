@@ -12,7 +12,7 @@ use gbdt::Model;
 use xgboost_ffi::{Batch, Booster, Matrix, Output};
 
 use super::library;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::registry::{Registry, Version, resolve};
 
 pub struct CachedBooster {
@@ -46,6 +46,10 @@ impl CachedBooster {
         }
         // Who does not own the model is told so by pgboost, and keeps nothing of it.
         let (bytes, model) = Registry::find()?.model(&version)?;
+        let format = model.format();
+        if !format.starts_with("xgboost ") {
+            return Err(Error::OtherLibrary { model: reference.to_owned(), format });
+        }
         let library = library()?;
         library.limit_threads(1);
         let booster = Booster::of_model(library, &bytes)?;
