@@ -1,0 +1,248 @@
+"""LightGBM's models: every row of a table of several types has LightGBM's own double, rounded to real."""
+
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+
+import lightgbm as lgb
+from tests.e2e.golden import FOLDER
+from tests.e2e.reference import assert_same_bits, floats
+
+ROWS = 20_000
+COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c"]
+SIZES = [30, -4, 10, 7_000_000_000]
+KINDS = {
+    "single": "float4",
+    "double": "float8",
+    "exact": "numeric",
+    "small": "int2",
+    "whole": "int4",
+    "large": "int8",
+    "colour": "text",
+    "size": "int8",
+    "flag": "bool",
+}
+COLUMNS = ", ".join(KINDS)
+FOREST = {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}
+MODELS = {
+    "regression": {"objective": "regression"},
+    "square_root": {"objective": "regression", "reg_sqrt": True},
+    "l1": {"objective": "regression_l1"},
+    "huber": {"objective": "huber"},
+    "quantile": {"objective": "quantile", "alpha": 0.2},
+    "mape": {"objective": "mape"},
+    "poisson": {"objective": "poisson"},
+    "gamma": {"objective": "gamma"},
+    "tweedie": {"objective": "tweedie"},
+    "binary": {"objective": "binary", "sigmoid": 1.55177},
+    "cross_entropy": {"objective": "cross_entropy"},
+    "cross_entropy_lambda": {"objective": "cross_entropy_lambda"},
+    "multiclass": {"objective": "multiclass", "num_class": 3},
+    "multiclassova": {"objective": "multiclassova", "num_class": 3},
+    "lambdarank": {"objective": "lambdarank"},
+    "zeros_missing": {"objective": "regression", "zero_as_missing": True},
+    "nothing_missing": {"objective": "regression", "use_missing": False},
+    "dart": {"objective": "binary", "boosting": "dart", "drop_rate": 0.5, "skip_drop": 0},
+    "goss": {"objective": "binary", "boosting": "goss"},
+    "forest": {"objective": "regression", **FOREST},
+    "forest_of_classes": {"objective": "multiclass", "num_class": 3, **FOREST},
+}
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """Numbers of all widths, categories of three types, and something missing in each."""
+    draw = np.random.default_rng(21)
+
+    def chosen(values: list) -> pd.Categorical:
+        return pd.Categorical.from_codes(draw.integers(-1, len(values), ROWS), pd.Index(values))
+
+    def gone(column: np.ndarray) -> np.ndarray:
+        return np.where(draw.random(ROWS) < 0.05, np.nan, column)
+
+    return pd.DataFrame(
+        {
+            "single": gone(np.round(draw.normal(size=ROWS), 2).astype(np.float32)),
+            "double": gone(draw.normal(size=ROWS) * 10.0 ** draw.integers(-40, 40, ROWS)),
+            "exact": gone(np.round(draw.normal(size=ROWS), 3)),
+            "small": gone(draw.integers(-5, 6, ROWS)),
+            "whole": gone(draw.integers(-(2**30), 2**30, ROWS)),
+            "large": gone(draw.integers(-(2**53), 2**53, ROWS)),
+            "colour": chosen(COLOURS),
+            "size": chosen(SIZES),
+            "flag": chosen([False, True]),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def label(frame: pd.DataFrame) -> np.ndarray:
+    """Something that all columns have a part in."""
+    score = np.nan_to_num(frame["single"]) + np.sign(np.nan_to_num(frame["double"]))
+    score += np.nan_to_num(frame["whole"]) / 2**30 + np.nan_to_num(frame["large"]) / 2**53
+    score += np.cos(3.0 * frame["colour"].cat.codes) + np.sin(2.0 * frame["size"].cat.codes)
+    return np.asarray(score + frame["flag"].cat.codes * np.nan_to_num(frame["exact"]))
+
+
+def train(frame: pd.DataFrame, label: np.ndarray, params: dict) -> lgb.Booster:
+    """A model of half of the rows."""
+    objective = params["objective"]
+    if objective.startswith("cross_entropy"):
+        label = 1 / (1 + np.exp(-label))
+    elif objective in ("poisson", "gamma", "tweedie"):
+        label = np.exp(label / 4)
+    elif objective not in ("regression", "regression_l1", "huber", "quantile", "mape"):
+        label = np.digitize(label, [-0.5, 0.5])
+        label = np.minimum(label, 1) if objective == "binary" else label
+    half = ROWS // 2
+    group = [20] * (half // 20) if objective == "lambdarank" else None
+    fixed = {
+        "num_threads": 1,
+        "seed": 5,
+        "verbosity": -1,
+        "num_leaves": 40,
+        "min_data_per_group": 5,
+    }
+    data = lgb.Dataset(frame.iloc[:half], label[:half], group=group)
+    return lgb.train({**fixed, **params}, data, 12)
+
+
+def values(row: tuple) -> list:
+    """A row as SQL has it."""
+    whole = {"small", "whole", "large", "size"}
+    given = (None if pd.isna(value) else value for value in row)
+    return [
+        int(value) if name in whole and value is not None else value
+        for name, value in zip(KINDS, given, strict=True)
+    ]
+
+
+@pytest.fixture
+def stored(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Connection:
+    """A connection with the rows in the table `stored`."""
+    listed = ", ".join(f"{name} {kind}" for name, kind in KINDS.items())
+    connection.execute(f"CREATE TEMP TABLE stored (id int, {listed})")
+    with connection.cursor().copy("COPY stored FROM STDIN") as copy:
+        for number, row in enumerate(frame.itertuples(index=False)):
+            copy.write_row([number, *values(row)])
+    return connection
+
+
+def load(connection: psycopg.Connection, booster: lgb.Booster) -> None:
+    connection.execute("SELECT load_model('m', %s)", (booster.model_to_string().encode(),))
+
+
+def ask(connection: psycopg.Connection, function: str, features: str) -> list:
+    query = f"SELECT {function}('m', {features}) FROM stored AS t ORDER BY id"
+    return [answer for (answer,) in connection.execute(query)]
+
+
+def rounded(doubles: np.ndarray) -> np.ndarray:
+    return np.asarray(doubles).reshape(len(doubles), -1).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_row_is_the_same(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
+) -> None:
+    booster = train(frame, label, MODELS[name])
+    load(stored, booster)
+    raw, predicted = booster.predict(frame, raw_score=True), booster.predict(frame)
+    for features in (COLUMNS, "t"):
+        found = rounded(ask(stored, "predict_margin", features))
+        assert_same_bits(found, rounded(raw))
+        assert_same_bits(rounded(ask(stored, "predict_array", features)), rounded(predicted))
+    # A row at a time, without batches.
+    stored.execute("SET pgboost.enable_batch = off")
+    assert_same_bits(rounded(ask(stored, "predict_array", COLUMNS)), rounded(predicted))
+    stored.execute("RESET pgboost.enable_batch")
+    leaves = booster.predict(frame.iloc[:500], pred_leaf=True).reshape(500, -1).astype(int)
+    query = f"SELECT predict_leaf('m', {COLUMNS}) FROM stored WHERE id < 500 ORDER BY id"
+    assert [leaf for (leaf,) in stored.execute(query)] == leaves.tolist()
+    if MODELS[name]["objective"] in ("binary", "multiclass", "multiclassova"):
+        classes = predicted > 0.5 if predicted.ndim == 1 else predicted.argmax(axis=1)
+        found = [int(answer) for answer in ask(stored, "predict_class", COLUMNS)]
+        assert found == classes.astype(int).tolist()
+
+
+def test_what_is_known_of_a_model(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
+) -> None:
+    booster = train(frame, label, MODELS["binary"])
+    load(stored, booster)
+    (info,) = stored.execute("SELECT model_info('m')").fetchone()
+    assert (info["format"], info["objective"]) == ("lightgbm text", "binary")
+    assert (info["features"], info["trees"], info["rounds"]) == (len(KINDS), 12, 12)
+    features = stored.execute(
+        "SELECT feature, type, categories FROM model_features('m')"
+    ).fetchall()
+    assert [name for name, *_ in features] == list(KINDS)
+    assert dict(zip(KINDS, [kind for _, kind, _ in features], strict=True))["size"] == "categorical"
+    assert [texts for *_, texts in features][6:8] == [COLOURS, [str(size) for size in SIZES]]
+    for kind, name in (("weight", "split"), ("total_gain", "gain")):
+        query = "SELECT feature, importance FROM feature_importance('m', %s)"
+        found = dict(stored.execute(query, (kind,)).fetchall())
+        expected = dict(zip(KINDS, booster.feature_importance(name), strict=True))
+        # The file has gains in six digits.
+        assert found == pytest.approx(expected, rel=1e-5)
+
+
+def test_categories_that_the_model_has_not_seen(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
+) -> None:
+    load(stored, train(frame, label, MODELS["regression"]))
+    unseen = "0, 0, 0, 0, 0, 0, 'Red', 30, true"
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation, match="colour"):
+        stored.execute(f"SELECT predict('m', {unseen})")
+    stored.execute("SET pgboost.unknown_category = missing")
+    missing = unseen.replace("'Red'", "NULL::text")
+    query = f"SELECT predict('m', {unseen}) = predict('m', {missing})"
+    assert stored.execute(query).fetchone() == (True,)
+
+
+def test_codes_without_categories(connection: psycopg.Connection) -> None:
+    """A model of a matrix takes the codes themselves, from columns of any type."""
+    draw = np.random.default_rng(4)
+    table = np.column_stack([draw.normal(size=500), draw.integers(0, 60, 500)])
+    params = {"objective": "regression", "verbosity": -1, "min_data_per_group": 5, "num_threads": 1}
+    data = lgb.Dataset(table, np.cos(table[:, 1]) + table[:, 0], categorical_feature=[1])
+    booster = lgb.train(params, data, 5)
+    load(connection, booster)
+    codes = [0, 7, 59, 60, 31, 1e9, 3e9, -1, -0.5, 7.9, np.inf, -np.inf, np.nan]
+    rows = np.array(list(itertools.product([-0.3, np.nan], codes)))
+    query = "SELECT predict('m', %s::float8, %s::float8)"
+    found = [connection.execute(query, tuple(row)).fetchone() for row in rows.tolist()]
+    assert_same_bits(floats(found), rounded(booster.predict(rows)))
+    query = "SELECT predict('m', -0.3, 7::int2), predict('m', -0.3, 7::int8), predict('m', -0.3, 7)"
+    assert len(set(connection.execute(query).fetchone())) == 1
+
+
+@pytest.mark.parametrize(
+    ("edit", "word"),
+    [
+        (lambda text: text.replace("is_linear=0", "is_linear=1", 1), "linear models"),
+        (lambda text: text.replace("version=v4", "version=v9", 1), "v9"),
+        (lambda _: '{"name": "tree", "version": "v4", "num_class": 1}', "JSON dump of a LightGBM"),
+    ],
+)
+def test_what_is_not_scored_is_refused_by_name(
+    connection: psycopg.Connection, edit: object, word: str
+) -> None:
+    text = (FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text()
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=re.escape(word)):
+        connection.execute("SELECT load_model('m', %s)", (edit(text).encode(),))
+
+
+def test_an_error_tells_its_line_and_tree(connection: psycopg.Connection) -> None:
+    text = (FOLDER / "lightgbm" / "4.7.0" / "regression.txt").read_text()
+    wrong = text.replace("leaf_value=", "leaf_value=x ", 1)
+    with pytest.raises(psycopg.errors.InvalidBinaryRepresentation, match='"leaf_value"') as caught:
+        connection.execute("SELECT load_model('m', %s)", (wrong.encode(),))
+    assert re.fullmatch(r"The error is at tree 0, line \d+\.", caught.value.diag.message_detail)
+    cut = text[: text.index("end of trees")]
+    with pytest.raises(psycopg.errors.InvalidBinaryRepresentation, match="ends before"):
+        connection.execute("SELECT load_model('m', %s)", (cut.encode(),))
