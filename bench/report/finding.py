@@ -50,11 +50,14 @@ def against_best_service(sources: Sources, above: str, figure: str = "rate") -> 
     return better(cell, found[max(found, default=0)], figure)
 
 
-def round_trips(sources: Sources, above: str, below: str) -> Spread:
-    """The ratio of the round trips that two entries wait for."""
+def waiting(sources: Sources, name: str, delay_ms: float) -> Spread:
+    """What waiting for the network takes of one client's latency with that delay."""
     grown = distance.growth(sources.split) if sources.split else []
-    trips = {one.entry: one.round_trips for one in grown}
-    return _same(trips[_entry(above)] / trips[_entry(below)])
+    one = {one.entry: one for one in grown}[_entry(name)]
+    trip = distance.round_trip_ms(sources.split, delay_ms)
+    latency = dict(one.points)[trip]
+    away = one.round_trips * trip
+    return Spread(away / latency.median, away / latency.largest, away / latency.smallest)
 
 
 def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 0) -> Spread:
@@ -163,7 +166,7 @@ def profiled_rows(sources: Sources) -> Spread:
 FUNCTIONS: dict[str, Callable[..., Spread]] = {
     one.__name__: one
     for one in (
-        times, against_best_service, round_trips, of_best, lowest_of_control, step, all_but, memory_of_part,
+        times, against_best_service, waiting, of_best, lowest_of_control, step, all_but, memory_of_part,
         serving_memory, trained, loading_seconds, loaded, answers, profiled, profiled_rows,
     )
 }  # fmt: skip
