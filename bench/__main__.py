@@ -12,16 +12,17 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from bench import results
+from bench import record, results
 from bench.answers import Unequal
 from bench.attached import NAME as ATTACHED
 from bench.attached import Attached
 from bench.generators import Unsound
-from bench.harness import ROOT, Harness, elapsed, result_directory
-from bench.hosts import CommandFailed
+from bench.harness import Harness
+from bench.hosts import STATE, CommandFailed
 from bench.opening import NAMED, opened
 from bench.site import Site
 from bench.sweep import best_pair, is_swept
@@ -30,13 +31,13 @@ from bench.table import show
 from bench.topology import BadTopology
 from bench.workload import WORKLOADS, Cell, Workload
 
-STATE = ROOT / ".bench"
-RESULTS = ROOT / "bench" / "results"
-
 # What ends a run from outside: a Ctrl-C, a kill, a terminal that is closed.
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What ends a run with a message, and not with a traceback.
 _EXPECTED = (BadTopology, CommandFailed, Unequal, Unsound)
+_GIVEN = ("seconds", "repetitions", "rows", "workers", "threads")
+# A signal has come to end the run.
+_ended = threading.Event()
 
 
 def _arguments() -> argparse.Namespace:
@@ -55,17 +56,17 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rows", type=int, help="flights, in place of the workload's")
     parser.add_argument("--workers", type=int, help="of the tuned service, in place of a sweep's")
     parser.add_argument("--threads", type=int, help="of each worker; 2")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="default: bench/results")
+    parser.add_argument(
+        "--output", type=Path, default=record.RESULTS, help="default: bench/results"
+    )
     return parser.parse_args()
 
 
 def _workload(arguments: argparse.Namespace) -> Workload:
-    known = ("seconds", "repetitions", "rows", "workers", "threads")
-    given = {name: value for name in known if (value := getattr(arguments, name)) is not None}
+    given = {name: value for name in _GIVEN if (value := getattr(arguments, name)) is not None}
     if any(value < 1 for value in given.values()):
-        raise SystemExit(
-            "--seconds, --repetitions, --rows, --workers and --threads must be at least 1"
-        )
+        names = [f"--{name}" for name in _GIVEN]
+        raise SystemExit(f"{', '.join(names[:-1])} and {names[-1]} must be at least 1")
     if arguments.only:
         # Some cells are asked for, and no training.
         given["training_rounds"] = 0
@@ -88,20 +89,6 @@ def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:
     return [cell for cell in cells if any(matches(cell.name, pattern) for pattern in patterns)]
 
 
-def _raw_logs(directory: Path) -> str:
-    """Where the logs of a run that came to no end are; without any its directory goes."""
-    with contextlib.suppress(OSError):
-        directory.rmdir()
-        directory.parent.rmdir()
-    if not directory.exists():
-        return ""
-    return f"; raw logs so far are in {directory}"
-
-
-# A signal has come to end the run.
-_ended = threading.Event()
-
-
 def _end(*_: object) -> None:
     """Ends the run, and its servers with it; whoever is impatient does not interrupt that as well."""
     _ended.set()
@@ -110,43 +97,44 @@ def _end(*_: object) -> None:
     raise KeyboardInterrupt
 
 
-def _is_interrupted(error: BaseException) -> bool:
-    """Whether this is the end by a signal, or the failure of what it also ended, a load generator say."""
-    return _ended.is_set() or isinstance(error, KeyboardInterrupt)
-
-
-def heed_signals() -> None:
-    """Has whatever ends this run, the terminal or a signal, end its servers with it."""
-    for signum in _ENDING:
-        # Under nohup, or in a script's background, some are not for us.
-        if signal.getsignal(signum) is not signal.SIG_IGN:
-            signal.signal(signum, _end)
+@contextlib.contextmanager
+def _ending(logs: Path | None = None) -> Iterator[None]:
+    """Has whatever ends this run end it with a line, which says where the logs so far are."""
+    try:
+        yield
+    except (*_EXPECTED, KeyboardInterrupt) as error:
+        kept = ""
+        if logs:
+            with contextlib.suppress(OSError):
+                logs.rmdir()
+                logs.parent.rmdir()
+            kept = f"; raw logs so far are in {logs}" if logs.exists() else ""
+        # What a signal has also ended, a load generator say, is no failure.
+        if _ended.is_set() or isinstance(error, KeyboardInterrupt):
+            sys.exit(f"interrupted: no results{kept}")
+        sys.exit(f"error: {error}" + (f"\n       no results{kept}" if logs else ""))
 
 
 def measure(site: Site, cells: list[Cell], output: Path) -> None:
     """Runs the harness and prints the table."""
     began = time.monotonic()
-    directory = result_directory(output, site.workload.name, site.topology)
-    try:
+    directory = record.directory(output, site.workload.name, site.topology)
+    with _ending(directory):
         result = Harness(site, cells, directory).run()
-    except (*_EXPECTED, KeyboardInterrupt) as error:
-        if _is_interrupted(error):
-            sys.exit(f"interrupted: no results{_raw_logs(directory)}")
-        sys.exit(f"error: {error}\n       no results{_raw_logs(directory)}")
     path = directory / "results.json"
     results.write(path, result)
     results.pack_raw(directory)
     show(result)
-    print(f"\n{elapsed(began)}; results in {path}")
+    minutes, seconds = divmod(int(time.monotonic() - began), 60)
+    print(f"\n{minutes} min {seconds:02} s; results in {path}")
 
 
 def main() -> None:
     """Finds the cells and the hosts, and measures."""
     arguments = _arguments()
     workload = _workload(arguments)
-    attached = None
-    if workload.topology == ATTACHED:
-        attached = Attached.read()
+    attached = Attached.read() if workload.topology == ATTACHED else None
+    if attached:
         workload = attached.workload(workload)
     cells = matching(workload.cells_of(described()), arguments.only)
     if not cells:
@@ -155,20 +143,17 @@ def main() -> None:
         print("\n".join(cell.name for cell in cells))
         print(f"# {len(cells)} cells, at most {workload.planned_minutes(cells):.0f} minutes")
         return
-    heed_signals()
-    try:
-        with opened(arguments.topology or workload.topology, STATE) as topology:
-            site = Site(workload, topology, STATE, attached)
-            if (
-                attached is None
-                and workload.workers is None
-                and any(is_swept(cell.system) for cell in cells)
-            ):
-                workers, threads = best_pair(site, arguments.output)
-                site = Site(replace(workload, workers=workers, threads=threads), topology, STATE)
-            measure(site, cells, arguments.output)
-    except (BadTopology, CommandFailed, KeyboardInterrupt) as error:
-        sys.exit("interrupted: no results" if _is_interrupted(error) else f"error: {error}")
+    for signum in _ENDING:
+        # Under nohup, or in a script's background, some are not for us.
+        if signal.getsignal(signum) is not signal.SIG_IGN:
+            signal.signal(signum, _end)
+    with _ending(), opened(arguments.topology or workload.topology) as topology:
+        site = Site(workload, topology, STATE, attached)
+        swept = any(is_swept(cell.system) for cell in cells) and not attached
+        if swept and workload.workers is None:
+            workers, threads = best_pair(site, arguments.output)
+            site = Site(replace(workload, workers=workers, threads=threads), topology, STATE)
+        measure(site, cells, arguments.output)
 
 
 if __name__ == "__main__":

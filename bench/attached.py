@@ -16,8 +16,8 @@ from pathlib import Path
 
 import redis
 
-from bench.database import Address, Database
-from bench.hosts import CommandFailed, Host, Process
+from bench.database import Database
+from bench.hosts import Address, CommandFailed, Host, Process
 from bench.requests import model_name
 from bench.results import Loading
 from bench.workload import Workload

@@ -7,32 +7,32 @@ table and owns the models, and nothing else. What is set up is set up on that ho
 import json
 import secrets
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Any
 
 from psycopg import sql
 from psycopg.conninfo import make_conninfo
 
-from bench.hosts import Host, Process
+from bench.hosts import Address, Host, Process
 from bench.requests import model_name
 from bench.results import Loading
-from cluster.server import SETTINGS, SUPERUSER
+from cluster.server import SETTINGS, SUPERUSER, bin_directory
 from data.flights import Request
 
 DATABASE = "bench"
 ROLE = "bench"
 PREFERRED_PORT = 54350
 
-_BIN_DIRECTORY = "from cluster.server import bin_directory; print(bin_directory())"
-
-# Where something listens.
-Address = tuple[str, int]
 Statement = tuple[str | sql.Composable, Sequence[Any]]
 
 
 def _text(statement: str | sql.Composable) -> str:
     return statement if isinstance(statement, str) else statement.as_string(None)
+
+
+def program(name: str) -> str:
+    """A program of the PostgreSQL that PG_CONFIG names."""
+    return str(bin_directory() / name)
 
 
 class Database:
@@ -57,7 +57,7 @@ class Database:
 
     def _cluster(self, verb: str, *arguments: str) -> str:
         command = [self._host.python, "-m", "cluster", verb, str(self._host.directory), *arguments]
-        return self._host.run(command, {"PYTHONPATH": str(self._host.root)})
+        return self._host.run(command)
 
     def start(self) -> dict[str, Any]:
         """Where the running cluster is, with an empty database at first."""
@@ -75,8 +75,7 @@ class Database:
         """The rows of each statement, run by the superuser on the database's host."""
         asked = [(_text(statement), parameters) for statement, parameters in statements]
         conninfo = self._socket(dbname) if dbname else self.socket
-        question = {"conninfo": conninfo, "statements": asked}
-        return self._host.module("bench.statements", question=question)
+        return self._host.call("bench.asking:rows", conninfo=conninfo, statements=asked)
 
     def one(self, statement: str, *parameters: Any) -> Any:
         """The one value of one row."""
@@ -109,12 +108,14 @@ class Database:
         """Copies the flights and builds the index, unless done; how long it took."""
         if self._loaded:
             return []
-        question = {"conninfo": self._socket(DATABASE), "rows": request.rows, "seed": request.seed}
-        took = self._host.module("bench.loading", question=question)
+        took = self._host.call(
+            "bench.loading:into_postgresql", apart=True, rows=request.rows, seed=request.seed,
+            conninfo=self.socket,
+        )  # fmt: skip
         grant = sql.SQL("GRANT SELECT ON flights TO {}").format(sql.Identifier(ROLE))
         self.execute((grant, ()))
         self._loaded = True
-        return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, **took)]
+        return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, *took)]
 
     def load_model(self, trees: int, path: Path) -> None:
         """Loads the model, unless the database has it, as the role's own."""
@@ -171,15 +172,9 @@ class Database:
         names = [*dict.fromkeys([*SETTINGS, *self._added])]
         return dict(self.execute((query, (names,)))[0])
 
-    @cached_property
-    def _programs(self) -> str:
-        client = self._client
-        command = [client.python, "-c", _BIN_DIRECTORY]
-        return client.run(command, {"PYTHONPATH": str(client.root)}).strip()
-
     def program(self, name: str) -> str:
         """A client program that comes with PostgreSQL, on the client's host."""
-        return f"{self._programs}/{name}"
+        return self._client.call("bench.database:program", name=name)
 
     def stop(self) -> None:
         """Stops the cluster; its files stay until the next run."""

@@ -1,12 +1,9 @@
 """The round trip between two hosts: one byte there and back over TCP, some thousand times.
 
-Runs on the hosts, on what every Python has: `python -m bench.echo serve ADDRESS PORT` echoes the bytes
-of one connection, `python -m bench.echo ask ADDRESS PORT COUNT` prints its percentiles. So
-each time holds two wake-ups of a waiting process too, as every request's does.
+By Python on either side, so each time holds two wake-ups of a waiting process too, as every request's does.
 """
 
 import contextlib
-import json
 import socket
 import sys
 import time
@@ -29,46 +26,32 @@ def serve(address: str, port: int) -> None:
                     connection.send(byte)
 
 
-def ask(address: str, port: int, count: int) -> list[float]:
-    """The times in microseconds, in order of size."""
+def ask(address: str, port: int) -> list[float]:
+    """The median and the 99th percentile, in microseconds."""
     with socket.create_connection((address, port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         found = []
-        for _ in range(WARM_UP + count):
+        for _ in range(WARM_UP + SAMPLES):
             began = time.perf_counter_ns()
             connection.send(b"x")
             connection.recv(1)
             found.append((time.perf_counter_ns() - began) / 1e3)
-    return sorted(found[WARM_UP:])
+    times = sorted(found[WARM_UP:])
+    return [round(times[int(SAMPLES * part)], 1) for part in (0.5, 0.99)]
 
 
 def round_trip(source: Host, target: Host, delay: float | None = None) -> RoundTrip:
     """Measures from one host to another, at the delay that is set."""
     port = target.free_port()
-    command = [target.python, "-m", "bench.echo", "serve", target.address, str(port)]
-    environment = {"PYTHONPATH": str(target.root)}
-    log = target.directory / "echo.log"
-    service = target.start("echo", command, log, environment)
+    command = [target.python, "-m", "bench.echo", target.address, str(port)]
+    service = target.start(command, target.directory / "echo.log")
     try:
-        target.module("bench.hosts.ready", target.address, port, service.pid)
-        found = source.module("bench.echo", "ask", target.address, port, SAMPLES)
+        address, port = service.ready(port)
+        p50, p99 = source.call("bench.echo:ask", address=address, port=port)
     finally:
-        target.stop(service)
-    return RoundTrip(
-        source=source.name, target=target.name, via="tcp", p50_us=found["p50_us"],
-        p99_us=found["p99_us"], samples=SAMPLES, delay_ms=delay,
-    )  # fmt: skip
-
-
-def main() -> None:
-    """One end of it."""
-    verb, address, *numbers = sys.argv[1:]
-    if verb == "serve":
-        return serve(address, int(numbers[0]))
-    times = ask(address, *map(int, numbers))
-    at = {name: times[int(len(times) * part)] for name, part in (("p50_us", 0.5), ("p99_us", 0.99))}
-    return print(json.dumps({name: round(value, 1) for name, value in at.items()}))
+        service.stop()
+    return RoundTrip(source.name, target.name, "tcp", delay, p50, p99, SAMPLES)
 
 
 if __name__ == "__main__":
-    main()
+    serve(sys.argv[1], int(sys.argv[2]))

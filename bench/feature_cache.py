@@ -1,13 +1,29 @@
-"""The Redis that the microservice finds its features in, loaded once a run.
+"""The Redis that services find their features in, loaded once a run; one of the system is never used.
 
 Each serializer has a server of its own, so that the memory counted for a service is that of
 one copy of the features. It is loaded from the server's host, where the service runs.
 """
 
-from bench.hosts import Host, Process
+from pathlib import PurePath
+
+from bench.hosts import Address, Host, Process, Service
 from bench.results import Loading
-from bench.servers import Listening, start_redis
 from data.flights import Request
+
+
+def start_redis(
+    host: Host, directory: PurePath, port: int | None = None
+) -> tuple[Service, Address]:
+    """A Redis that keeps everything in memory and writes nothing to disk, and where it listens."""
+    port = port or host.free_port()
+    # In its protected mode it refuses everyone but its own machine.
+    protected = "yes" if host.address.startswith("127.") else "no"
+    command = [
+        "redis-server", "--bind", host.address, "--port", str(port), "--dir", str(directory),
+        "--save", "", "--appendonly", "no", "--protected-mode", protected,
+    ]  # fmt: skip
+    service = host.start(command, directory / "redis.log")
+    return service, service.ready(port)
 
 
 class FeatureCache:
@@ -16,36 +32,33 @@ class FeatureCache:
     def __init__(self, host: Host, loader: Host) -> None:
         self._host = host
         self._loader = loader
-        self._listening: dict[str, Listening] = {}
+        self._started: dict[str, tuple[Service, Address]] = {}
         self._loaded: set[str] = set()
 
-    def start(self, serializer: str) -> Listening:
-        """The running server of a serializer."""
-        if serializer not in self._listening:
+    def _server(self, serializer: str) -> tuple[Service, Address]:
+        if serializer not in self._started:
             directory = self._host.directory / "redis" / serializer
-            self._listening[serializer] = start_redis(self._host, directory)
-        return self._listening[serializer]
+            self._started[serializer] = start_redis(self._host, directory)
+        return self._started[serializer]
 
     def url(self, serializer: str) -> str:
         """Where a serializer's features are."""
-        address, port = self.start(serializer).at
-        return f"redis://{address}:{port}/0"
+        return "redis://{}:{}/0".format(*self._server(serializer)[1])
 
     def load(self, request: Request, serializer: str) -> list[Loading]:
         """Fills the serializer's server, unless done; how long it took."""
         if serializer in self._loaded:
             return []
-        question = {
-            "redis": self.url(serializer), "serializer": serializer,
-            "rows": request.rows, "seed": request.seed,
-        }  # fmt: skip
-        took = self._loader.module("bench.loading", question=question)
+        took = self._loader.call(
+            "bench.loading:into_redis", apart=True, rows=request.rows, seed=request.seed,
+            url=self.url(serializer), serializer=serializer,
+        )  # fmt: skip
         self._loaded.add(serializer)
-        return [Loading(f"redis: redis-cli --pipe, {serializer}", request.rows, **took)]
+        return [Loading(f"redis: redis-cli --pipe, {serializer}", request.rows, *took)]
 
     def roots(self, serializer: str) -> list[Process]:
         """The process of a serializer's server."""
-        return [self.start(serializer).service.process]
+        return [self._server(serializer)[0].process]
 
     def version(self) -> str:
         """The servers'."""
@@ -54,7 +67,6 @@ class FeatureCache:
 
     def stop(self) -> None:
         """Stops the servers, and with them what was loaded."""
-        while self._listening:
-            _, listening = self._listening.popitem()
-            self._host.stop(listening.service)
+        while self._started:
+            self._started.popitem()[1][0].stop()
         self._loaded.clear()

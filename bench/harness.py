@@ -6,69 +6,40 @@ and takes no time worth measuring. One whose connections would count as another'
 measured after the others. With another model all are started again.
 """
 
-import datetime
-import subprocess
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bench import answers, machine, results, training
-from bench.measuring import ROOT, Measuring
+from bench import answers, machine, record, results, training
+from bench.measuring import Measuring, say
 from bench.site import Site
 from bench.systems import System, described, made
-from bench.topology import Topology
 from bench.workload import Cell
 from data.flights import blocks
 from python_baseline.stores.memory_store import MemoryStore
 
 
-def now() -> str:
-    """The time, as results have it."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-
-
-def commit() -> str:
-    """The commit of this repository, with "+" where files differ from it."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(ROOT), *arguments]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False)
-        except FileNotFoundError:
-            return machine.UNKNOWN
-        return done.stdout.strip() if done.returncode == 0 else machine.UNKNOWN
-
-    found = git("rev-parse", "HEAD")
-    changed = found != machine.UNKNOWN and git("status", "--porcelain", "-uno")
-    return found + ("+" if changed else "")
-
-
 class Harness:
     """One run, whose raw logs go to `output` as they come."""
 
-    def __init__(
-        self,
-        site: Site,
-        cells: Sequence[Cell],
-        output: Path,
-    ) -> None:
+    def __init__(self, site: Site, cells: Sequence[Cell], output: Path) -> None:
         self._site = site
         self._cells = cells
         self._described = described()
-        wanted = dict.fromkeys(cell.system for cell in cells)
-        self._systems: dict[str, System] = {n: made(self._described[n], site) for n in wanted}
-        self._measuring = Measuring(site, self._systems, cells, output)
-        self._progress = self._measuring.progress
+        names = dict.fromkeys(cell.system for cell in cells)
+        systems = {name: made(self._described[name], site) for name in names}
+        self._measuring = Measuring(site, systems, cells, output)
+        # One that lacks something for each of its cells is not even installed.
+        asked = {cell.system for cell in cells if cell not in self._measuring.skipped}
+        self._systems = {name: system for name, system in systems.items() if name in asked}
         self._checked: list[results.Checked] = []
 
     def run(self) -> results.Result:
         """Everything; the servers are stopped whatever happens."""
-        began = now()
+        began = record.now()
         with ExitStack() as stack:
             stack.callback(self._site.stop)
             round_trips = self._round_trips()
@@ -77,28 +48,30 @@ class Harness:
             configuration = {}
             for trees, systems in self._phases():
                 with ExitStack() as started:
-                    self._start(systems, trees, started)
+                    for name, system in systems.items():
+                        say(f"{name}: start with {trees} trees")
+                        started.callback(system.stop)
+                        system.start(trees)
                     self._check(systems, trees)
                     self._measuring.measure(trees, systems)
                     # The first model's stands, which every system has.
-                    configuration = {
-                        n: s.configuration() for n, s in systems.items()
-                    } | configuration
-        return results.Result(
-            schema=results.SCHEMA,
-            started=began,
-            finished=now(),
-            commit=commit(),
-            machine=machine.facts(),
-            topology=self._site.topology.facts(round_trips),
-            versions=versions,
-            workload=asdict(self._site.workload),
-            configuration=configuration,
-            loading=loading,
-            training=trained,
-            checked=self._checked,
-            cells=self._measuring.found(),
-        )
+                    found = {name: system.configuration() for name, system in systems.items()}
+                    configuration = found | configuration
+            return results.Result(
+                schema=results.SCHEMA,
+                started=began,
+                finished=record.now(),
+                commit=record.commit(),
+                machine=machine.facts(),
+                topology=self._site.topology.facts(round_trips),
+                versions=versions,
+                workload=asdict(self._site.workload),
+                configuration=configuration,
+                loading=loading,
+                training=trained,
+                checked=self._checked,
+                cells=self._measuring.found(),
+            )
 
     def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
         """Models, and systems that are measured beside each other."""
@@ -117,7 +90,7 @@ class Harness:
         if self._site.attached:
             # There is nothing at the other end that would send an echo back.
             return []
-        self._progress.say("the round trips between the hosts")
+        say("the round trips between the hosts")
         delays = dict.fromkeys([None, *(cell.delay_ms for cell in self._cells)])
         round_trips = self._site.topology.round_trips([*delays])
         # What is loaded and compared takes no part in what is measured.
@@ -128,7 +101,7 @@ class Harness:
         versions: dict[str, str] = {}
         loading = []
         for name, system in self._systems.items():
-            self._progress.say(f"{name}: install, load")
+            say(f"{name}: install, load")
             versions |= system.install()
             loading += system.load()
         return versions, loading
@@ -138,36 +111,27 @@ class Harness:
         if not workload.training_rounds:
             return []
         database.execute(("CREATE EXTENSION IF NOT EXISTS pgboost_train", ()))
-        question = {
+        asked = {
             "conninfo": database.socket, "rounds": workload.training_rounds,
             "threads": int(self._site.server.facts()["cores"]),
         }  # fmt: skip
         found = []
         for _ in range(workload.trainings):
             for what in training.WAYS:
-                self._progress.say(f"{what}: {workload.training_rounds} rounds")
-                answer = self._site.server.module(
-                    "bench.training", question={**question, "what": what}
+                say(f"{what}: {workload.training_rounds} rounds")
+                answer = self._site.server.call(
+                    "bench.training:train", apart=True, what=what, **asked
                 )
                 found.append(results.Training(**answer))
         return found
 
-    def _start(self, systems: Mapping[str, System], trees: int, started: ExitStack) -> None:
-        for name, system in systems.items():
-            self._progress.say(f"{name}: start with {trees} trees")
-            started.callback(system.stop)
-            system.start(trees)
-
-    def _rows(self) -> NDArray[np.float32]:
-        flights = np.concatenate([*blocks(self._site.request)])
-        return MemoryStore(flights).fetch(self._site.keys)
-
     def _check(self, systems: Mapping[str, System], trees: int) -> None:
         site = self._site
-        wanted = answers.expected(site.model(trees), self._rows())
+        rows = MemoryStore(np.concatenate([*blocks(site.request)])).fetch(site.keys)
+        wanted = answers.expected(site.model(trees), rows)
         given = {}
         for name, system in systems.items():
-            self._progress.say(f"{name}: compare its answers to {len(site.keys):,} keys")
+            say(f"{name}: compare its answers to {len(site.keys):,} keys")
             given |= {f"{name}, {way}": found for way, found in system.check().items()}
         checked = answers.compare(trees, site.keys, wanted, given)
         total = sum(checked.compared.values())
@@ -175,17 +139,4 @@ class Harness:
             before = self._checked.pop()
             checked = replace(checked, compared=before.compared | checked.compared)
         self._checked.append(checked)
-        self._progress.say(f"all {total:,} answers equal XGBoost's to the bit")
-
-
-def result_directory(parent: Path, workload: str, topology: Topology) -> Path:
-    """A new directory for a result, below one of the server's machine."""
-    names = [name for name in (workload, topology.name) if name not in ("full", "local")]
-    parts = (machine.short_name(topology.server.facts()), *dict.fromkeys(names))
-    return results.new_directory(parent, "-".join(parts))
-
-
-def elapsed(began: float) -> str:
-    """How long ago that was, to read."""
-    minutes, seconds = divmod(int(time.monotonic() - began), 60)
-    return f"{minutes} min {seconds:02} s"
+        say(f"all {total:,} answers equal XGBoost's to the bit")

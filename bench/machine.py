@@ -1,9 +1,6 @@
-"""Facts of the machine that a result was measured on, and nothing that names its owner.
+"""Facts of the machine that a result was measured on, and nothing that names its owner."""
 
-`python -m bench.machine` prints them, for a machine elsewhere.
-"""
-
-import json
+import importlib.metadata
 import os
 import platform
 import re
@@ -47,5 +44,6 @@ def short_name(known: dict[str, str]) -> str:
     return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
-if __name__ == "__main__":
-    print(json.dumps(facts()))
+def packages(names: list[str]) -> dict[str, str]:
+    """The versions of Python's packages."""
+    return {name: importlib.metadata.version(name) for name in names}

@@ -1,57 +1,44 @@
-"""Opens a topology by name or from a file of JSON: its hosts are reached until it is left.
+"""Opens a topology by name, or from a file of JSON: its hosts are there until it is left.
 
-`local` and `split` are made on this machine; `split` needs root and Linux.
+`local` is this machine, `split` three network namespaces of it, which needs root; `attached` has the load
+generators here and servers that already run.
 """
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from bench.attached import NAME as ATTACHED
-from bench.hosts import LocalHost, Login, SshHost
+from bench.hosts import STATE, Host, Login, local, over_ssh
 from bench.split import split
-from bench.split.provision import provision
-from bench.topology import ROLES, BadTopology, Topology, local
+from bench.topology import ROLES, BadTopology, Topology
+
+NAMED = ("local", "split", ATTACHED)
 
 
-@contextmanager
-def _local(directory: Path) -> Iterator[Topology]:
-    yield local(directory)
+def on_this_machine(name: str = "local", directory: Path = STATE) -> Topology:
+    """All roles on this machine."""
+    host = local(directory)
+    return Topology(name, host, host, host)
 
 
-@contextmanager
-def _split(directory: Path) -> Iterator[Topology]:
-    with split(directory) as topology:
-        provision(topology.roles)
-        yield topology
-
-
-@contextmanager
-def _attached(directory: Path) -> Iterator[Topology]:
-    host = LocalHost(directory)
-    yield Topology(ATTACHED, host, host, host)
-
-
-NAMED: dict[str, Callable[[Path], Any]] = {"local": _local, "split": _split, ATTACHED: _attached}
-
-
-def _ssh_host(name: str, known: dict[str, Any], directory: Path) -> SshHost:
+def _host(name: str, known: dict[str, Any], directory: Path) -> Host:
     given = {**known}
     if given.pop("kind", None) != "ssh":
         raise BadTopology(f'host {name}: "kind" must be "ssh"')
     try:
-        return SshHost(name, Login(**given), directory)
+        return over_ssh(name, Login(**given), directory)
     except TypeError as error:
         raise BadTopology(f"host {name}: {error}") from None
 
 
 def read(path: Path, directory: Path) -> Topology:
-    """The topology of a file; its hosts are yet to be opened."""
+    """The topology of a file."""
     try:
         known = json.loads(path.read_text())
-        hosts = {name: _ssh_host(name, host, directory) for name, host in known["hosts"].items()}
+        hosts = {name: _host(name, host, directory) for name, host in known["hosts"].items()}
         roles = {role: hosts[known.get("roles", {}).get(role, role)] for role in ROLES}
         return Topology(known["name"], **roles, network="samenet")
     except (OSError, ValueError) as error:
@@ -61,20 +48,18 @@ def read(path: Path, directory: Path) -> Topology:
 
 
 @contextmanager
-def _read(path: Path, directory: Path) -> Iterator[Topology]:
-    topology = read(path, directory)
-    with ExitStack() as stack:
+def opened(name: str, directory: Path = STATE) -> Iterator[Topology]:
+    """The topology of that name, or of the file of that name, until it is left."""
+    if name == "split":
+        with split(directory) as topology:
+            yield topology
+        return
+    if name not in NAMED and not Path(name).is_file():
+        raise BadTopology(f"no topology {name}: there are {', '.join(NAMED)}, or a file")
+    topology = on_this_machine(name, directory) if name in NAMED else read(Path(name), directory)
+    try:
         for host in topology.hosts:
-            stack.callback(host.close)
             host.open()
         yield topology
-
-
-@contextmanager
-def opened(name: str, directory: Path) -> Iterator[Topology]:
-    """The topology of that name, or of the file of that name, until it is left."""
-    named = NAMED.get(name)
-    if named is None and not Path(name).is_file():
-        raise BadTopology(f"no topology {name}: there are {', '.join(NAMED)}, or a file")
-    with named(directory) if named else _read(Path(name), directory) as topology:
-        yield topology
+    finally:
+        topology.close()

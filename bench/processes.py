@@ -18,21 +18,14 @@ from bench.results import Used
 
 PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
+SAMPLE_SECONDS = 0.5
 
 # Places in /proc/<pid>/stat, counted from the field after the program's name.
-_PARENT = 1
+_STATE, _PARENT = 0, 1
 _TIMES = slice(11, 15)
-_STATE, _BEGAN = 0, 19
-
-SAMPLE_SECONDS = 0.5
 
 # The roots of each part of a system.
 Trees = Mapping[str, Sequence[int]]
-
-
-def _stat(pid: int) -> list[str]:
-    # The name may hold blanks and brackets; the last bracket ends it.
-    return (PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
 
 
 def _living() -> dict[int, list[str]]:
@@ -41,7 +34,8 @@ def _living() -> dict[int, list[str]]:
     for entry in PROC.iterdir():
         if entry.name.isdecimal():
             try:
-                found[int(entry.name)] = _stat(int(entry.name))
+                # The name may hold blanks and brackets; the last bracket ends it.
+                found[int(entry.name)] = (entry / "stat").read_text().rpartition(")")[2].split()
             except (FileNotFoundError, ProcessLookupError):
                 continue
     return found
@@ -61,17 +55,9 @@ def _tree(roots: Iterable[int], living: dict[int, list[str]]) -> list[int]:
 
 
 def tree(roots: Iterable[int]) -> list[int]:
-    """The processes of that number that live, and all that descend from them."""
-    return _tree(roots, _living())
-
-
-def began(pid: int) -> int:
-    """When a process began, in ticks since the machine did; 0 where there is none that runs."""
-    try:
-        fields = _stat(pid)
-    except (FileNotFoundError, ProcessLookupError):
-        return 0
-    return 0 if fields[_STATE] in "ZX" else int(fields[_BEGAN])
+    """The processes of that number that run, and all that descend from them."""
+    living = _living()
+    return [pid for pid in _tree(roots, living) if living[pid][_STATE] not in "ZX"]
 
 
 def cpu_seconds(roots: Iterable[int]) -> float:

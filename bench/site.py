@@ -83,9 +83,9 @@ class Site:
         recipe = Recipe(self.workload.rows, trees, seed=self.workload.seed)
         return trained(recipe, self.directory, f"flights_{self.workload.rows}_{trees}")[0].path
 
-    def ask(self, kind: str, **question: Any) -> list[Any]:
+    def ask(self, function: str, **question: Any) -> list[Any]:
         """A system's answers, asked for from the client's host; see bench.asking."""
-        return self.client.module("bench.asking", question={"kind": kind, **question})
+        return self.client.call(f"bench.asking:{function}", **question)
 
     def run_measured(
         self,

@@ -12,25 +12,23 @@ import json
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import machine
+from bench import machine, record
 from bench.generators import Load
-from bench.harness import ROOT, commit, result_directory
 from bench.hosts import STATE
 from bench.opening import NAMED, opened
 from bench.results import Spread
 from bench.site import Site
 from bench.systems import described, made
-from bench.workload import WORKLOADS, Cell
+from bench.turns import in_turn
+from bench.workload import TREES, WORKLOADS, Cell
 from workbench.tell import say, table
-from workbench.turns import in_turn
 
 ENTRY = "python_tuned"
 FILE = "sweep.json"
-RESULTS = ROOT / "bench" / "results"
-TREES = 25
 ROWS = WORKLOADS["quick"].rows
 # What of a machine's facts makes it the same one for this.
 SAME = ("processor", "cores")
@@ -73,32 +71,29 @@ def delay_of(workload_delays: Sequence[float | None]) -> float | None:
 
 
 def _measure(site: Site, pair: Pair, plan: Plan) -> list[float]:
-    """Requests a second with one pair, for each number of clients."""
+    """Requests per second with one pair, for each number of clients."""
     service = made(described()[ENTRY], site)
     service.pair = pair
     service.start(TREES)
     try:
         rates = []
         for clients in plan.clients:
+            load = Load(clients, plan.seconds, seed=0, warm_up=1)
             cell = Cell(ENTRY, "http", "hot", TREES, clients)
-            service.run(cell, Load(clients, 1, seed=0))
-            rates.append(service.run(cell, Load(clients, plan.seconds, 0))[1].requests_per_second)
-        say(
-            f"{pair[0]} workers of {pair[1]} threads: {', '.join(f'{rate:,.0f}' for rate in rates)}"
-        )
-        return rates
+            rates.append(service.run(cell, load)[1].requests_per_second)
     finally:
         service.stop()
+    say(f"{pair[0]} workers of {pair[1]} threads: {', '.join(f'{rate:,.0f}' for rate in rates)}")
+    return rates
 
 
 def best(runs: dict[Pair, list[list[float]]]) -> Pair:
     """The pair with the largest product of medians, of runs that are a rate for each number of clients."""
+    return max(runs, key=lambda pair: math.prod(one.median for one in _spreads(runs[pair])))
 
-    def product(pair: Pair) -> float:
-        columns = zip(*runs[pair], strict=True)
-        return math.prod(Spread.of([*column]).median for column in columns)
 
-    return max(runs, key=product)
+def _spreads(runs: list[list[float]]) -> list[Spread]:
+    return [Spread.of([*column]) for column in zip(*runs, strict=True)]
 
 
 def sweep(site: Site, plan: Plan) -> dict[str, Any]:
@@ -109,22 +104,18 @@ def sweep(site: Site, plan: Plan) -> dict[str, Any]:
     delay = delay_of(site.workload.delays_ms)
     site.topology.links.set_delay(delay)
     pairs = plan.pairs(int(facts["cores"]))
-    subjects = {str(pair): lambda pair=pair: _measure(site, pair, plan) for pair in pairs}
-    found = in_turn(subjects, plan.repetitions)
-    runs = {pair: found[str(pair)] for pair in pairs}
+    runs = in_turn({pair: partial(_measure, site, pair, plan) for pair in pairs}, plan.repetitions)
     site.topology.links.set_delay(None)
     workers, threads = best(runs)
     tried = [
         {
             "workers": pair[0], "threads": pair[1], "runs": runs[pair],
-            "requests_per_second": [
-                asdict(Spread.of([*column])) for column in zip(*runs[pair], strict=True)
-            ],
+            "requests_per_second": [asdict(spread) for spread in _spreads(runs[pair])],
         }
         for pair in pairs
     ]  # fmt: skip
     return {
-        "commit": commit(), "machine": facts, "versions": versions,
+        "commit": record.commit(), "machine": facts, "versions": versions,
         "topology": site.topology.name, "delay_ms": delay,
         "entry": ENTRY, "trees": TREES, "request": "hot", "rows": site.workload.rows,
         "plan": asdict(plan), "clients": plan.clients, "tried": tried,
@@ -132,14 +123,14 @@ def sweep(site: Site, plan: Plan) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def record(site: Site, plan: Plan, output: Path) -> Pair:
+def recorded_now(site: Site, plan: Plan, output: Path) -> Pair:
     """Sweeps, writes the file and shows what was found; the best pair."""
     try:
         found = sweep(site, plan)
     finally:
         site.stop()
-    path = result_directory(output, "sweep", site.topology) / FILE
-    path.write_text(json.dumps(found, indent=1) + "\n")
+    path = record.directory(output, "sweep", site.topology) / FILE
+    record.write(path, found)
     table(
         ("workers", "threads", *(f"{clients} clients" for clients in plan.clients)),
         [
@@ -167,10 +158,12 @@ def recorded(directories: Sequence[Path], site: Site) -> Pair | None:
 
 def best_pair(site: Site, output: Path) -> Pair:
     """What was recorded, or what a short sweep finds now."""
-    known = recorded((RESULTS, output), site)
+    known = recorded((record.RESULTS, output), site)
     if known is None:
         say("no sweep of the service's workers and threads was recorded here: a short one")
-    return known or record(replace(site, workload=replace(site.workload, rows=ROWS)), SHORT, output)
+        smaller = replace(site, workload=replace(site.workload, rows=ROWS))
+        known = recorded_now(smaller, SHORT, output)
+    return known
 
 
 def main() -> None:
@@ -181,13 +174,14 @@ def main() -> None:
         "--topology", help=f"{', '.join(NAMED)}, or a file; default: the workload's"
     )
     parser.add_argument("--short", action="store_true", help="as bench/run makes it")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="default: bench/results")
+    parser.add_argument(
+        "--output", type=Path, default=record.RESULTS, help="default: bench/results"
+    )
     arguments = parser.parse_args()
     workload = replace(WORKLOADS[arguments.workload], rows=ROWS)
-    with opened(arguments.topology or workload.topology, STATE) as topology:
-        record(
-            Site(workload, topology, STATE), SHORT if arguments.short else LONG, arguments.output
-        )
+    with opened(arguments.topology or workload.topology) as topology:
+        plan = SHORT if arguments.short else LONG
+        recorded_now(Site(workload, topology, STATE), plan, arguments.output)
 
 
 if __name__ == "__main__":

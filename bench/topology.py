@@ -1,18 +1,17 @@
-"""Which host has which role, and how far apart they are.
+"""Which host has which role, and how far apart they are: topology.md describes them.
 
-There are three roles: `server` (PostgreSQL, PgBouncer, Gunicorn), `store` (Redis) and
-`client` (the load generators). `local` gives all to this machine, `split` each to a network
-namespace of it, and a file of JSON each to a machine behind ssh. bench/topology.md describes them.
+There are three roles: `server` (PostgreSQL, PgBouncer, services), `store` (Redis) and `client` (the load
+generators). `local` gives all to this machine, `split` each to a network namespace of it (opening.py), and a
+file of JSON each to a machine behind ssh.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from bench import echo
-from bench.hosts import STATE, Host, LocalHost, Process
+from bench.hosts import Host, Process
 from bench.results import RoundTrip
 from bench.results import Topology as Facts
 
@@ -23,45 +22,32 @@ class BadTopology(Exception):
     """A topology that cannot be had; the message says why."""
 
 
-class Links(Protocol):
-    """What lies between the hosts."""
+class Links:
+    """What lies between the hosts; these are as they are."""
 
     def set_delay(self, milliseconds: float | None) -> None:
         """One way, between any two hosts; None: as they are."""
-
-    def processes(self) -> Sequence[Process]:
-        """Those that carry the packets, where processes do."""
-
-    def settings(self) -> dict[str, Any]:
-        """What was set, for the record."""
-
-
-class AsTheyAre:
-    """Links that nobody has set."""
-
-    def set_delay(self, milliseconds: float | None) -> None:
-        """Refuses any delay."""
         if milliseconds is not None:
             raise BadTopology("a delay can be set in the topology split only")
 
     def processes(self) -> Sequence[Process]:
-        """None."""
+        """Those that carry the packets, where processes do."""
         return ()
 
     def settings(self) -> dict[str, Any]:
-        """Nothing."""
+        """What was set, for the record."""
         return {}
 
 
 @dataclass(frozen=True)
 class Topology:
-    """The roles' hosts, all open."""
+    """The roles' hosts."""
 
     name: str
     server: Host
     store: Host
     client: Host
-    links: Links = field(default_factory=AsTheyAre)
+    links: Links = field(default_factory=Links)
     # Whom PostgreSQL lets in beside its own machine, in pg_hba.conf's words.
     network: str | None = None
 
@@ -74,6 +60,11 @@ class Topology:
     def hosts(self) -> list[Host]:
         """Each once."""
         return [*dict.fromkeys(self.roles.values())]
+
+    def close(self) -> None:
+        """Ends whatever was started on them."""
+        for host in self.hosts:
+            host.close()
 
     def round_trips(self, delays: Sequence[float | None] = (None,)) -> list[RoundTrip]:
         """Measures between each pair of hosts, or on the one there is, with each delay."""
@@ -93,9 +84,3 @@ class Topology:
             settings=self.links.settings(),
             round_trips=round_trips,
         )
-
-
-def local(directory: Path = STATE) -> Topology:
-    """All roles on this machine."""
-    host = LocalHost(directory)
-    return Topology("local", host, host, host)

@@ -1,18 +1,18 @@
-"""`python -m bench.training`: trains on the benchmark's table once; the time and the memory that it took.
+"""Trains on a table once, in SQL or in Python; the time and the memory that it took.
 
-A process of its own on the server's host for each training, where it can see what the processes
-there use. In SQL it is the backend that trains; in Python it is this process, which first fetches
-the rows from the same table: as numpy arrays by a binary COPY, or as a pandas data frame of a query's
-rows, as in 2022. All take the flights that were not cancelled, every feature, the same rounds and
-XGBoost's defaults, with the XGBoost that pgboost_train comes with. The time is that from the rows in
-the table to the model; memory is the most anonymous memory of the process less what it had before.
+Called in a process of its own on the server's host, which can see what the processes there use. In SQL it
+is the backend that trains; in Python it is this process, which first fetches the rows from the same table:
+as numpy arrays by a binary COPY, or as a pandas data frame of a query's rows, as in 2022. All take the rows
+with a target, every feature, the same rounds and XGBoost's defaults, with the XGBoost that pgboost_train
+comes with. The time is that from the rows in the table to the model; memory is the most anonymous memory of
+the process less what it had.
 """
 
 import json
 import os
-import sys
 import time
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -20,88 +20,105 @@ import pandas as pd
 import psycopg
 from numpy.typing import NDArray
 
-from data.columns import COLUMNS, FEATURES, TARGET
+from bench.results import Training
+from data.columns import FEATURES, TARGET
 from python_baseline.releases import load
 from workbench.memory import Peak
 
 MODEL = "trained_in_sql"
-ROWS = f"SELECT {', '.join(COLUMNS)} FROM flights WHERE {TARGET} IS NOT NULL"
 # The binary format of COPY: a header, for each row its number of fields and for each field its length.
 _HEADER, _TRAILER = 19, 2
-_FIELDS = [("count", ">i2")] + [
-    part for name in COLUMNS for part in ((f"{name}_bytes", ">i4"), (name, ">f4"))
-]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What to train on, and how."""
+
+    conninfo: str
+    rounds: int
+    threads: int
+    table: str = "flights"
+    features: tuple[str, ...] = FEATURES
+    target: str = TARGET
+
+    @property
+    def query(self) -> str:
+        """The target and the features of the rows that have a target."""
+        columns = ", ".join((self.target, *self.features))
+        return f"SELECT {columns} FROM {self.table} WHERE {self.target} IS NOT NULL"
+
 
 # The rows, and how long it took to train and to what memory.
 Trained = tuple[int, float, int]
 
 
-def _in_sql(connection: psycopg.Connection, rounds: int, threads: int) -> Trained:
-    rows = connection.execute(f"SELECT count({TARGET}) FROM flights").fetchone()[0]
-    parameters = json.dumps({"nthread": threads})
+def copied(connection: psycopg.Connection, query: str, columns: int) -> NDArray[np.float32]:
+    """The rows of a query of reals, by a binary COPY; NULL is NaN only where it is written so."""
+    with connection.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT BINARY") as copy:
+        sent = b"".join(copy)
+    row = np.dtype([("fields", ">i2"), ("values", [("bytes", ">i4"), ("value", ">f4")], columns)])
+    table = np.frombuffer(sent[_HEADER:-_TRAILER], dtype=row)
+    if (table["fields"] != columns).any() or (table["values"]["bytes"] != 4).any():
+        raise ValueError("COPY gave other rows than of reals that are not NULL")
+    return table["values"]["value"].astype(np.float32)
+
+
+def _in_sql(connection: psycopg.Connection, task: Task) -> Trained:
+    query = f"SELECT count({task.target}) FROM {task.table}"
+    rows = connection.execute(query).fetchone()[0]
+    parameters = json.dumps({"nthread": task.threads})
     with Peak(connection.info.backend_pid) as peak:
         began = time.perf_counter()
         connection.execute(
-            "SELECT train_model(%s, 'flights', %s, %s, %s)", (MODEL, TARGET, parameters, rounds)
+            "SELECT train_model(%s, %s, %s, %s, %s)",
+            (MODEL, task.table, task.target, parameters, task.rounds),
         )
         seconds = time.perf_counter() - began
     connection.execute("SELECT drop_model(%s)", (MODEL,))
     return rows, seconds, peak.bytes
 
 
-def _arrays(connection: psycopg.Connection) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    with connection.cursor() as cursor, cursor.copy(f"COPY ({ROWS}) TO STDOUT BINARY") as copy:
-        sent = bytearray()
-        for part in copy:
-            sent += part
-    rows = (len(sent) - _HEADER - _TRAILER) // np.dtype(_FIELDS).itemsize
-    table = np.frombuffer(sent, dtype=_FIELDS, count=rows, offset=_HEADER)
-    features = np.empty((len(table), len(FEATURES)), dtype=np.float32)
-    for place, name in enumerate(FEATURES):
-        features[:, place] = table[name]
-    return features, table[TARGET].astype(np.float32)
+def _arrays(connection: psycopg.Connection, task: Task) -> tuple[Any, Any]:
+    table = copied(connection, task.query, len(task.features) + 1)
+    return table[:, 1:], table[:, 0]
 
 
-def _frame(connection: psycopg.Connection) -> tuple[Any, Any]:
-    cursor = connection.execute(ROWS)
-    frame = pd.DataFrame(cursor.fetchall(), columns=[column.name for column in cursor.description])
-    return frame[[*FEATURES]], frame[TARGET]
+def _frame(connection: psycopg.Connection, task: Task) -> tuple[Any, Any]:
+    columns = [task.target, *task.features]
+    frame = pd.DataFrame(connection.execute(task.query).fetchall(), columns=columns)
+    return frame[columns[1:]], frame[task.target]
 
 
-def _in_python(fetch: Callable[[psycopg.Connection], tuple[Any, Any]]) -> Callable[..., Trained]:
-    def train(connection: psycopg.Connection, rounds: int, threads: int) -> Trained:
+def _in_python(
+    fetch: Callable[[psycopg.Connection, Task], tuple[Any, Any]],
+) -> Callable[..., Trained]:
+    def train(connection: psycopg.Connection, task: Task) -> Trained:
         # As in SQL: threads with nothing to do sleep.
         os.environ["OMP_WAIT_POLICY"] = "passive"
         xgboost = load("pinned")
         with Peak() as peak:
             began = time.perf_counter()
-            features, target = fetch(connection)
-            xgboost.XGBRegressor(n_estimators=rounds, n_jobs=threads).fit(features, target)
+            features, target = fetch(connection, task)
+            model = xgboost.XGBRegressor(n_estimators=task.rounds, n_jobs=task.threads)
+            model.fit(features, target)
             seconds = time.perf_counter() - began
         return len(features), seconds, peak.bytes
 
     return train
 
 
-WAYS: dict[str, Callable[[psycopg.Connection, int, int], Trained]] = {
+WAYS: dict[str, Callable[[psycopg.Connection, Task], Trained]] = {
     "postgresql: train_model": _in_sql,
     "python: COPY into numpy, XGBRegressor": _in_python(_arrays),
     "python: rows into pandas, XGBRegressor": _in_python(_frame),
 }
 
 
-def main() -> None:
-    """One question, one answer: the fields of a result's Training."""
-    question = json.load(sys.stdin)
-    threads, rounds = question["threads"], question["rounds"]
-    with psycopg.connect(question["conninfo"], autocommit=True) as connection:
-        rows, seconds, peak = WAYS[question["what"]](connection, rounds, threads)
-    answer = {
-        "what": question["what"], "rows": rows, "features": len(FEATURES), "rounds": rounds,
-        "threads": threads, "seconds": seconds, "peak_bytes_above_idle": peak,
-    }  # fmt: skip
-    print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()
+def train(what: str, **asked: Any) -> dict[str, Any]:
+    """One training of one way: the fields of a result's Training."""
+    task = Task(**asked)
+    with psycopg.connect(task.conninfo, autocommit=True) as connection:
+        rows, seconds, peak = WAYS[what](connection, task)
+    return asdict(
+        Training(what, rows, len(task.features), task.rounds, task.threads, seconds, peak)
+    )

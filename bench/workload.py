@@ -5,7 +5,6 @@ requests per second, whatever comes back. What is asked is in bench/requests.py.
 """
 
 import fnmatch
-import random
 import tomllib
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import Any
 from bench.generators.pgbench import CONNECTING_SECONDS
 from bench.requests import REQUESTS
 from bench.systems import Description
+from bench.turns import shuffled
 from data.flights import DEFAULT_SEED
 
 FILE = Path(__file__).parent / "workloads.toml"
@@ -134,8 +134,7 @@ class Workload:
         Of cells that differ in their rate alone the slower ones come first: one that
         cannot be held need not be followed by faster ones.
         """
-        order = [*cells]
-        random.Random(f"{self.seed} {repetition}").shuffle(order)
+        order = shuffled(cells, repetition, self.seed)
         rising = defaultdict(list)
         for cell in sorted(order, key=lambda cell: cell.rate or 0):
             rising[replace(cell, rate=None), cell.rate is None].append(cell)

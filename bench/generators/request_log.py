@@ -1,20 +1,20 @@
-"""`python -m bench.generators.request_log`: what a load generator's log of single requests says, as JSON.
+"""What a load generator's log of single requests says; read where the load generator ran, and deleted.
 
-It runs where the load generator ran, reads the log once through, and deletes it. A request has three
-times: when it was due by the schedule, when it was sent, and when its answer had come. Latency
-begins when it was due: a client that was kept waiting by the request before would else hide that
+A request has three times: when it was due by the schedule, when it was sent, and when its answer had come.
+Latency begins when it was due: a client that was kept waiting by the request before would else hide that
 the next one came too late. Where there is no schedule, due is when it was sent.
 
 What was due before the warm-up's end is not counted, nor is what was due after the end.
 """
 
-import argparse
-import json
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bench.generators import Figures, tells
 from bench.results import OpenLoop
@@ -29,7 +29,8 @@ BEHIND = 0.01
 # What it is later than that counts.
 OHA_TICK_SECONDS = 2e-3
 
-Request = tuple[float, float, float]
+# A line for each request: due, sent and done, in seconds after the first was due.
+Requests = NDArray[np.float64]
 
 
 class BadLog(Exception):
@@ -42,7 +43,7 @@ class Window:
 
     warm_up: float
     seconds: float
-    rate: float | None
+    rate: float | None = None
 
     @property
     def end(self) -> float:
@@ -50,88 +51,57 @@ class Window:
         return self.warm_up + self.seconds
 
 
-class Latencies:
-    """Counts by whole microseconds, so that its size does not grow with the log's."""
-
-    def __init__(self) -> None:
-        self._counts: Counter[int] = Counter()
-        self.number = 0
-
-    def add(self, seconds: float) -> None:
-        """One more."""
-        self._counts[round(seconds * 1e6)] += 1
-        self.number += 1
-
-    def percentile(self, part: float) -> float:
-        """The smallest that at least such a part does not exceed, in milliseconds."""
-        wanted, seen = part * self.number, 0
-        for microseconds, count in sorted(self._counts.items()):
-            seen += count
-            if seen >= wanted:
-                return microseconds / 1e3
-        raise BadLog("no request is in the time that counts")
-
-    def milliseconds(self) -> dict[str, float]:
-        """All that a result holds; of percentiles those that so many requests can tell from the largest."""
-        total = sum(microseconds * count for microseconds, count in self._counts.items())
-        shares = {
-            name: self.percentile(part)
-            for name, part in PERCENTILES.items()
-            if tells(self.number, part)
-        }
-        return {"mean": total / self.number / 1e3, **shares, "max": max(self._counts) / 1e3}
+def percentile(values: NDArray[np.float64], part: float) -> float:
+    """The smallest that at least such a part does not exceed."""
+    return float(np.quantile(values, part, method="inverted_cdf"))
 
 
-def summary(requests: Iterable[Request], window: Window) -> Figures:
-    """What the requests, in seconds after the first was due, say of the window."""
-    latencies, waits, answered, done_within, late = Latencies(), Latencies(), 0, 0, 0
-    for due, sent, done in requests:
-        answered += 1
-        done_within += window.warm_up <= done < window.end
-        if window.warm_up <= due < window.end:
-            latencies.add(done - due)
-            late += sent - due > LATE_SECONDS
-            if due >= window.end - LAST * window.seconds:
-                waits.add(sent - due)
+def _milliseconds(latencies: NDArray[np.float64]) -> dict[str, float]:
+    """All that a result holds; of percentiles those that so many requests can tell from the largest."""
+    found = np.round(latencies * 1e6) / 1e3
+    known = {name: part for name, part in PERCENTILES.items() if tells(len(found), part)}
+    shares = {name: percentile(found, part) for name, part in known.items()}
+    return {"mean": float(found.mean()), **shares, "max": float(found.max())}
+
+
+def summary(requests: Requests, window: Window) -> Figures:
+    """What the requests say of the window."""
+    due, sent, done = requests.T
+    counted = (window.warm_up <= due) & (due < window.end)
+    number = int(counted.sum())
+    within = int(((window.warm_up <= done) & (done < window.end)).sum())
     # What is far too slow for a rate is still busy with the warm-up's requests at the end.
-    if not latencies.number and not (window.rate and done_within):
+    if not number and not (window.rate and within):
         raise BadLog("no request is in the time that counts")
-    found = latencies.milliseconds() if latencies.number else {}
+    waits = (sent - due)[counted]
+    last = waits[due[counted] >= window.end - LAST * window.seconds]
     return Figures(
-        answered, done_within / window.seconds, found, latencies.number,
-        _schedule(window, latencies.number, late, waits) if window.rate else None,
-    )  # fmt: skip
+        len(requests),
+        within / window.seconds,
+        _milliseconds((done - due)[counted]) if number else {},
+        number,
+        _schedule(window, number, int((waits > LATE_SECONDS).sum()), last) if window.rate else None,
+    )
 
 
-def _schedule(window: Window, counted: int, late: int, waits: Latencies) -> OpenLoop:
-    allowed = BEHIND * window.end * 1e3
-    kept_up = waits.number > 0 and waits.percentile(0.5) <= allowed
+def _schedule(
+    window: Window, counted: int, late: int, waits: NDArray[np.float64]
+) -> OpenLoop:  # fmt: skip
+    kept_up = len(waits) > 0 and percentile(waits, 0.5) <= BEHIND * window.end
     # pgbench draws the times between requests, so one that keeps up sends a little more or less.
     scheduled = counted if kept_up else max(counted, round(window.rate * window.seconds))
     return OpenLoop(scheduled, late, scheduled - counted, kept_up)
 
 
-def pgbench_requests(prefix: Path) -> Iterator[Request]:
-    """From the files of pgbench --log, one for each of its threads."""
-    files = pgbench_files(prefix)
-    first = min((due for file in files for due, _, _ in _pgbench_lines(file, 1_000)), default=0)
-    for file in files:
-        for due, sent, done in _pgbench_lines(file):
-            yield (due - first) / 1e6, (sent - first) / 1e6, (done - first) / 1e6
-
-
 def pgbench_files(prefix: Path) -> list[Path]:
-    """They are called prefix.pid and prefix.pid.thread."""
+    """One for each of its threads: prefix.pid and prefix.pid.thread."""
     return sorted(prefix.parent.glob(f"{prefix.name}.*"))
 
 
-def _pgbench_lines(file: Path, most: int | None = None) -> Iterator[tuple[int, int, int]]:
+def _pgbench_lines(file: Path) -> Iterator[tuple[int, int, int]]:
     """Client, number, microseconds, script, second and microsecond of the end, and the lag at a rate."""
     with file.open() as lines:
-        for number, line in enumerate(lines):
-            if number == most:
-                return
-            fields = line.split()
+        for fields in map(str.split, lines):
             if not fields[2].isdecimal():
                 raise BadLog(f"a transaction {fields[2]}")
             done = int(fields[4]) * 1_000_000 + int(fields[5])
@@ -139,7 +109,14 @@ def _pgbench_lines(file: Path, most: int | None = None) -> Iterator[tuple[int, i
             yield due, due + (int(fields[6]) if len(fields) > 6 else 0), done
 
 
-def oha_requests(database: Path, rate: float) -> Iterator[Request]:
+def pgbench_requests(prefix: Path) -> Requests:
+    """From the files of pgbench --log."""
+    lines = [line for file in pgbench_files(prefix) for line in _pgbench_lines(file)]
+    times = np.array(lines, dtype=np.int64).reshape(-1, 3)
+    return (times - times[:, 0].min(initial=np.iinfo(np.int64).max)) / 1e6
+
+
+def oha_requests(database: Path, rate: float) -> Requests:
     """From oha's table of answered requests, of which each has its place in the schedule.
 
     oha takes its requests from a queue in the order in which they are due, and with -w it waits
@@ -147,37 +124,22 @@ def oha_requests(database: Path, rate: float) -> Iterator[Request]:
     """
     query = 'SELECT start_latency_correction, start, "end", status FROM oha ORDER BY 1'
     with sqlite3.connect(database) as connection:
-        for place, (handed_out, sent, done, status) in enumerate(connection.execute(query)):
-            if not 200 <= status < 300:
-                raise BadLog(f"an answer of status {status}")
-            yield min(handed_out, place / rate + OHA_TICK_SECONDS), sent, done
+        table = np.array(connection.execute(query).fetchall(), dtype=np.float64).reshape(-1, 4)
+    refused = table[(table[:, 3] < 200) | (table[:, 3] >= 300), 3]
+    if len(refused):
+        raise BadLog(f"an answer of status {refused[0]:.0f}")
+    planned = np.arange(len(table)) / rate + OHA_TICK_SECONDS
+    return np.column_stack([np.minimum(table[:, 0], planned), table[:, 1], table[:, 2]])
 
 
-def _read(kind: str, log: Path, window: Window) -> Figures:
-    if kind == "oha":
-        return summary(oha_requests(log, window.rate), window)
-    return summary(pgbench_requests(log), window)
-
-
-def main() -> None:
-    """Prints the summary."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kind", choices=("pgbench", "oha"))
-    parser.add_argument("log", type=Path, help="pgbench: the files' prefix; oha: the database")
-    parser.add_argument("--rate", type=float)
-    parser.add_argument("--warm-up", type=float, default=0)
-    parser.add_argument("--seconds", type=float, required=True)
-    arguments = parser.parse_args()
-    log = arguments.log
+def read(kind: str, log: str, warm_up: float, seconds: float, rate: float | None) -> dict[str, Any]:
+    """What pgbench's files with a prefix, or oha's database, say: the fields of Figures, or an error."""
+    path = Path(log)
     try:
-        window = Window(arguments.warm_up, arguments.seconds, arguments.rate)
-        print(json.dumps(asdict(_read(arguments.kind, log, window))))
+        requests = oha_requests(path, rate) if kind == "oha" else pgbench_requests(path)
+        return asdict(summary(requests, Window(warm_up, seconds, rate)))
     except BadLog as error:
-        print(json.dumps({"error": str(error)}))
+        return {"error": str(error)}
     finally:
-        for file in [*pgbench_files(log), log]:
+        for file in [*pgbench_files(path), path]:
             file.unlink(missing_ok=True)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,28 +1,35 @@
-"""Where commands run. Systems and load generators ask a host and do not know which kind it is.
+"""Where commands run.
 
-`LocalHost` is this machine, `NamespaceHost` a network namespace of it with addresses of its
-own, `SshHost` a machine that is reached by ssh. What they can do is `Host`. Nothing
-in the harness opens a connection to a server: whoever has to, to load, to compare
-answers or to measure, is a program that runs on a host.
+Nothing in the harness opens a connection to a server: whoever has to, to load, to compare
+answers or to measure, is a function that is called on a host.
 """
 
-from bench.hosts.host import STATE, CommandFailed, Host, Process, Service
-from bench.hosts.local import LocalHost
+from bench.agent import CommandFailed
+from bench.hosts.host import (
+    STATE,
+    Address,
+    Host,
+    Login,
+    Process,
+    Service,
+    local,
+    namespace,
+    over_ssh,
+)
 from bench.hosts.measure import Parts, Usage, run_measured
-from bench.hosts.namespace import NamespaceHost
-from bench.hosts.ssh import Login, SshHost
 
 __all__ = [
     "STATE",
+    "Address",
     "CommandFailed",
     "Host",
-    "LocalHost",
     "Login",
-    "NamespaceHost",
     "Parts",
     "Process",
     "Service",
-    "SshHost",
     "Usage",
+    "local",
+    "namespace",
+    "over_ssh",
     "run_measured",
 ]

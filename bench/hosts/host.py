@@ -1,49 +1,42 @@
-"""What every kind of host can do; systems and load generators ask for no more.
+"""A place to run commands and servers: this machine, a network namespace of it, or a machine behind ssh.
 
-A host has a directory for the harness's files and a copy of this repository with its
-Python. `Path` names a file of the machine that the harness runs on, and a host turns one that
-stands in a command into its own name for it (`there`); a text it takes as it is.
+All are the same but for how their agent (agent.py) is started. A host has a directory for the harness's
+files and a copy of this repository with its Python. `Path` names a file of the machine that the harness
+runs on, and a host turns one that stands in a command into its own name for it (`there`); a text, or any
+other PurePath, it takes as it is.
 """
 
+import base64
+import io
+import itertools
 import json
-from abc import ABC, abstractmethod
+import shlex
+import subprocess
+import sys
+import tarfile
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
-from typing import Any, Protocol
+from pathlib import Path, PurePath, PurePosixPath
+from typing import Any
 
+from bench.agent import CommandFailed
 from bench.processes import Seen, Trees
 from bench.results import Used
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / ".bench"
+MODULE = "bench.agent"
+# Where the harness's files are in a repository elsewhere.
+THERE = ".bench"
+NAMESPACES = Path("/run/netns")
+PATIENCE_SECONDS = 15
+END_SECONDS = 60
 
 Command = Sequence[str | PurePath]
 Environment = Mapping[str, str]
-
-_FREE_PORT = (
-    "import socket, sys; s = socket.socket(); s.bind((sys.argv[1], 0)); print(s.getsockname()[1])"
-)
-
-
-class CommandFailed(Exception):
-    """A command that could not be run, or did not do what it should."""
-
-
-@dataclass(frozen=True)
-class Timed:
-    """What a command printed, and what it used until it ended."""
-
-    output: str
-    seconds: float
-    used: Used
-
-
-class Watching(Protocol):
-    """A watch over trees of processes that has begun."""
-
-    def finish(self) -> Seen:
-        """Ends it."""
+# Where something listens.
+Address = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -61,8 +54,6 @@ class Service:
     host: "Host"
     name: str
     pid: int
-    # When it began, in the kernel's ticks: a later process of the same number is another.
-    began: int
     log: PurePath
 
     @property
@@ -70,86 +61,236 @@ class Service:
         """The root of its tree of processes."""
         return Process(self.host, self.pid)
 
-    def last_words(self) -> str:
-        """The end of its log, for an error message."""
-        return self.host.run(["tail", "--lines=10", str(self.log)])
+    def stop(self) -> None:
+        """Ends it, unless it has ended."""
+        self.host.ask("stop", pid=self.pid)
 
-    def check_alive(self) -> None:
-        """Raises an error with the log's end where the server has ended."""
-        if not self.host.is_alive(self):
-            raise CommandFailed(f"{self.name} ended by itself:\n{self.last_words()}")
+    def ready(self, port: int, path: str | None = None) -> Address:
+        """Where it listens, when it answers, to GET of the path where there is one; else an error."""
+        try:
+            answers = self.host.ask(
+                "wait", pid=self.pid, address=self.host.address, port=port, path=path
+            )
+        except BaseException:
+            self.stop()
+            raise
+        if answers:
+            return self.host.address, port
+        self.stop()
+        last_words = self.host.run(["tail", "--lines=10", str(self.log)])
+        raise CommandFailed(f"{self.name} does not answer:\n{last_words}")
 
 
-class Host(ABC):
-    """A place to run commands and servers, with an address that the other hosts reach it by."""
+@dataclass(frozen=True)
+class Timed:
+    """What a load generator printed, and what it used until it ended."""
 
-    name: str
-    address: str
-    # The repository, its Python and the harness's files, as they are called there.
-    root: PurePath
-    python: str
-    directory: PurePath
+    output: str
+    seconds: float
+    used: Used
 
-    @abstractmethod
+
+class Host:
+    """Where commands run, at an address that the other hosts reach it by."""
+
+    def __init__(self, name: str, address: str, agent: Sequence[str], here: Path) -> None:
+        self.name = name
+        self.address = address
+        self._agent = agent
+        # The harness's files here; there they are below the repository, unless it is the same machine.
+        self._here = here
+        self._process: subprocess.Popen[str] | None = None
+        self._ids = itertools.count()
+        self._facts: dict[str, str] = {}
+        self._places: dict[str, str] = {}
+        self.same_machine = True
+        self._errors = tempfile.TemporaryFile("w+")  # noqa: SIM115
+
+    def open(self) -> None:
+        """Starts the agent, unless it runs."""
+        if self._process:
+            return
+        # In a process group of its own, so a Ctrl-C is not for it.
+        self._process = subprocess.Popen(
+            self._agent, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            stderr=None if self.same_machine else self._errors, process_group=0,
+        )  # fmt: skip
+        hello = self._process.stdout.readline()
+        if not hello:
+            self._process.wait()
+            self._process = None
+            self._errors.seek(0)
+            said = self._errors.read()
+            raise CommandFailed(f"{self.name}: {shlex.join(self._agent)} failed:\n{said}")
+        self._places = json.loads(hello)
+
+    def close(self) -> None:
+        """Ends the agent, and with it whatever it started."""
+        if self._process:
+            process, self._process = self._process, None
+            process.stdin.close()
+            process.wait(END_SECONDS)
+
+    def ask(self, verb: str, **question: Any) -> Any:
+        """The agent's answer."""
+        self.open()
+        number = next(self._ids)
+        self._say(question | {"id": number, "verb": verb})
+        try:
+            return self._answer(number, verb)
+        except KeyboardInterrupt:
+            self._say({"verb": "interrupt"})
+            raise
+
+    def _say(self, question: dict[str, Any]) -> None:
+        try:
+            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.flush()
+        except BrokenPipeError:
+            raise CommandFailed(f"{self.name}: its agent has ended") from None
+
+    def _answer(self, number: int, verb: str) -> Any:
+        while line := self._process.stdout.readline():
+            said = json.loads(line)
+            # The answer to what was interrupted is no longer waited for.
+            if said["id"] == number:
+                if "error" in said:
+                    raise CommandFailed(f"{self.name}: {said['error']}")
+                return said["answer"]
+        raise CommandFailed(f"{self.name}: no answer to {verb}")
+
+    @property
+    def root(self) -> PurePath:
+        """The repository there,"""
+        self.open()
+        return PurePosixPath(self._places["root"])
+
+    @property
+    def python(self) -> str:
+        """its Python,"""
+        self.open()
+        return self._places["python"]
+
+    @property
+    def directory(self) -> PurePath:
+        """and the harness's files."""
+        return PurePosixPath(self._here) if self.same_machine else self.root / THERE
+
+    def there(self, here: Path) -> PurePath:
+        """What a file of the harness, or of the repository, is called there."""
+        if here.is_relative_to(self._here):
+            return self.directory / here.relative_to(self._here)
+        return self.root / here.relative_to(ROOT) if here.is_relative_to(ROOT) else here
+
+    def _command(self, command: Command) -> list[str]:
+        return [str(self.there(part)) if isinstance(part, Path) else str(part) for part in command]
+
     def run(
         self, command: Command, environment: Environment | None = None, question: str | None = None
     ) -> str:
         """What a command prints, given something to read; an error if it fails."""
+        return self.ask(
+            "run", command=self._command(command), environment=dict(environment or {}),
+            question=question,
+        )  # fmt: skip
 
-    @abstractmethod
+    def call(self, function: str, *, apart: bool = False, **question: Any) -> Any:
+        """What a function of this repository, module:name, answers there; `apart`: in its own process."""
+        return self.ask("call", function=function, question=question, apart=apart)
+
     def start(
         self,
-        name: str,
         command: Command,
         log: PurePath,
         environment: Environment | None = None,
         user: str | None = None,
     ) -> Service:
-        """Starts a server in the background, in a process group of its own."""
+        """Starts a server in the background."""
+        words = self._command(command)
+        known = {"environment": dict(environment or {}), "log": str(log), "user": user}
+        return Service(self, words[0], self.ask("start", command=words, **known), log)
 
-    @abstractmethod
-    def is_alive(self, service: Service) -> bool:
-        """Whether a server still runs."""
-
-    @abstractmethod
-    def stop(self, service: Service) -> None:
-        """Ends a server by its process id; one that does not heed is killed with its group."""
-
-    @abstractmethod
     def timed(self, command: Command, environment: Environment | None = None) -> Timed:
         """Runs a load generator."""
+        found = self.ask(
+            "timed", command=self._command(command), environment=dict(environment or {})
+        )
+        return Timed(found["output"], found["seconds"], Used(**found["used"]))
 
-    @abstractmethod
-    def watch(self, trees: Trees) -> Watching:
+    def watch(self, trees: Trees) -> int:
         """Begins to watch the parts of a system, each given as the roots of its processes."""
+        return self.ask("watch", trees={part: [*roots] for part, roots in trees.items()})
 
-    @abstractmethod
+    def finish(self, watch: int) -> Seen:
+        """What they used since."""
+        seen = self.ask("finish", watch=watch)
+        parts = {part: Used(**used) for part, used in seen["parts"].items()}
+        return Seen(Used(**seen["total"]), parts)
+
     def put(self, here: Path) -> None:
         """Brings a file or a directory of the harness there."""
+        if self.same_machine:
+            return
+        packed = io.BytesIO()
+        with tarfile.open(fileobj=packed, mode="w") as archive:
+            archive.add(here, here.name)
+        text = base64.b64encode(packed.getvalue()).decode()
+        self.ask("unpack", directory=str(self.there(here).parent), archive=text)
 
-    @abstractmethod
-    def fetch(self, here: Path) -> None:
-        """Brings a file or a directory that was made there."""
-
-    @abstractmethod
-    def there(self, here: Path) -> PurePath:
-        """What a file of the harness, or of the repository, is called there."""
-
-    @abstractmethod
     def write(self, place: PurePath, text: str, owner: str | None = None) -> None:
         """Writes a file there that its owner alone can read, in a directory of that owner's."""
-
-    def module(self, name: str, *arguments: object, question: Any = None) -> Any:
-        """What a program of this repository answers there: JSON, as the question is."""
-        command = [self.python, "-m", name, *map(str, arguments)]
-        environment = {"PYTHONPATH": str(self.root)}
-        text = None if question is None else json.dumps(question)
-        return json.loads(self.run(command, environment, text))
+        self.ask("write", place=str(place), text=text, owner=owner)
 
     def free_port(self) -> int:
         """A port that nobody listens on just now."""
-        return int(self.run([self.python, "-c", _FREE_PORT, self.address]))
+        return self.ask("free_port", address=self.address)
 
     def facts(self) -> dict[str, str]:
         """Its machine's."""
-        return self.module("bench.machine")
+        self._facts = self._facts or self.call("bench.machine:facts")
+        return self._facts
+
+
+AGENT = (sys.executable, "-m", MODULE)
+
+
+def local(directory: Path = STATE) -> Host:
+    """This machine."""
+    return Host("local", "127.0.0.1", AGENT, directory)
+
+
+def namespace(entered: str, name: str, address: str, directory: Path) -> Host:
+    """A network namespace of this machine: files and processes are this machine's, addresses its own."""
+    return Host(
+        name, address, ["nsenter", f"--net={NAMESPACES / entered}", "--", *AGENT], directory
+    )
+
+
+@dataclass(frozen=True)
+class Login:
+    """How a machine is reached."""
+
+    # What ssh is told: user@machine, or a name in its configuration.
+    reach: str
+    # What the other hosts call it.
+    address: str
+    # A configuration of ssh's own, for the key and the known machines.
+    config: str | None = None
+    # Where this repository is there.
+    repository: str = "/opt/pgboost"
+
+
+def over_ssh(name: str, login: Login, directory: Path) -> Host:
+    """A machine behind ssh, whose key must be known and which must ask nobody anything."""
+    # The store needs no package of Python's, so it may have no .venv.
+    start = (
+        f'cd {shlex.quote(login.repository)} && cd "$(pwd -P)" && p=.venv/bin/python;'
+        f' [ -x "$p" ] && p=$PWD/$p || p=python3; exec "$p" -m {MODULE}'
+    )
+    ssh = [
+        "ssh", "-o", "BatchMode=yes", "-o", f"ConnectTimeout={PATIENCE_SECONDS}",
+        "-o", f"ServerAliveInterval={PATIENCE_SECONDS}", *(["-F", login.config] if login.config else []),
+    ]  # fmt: skip
+    host = Host(name, login.address, [*ssh, login.reach, start], directory)
+    host.same_machine = False
+    return host

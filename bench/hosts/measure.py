@@ -2,10 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
 
-from bench.hosts.host import Command, Environment, Host, Process, Seen
+from bench.hosts.host import Command, Environment, Host, Process
 from bench.results import Used
 
 # The part that carries packets between the hosts, which is no server.
@@ -28,30 +27,9 @@ class Usage:
     network: Used | None = None
 
 
-class _Watches:
-    """A watch on each host that has one of the parts."""
-
-    def __init__(self, parts: Parts, stack: ExitStack) -> None:
-        trees: dict[Host, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-        for part, roots in parts.items():
-            for process in roots:
-                trees[process.host][part].append(process.pid)
-        self._seen: list[Seen] = []
-        for host, on_host in trees.items():
-            watch = host.watch(on_host)
-            stack.callback(lambda watch=watch: self._seen.append(watch.finish()))
-
-    def total(self) -> Used:
-        """Of all hosts."""
-        return _sum([seen.total for seen in self._seen])
-
-    def part(self, name: str) -> Used:
-        """Of one part, wherever it is."""
-        return _sum([seen.parts[name] for seen in self._seen if name in seen.parts])
-
-
-def _sum(used: list[Used]) -> Used:
-    return Used(sum(one.cpu_seconds for one in used), sum(one.pss_bytes for one in used))
+def _sum(used: Iterable[Used]) -> Used:
+    known = [*used]
+    return Used(sum(one.cpu_seconds for one in known), sum(one.pss_bytes for one in known))
 
 
 def run_measured(
@@ -62,16 +40,22 @@ def run_measured(
     network: Iterable[Process] = (),
 ) -> tuple[str, Usage]:
     """What a load generator prints on its host, and what was used meanwhile on all."""
-    carriers, servers = [*network], {part: [*roots] for part, roots in servers.items()}
-    servers = {part: roots for part, roots in servers.items() if roots}
-    with ExitStack() as stack:
-        serving = _Watches(servers, stack)
-        carrying = _Watches({NETWORK: carriers}, stack)
+    trees: dict[tuple[Host, bool], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for part, roots in {**servers, NETWORK: network}.items():
+        for process in roots:
+            trees[process.host, part == NETWORK][part].append(process.pid)
+    watches = [(*place, place[0].watch(watched)) for place, watched in trees.items()]
+    try:
         timed = client.timed(command, environment)
+    finally:
+        seen = [(carries, host.finish(watch)) for host, carries, watch in watches]
+    serving = [one for carries, one in seen if not carries]
+    carrying = [one.total for carries, one in seen if carries]
+    names = dict.fromkeys(name for one in serving for name in one.parts)
     return timed.output, Usage(
         seconds=timed.seconds,
-        server=serving.total() if servers else None,
-        server_parts={part: serving.part(part) for part in servers},
+        server=_sum(one.total for one in serving) if serving else None,
+        server_parts={n: _sum(one.parts[n] for one in serving if n in one.parts) for n in names},
         generator=timed.used,
-        network=carrying.total() if carriers else None,
+        network=_sum(carrying) if carrying else None,
     )

@@ -11,16 +11,18 @@ first clears away what a run that was killed has left.
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from bench.hosts import NamespaceHost
+from bench.hosts import Host, namespace
+from bench.hosts.host import ROOT
 from bench.split.links import DelayLine, Netem, kernel_has_netem
 from bench.split.namespaces import NETWORK, PREFIX, Namespaces
 from bench.topology import ROLES, BadTopology, Topology
 
 LOCK = Path("/run/lock/pgboost-bench-split")
+SCRIPTS = ROOT / "bench" / "provision"
 
 
 def _require() -> None:
@@ -43,8 +45,19 @@ def _only_one() -> Iterator[None]:
         yield
 
 
+def provision(roles: Mapping[str, Host]) -> None:
+    """Makes each host ready by the script of its role, as a host of AWS is, and says what that says.
+
+    From a namespace no package registry can be reached, so `make bench-split` has run the scripts on the
+    machine before. Without --tune, since what that sets would stay with the machine.
+    """
+    for role, host in roles.items():
+        for line in host.run([SCRIPTS / f"{role}.sh"]).splitlines():
+            print(f"[{role}] {line}", flush=True)
+
+
 @contextmanager
-def split(directory: Path) -> Iterator[Topology]:
+def split(directory: Path, provisioned: bool = True) -> Iterator[Topology]:
     """The three hosts, until it is left."""
     _require()
     with _only_one(), ExitStack() as stack:
@@ -52,10 +65,14 @@ def split(directory: Path) -> Iterator[Topology]:
         namespaces.clear()
         stack.callback(namespaces.clear)
         namespaces.make()
-        kind = Netem if kernel_has_netem(namespaces) else DelayLine
-        links = stack.enter_context(kind(namespaces))
+        links = Netem(namespaces) if kernel_has_netem() else DelayLine(namespaces)
+        stack.callback(links.close)
         hosts = {
-            role: NamespaceHost(PREFIX + role, role, address, directory)
+            role: namespace(PREFIX + role, role, address, directory)
             for role, address in namespaces.addresses.items()
         }
-        yield Topology("split", **hosts, links=links, network=NETWORK)
+        topology = Topology("split", **hosts, links=links, network=NETWORK)
+        stack.callback(topology.close)
+        if provisioned:
+            provision(topology.roles)
+        yield topology

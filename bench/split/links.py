@@ -9,15 +9,13 @@ import contextlib
 import json
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-from bench.hosts import CommandFailed, LocalHost, Process
-from bench.hosts.namespace import NAMESPACES
+from bench.hosts import CommandFailed, Process, local
+from bench.hosts.host import NAMESPACES, ROOT
 from bench.split.namespaces import PREFIX, SWITCH, Namespaces, command
-from bench.topology import BadTopology
+from bench.topology import BadTopology, Links
 
-ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / "bench" / "delay_line" / "build.sh"
 PROGRAM = ROOT / ".build" / "delay_line"
 
@@ -28,7 +26,7 @@ NANOSECONDS = 1_000_000
 SHARED = "all hosts and what carries their packets share all cores; nothing is pinned"
 
 
-def kernel_has_netem(_: Namespaces) -> bool:
+def kernel_has_netem() -> bool:
     """Finds out by trying, on a device that carries nothing."""
     try:
         command("tc", "-n", SWITCH, "qdisc", "add", "dev", "lo", "root", "netem", "delay", "1us")
@@ -38,20 +36,18 @@ def kernel_has_netem(_: Namespaces) -> bool:
     return True
 
 
-class _Links:
-    """What both have in common: the way without a delay, and the way with one."""
+class Netem(Links):
+    """A second bridge, at whose devices the kernel holds each packet for the time."""
 
-    means: str
+    means = "tc netem at each host's device, outgoing"
 
     def __init__(self, namespaces: Namespaces) -> None:
         self._namespaces = namespaces
         self._device = UNDELAYED
+        self._make()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Nothing: devices go with their namespaces."""
+    def _make(self) -> None:
+        self._namespaces.connect("wires", WIRE)
 
     def set_delay(self, milliseconds: float | None) -> None:
         """One way, between any two hosts; None: by the bridge, without what delays."""
@@ -63,62 +59,44 @@ class _Links:
             self._device = device
 
     def _delay(self, milliseconds: float) -> None:
-        raise NotImplementedError
-
-    def processes(self) -> Sequence[Process]:
-        """None."""
-        return ()
+        for host in self._namespaces.addresses:
+            command("tc", "-n", PREFIX + host, "qdisc", "replace", "dev", WIRE, "root", "netem",
+                    "delay", f"{milliseconds * 1000:.0f}us", "limit", QUEUE_PACKETS)  # fmt: skip
 
     def settings(self) -> dict[str, Any]:
         """What carries the packets."""
         return {"delay": self.means, "processors": SHARED}
 
-
-class Netem(_Links):
-    """A second bridge, at whose devices the kernel holds each packet for the time."""
-
-    means = "tc netem at each host's device, outgoing"
-
-    def __enter__(self) -> Self:
-        """Makes the bridge."""
-        self._namespaces.connect("wires", WIRE)
-        return self
-
-    def _delay(self, milliseconds: float) -> None:
-        for host in self._namespaces.addresses:
-            command("tc", "-n", PREFIX + host, "qdisc", "replace", "dev", WIRE, "root", "netem",
-                    "delay", f"{milliseconds * 1000:.0f}us", "limit", QUEUE_PACKETS)  # fmt: skip
+    def close(self) -> None:
+        """Nothing: devices go with their namespaces."""
 
 
-class DelayLine(_Links):
+class DelayLine(Netem):
     """A process that carries the packets of all hosts; see bench/delay_line."""
 
     means = "a delay line in user space (bench/delay_line), at real-time priority"
 
-    def __enter__(self) -> Self:
+    def _make(self) -> None:
         """Starts it. It ends with its input, so at the latest with this process."""
         done = subprocess.run([BUILD], capture_output=True, text=True, check=False)
         if done.returncode != 0:
             raise BadTopology(f"the delay line cannot be built:\n{done.stdout}{done.stderr}")
-        ends = [
-            f"{NAMESPACES / (PREFIX + host)}={address}"
-            for host, address in self._namespaces.addresses.items()
-        ]
+        addresses, self._here = self._namespaces.addresses, local()
+        ends = [f"{NAMESPACES / (PREFIX + host)}={at}" for host, at in addresses.items()]
         self._line = subprocess.Popen(
             [PROGRAM, *ends], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, text=True, process_group=0,
         )  # fmt: skip
         try:
             self._expect("ready")
-            for host in self._namespaces.addresses:
+            for host in addresses:
                 command("ip", "-n", PREFIX + host, "link", "set", WIRE,
                         "txqueuelen", QUEUE_PACKETS, "up")  # fmt: skip
         except BaseException:
-            self.__exit__()
+            self.close()
             raise
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
         """Ends it."""
         with contextlib.suppress(BrokenPipeError):
             self._line.stdin.close()
@@ -145,7 +123,7 @@ class DelayLine(_Links):
 
     def processes(self) -> Sequence[Process]:
         """The line, whose processor time holds what the receivers' kernel does with a packet."""
-        return (Process(LocalHost(), self._line.pid),)
+        return (Process(self._here, self._line.pid),)
 
     def report(self) -> dict[str, Any]:
         """How many packets it has carried since the last report, and how late they left."""
@@ -154,4 +132,4 @@ class DelayLine(_Links):
 
     def settings(self) -> dict[str, Any]:
         """The same, and how well it held the delays so far."""
-        return {**super().settings(), "carried": self.report()}
+        return super().settings() | {"carried": self.report()}

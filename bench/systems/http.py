@@ -14,12 +14,11 @@ from typing import Any
 
 from bench.answers import Answers, single_precision
 from bench.generators import Figures, Load, oha, wrk
-from bench.hosts import CommandFailed, Parts, Usage
+from bench.hosts import Address, CommandFailed, Parts, Service, Usage
 from bench.key_set import split
 from bench.request_logs import RequestLogs
 from bench.requests import REQUESTS, Asked
 from bench.results import Loading
-from bench.servers import Listening, listening
 from bench.site import Site
 from bench.workload import Cell
 
@@ -43,7 +42,8 @@ class Http:
         self._site = site
         self._store = store
         self._serializer = serializer
-        self._listening: Listening | None = None
+        self._service: Service | None = None
+        self._at: Address | None = None
         self._asked = Asked(0, ())
         self._started: Started = ([], {})
         self._bodies: dict[str, Path] = {}
@@ -100,19 +100,19 @@ class Http:
         self._bodies = write_bodies(site.directory / "bodies", self._asked)
         site.client.put(site.directory / "bodies")
         if site.attached:
-            self._listening = Listening(None, site.attached.service)
+            self._at = site.attached.service
             return
         model, port, name = site.model(trees), host.free_port(), type(self).__name__.lower()
         host.put(model)
         self._started = self.command(host.there(model), f"{host.address}:{port}")
         log = host.directory / "services" / f"{name}.log"
-        service = host.start(name, self._started[0], log, self._started[1])
-        self._listening = listening(service, port, "/ping")
+        self._service = host.start(self._started[0], log, self._started[1])
+        self._at = self._service.ready(port, "/ping")
 
     def stop(self) -> None:
-        if self._listening and self._listening.service:
-            self._site.server.stop(self._listening.service)
-        self._listening = None
+        if self._service:
+            self._service.stop()
+            self._service = None
 
     def lacks(self, cell: Cell) -> str | None:
         """What SQL alone can be asked for, and what the service does not know."""
@@ -130,14 +130,14 @@ class Http:
         }
 
     def _answers(self, path: str, bodies: Sequence[object]) -> list[Any]:
-        address, port = self._listening.at
-        return self._site.ask("http", address=address, port=port, path=path, bodies=bodies)
+        address, port = self._at
+        return self._site.ask("http_answers", address=address, port=port, path=path, bodies=bodies)
 
     def parts(self) -> Parts:
         """The processes whose time and memory count."""
-        if self._site.attached:
+        if not self._service:
             return {}
-        parts = {self.part: [self._listening.service.process]}
+        parts = {self.part: [self._service.process]}
         if self._store == "redis":
             parts["redis"] = self._site.feature_cache.roots(self._serializer)
         elif self._store == "postgresql":
@@ -147,8 +147,7 @@ class Http:
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
         """oha at a rate, else wrk."""
         site, path = self._site, REQUESTS[cell.request].path
-        address, port = self._listening.at
-        url = f"http://{address}:{port}{path}"
+        url = "http://{}:{}{}".format(*self._at, path)
         body = self._bodies.get(cell.request)
         if load.rate:
             log = self._logs.fresh()

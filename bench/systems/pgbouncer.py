@@ -7,9 +7,7 @@ from typing import Any
 
 from psycopg.conninfo import make_conninfo
 
-from bench.database import Address
-from bench.hosts import Parts
-from bench.servers import Listening, listening
+from bench.hosts import Address, Parts, Service
 from bench.site import Site
 from bench.systems.sql import Sql
 from bench.workload import Cell
@@ -29,21 +27,18 @@ class ThroughPgbouncer(Sql):
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
-        self._listening: Listening | None = None
+        self._service: Service | None = None
+        self._at: Address | None = None
         self._ini: list[str] = []
 
     @cached_property
     def _version(self) -> str:
         if self._site.attached:
-            # Of one that already runs its console says it.
-            report = self._site.ask("console", conninfo=self._console, statement="SHOW VERSION")[0]
+            console = make_conninfo(self._site.database.conninfo(self.at), dbname="pgbouncer")
+            report = self._site.ask("console", conninfo=console, statement="SHOW VERSION")[0]
         else:
             report = self._site.server.run(["pgbouncer", "--version"])
         return re.search(r"PgBouncer ([0-9.]+)", report)[1]
-
-    @property
-    def _console(self) -> str:
-        return make_conninfo(self._site.database.conninfo(self.at), dbname="pgbouncer")
 
     @cached_property
     def pool(self) -> int:
@@ -81,18 +76,17 @@ class ThroughPgbouncer(Sql):
         self._ini = self._configured(port, users)
         host.write(users, f'"{database.role}" "{database.password}"\n', database.owner)
         host.write(configuration, "\n".join(self._ini) + "\n", database.owner)
-        service = host.start(
-            "pgbouncer", ["pgbouncer", str(configuration)], directory / "pgbouncer.log",
-            user=database.owner,
-        )  # fmt: skip
-        self._listening = listening(service, port)
+        self._service = host.start(
+            ["pgbouncer", str(configuration)], directory / "pgbouncer.log", user=database.owner
+        )
+        self._at = self._service.ready(port)
 
     @property
     def at(self) -> Address:
-        return self._listening.at if self._listening else self._site.attached.pgbouncer
+        return self._site.attached.pgbouncer if self._site.attached else self._at
 
     def parts(self) -> Parts:
-        started = {"pgbouncer": [self._listening.service.process]} if self._listening else {}
+        started = {"pgbouncer": [self._service.process]} if self._service else {}
         return {**super().parts(), **started}
 
     def lacks(self, cell: Cell) -> str | None:
@@ -106,9 +100,9 @@ class ThroughPgbouncer(Sql):
         return None
 
     def stop(self) -> None:
-        if self._listening:
-            self._site.server.stop(self._listening.service)
-            self._listening = None
+        if self._service:
+            self._service.stop()
+            self._service = None
 
     def configuration(self) -> dict[str, Any]:
         """PgBouncer's file too, but for where its users are."""

@@ -11,9 +11,8 @@ import numpy as np
 
 from bench import requests
 from bench.answers import Answers
-from bench.database import Address
 from bench.generators import Figures, Load, pgbench
-from bench.hosts import Parts, Usage
+from bench.hosts import Address, Parts, Usage
 from bench.key_set import split
 from bench.request_logs import RequestLogs
 from bench.requests import REQUESTS, Asked

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from bench.hosts import LocalHost
-from bench.servers import Listening, listening, start_redis
+from bench.feature_cache import start_redis
+from bench.hosts import Address, Host, Service, local
 from data.flights import Request
 from python_baseline import modes
 from python_baseline.load import load
@@ -48,12 +48,13 @@ class Answer:
 class Client:
     """A service that can be asked."""
 
-    listening: Listening
+    service: Service
+    at: Address
 
     @property
     def address(self) -> str:
         """As host:port."""
-        return "{}:{}".format(*self.listening.at)
+        return "{}:{}".format(*self.at)
 
     def ask(self, path: str, body: object, method: str = "POST") -> Answer:
         """Sends a body, bytes as they are and anything else as JSON."""
@@ -74,9 +75,9 @@ class Client:
 
 
 @pytest.fixture(scope="session")
-def host() -> LocalHost:
+def host() -> Host:
     """This machine."""
-    return LocalHost()
+    return local()
 
 
 @pytest.fixture(scope="session")
@@ -87,18 +88,18 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def redis_server(host: LocalHost, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listening]:
+def redis_server(host: Host, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Address]:
     """A Redis with the flights in it."""
-    started = start_redis(host, tmp_path_factory.mktemp("redis"))
-    assert load("redis://{}:{}/0".format(*started.at), Request(ROWS)) == ROWS
-    yield started
-    host.stop(started.service)
+    service, at = start_redis(host, tmp_path_factory.mktemp("redis"))
+    assert load("redis://{}:{}/0".format(*at), Request(ROWS)) == ROWS
+    yield at
+    service.stop()
 
 
 @pytest.fixture(scope="session")
-def settings(model: Path, redis_server: Listening) -> Settings:
+def settings(model: Path, redis_server: Address) -> Settings:
     """What every service of this run is told."""
-    url = "redis://{}:{}/0".format(*redis_server.at)
+    url = "redis://{}:{}/0".format(*redis_server)
     return Settings(str(model), redis_url=url, rows=ROWS, workers=1, threads=2)
 
 
@@ -107,7 +108,7 @@ StartService = Callable[..., Client]
 
 @pytest.fixture(scope="module")
 def start_service(
-    host: LocalHost, settings: Settings, tmp_path_factory: pytest.TempPathFactory
+    host: Host, settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StartService]:
     """Starts a service in a mode, with settings that differ; it is stopped after the module."""
     with ExitStack() as stack:
@@ -116,9 +117,9 @@ def start_service(
             port, log = host.free_port(), tmp_path_factory.mktemp("service") / "log"
             address = f"{host.address}:{port}"
             command, environment = modes.command(mode, address, replace(settings, **different))
-            service = host.start("gunicorn", command, log, environment)
-            stack.callback(host.stop, service)
-            return Client(listening(service, port, "/ping"))
+            service = host.start(command, log, environment)
+            stack.callback(service.stop)
+            return Client(service, service.ready(port, "/ping"))
 
         yield start
 

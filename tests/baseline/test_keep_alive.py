@@ -26,7 +26,7 @@ Connections = list[http.client.HTTPConnection]
 
 @contextmanager
 def connections(client: Client) -> Iterator[Connections]:
-    where = client.listening.at
+    where = client.at
     with ExitStack() as stack:
         yield [
             stack.enter_context(closing(http.client.HTTPConnection(*where, timeout=30)))
@@ -59,10 +59,10 @@ def held(client: Client) -> Counter[int]:
         line.split()[9]
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
         if line.split()[3] == ESTABLISHED
-        and int(line.split()[1].rpartition(":")[2], 16) == client.listening.at[1]
+        and int(line.split()[1].rpartition(":")[2], 16) == client.at[1]
     }
     found: Counter[int] = Counter()
-    for pid in processes.tree([client.listening.service.pid]):
+    for pid in processes.tree([client.service.pid]):
         for file in Path(f"/proc/{pid}/fd").iterdir():
             found[pid] += str(file.readlink()).removeprefix("socket:[").removesuffix("]") in own
     return +found

@@ -48,8 +48,7 @@ def test_each_release_predicts_the_same(
     assert client.ask("/batch", keys).json == expected
     assert client.ask("/", HOT).json == expected[keys.index(HOT)]
     maps = [
-        Path("/proc", str(pid), "maps").read_text()
-        for pid in processes.tree([client.listening.service.pid])
+        Path("/proc", str(pid), "maps").read_text() for pid in processes.tree([client.service.pid])
     ]
     mapped = [str(releases.UNPACKED / "xgboost") in text for text in maps if "libxgboost" in text]
     assert mapped

@@ -9,8 +9,8 @@ import psycopg
 import pytest
 import redis
 
-from bench.hosts import LocalHost
-from bench.servers import Listening, start_redis
+from bench.feature_cache import start_redis
+from bench.hosts import Address, Host, Service
 from cluster import Cluster
 from data.flights import Request
 from data.load import copy_rows, create_table, finish_table, generated
@@ -44,10 +44,10 @@ def answers(client: Client) -> list[float]:
 
 @pytest.mark.parametrize("serializer", SERIALIZERS)
 def test_every_serializer_gives_the_same(
-    start_service: StartService, redis_server: Listening, reference: list[float], serializer: str
+    start_service: StartService, redis_server: Address, reference: list[float], serializer: str
 ) -> None:
     number = 1 + [*SERIALIZERS].index(serializer)
-    url = "redis://{}:{}/{}".format(*redis_server.at, number)
+    url = "redis://{}:{}/{}".format(*redis_server, number)
     load(url, Request(ROWS), serializer)
     assert answers(start_service("tuned", serializer=serializer, redis_url=url)) == reference
 
@@ -95,56 +95,53 @@ def test_postgresql_that_is_not_there_is_said_so(start_service: StartService) ->
     assert (answer.status, answer.error) == (503, "postgresql cannot be reached")
 
 
-def loaded_redis(
-    host: LocalHost, directory: Path, port: int | None = None
-) -> tuple[Listening, str]:
+def loaded_redis(host: Host, directory: Path, port: int | None = None) -> tuple[Service, Address]:
     """A Redis of the test's own with the flights in it, and where it is."""
-    server = start_redis(host, directory, port)
-    url = "redis://{}:{}/0".format(*server.at)
-    load(url, Request(ROWS))
-    return server, url
+    server, at = start_redis(host, directory, port)
+    load("redis://{}:{}/0".format(*at), Request(ROWS))
+    return server, at
 
 
 @pytest.mark.parametrize("mode", ["published", "tuned"])
 def test_a_redis_that_goes_is_said_so_and_comes_back(
-    host: LocalHost, tmp_path: Path, start_service: StartService, mode: str
+    host: Host, tmp_path: Path, start_service: StartService, mode: str
 ) -> None:
-    server, url = loaded_redis(host, tmp_path)
-    client = start_service(mode, redis_url=url)
+    server, at = loaded_redis(host, tmp_path)
+    client = start_service(mode, redis_url="redis://{}:{}/0".format(*at))
     assert client.ask("/", HOT).status == 200
-    host.stop(server.service)
+    server.stop()
     for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
         assert (answer.status, answer.error) == (503, "redis cannot be reached")
     assert client.ask("/ping", None, "GET").status == 200
-    again, _ = loaded_redis(host, tmp_path, server.at[1])
+    again, _ = loaded_redis(host, tmp_path, at[1])
     try:
         assert client.ask("/", HOT).status == 200
     finally:
-        host.stop(again.service)
+        again.stop()
 
 
 @pytest.mark.parametrize("mode", ["published", "tuned"])
 def test_a_redis_that_hangs_is_said_so_in_time(
-    host: LocalHost, tmp_path: Path, start_service: StartService, mode: str
+    host: Host, tmp_path: Path, start_service: StartService, mode: str
 ) -> None:
-    server, url = loaded_redis(host, tmp_path)
-    client = start_service(mode, redis_url=url)
+    server, at = loaded_redis(host, tmp_path)
+    client = start_service(mode, redis_url="redis://{}:{}/0".format(*at))
     assert client.ask("/", HOT).status == 200
-    os.kill(server.service.pid, signal.SIGSTOP)
+    os.kill(server.pid, signal.SIGSTOP)
     try:
         # The published worker would be killed after two seconds, and the client hear nothing.
         for answer in (client.ask("/", HOT), client.ask("/batch", [HOT, HOT])):
             assert (answer.status, answer.error) == (503, "redis cannot be reached")
     finally:
-        os.kill(server.service.pid, signal.SIGCONT)
+        os.kill(server.pid, signal.SIGCONT)
     assert client.ask("/", HOT).status == 200
-    host.stop(server.service)
+    server.stop()
 
 
 def test_a_value_that_cannot_be_read_is_an_internal_error(
-    start_service: StartService, redis_server: Listening
+    start_service: StartService, redis_server: Address
 ) -> None:
-    url = "redis://{}:{}/9".format(*redis_server.at)
+    url = "redis://{}:{}/9".format(*redis_server)
     with redis.Redis.from_url(url) as connection:
         connection.rpush("[1, 2, 3, 4]", b"not a row")
         connection.set("[1, 2, 3, 5]", b"not a list")

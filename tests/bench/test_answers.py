@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bench import harness
 from bench.answers import Answers, Unequal, compare, expected, single_precision
 from bench.generators import Figures, Load
 from bench.harness import Harness
 from bench.hosts import Usage
+from bench.hosts.host import ROOT
+from bench.opening import on_this_machine
 from bench.results import Loading, Run, Used
 from bench.site import Site
-from bench.topology import local
 from bench.workload import WORKLOADS, Cell, Set
 from data.flights import blocks
 from python_baseline.stores.memory_store import MemoryStore
@@ -89,7 +89,7 @@ class Recorded:
 
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
         self.verbs.append("run")
-        return f"{harness.ROOT}/report", Figures(7, 7.0, {"mean": 1.0}), USAGE
+        return f"{ROOT}/report", Figures(7, 7.0, {"mean": 1.0}), USAGE
 
     def stop(self) -> None:
         self.verbs.append("stop")
@@ -107,7 +107,7 @@ CELLS = WORKLOAD.cells_of({"recorded": description("recorded")})
 
 @pytest.fixture
 def site(tmp_path: Path) -> Site:
-    return Site(WORKLOAD, local(tmp_path), tmp_path)
+    return Site(WORKLOAD, on_this_machine(directory=tmp_path), tmp_path)
 
 
 @pytest.fixture

@@ -14,10 +14,10 @@ import pytest
 
 from bench import processes, results, table, training
 from bench.harness import Harness
+from bench.opening import on_this_machine
 from bench.requests import REQUESTS
 from bench.site import Site
 from bench.systems import described
-from bench.topology import local
 from bench.workload import WORKLOADS, Set
 from cluster import stop
 
@@ -49,7 +49,7 @@ def state() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def result(state: Path, tmp_path_factory: pytest.TempPathFactory) -> results.Result:
-    site = Site(WORKLOAD, local(state), state)
+    site = Site(WORKLOAD, on_this_machine(directory=state), state)
     cells = WORKLOAD.cells_of(SYSTEMS)
     output = tmp_path_factory.mktemp("output")
     before = _servers()

@@ -1,48 +1,49 @@
 """Logs of single requests are read whole: what waited for its turn is late, what failed is no result."""
 
-import json
 import sqlite3
-import subprocess
-import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from bench.generators import Load, Unsound, logged, oha, pgbench
+from bench.generators import Figures, Load, Unsound, logged, oha, pgbench
 from bench.generators.request_log import (
     OHA_TICK_SECONDS,
     BadLog,
-    Latencies,
-    Request,
+    Requests,
     Window,
     oha_requests,
     pgbench_requests,
+    read,
     summary,
 )  # fmt: skip
 
-ROOT = Path(__file__).resolve().parents[2]
 
-
-def one_server(rate: float, seconds: float, takes: float, stalls: float = 0.0) -> Iterator[Request]:
-    """Requests due at a rate, served one after the other; each second begins with a stall."""
-    free = 0.0
+def one_server(
+    rate: float, seconds: float, takes: float, stalls: float = 0.0, end: float = np.inf
+) -> Requests:
+    """Requests due at a rate, served one after the other until the end; each second begins with a stall."""
+    free, found = 0.0, []
     for place in range(int(rate * seconds)):
         due = place / rate
         sent = max(due, free)
         if sent % 1 < stalls:
             sent = int(sent) + stalls
         free = sent + takes
-        yield due, sent, free
+        if sent < end:
+            found.append((due, sent, free))
+    return np.array(found)
+
+
+def closed(milliseconds: range) -> Figures:
+    """The summary of a closed loop with such latencies."""
+    took = np.array([*milliseconds]) / 1e3
+    return summary(np.column_stack([took * 0, took * 0, took]), Window(0.0, 1.0))
 
 
 def test_percentiles_are_the_smallest_that_so_many_do_not_exceed() -> None:
-    latencies = Latencies()
-    for milliseconds in range(1, 1001):
-        latencies.add(milliseconds / 1e3)
-    known = latencies.milliseconds()
-    assert known == {
+    assert closed(range(1, 1001)).latency_ms == {
         "mean": 500.5, "p50": 500.0, "p90": 900.0, "p99": 990.0, "p99_9": 999.0, "max": 1000.0,
     }  # fmt: skip
 
@@ -53,10 +54,7 @@ def test_percentiles_are_the_smallest_that_so_many_do_not_exceed() -> None:
      (1000, ["p50", "p90", "p99", "p99_9"])],
 )  # fmt: skip
 def test_percentiles_need_enough_requests(requests: int, names: list[str]) -> None:
-    latencies = Latencies()
-    for number in range(requests):
-        latencies.add(number / 1e3)
-    assert [*latencies.milliseconds()] == ["mean", *names, "max"]
+    assert [*closed(range(requests)).latency_ms] == ["mean", *names, "max"]
 
 
 def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
@@ -70,13 +68,13 @@ def test_a_stall_is_seen_by_all_that_were_due_in_it() -> None:
     assert stalled.open_loop.kept_up
     assert stalled.open_loop.late == pytest.approx(400, abs=60)
     # Counted from when they were sent, nobody would see it.
-    closed = [(sent, sent, done) for _, sent, done in one_server(500, 5, takes=1e-4, stalls=0.2)]
-    assert summary(closed, Window(1.0, 4.0, None)).latency_ms["p99"] < 1
+    _, sent, done = one_server(500, 5, takes=1e-4, stalls=0.2).T
+    assert summary(np.column_stack([sent, sent, done]), Window(1.0, 4.0)).latency_ms["p99"] < 1
 
 
 def test_what_is_due_in_the_warm_up_or_after_the_end_is_not_counted() -> None:
     requests = [(0.1, 0.1, 0.9), (1.0, 1.0, 1.001), (2.9, 2.9, 3.1), (3.0, 3.0, 3.001)]
-    found = summary(requests, Window(1.0, 2.0, 1.0))
+    found = summary(np.array(requests), Window(1.0, 2.0, 1.0))
     assert (found.requests, found.latency_requests) == (4, 2)
     assert found.latency_ms["max"] == pytest.approx(200)
     # One was answered in the two seconds.
@@ -86,7 +84,7 @@ def test_what_is_due_in_the_warm_up_or_after_the_end_is_not_counted() -> None:
 @pytest.mark.parametrize(("takes", "kept_up"), [(0.9e-3, True), (1.0e-3, True), (1.05e-3, False)])
 def test_a_server_that_falls_behind_does_not_keep_up(takes: float, kept_up: bool) -> None:
     # A generator stops when its time is over: what was not sent by then is missing.
-    sent = [request for request in one_server(1000, 5, takes) if request[1] < 5]
+    sent = one_server(1000, 5, takes, end=5)
     found = summary(sent, Window(1.0, 4.0, 1000.0))
     assert found.open_loop.kept_up is kept_up
     assert found.open_loop.scheduled == 4000
@@ -95,15 +93,15 @@ def test_a_server_that_falls_behind_does_not_keep_up(takes: float, kept_up: bool
 
 
 def test_a_server_that_is_far_too_slow_does_not_keep_up() -> None:
-    sent = [request for request in one_server(1000, 5, 0.01) if request[1] < 5]
+    sent = one_server(1000, 5, 0.01, end=5)
     found = summary(sent, Window(0.0, 5.0, 1000.0))
     assert not found.open_loop.kept_up
     assert found.open_loop.skipped == 5000 - len(sent)
 
 
 def test_a_server_that_never_leaves_the_warm_up_behind_has_a_rate_and_no_latency() -> None:
-    sent = [request for request in one_server(1000, 3, 0.01) if request[1] < 3]
-    assert max(due for due, _, _ in sent) < 1
+    sent = one_server(1000, 3, 0.01, end=3)
+    assert sent[:, 0].max() < 1
     found = summary(sent, Window(1.0, 2.0, 1000.0))
     assert found.requests_per_second == pytest.approx(100, rel=0.02)
     assert (found.latency_ms, found.latency_requests) == ({}, 0)
@@ -112,7 +110,7 @@ def test_a_server_that_never_leaves_the_warm_up_behind_has_a_rate_and_no_latency
 
 def test_a_log_without_a_request_in_its_time_is_no_result() -> None:
     with pytest.raises(BadLog, match="no request"):
-        summary([(0.5, 0.5, 0.6)], Window(1.0, 2.0, 10.0))
+        summary(np.array([(0.5, 0.5, 0.6)]), Window(1.0, 2.0, 10.0))
 
 
 # Client, number, microseconds, script, second and microsecond of the end, lag.
@@ -128,7 +126,7 @@ def pgbench_log(tmp_path: Path) -> Path:
 
 
 def test_pgbenchs_files_are_read_together(pgbench_log: Path) -> None:
-    flat = [value for request in pgbench_requests(pgbench_log) for value in request]
+    flat = pgbench_requests(pgbench_log).ravel().tolist()
     assert flat == pytest.approx(
         [0, 500e-6, 1500e-6, 0.01, 0.0101, 0.0107, 1.001, 1.00105, 1.00125]
     )
@@ -139,7 +137,7 @@ def test_a_transaction_that_failed_is_no_result(pgbench_log: Path, what: str) ->
     with (pgbench_log.parent / "log.77.1").open("a") as log:
         log.write(f"1 1 {what} 0 1700000001 1300 50\n")
     with pytest.raises(BadLog, match=what):
-        [*pgbench_requests(pgbench_log)]
+        pgbench_requests(pgbench_log)
 
 
 def oha_table(path: Path, rows: list[tuple[float, float, float, int]]) -> Path:
@@ -155,36 +153,25 @@ def oha_table(path: Path, rows: list[tuple[float, float, float, int]]) -> Path:
 def test_ohas_requests_are_due_when_the_schedule_says(tmp_path: Path) -> None:
     # As answered, not as asked. The second was handed out by a tick too late, the third long after.
     rows = [(0.25, 0.25, 0.26, 200), (0.0, 0.0, 0.3, 200), (0.101, 0.102, 0.103, 201)]
-    found = [*oha_requests(oha_table(tmp_path / "db", rows), 10)]
-    assert found == [
-        (0.0, 0.0, 0.3), (0.101, 0.102, 0.103), (0.2 + OHA_TICK_SECONDS, 0.25, 0.26),
+    found = oha_requests(oha_table(tmp_path / "db", rows), 10)
+    assert found.tolist() == [
+        [0.0, 0.0, 0.3], [0.101, 0.102, 0.103], [0.2 + OHA_TICK_SECONDS, 0.25, 0.26],
     ]  # fmt: skip
 
 
 def test_an_answer_of_another_status_is_no_result(tmp_path: Path) -> None:
     with pytest.raises(BadLog, match="503"):
-        [*oha_requests(oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 503)]), 10)]
+        oha_requests(oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 503)]), 10)
 
 
-def program(*arguments: str) -> dict[str, object]:
-    command = [sys.executable, "-m", "bench.generators.request_log", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
-
-
-def test_the_program_answers_and_deletes_the_log(pgbench_log: Path) -> None:
-    figures = logged(program("pgbench", str(pgbench_log), "--rate=2", "--seconds=2"))
+def test_a_log_is_deleted_when_it_was_read(pgbench_log: Path, tmp_path: Path) -> None:
+    figures = logged(read("pgbench", str(pgbench_log), warm_up=0, seconds=2, rate=2))
     assert figures.latency_requests == 3
     assert figures.open_loop.late == 0
-    assert [*pgbench_log.parent.iterdir()] == []
-
-
-def test_the_program_says_why_a_log_is_no_result(tmp_path: Path) -> None:
     log = oha_table(tmp_path / "db", [(0.0, 0.0, 0.1, 500)])
-    answer = program("oha", str(log), "--rate=10", "--seconds=1")
     with pytest.raises(Unsound, match="an answer of status 500"):
-        logged(answer)
-    assert not log.exists()
+        logged(read("oha", str(log), warm_up=0, seconds=1, rate=10))
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_a_closed_loop_is_sampled_and_tells_its_progress_while_it_settles() -> None:

@@ -40,7 +40,7 @@ pytestmark = pytest.mark.skipif(bool(_lacking()), reason=str(_lacking()))
 
 @pytest.fixture(scope="module")
 def topology(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Topology]:
-    with split(tmp_path_factory.mktemp("split")) as made:
+    with split(tmp_path_factory.mktemp("split"), provisioned=False) as made:
         yield made
     assert existing() == []
 
@@ -51,7 +51,7 @@ def _listening(host: Host, program: str) -> tuple[Service, int]:
     listen = f"import socket; s = socket.create_server(({host.address!r}, {port}))"
     accept = "c, _ = s.accept()"
     command = [host.python, "-c", f"{listen}\n{accept}\n{program}"]
-    service = host.start("listens", command, host.directory / "listens.log")
+    service = host.start(command, host.directory / "listens.log")
     # It takes one connection, so nobody may try it.
     deadline = time.monotonic() + 20
     while f":{port} " not in host.run(["ss", "-ltn"]) and time.monotonic() < deadline:
@@ -75,7 +75,7 @@ def test_every_host_reaches_every_other_by_its_address(topology: Topology) -> No
         for source, target in permutations(topology.hosts, 2):
             service, port = _listening(target, "c.send(c.getpeername()[0].encode())")
             assert _ask(source, target, port, "print(c.recv(99).decode())") == source.address
-            target.stop(service)
+            service.stop()
 
 
 @pytest.mark.parametrize("milliseconds", [0.1, 0.5, 5.0])
@@ -83,7 +83,7 @@ def test_a_handshake_takes_a_round_trip(topology: Topology, milliseconds: float)
     topology.links.set_delay(milliseconds)
     service, port = _listening(topology.server, "c.recv(1)")
     took = float(_ask(topology.client, topology.server, port, "print(took)"))
-    topology.server.stop(service)
+    service.stop()
     assert took >= 2 * milliseconds / 1e3
 
 
@@ -109,7 +109,7 @@ def test_bytes_arrive_whole_and_in_order(topology: Topology, milliseconds: float
     service, port = _listening(topology.server, send)
     digest = "h = hashlib.sha256()\nwhile d := c.recv(1 << 20): h.update(d)\nprint(h.hexdigest())"
     found = _ask(topology.client, topology.server, port, digest)
-    topology.server.stop(service)
+    service.stop()
     assert found == hashlib.sha256(random.Random(1).randbytes(size)).hexdigest()
 
 
@@ -129,7 +129,7 @@ def test_the_way_can_change_under_an_open_connection(topology: Topology) -> None
             process.stdin.flush()
             assert process.stdout.readline() == "x\n"
         process.stdin.close()
-    topology.server.stop(service)
+    service.stop()
 
 
 def test_what_carries_the_packets_is_in_the_result(
@@ -144,7 +144,7 @@ def test_what_carries_the_packets_is_in_the_result(
         assert carried["packets"] >= 3 * 2 * 500
         assert sum(carried["late_by_less_than_us"].values()) == carried["packets"]
         (process,) = topology.links.processes()
-        assert processes.began(process.pid)
+        assert processes.tree([process.pid])
 
 
 def test_a_packet_to_nobody_is_dropped(topology: Topology) -> None:
@@ -163,7 +163,7 @@ def test_a_packet_to_nobody_is_dropped(topology: Topology) -> None:
 
 
 def test_another_run_is_refused_meanwhile(topology: Topology, tmp_path: Path) -> None:
-    with pytest.raises(BadTopology, match="another run"), split(tmp_path):
+    with pytest.raises(BadTopology, match="another run"), split(tmp_path, provisioned=False):
         pytest.fail("there were two")
     assert topology.server.run(["true"]) == ""
 

@@ -14,8 +14,10 @@ from pathlib import Path
 import pytest
 
 from bench import processes
+from bench.hosts import CommandFailed
 from bench.split import split
 from bench.split.namespaces import command, existing, processes_in
+from bench.topology import ROLES
 from tests.bench.test_split import pytestmark as needs_namespaces
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,10 +36,11 @@ SERVERS = ("postgres", "redis-server", "gunicorn")
 HOLD = """
 import sys
 from pathlib import Path
+from bench.hosts import CommandFailed
 from bench.split import split
-with split(Path(sys.argv[1])) as topology:
+with split(Path(sys.argv[1]), provisioned=False) as topology:
     command = [topology.server.python, "-c", "import time; time.sleep(600)"]
-    service = topology.server.start("waits", command, Path(sys.argv[1], "log"))
+    service = topology.server.start(command, Path(sys.argv[1], "log"))
     carriers = [process.pid for process in topology.links.processes()]
     print(service.pid, *carriers, flush=True)
     sys.stdin.read()
@@ -51,13 +54,10 @@ def test_what_a_killed_run_has_left_is_cleared_by_the_next(tmp_path: Path) -> No
     ) as run:
         server, *carriers = map(int, run.stdout.readline().split())
         run.kill()
-    # What carried the packets ends with the run; the server does not.
-    _until(lambda: not any(processes.began(pid) for pid in carriers))
-    assert processes.began(server)
+    # What carried the packets and the servers end with the run, the namespaces do not.
+    _until(lambda: not processes.tree([server, *carriers]))
     assert existing()
-    with split(tmp_path) as topology:
-        assert not processes.began(server)
-        assert processes_in(existing()) == []
+    with split(tmp_path, provisioned=False) as topology:
         assert topology.server.run(["echo", "there"]) == "there\n"
     assert existing() == []
 
@@ -102,7 +102,7 @@ def _command_line(pid: int) -> str:
         ("compare its answers", signal.SIGTERM),
         ("compare its answers", signal.SIGHUP),
         # A load generator runs.
-        ("[1/4, ", signal.SIGINT),
+        (" left] ", signal.SIGINT),
     ],
 )
 def test_a_run_that_is_ended_takes_everything_along(
@@ -121,7 +121,7 @@ def test_a_run_that_is_ended_takes_everything_along(
         _, errors = run.communicate(timeout=60)
     assert run.returncode == 1
     assert errors.strip().splitlines()[-1].startswith("interrupted: no results")
-    _until(lambda: not any(processes.began(pid) for pid in started))
+    _until(lambda: not processes.tree(started))
     assert existing() == []
     assert _links() == before
     assert [*tmp_path.rglob("results.json")] == []
@@ -141,3 +141,23 @@ def test_without_root_it_says_so(tmp_path: Path) -> None:
         text=True, check=True, env={**os.environ, "PYTHONPATH": str(ROOT)},
     )  # fmt: skip
     assert "needs root" in done.stdout
+
+
+def test_each_host_is_made_ready_by_the_script_of_its_role(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with split(tmp_path):
+        said = capsys.readouterr().out.splitlines()
+    ready = [line for line in said if "this host is ready" in line]
+    assert ready == [f"[{role}] ==> this host is ready to be the {role}" for role in ROLES]
+
+
+def test_a_host_that_cannot_be_made_ready_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PG_CONFIG", str(tmp_path / "pg_config"))
+    wanted = r"(?s)provision/server\.sh failed:.*no server"
+    with pytest.raises(CommandFailed, match=wanted) as failed, split(tmp_path):
+        pytest.fail("it was opened")
+    assert str(tmp_path) in str(failed.value)
+    assert existing() == []

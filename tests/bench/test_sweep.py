@@ -4,10 +4,11 @@ import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from bench.hosts import LocalHost
+from bench.hosts import local
+from bench.opening import on_this_machine
 from bench.site import Site
 from bench.sweep import FILE, SHORT, Plan, best, delay_of, recorded, sweep
-from bench.topology import Topology, local
+from bench.topology import Topology
 from bench.workload import WORKLOADS
 
 QUICK = WORKLOADS["quick"]
@@ -34,8 +35,8 @@ def test_a_network_is_swept_at_its_middle_distance() -> None:
 
 
 def test_the_newest_of_the_same_machine_and_topology_is_taken(tmp_path: Path) -> None:
-    site = Site(QUICK, local(tmp_path), tmp_path)
-    facts = LocalHost().facts()
+    site = Site(QUICK, on_this_machine(directory=tmp_path), tmp_path)
+    facts = local().facts()
     known = {"machine": facts, "topology": "local", "best": {"workers": 3, "threads": 4}}
     others = {
         "2026-01-02-one": known, "2026-01-01-one": known | {"best": {"workers": 9, "threads": 9}},
@@ -48,14 +49,14 @@ def test_the_newest_of_the_same_machine_and_topology_is_taken(tmp_path: Path) ->
         (tmp_path / name).mkdir()
         (tmp_path / name / FILE).write_text(json.dumps(content))
     assert recorded([tmp_path], site) == (3, 4)
-    host = LocalHost()
+    host = local()
     assert recorded([tmp_path], replace(site, topology=Topology("aws", host, host, host))) is None
 
 
 def test_every_pair_is_measured(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
-    host = LocalHost(tmp_path)
-    site = Site(replace(QUICK, rows=3_000, keys=100), local(tmp_path), tmp_path)
+    host = local(tmp_path)
+    site = Site(replace(QUICK, rows=3_000, keys=100), on_this_machine(directory=tmp_path), tmp_path)
     try:
         found = sweep(site, PLAN)
     finally:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bench.opening import opened, read
-from bench.topology import BadTopology, local
+from bench.opening import on_this_machine, opened, read
+from bench.topology import BadTopology
 
 HOST = {"kind": "ssh", "reach": "admin@192.0.2.1", "address": "198.51.100.1"}
 GOOD = {"name": "cloud", "hosts": dict.fromkeys(("server", "store", "client"), HOST)}
@@ -52,14 +52,14 @@ def test_what_is_no_topology_is_refused(tmp_path: Path, value: Any, message: str
 
 def test_a_name_that_is_none_is_refused(tmp_path: Path) -> None:
     with (
-        pytest.raises(BadTopology, match="there are local, split, or a file"),
+        pytest.raises(BadTopology, match="there are local, split, attached, or a file"),
         opened("nowhere", tmp_path),
     ):
         pytest.fail("it was opened")
 
 
 def test_one_machine_has_all_roles_and_a_round_trip_to_itself(tmp_path: Path) -> None:
-    topology = local(tmp_path)
+    topology = on_this_machine(directory=tmp_path)
     (trip,) = topology.round_trips()
     facts = topology.facts([trip])
     assert facts.roles == dict.fromkeys(("server", "store", "client"), "local")
@@ -70,4 +70,4 @@ def test_one_machine_has_all_roles_and_a_round_trip_to_itself(tmp_path: Path) ->
 
 def test_one_machine_has_no_links_to_delay(tmp_path: Path) -> None:
     with pytest.raises(BadTopology, match="split only"):
-        local(tmp_path).round_trips([0.25])
+        on_this_machine(directory=tmp_path).round_trips([0.25])

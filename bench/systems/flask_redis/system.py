@@ -1,6 +1,5 @@
 """The service of python_baseline/, in one of its modes, under Gunicorn."""
 
-import json
 from pathlib import PurePath
 from typing import Any
 
@@ -10,10 +9,6 @@ from python_baseline import modes
 from python_baseline.settings import Settings
 
 PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "msgpack", "psycopg", "redis", "xgboost-cpu")
-_VERSIONS = (
-    "import importlib.metadata, json, sys;"
-    " print(json.dumps({name: importlib.metadata.version(name) for name in sys.argv[1:]}))"
-)
 
 
 class FlaskRedis(Http):
@@ -37,12 +32,9 @@ class FlaskRedis(Http):
 
     def versions(self) -> dict[str, str]:
         server = self._site.server
-        versions = json.loads(server.run([server.python, "-c", _VERSIONS, *PACKAGES]))
-        versions[f"xgboost of the service, {self._xgboost}"] = server.run(
-            [server.python, "-m", "python_baseline.releases", self._xgboost],
-            {"PYTHONPATH": str(server.root)},
-        ).strip()
-        return versions
+        versions = server.call("bench.machine:packages", names=PACKAGES)
+        release = server.run([server.python, "-m", "python_baseline.releases", self._xgboost])
+        return versions | {f"xgboost of the service, {self._xgboost}": release.strip()}
 
     def command(self, model: PurePath, address: str) -> Started:
         workload = self._site.workload

@@ -5,9 +5,7 @@
 transaction open until all have answered, so none is asked twice. The answer is how long one call alone took.
 """
 
-import json
 import subprocess
-import sys
 import sysconfig
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -34,30 +32,17 @@ def find() -> dict[str, Any]:
     return found
 
 
-def warm(question: dict[str, Any]) -> float:
+def warm(conninfo: str, statement: str, connections: int) -> float:
     """Seconds of the first call of the first connection."""
     with ExitStack() as stack:
-        connections = [
-            stack.enter_context(psycopg.connect(question["conninfo"]))
-            for _ in range(question["connections"])
-        ]
+        made = [stack.enter_context(psycopg.connect(conninfo)) for _ in range(connections)]
 
         def call(connection: psycopg.Connection) -> None:
-            connection.execute(question["statement"])
+            connection.execute(statement)
 
         began = time.perf_counter()
-        call(connections[0])
+        call(made[0])
         seconds = time.perf_counter() - began
         with ThreadPoolExecutor() as pool:
-            [*pool.map(call, connections[1:])]
+            [*pool.map(call, made[1:])]
     return seconds
-
-
-def main() -> None:
-    """The answer as JSON."""
-    answer = find() if sys.argv[1] == "find" else warm(json.load(sys.stdin))
-    print(json.dumps(answer))
-
-
-if __name__ == "__main__":
-    main()

@@ -43,7 +43,7 @@ class Plpython(ThroughPgbouncer):
 
     @cached_property
     def _found(self) -> dict[str, Any]:
-        return self._site.server.module(ON_SERVER, "find")
+        return self._site.server.call(f"{ON_SERVER}:find")
 
     def lacks(self, cell: Cell) -> str | None:
         """PL/Python of the same Python that has XGBoost."""
@@ -64,12 +64,12 @@ class Plpython(ThroughPgbouncer):
     def start(self, trees: int) -> None:
         """Starts PgBouncer, and has all its connections import XGBoost."""
         super().start(trees)
-        question = {
-            "conninfo": self._site.database.conninfo(self.at),
-            "statement": requests.one(self._asked, self._site.keys[0]),
-            "connections": self.pool,
-        }
-        self._first_call_seconds = self._site.client.module(ON_SERVER, "warm", question=question)
+        self._first_call_seconds = self._site.client.call(
+            f"{ON_SERVER}:warm",
+            conninfo=self._site.database.conninfo(self.at),
+            statement=requests.one(self._asked, self._site.keys[0]),
+            connections=self.pool,
+        )
 
     def configuration(self) -> dict[str, Any]:
         """How long a connection's first call took, too."""

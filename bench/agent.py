@@ -1,0 +1,255 @@
+"""`python -m bench.agent`: does on its machine what the harness asks, a line of JSON each way.
+
+A question is {"id": 1, "verb": ..., ...}, its answer {"id": 1, "answer": ...} or {"id": 1, "error": "..."}.
+The first line is said unasked: where this repository and its Python are. What is started here ends with
+this, and this with its input, so whatever becomes of the harness no server goes on. Nothing but Python is
+needed, for the store may have no package.
+"""
+
+import base64
+import contextlib
+import importlib
+import io
+import json
+import os
+import queue
+import resource
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench import processes
+from bench.results import Used
+
+STOP_SECONDS = 20
+READY_SECONDS = 60
+# What a shell, and what enters a namespace, ends with where there is no such program.
+NOT_FOUND = 127
+GENERATOR = "generator"
+CHILD = "import sys; from bench.agent import child; sys.exit(child())"
+
+Answer = dict[str, Any]
+
+
+class CommandFailed(Exception):
+    """A command that could not be run, or did not do what it should."""
+
+
+def called(function: str, question: dict[str, Any]) -> Any:
+    """What a function of this repository, module:name, answers."""
+    module, name = function.split(":")
+    return getattr(importlib.import_module(module), name)(**question)
+
+
+def child() -> int:
+    """Answers one call in a process of its own."""
+    asked = json.load(sys.stdin)
+    try:
+        print(json.dumps(called(asked["function"], asked["question"])))
+    except Exception as error:
+        print(f"{type(error).__name__}: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+class Agent:
+    """The verbs, each a method that takes the question's fields."""
+
+    def __init__(self) -> None:
+        self._services: dict[int, subprocess.Popen[bytes]] = {}
+        self._watches: list[processes.Watch] = []
+        # What is waited for just now.
+        self._current: subprocess.Popen[str] | None = None
+
+    def _popen(self, command: list[str], environment: dict[str, str], **more: Any) -> Any:
+        try:
+            return subprocess.Popen(command, env=os.environ | environment, **more)
+        except FileNotFoundError:
+            raise CommandFailed(f"{command[0]} is not installed") from None
+
+    def _communicate(self, process: Any, question: str | None = None) -> tuple[str, str]:
+        self._current = process
+        try:
+            return process.communicate(question)
+        finally:
+            self._current = None
+            process.kill()
+            process.wait()
+
+    def run(
+        self, command: list[str], environment: dict[str, str], question: str | None = None
+    ) -> str:
+        """What a command prints; an error if it fails."""
+        stdin = subprocess.DEVNULL if question is None else subprocess.PIPE
+        process = self._popen(
+            command, environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True,
+        )  # fmt: skip
+        output, errors = self._communicate(process, question)
+        if process.returncode == NOT_FOUND:
+            raise CommandFailed(f"{command[0]} is not installed")
+        if process.returncode != 0:
+            raise CommandFailed(f"{command[0]} failed:\n{output}{errors}")
+        return output or errors
+
+    def call(self, function: str, question: dict[str, Any], apart: bool) -> Any:
+        """A function's answer; from a process of its own, if it takes long or its memory is measured."""
+        if not apart:
+            return called(function, question)
+        asked = json.dumps({"function": function, "question": question})
+        return json.loads(self.run([sys.executable, "-c", CHILD], {}, asked))
+
+    def start(
+        self, command: list[str], environment: dict[str, str], log: str, user: str | None = None
+    ) -> int:
+        """Starts a server as a child of this, in a process group of its own; its process id."""
+        Path(log).parent.mkdir(parents=True, exist_ok=True)
+        become = ["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups"] if user else []
+        with Path(log).open("ab") as output:
+            process = self._popen(
+                [*become, *command], environment, cwd="/", stdin=subprocess.DEVNULL,
+                stdout=output, stderr=output, process_group=0,
+            )  # fmt: skip
+        self._services[process.pid] = process
+        return process.pid
+
+    def alive(self, pid: int) -> bool:
+        """Whether a server that was started here still runs."""
+        return pid in self._services and self._services[pid].poll() is None
+
+    def stop(self, pid: int) -> None:
+        """Asks a server to end, and waits until it has; one that does not heed is killed with its group."""
+        process = self._services.pop(pid, None)
+        if process is None or process.poll() is not None:
+            return
+        process.terminate()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_SECONDS)
+            return
+        os.killpg(pid, signal.SIGKILL)
+        process.wait()
+
+    def wait(self, pid: int, address: str, port: int, path: str | None = None) -> bool:
+        """Whether a server came to answer: it accepts a connection, or GET of a path has the status 200."""
+        deadline = time.monotonic() + READY_SECONDS
+        while time.monotonic() < deadline and self.alive(pid):
+            place = (address, port)
+            with contextlib.suppress(OSError), socket.create_connection(place, 5.0) as connection:
+                if path is None:
+                    return True
+                connection.sendall(f"GET {path} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+                if connection.recv(64).startswith((b"HTTP/1.0 200", b"HTTP/1.1 200")):
+                    return True
+            time.sleep(0.05)
+        return False
+
+    def timed(self, command: list[str], environment: dict[str, str]) -> Answer:
+        """Runs a load generator; its processor time is the kernel's own sum over ended children."""
+        before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
+        process = self._popen(
+            command, environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True,
+        )  # fmt: skip
+        watch = processes.Watch({GENERATOR: [process.pid]})
+        output = self._communicate(process)[0]
+        ended, after = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+        seen = watch.finish()
+        if process.returncode != 0:
+            raise CommandFailed(f"{command[0]} failed:\n{output}")
+        spent = sum(getattr(after, n) - getattr(before, n) for n in ("ru_utime", "ru_stime"))
+        used = Used(spent, seen.total.pss_bytes)
+        return {"output": output, "seconds": ended - began, "used": asdict(used)}
+
+    def watch(self, trees: dict[str, list[int]]) -> int:
+        """Begins to watch the parts of a system, each given as the roots of its processes."""
+        self._watches.append(processes.Watch(trees))
+        return len(self._watches) - 1
+
+    def finish(self, watch: int) -> Answer:
+        """What was used since."""
+        return asdict(self._watches[watch].finish())
+
+    def write(self, place: str, text: str, owner: str | None = None) -> None:
+        """Writes a file that its owner alone can read, closed to others before it holds anything."""
+        path = Path(place)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_text(text)
+        for each in (path.parent, path) if owner else ():
+            shutil.chown(each, owner, owner)
+
+    def unpack(self, directory: str, archive: str) -> None:
+        """Makes the files of an archive of tar, in base 64."""
+        Path(directory).mkdir(parents=True, exist_ok=True)
+        with tarfile.open(fileobj=io.BytesIO(base64.b64decode(archive))) as packed:
+            packed.extractall(directory, filter="data")
+
+    def free_port(self, address: str) -> int:
+        """A port that nobody listens on just now."""
+        with socket.socket() as probe:
+            probe.bind((address, 0))
+            return probe.getsockname()[1]
+
+    def interrupt(self) -> None:
+        """Ends what is waited for; what asked for it is told that it failed."""
+        if self._current:
+            self._current.kill()
+
+    def end(self) -> None:
+        """Ends everything."""
+        self.interrupt()
+        for pid in [*self._services]:
+            self.stop(pid)
+
+
+def _answer(agent: Agent, asked: Answer) -> Answer:
+    place = asked.pop("id")
+    verb: Callable[..., Any] = getattr(agent, asked.pop("verb"))
+    try:
+        return {"id": place, "answer": verb(**asked)}
+    except CommandFailed as error:
+        return {"id": place, "error": str(error)}
+    except Exception as error:
+        return {"id": place, "error": f"{type(error).__name__}: {error}"}
+
+
+def main() -> None:
+    """Answers until there are no more questions."""
+    # What is printed here by others is no answer.
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    # A Ctrl-C is the harness's, which ends this by ending its input.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # libpq's variables of whoever started the harness lead to another server.
+    for name in [name for name in os.environ if name.startswith("PG") and name != "PG_CONFIG"]:
+        del os.environ[name]
+    os.environ["PYTHONPATH"] = str(Path.cwd())
+    agent, questions = Agent(), queue.SimpleQueue()
+
+    def listen() -> None:
+        for line in sys.stdin:
+            asked = json.loads(line)
+            if asked["verb"] == "interrupt":
+                agent.interrupt()
+            else:
+                questions.put(asked)
+        agent.end()
+        os._exit(0)
+
+    print(json.dumps({"root": str(Path.cwd()), "python": sys.executable}), file=answers, flush=True)
+    threading.Thread(target=listen, daemon=True).start()
+    while True:
+        print(json.dumps(_answer(agent, questions.get())), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""What every record says of itself, and where it goes: when, of which commit, on which machine.
+
+A comparison's is results.json (results.py); others keep subjects, each a unit and its series' values
+in each repetition, which were measured in turn: values at the same place are of the same repetition.
+"""
+
+import datetime
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from bench import machine
+from bench.hosts.host import ROOT
+from bench.results import new_directory
+from bench.topology import Topology
+
+RESULTS = ROOT / "bench" / "results"
+
+
+def now() -> str:
+    """The time, as results have it."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def commit() -> str:
+    """The commit of this repository, with "+" where files differ from it."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(ROOT), *arguments]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False)
+        except FileNotFoundError:
+            return machine.UNKNOWN
+        return done.stdout.strip() if done.returncode == 0 else machine.UNKNOWN
+
+    found = git("rev-parse", "HEAD")
+    changed = found != machine.UNKNOWN and git("status", "--porcelain", "-uno")
+    return found + ("+" if changed else "")
+
+
+def directory(parent: Path, what: str, topology: Topology | None = None) -> Path:
+    """A new directory for a record, below one of the machine that was measured."""
+    facts = topology.server.facts() if topology else machine.facts()
+    names = [what, *([topology.name] if topology else [])]
+    kept = [name for name in dict.fromkeys(names) if name not in ("full", "local")]
+    return new_directory(parent, "-".join((machine.short_name(facts), *kept)))
+
+
+def write(path: Path, value: dict[str, Any]) -> None:
+    """Writes a record."""
+    path.write_text(json.dumps(value, indent=1) + "\n")

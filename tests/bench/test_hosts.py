@@ -1,0 +1,242 @@
+"""What a host does, on this machine and behind ssh: commands, servers and their end, files, measuring."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench import processes, results
+from bench.harness import Harness
+from bench.hosts import CommandFailed, Host, Login, Process, local, over_ssh, run_measured
+from bench.hosts.host import ROOT
+from bench.opening import opened
+from bench.site import Site
+from bench.systems import described
+from bench.workload import WORKLOADS, Set
+
+BURN = "import time\nwhile time.process_time() < {}:\n    pass\nprint('burned')"
+WAIT = "import time; print('begun', flush=True); time.sleep(60)"
+DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('begun', flush=True); time.sleep(60)"
+LISTEN = "import socket, time; s = socket.create_server(('127.0.0.1', {})); time.sleep(60)"
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("here")
+
+
+@pytest.fixture(scope="module", params=["local", "ssh"])
+def host(request: pytest.FixtureRequest, here: Path) -> Iterator[Host]:
+    if request.param == "ssh":
+        made = over_ssh("there", request.getfixturevalue("login"), here)
+    else:
+        made = local(here)
+    yield made
+    made.close()
+
+
+def python(host: Host, program: str) -> list[str]:
+    return [host.python, "-c", program]
+
+
+def wait_for(log: Path, text: str) -> None:
+    deadline = time.monotonic() + 20
+    while text not in log.read_text() and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def test_a_command_says_what_it_printed_or_why_it_failed(host: Host) -> None:
+    assert host.run(["cat"], question="a 'question'\n") == "a 'question'\n"
+    words = ["two  words", "$HOME", "a'b", "*"]
+    assert host.run(["printf", "%s\n", *words]).splitlines() == words
+    with pytest.raises(CommandFailed, match=r"(?s)python\S* failed:.*what is wrong"):
+        host.run(python(host, "import sys; sys.exit('what is wrong')"))
+    with pytest.raises(CommandFailed, match="no-such-program is not installed"):
+        host.run(["no-such-program"])
+
+
+def test_a_function_answers_or_says_why_not(host: Host) -> None:
+    for apart in (False, True):
+        question = {"address": "127.0.0.1", "port": 1}
+        with pytest.raises(CommandFailed, match="ConnectionRefusedError"):
+            host.call("bench.echo:ask", apart=apart, **question)
+        assert host.call("bench.machine:packages", apart=apart, names=["numpy"])["numpy"]
+
+
+def test_libpq_is_told_nothing_by_the_users_environment(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PGHOST", "elsewhere")
+    monkeypatch.setenv("PG_CONFIG", "/some/pg_config")
+    lines = local(here).run(["env"], {"PGPORT": "1"}).splitlines()
+    said = {line for line in lines if line.startswith("PG") and not line.startswith("PGRX")}
+    assert said == {"PG_CONFIG=/some/pg_config", "PGPORT=1"}
+
+
+def test_no_secret_stands_in_a_command_line(host: Host) -> None:
+    service = host.start(python(host, WAIT), host.directory / "secret.log", {"SECRET": "hush-hush"})
+    seen = host.run(["ps", "-eo", "args"], {"PGPASSWORD": "hush-hush"})
+    service.stop()
+    assert "ps -eo args" in seen
+    assert "hush-hush" not in seen
+
+
+def test_a_server_is_stopped_even_if_it_does_not_heed(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    host = local(here)
+    for program in (WAIT, DEAF):
+        log = here / "stopped.log"
+        log.write_text("")
+        service = host.start(python(host, program), log)
+        wait_for(log, "begun")
+        assert processes.tree([service.pid])
+        service.stop()
+        assert not processes.tree([service.pid])
+        # Another time there is nothing to do.
+        service.stop()
+
+
+def test_a_server_that_ends_before_it_answers_is_told_by_its_last_words(host: Host) -> None:
+    program = "print('last words', flush=True)"
+    service = host.start(python(host, program), host.directory / "ends.log")
+    with pytest.raises(CommandFailed, match=r"(?s)does not answer:.*last words"):
+        service.ready(host.free_port())
+
+
+def test_a_server_is_ready_when_it_listens(host: Host) -> None:
+    port = host.free_port()
+    service = host.start(python(host, LISTEN.format(port)), host.directory / "listens.log")
+    assert service.ready(port) == (host.address, port)
+    service.stop()
+
+
+def test_servers_end_with_the_harness_even_if_it_is_killed(here: Path) -> None:
+    log = here / "orphan.log"
+    log.write_text("")
+    program = (
+        "import sys, time; from pathlib import Path; from bench.hosts import local\n"
+        f"host = local(Path({str(here)!r}))\n"
+        f"print(host.start([host.python, '-c', {WAIT!r}], Path({str(log)!r})).pid, flush=True)\n"
+        "time.sleep(60)"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
+    ) as run:
+        pid = int(run.stdout.readline())
+        assert processes.tree([pid])
+        run.kill()
+    deadline = time.monotonic() + 20
+    while processes.tree([pid]) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not processes.tree([pid])
+
+
+def test_files_and_directories_go_there(host: Host, here: Path) -> None:
+    directory = here / "a b" / "scripts"
+    directory.mkdir(parents=True, exist_ok=True)
+    (directory / "one").write_text("1")
+    (directory / "two").write_bytes(bytes(range(256)))
+    host.put(here / "a b")
+    assert host.run(["cat", directory / "one"]) == "1"
+    assert Path(host.there(directory / "two")).read_bytes() == bytes(range(256))
+    # A file of the repository has the same name below the one there.
+    assert host.run(["head", "-n1", ROOT / "bench/requests.py"]).startswith('"""')
+    place = host.directory / "new" / "secret"
+    host.write(place, "x")
+    assert Path(place).read_text() == "x"
+    assert Path(place).stat().st_mode & 0o777 == 0o600
+
+
+def test_what_a_generator_and_each_part_of_the_servers_use_is_told_apart(host: Host) -> None:
+    quiet = host.start(python(host, WAIT), host.directory / "quiet.log")
+    busy = host.start(python(host, BURN.format(30)), host.directory / "busy.log")
+    parts = {"quiet": [quiet.process], "busy": [busy.process]}
+    network = [Process(host, quiet.pid)]
+    output, usage = run_measured(host, python(host, BURN.format(0.5)), parts, network=network)
+    quiet.stop()
+    busy.stop()
+    assert output == "burned\n"
+    quiet_cpu = usage.server_parts["quiet"].cpu_seconds
+    assert usage.generator.cpu_seconds >= 0.5
+    assert quiet_cpu < usage.generator.cpu_seconds
+    assert quiet_cpu < usage.server_parts["busy"].cpu_seconds
+    parts_cpu = sum(used.cpu_seconds for used in usage.server_parts.values())
+    assert usage.server.cpu_seconds == pytest.approx(parts_cpu)
+    assert usage.network.pss_bytes > 1 << 20
+    assert min(used.pss_bytes for used in usage.server_parts.values()) > 1 << 20
+
+
+def test_a_generator_that_fails_is_no_run(host: Host) -> None:
+    with pytest.raises(CommandFailed, match=r"(?s)failed:.*no connection"):
+        host.timed(python(host, "import sys; sys.exit('no connection')"))
+
+
+def test_an_interrupted_run_ends_its_generator_and_goes_on_to_clear_up(here: Path) -> None:
+    host, noted = local(here), here / "pid"
+    program = f"import os, time; open({str(noted)!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 2.0)
+        with pytest.raises(KeyboardInterrupt):
+            host.timed(python(host, program))
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert host.run(["echo", "there"]) == "there\n"
+    assert processes.tree([int(noted.read_text())]) == []
+
+
+def test_a_machine_that_cannot_be_reached_is_named(login: Login, here: Path) -> None:
+    for wrong in (
+        replace(login, repository="/nowhere"),
+        replace(login, reach="nobody-at-all@127.0.0.1"),
+    ):
+        with pytest.raises(CommandFailed, match=r"(?s)away: ssh .* failed:\n.+"):
+            over_ssh("away", wrong, here).open()
+
+
+def test_cells_are_measured_through_ssh(
+    login: Login, here: Path, tmp_path: Path, machine: Path
+) -> None:
+    roles = dict.fromkeys(("server", "store", "client"), "box")
+    path = here / "topology.json"
+    known = {"name": "box", "roles": roles, "hosts": {"box": vars(login) | {"kind": "ssh"}}}
+    path.write_text(json.dumps(known))
+    names = ("postgres_direct", "postgres_pgbouncer", "python_tuned")
+    workload = replace(
+        WORKLOADS["quick"], name="test", seconds=1, warm_up_seconds=0, keys=200,
+        keys_one_at_a_time=200, rows=5_000, training_rounds=0, systems=names,
+        cells={
+            "hot": Set(("hot",), (2,), (5,), systems=("*",)),
+            "rates": Set(("hot",), (2,), (5,), rates=(100,), systems=("*",)),
+            # What wrk reads there is the service's alone.
+            "random": Set(("random",), (2,), (5,), systems=("python_tuned",)),
+        },
+    )  # fmt: skip
+    with opened(str(path), here) as topology:
+        site = Site(workload, topology, here)
+        measured = Harness(site, workload.cells_of(described()), tmp_path).run()
+    results.write(tmp_path / "results.json", measured)
+    assert (measured.topology.name, measured.topology.roles) == ("box", roles)
+    assert measured.topology.hosts["box"]["kernel"] == os.uname().release
+    for cell in measured.cells:
+        assert len(cell.runs) == (0 if cell.skipped else 1)
+        for run in cell.runs:
+            assert run.server.cpu_seconds > 0
+            assert run.generator.pss_bytes > 1 << 18
+    text = repr(measured)
+    assert str(machine) not in text
+    assert str(ROOT) not in text
+    assert sys.prefix not in text
