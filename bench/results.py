@@ -12,7 +12,7 @@ import tarfile
 import time
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
 from pathlib import Path
 
@@ -161,6 +161,11 @@ class Spread:
     def of(cls, values: list[float]) -> "Spread":
         """Of one value or more."""
         return cls(statistics.median(values), min(values), max(values))
+
+
+def ratio(values: Sequence[float], controls: Sequence[float]) -> Spread:
+    """How the one compares with the other, each repetition with itself."""
+    return Spread.of([value / other for value, other in zip(values, controls, strict=True)])
 
 
 @dataclass(frozen=True)

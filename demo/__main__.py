@@ -5,29 +5,65 @@ already is skipped. `make demo-stop` stops the cluster.
 """
 
 import argparse
+import os
 import statistics
 import sys
 import time
 from functools import partial
+from pathlib import Path
 
 import psycopg
 
+from bench import training
+from bench.generators import Load, pgbench
+from bench.hosts import local
+from bench.results import ratio
+from bench.turns import in_turn
 from cluster import Cluster, ClusterError
+from data.columns import FEATURES, TARGET
 from data.flights import Request
 from demo.comparison import compare
-from demo.in_sql import train_in_sql
 from workbench import preparation
+from workbench.preparation import DATABASE, STATE
 from workbench.queries import CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
 from workbench.tell import Teller, say, table
-from workbench.timing import OneRow, transactions_per_second
 from workbench.training import Recipe
-from workbench.turns import in_turn, median_ratio
 
 STEPS = 10
 ROUNDS_OF_TRAINING = 25
 SCANS = 3
 PGBENCH_SECONDS = 10
 PGBENCH_ROUNDS = 5
+SQL = Path(__file__).resolve().parent.parent / "sql"
+SQL_MODEL = "flights_sql"
+TRAIN = "SELECT set, metric, value FROM train_model(%s, 'flights', %s, rounds => %s)"
+
+
+def train_in_sql(teller: Teller, cluster: Cluster) -> int:
+    """Trains in SQL and in Python, and compares pgboost's margins with libxgboost's; how many differ."""
+    rounds = ROUNDS_OF_TRAINING
+    title = f"SELECT * FROM train_model('{SQL_MODEL}', 'flights', '{TARGET}', rounds => {rounds})"
+    with teller.step(title), cluster.connect(DATABASE) as connection:
+        # Another build may have been installed under the same version.
+        connection.execute("DROP EXTENSION IF EXISTS pgboost_train; CREATE EXTENSION pgboost_train")
+        given = (SQL_MODEL, TARGET, rounds)
+        ((_, metric, value),) = connection.execute(TRAIN, given).fetchall()
+        say(f"{metric} on the rows that it was trained on: {value:.2f}")
+        task = {
+            "conninfo": cluster.conninfo(DATABASE), "rounds": rounds, "threads": os.cpu_count(),
+        }  # fmt: skip
+        host, lines = local(STATE), []
+        for way in training.WAYS:
+            found = host.call("bench.training:train", apart=True, what=way, **task)
+            lines.append((way, found["seconds"], f"{found['peak_bytes_above_idle'] / 1e6:.0f}"))
+        host.close()
+        table((f"{found['rows']:,} rows", "seconds", "peak MB above idle"), lines)
+        query = f"SELECT {', '.join(FEATURES)} FROM flights"
+        rows, different, _ = connection.execute(
+            "SELECT * FROM verify_model(%s, %s)", (SQL_MODEL, query)
+        ).fetchone()
+        say(f"{rows:,} margins of pgboost and libxgboost compared: {different} differ")
+        return different
 
 
 def show(teller: Teller, connection: psycopg.Connection) -> None:
@@ -55,7 +91,7 @@ def _scan(connection: psycopg.Connection, expression: str) -> float:
 
 
 def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> None:
-    """Rows a second of the full scan, beside the scan with the cheapest function."""
+    """Rows per second of the full scan, beside the scan with the cheapest function."""
     with teller.step("full scan: SELECT sum(predict(...)) FROM flights, in one process"):
         expressions = {
             "array_length(ARRAY[...], 1)": CONTROL,
@@ -63,53 +99,49 @@ def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> Non
             "to_jsonb(f) without predict": JSONB_CONTROL,
         }
         connection.execute("SET max_parallel_workers_per_gather = 0")
-        scans = {text: partial(_scan, connection, text) for text in expressions.values()}
-        seconds = in_turn(scans, SCANS, warm_ups=1)
+        scans = {name: partial(_scan, connection, one) for name, one in expressions.items()}
+        best = {name: min(took) for name, took in in_turn(scans, SCANS, warm_ups=1).items()}
         connection.execute("RESET max_parallel_workers_per_gather")
-        control = min(seconds[CONTROL])
-        lines = []
-        for name, expression in expressions.items():
-            best = min(seconds[expression])
-            lines.append((name, f"{rows / best:,.0f}", f"{best / control:.2f}"))
-        table((f"best of {SCANS}", "rows a second", "time, array_length = 1"), lines)
+        control = next(iter(best.values()))
+        lines = [(name, f"{rows / b:,.0f}", f"{b / control:.2f}") for name, b in best.items()]
+        table((f"best of {SCANS}", "rows per second", "time, array_length = 1"), lines)
 
 
 def time_one_row(teller: Teller, cluster: Cluster) -> None:
-    """Transactions a second of the benchmark's query, with predict and without."""
-    how = OneRow("simple", clients=1, seconds=PGBENCH_SECONDS // PGBENCH_ROUNDS)
+    """Transactions per second of the benchmark's query, with predict and without."""
+    load = Load(clients=1, seconds=PGBENCH_SECONDS // PGBENCH_ROUNDS, seed=0)
     title = f"pgbench, {PGBENCH_SECONDS} s each: the one-row query with predict and without"
     with teller.step(title):
         scripts = ("predict.sql", "nopredict.sql")
         ask = {
-            name: partial(transactions_per_second, cluster, preparation.DATABASE, name, how)
+            name: partial(pgbench.run, cluster, DATABASE, SQL / name, "simple", load)
             for name in scripts
         }
-        runs = in_turn(ask, PGBENCH_ROUNDS)
+        found = in_turn(ask, PGBENCH_ROUNDS)
+        runs = {name: [run.requests_per_second for run in found[name]] for name in scripts}
         table(
-            ("one client, simple protocol", "transactions a second"),
-            [(f"sql/{script}", f"{statistics.median(runs[script]):,.0f}") for script in scripts],
+            ("one client, simple protocol", "transactions per second"),
+            [(f"sql/{name}", f"{statistics.median(values):,.0f}") for name, values in runs.items()],
         )
-        ratio = median_ratio(*(runs[script] for script in scripts))
-        say(f"with predict it does {ratio:.2f} of the query without (medians of {PGBENCH_ROUNDS})")
+        share = ratio(*runs.values()).median
+        say(f"with predict it does {share:.2f} of the query without (medians of {PGBENCH_ROUNDS})")
 
 
 def run(rows: int) -> int:
     """The demo; returns how many predictions differ."""
-    request = Request(rows)
     teller = Teller(STEPS)
     cluster = preparation.start_cluster(teller)
     with preparation.create_extension(teller, cluster) as connection:
-        preparation.load_flights(teller, connection, request)
-        recipe = Recipe(rows, ROUNDS_OF_TRAINING)
-        model = preparation.train(teller, recipe)
+        preparation.load_flights(teller, connection, Request(rows))
+        model = preparation.train(teller, Recipe(rows, ROUNDS_OF_TRAINING))
         preparation.load_model(teller, connection, model)
         different = compare(teller, connection, model.path, rows)
-        different += train_in_sql(teller, cluster, recipe)
+        different += train_in_sql(teller, cluster)
         show(teller, connection)
         time_scans(teller, connection, rows)
         time_one_row(teller, cluster)
     print("\nThe cluster runs on. Look around in it; `make demo-stop` stops it:\n")
-    print(f"    psql '{cluster.conninfo(preparation.DATABASE)}'\n")
+    print(f"    psql '{cluster.conninfo(DATABASE)}'\n")
     return different
 
 

@@ -10,35 +10,11 @@ import numpy as np
 import psycopg
 import xgboost
 from numpy.typing import NDArray
-from tqdm import tqdm
 
+from bench.training import copied
 from data.columns import FEATURES
 from workbench.queries import COLUMNS, FORMS, predict
 from workbench.tell import Teller, say, table
-
-# PostgreSQL's binary COPY: a signature with two counts, tuples, and a last mark.
-HEADER_BYTES = 19
-TRAILER_BYTES = 2
-FIELDS = len(FEATURES) + 1
-TUPLE = np.dtype([("fields", ">i2"), ("values", [("length", ">i4"), ("value", ">f4")], FIELDS)])
-
-
-def _fetch(connection: psycopg.Connection, form: str, total: int) -> NDArray[np.float32]:
-    """Each row's features and, last, its prediction."""
-    query = f"COPY (SELECT {COLUMNS}, {predict(form)} FROM flights f) TO STDOUT (FORMAT binary)"
-    parts = []
-    with (
-        tqdm(total=total, desc=form, unit=" rows", unit_scale=True, disable=None) as bar,
-        connection.cursor().copy(query) as copy,
-    ):
-        for part in copy:
-            parts.append(bytes(part))
-            bar.update(1)
-    content = b"".join(parts)
-    rows = np.frombuffer(content[HEADER_BYTES:-TRAILER_BYTES], dtype=TUPLE)
-    if (rows["fields"] != FIELDS).any() or (rows["values"]["length"] != 4).any():
-        raise ValueError("COPY gave other rows than eleven reals without NULL")
-    return rows["values"]["value"].astype(np.float32)
 
 
 def differing_rows(fetched: NDArray[np.float32], model: xgboost.Booster) -> NDArray[np.int64]:
@@ -54,7 +30,8 @@ def compare(teller: Teller, connection: psycopg.Connection, path: Path, rows: in
     results, different = [], 0
     with teller.step("score every row in SQL, compare with Booster.predict by bit pattern"):
         for form, arguments in FORMS.items():
-            fetched = _fetch(connection, form, rows)
+            query = f"SELECT {COLUMNS}, {predict(form)} FROM flights f"
+            fetched = copied(connection, query, len(FEATURES) + 1)
             if len(fetched) != rows:
                 raise ValueError(f"{len(fetched):,} rows came back, not {rows:,}")
             wrong = differing_rows(fetched, model)

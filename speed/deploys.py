@@ -1,21 +1,26 @@
 """Deploying under load: the longest statement in any connection, and answers that came too late.
 
-Connections predict in a loop while another deploys one of two versions in turn, or loads a new
-version of the large model, each in a span of its own; between them is a span of rest. A statement belongs to
-the span in which it began. An answer is stale if its statement began after a commit had returned
-and it is not that version's; also those of the time up to the next change are looked at.
+Connections predict in a loop, each in a process of its own, while another deploys one of two versions in
+turn, or loads a new version of the large model, each in a span of its own; between them is a span of rest.
+A statement belongs to the span in which it began. An answer is stale if its statement began after a commit
+had returned and it is not that version's; also those of the time up to the next change are looked at. The
+clock is the machine's monotonic one, which all processes share.
 """
 
 import itertools
+import multiprocessing
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing.synchronize import Event
 
+import numpy as np
 import psycopg
+from numpy.typing import NDArray
 
 from cluster import ClusterError
-from speed.asking import Asked, asking
 from speed.record import LARGE, SMALL, Subject
 from speed.site import CONSTANTS, Site
 from workbench.preparation import DATABASE
@@ -28,17 +33,25 @@ LOAD = "SELECT load_model(%s, %s)"
 DROP = "SELECT drop_model(name) FROM (SELECT DISTINCT name FROM pgboost_models WHERE name = %s) m"
 DEPLOY = "SELECT deploy_model(%s, %s)"
 
-
+# A line for each statement: when it began, what it took, what it gave.
+Asked = NDArray[np.float64]
 # When a change began, when its commit had returned, and the answer from then on.
 Change = tuple[float, float, float]
 
 
-@dataclass
-class _Log:
-    """The changes, and the spans with their names and times."""
+def _begin(over: Event) -> None:
+    globals()["_over"] = over
 
-    changes: list[Change] = field(default_factory=list)
-    spans: list[tuple[str, float, float]] = field(default_factory=list)
+
+def _ask(conninfo: str, statement: str) -> Asked:
+    """Every statement of a connection until it is over."""
+    found = []
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        while not globals()["_over"].is_set():
+            began = time.monotonic()
+            (answer,) = connection.execute(statement, prepare=True).fetchone()
+            found.append((began, time.monotonic() - began, answer))
+    return np.array(found)
 
 
 def variants(content: bytes) -> Iterator[bytes]:
@@ -51,44 +64,44 @@ def variants(content: bytes) -> Iterator[bytes]:
             yield content[: found.start(1)] + bytes([digit]) + content[found.end(1) :]
 
 
-def stale(asked: list[Asked], changes: list[Change], begin: float, end: float) -> int:
+def _within(asked: Asked, begin: float, end: float) -> Asked:
+    return asked[(asked[:, 0] >= begin) & (asked[:, 0] < end)]
+
+
+def stale(asked: Asked, changes: list[Change], begin: float, end: float) -> int:
     """Answers to statements of that time that are of a version before the last one committed."""
     count = 0
     for i, (_, committed, answer) in enumerate(changes):
         until = changes[i + 1][0] if i + 1 < len(changes) else end
-        for one in asked:
-            inside = one.within(max(committed, begin), min(until, end))
-            # A statement that was under way when the next change began may have seen it.
-            inside &= one.began + one.took < until
-            count += int((inside & (one.answer != answer)).sum())
+        inside = _within(asked, max(committed, begin), min(until, end))
+        # A statement that was under way when the next change began may have seen it.
+        over = inside[:, 0] + inside[:, 1] < until
+        count += int((over & (inside[:, 2] != answer)).sum())
     return count
 
 
 class _Deployer:
+    """A connection that changes the model, what it changed, and the spans with their names and times."""
+
     def __init__(self, connection: psycopg.Connection) -> None:
         self._connection = connection
-        self.log = _Log()
         self._answers: dict[int, float] = {}
+        self.changes: list[Change] = []
+        self.spans: list[tuple[str, float, float]] = []
 
-    def load(self, content: bytes) -> int:
+    def change(self, statement: str, value: bytes | int) -> int:
+        """Loads a model's content, or deploys a version; its number."""
         began = time.monotonic()
-        (version,) = self._connection.execute(LOAD, (MODEL, content)).fetchone()
-        self._changed(began, version)
-        return version
-
-    def deploy(self, version: int) -> None:
-        began = time.monotonic()
-        self._connection.execute(DEPLOY, (MODEL, version))
-        self._changed(began, version)
-
-    def _changed(self, began: float, version: int) -> None:
+        (version,) = self._connection.execute(statement, (MODEL, value)).fetchone()
         committed = time.monotonic()
+        version = value if statement == DEPLOY else version
         if version not in self._answers:
             query = f"SELECT predict('{MODEL}@{version}', {CONSTANTS})"
             (self._answers[version],) = self._connection.execute(query).fetchone()
-        self.log.changes.append((began, committed, self._answers[version]))
+        self.changes.append((began, committed, self._answers[version]))
+        return version
 
-    def span(self, name: str, duration: float, act: Callable[[], None]) -> None:
+    def span(self, name: str, duration: float, act: Callable[[], object]) -> None:
         """Acts again and again for as long, with pauses; at least once."""
         began = time.monotonic()
         while True:
@@ -96,56 +109,50 @@ class _Deployer:
             time.sleep(PAUSE)
             if time.monotonic() >= began + duration:
                 break
-        self.log.spans.append((name, began, time.monotonic()))
+        self.spans.append((name, began, time.monotonic()))
 
 
 def _spans(deployer: _Deployer, site: Site, duration: float, repetitions: int) -> None:
-    first = deployer.load(site.files[SMALL].read_bytes())
-    second = deployer.load(site.files[LARGE].read_bytes())
-    versions = [first, second]
-    others = itertools.cycle(variants(site.files[LARGE].read_bytes()))
-
-    def switch() -> None:
-        versions.reverse()
-        deployer.deploy(versions[-1])
-
+    contents = [site.files[label].read_bytes() for label in (SMALL, LARGE)]
+    versions = itertools.cycle([deployer.change(LOAD, content) for content in contents])
+    others = itertools.cycle(variants(contents[-1]))
     for _ in range(repetitions):
         deployer.span("rest", duration, lambda: None)
-        deployer.span("deploy_model", duration, switch)
-        deployer.span("load_model", 0, lambda: deployer.load(next(others)))
+        deployer.span("deploy_model", duration, lambda: deployer.change(DEPLOY, next(versions)))
+        deployer.span("load_model", 0, lambda: deployer.change(LOAD, next(others)))
 
 
 def deploys(
     site: Site, connections: int, duration: float, repetitions: int
 ) -> tuple[Subject, Subject]:
     """Seconds of the longest statement that began in a span, by the span; and stale answers."""
-    statement = f"SELECT predict('{MODEL}', {CONSTANTS})"
-    with site.connect() as connection:
+    asking = (site.cluster.conninfo(DATABASE), f"SELECT predict('{MODEL}', {CONSTANTS})")
+    # Spawned, so that no child has the parent's connections.
+    context = multiprocessing.get_context("spawn")
+    over = context.Event()
+    with (
+        site.connect() as connection,
+        ProcessPoolExecutor(connections, context, _begin, (over,)) as pool,
+    ):
         connection.execute(DROP, (MODEL,))
         deployer = _Deployer(connection)
-        deployer.load(site.files[SMALL].read_bytes())
-        with asking(site.cluster.conninfo(DATABASE), statement, connections) as asked:
+        deployer.change(LOAD, site.files[SMALL].read_bytes())
+        asked = [pool.submit(_ask, *asking) for _ in range(connections)]
+        try:
             # The processes need a while to start, and what they do first is no pause.
             time.sleep(duration)
             _spans(deployer, site, duration, repetitions)
+        finally:
+            over.set()
+        answers = np.concatenate([one.result() for one in asked])
         connection.execute(DROP, (MODEL,))
-    log = deployer.log
-    longest: dict[str, list[float]] = {}
-    late: dict[str, list[float]] = {}
-    for name, begin, end in log.spans:
-        took = [one.took[one.within(begin, end)] for one in asked]
-        longest.setdefault(name, []).append(max(float(t.max()) for t in took if len(t)))
-        late.setdefault(name, []).append(float(stale(asked, log.changes, begin, end)))
-        late.setdefault(f"{name}, statements", []).append(float(sum(map(len, took))))
-    for name in ("deploy_model", "load_model"):
-        longest[f"{name} itself"] = _longest_changes(log, name)
-    return Subject("s", longest), Subject("count", late)
-
-
-def _longest_changes(log: _Log, name: str) -> list[float]:
-    """The longest change itself in each span of that name."""
-    return [
-        max(committed - began for began, committed, _ in log.changes if begin <= began < end)
-        for span, begin, end in log.spans
-        if span == name
-    ]
+    longest, late = defaultdict(list), defaultdict(list)
+    for name, begin, end in deployer.spans:
+        inside = _within(answers, begin, end)
+        longest[name].append(float(inside[:, 1].max()))
+        late[name].append(float(stale(answers, deployer.changes, begin, end)))
+        late[f"{name}, statements"].append(float(len(inside)))
+        if name != "rest":
+            took = [committed - b for b, committed, _ in deployer.changes if begin <= b < end]
+            longest[f"{name} itself"].append(max(took))
+    return Subject("s", dict(longest)), Subject("count", dict(late))

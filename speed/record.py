@@ -35,6 +35,9 @@ class Subject:
             raise BadResult("series of a subject that are empty or of different lengths")
 
 
+Subjects = dict[str, Subject]
+
+
 @dataclass(frozen=True)
 class Model:
     """A model that was predicted with, by its label."""
@@ -61,7 +64,7 @@ class Inside:
     # How much of everything was asked for: rows, repetitions, connections, seconds.
     workload: dict[str, Any]
     models: dict[str, Model]
-    subjects: dict[str, Subject]
+    subjects: Subjects
 
 
 def parse(text: str) -> Inside:

@@ -5,7 +5,8 @@ stopped at the end. Its settings are PostgreSQL's defaults but for those of ever
 """
 
 import re
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,9 +19,9 @@ from data.flights import Request
 from speed.record import LARGE, SMALL, Model
 from workbench import preparation
 from workbench.preparation import DATABASE
-from workbench.queries import predict
+from workbench.queries import CONTROL, predict
 from workbench.tell import Teller, say
-from workbench.training import Recipe, Trained
+from workbench.training import Recipe
 
 STATE = Path(__file__).resolve().parent.parent / ".speed"
 PREFERRED_PORT = 54332
@@ -36,7 +37,12 @@ ONE = (
     "FROM flights f WHERE " + " AND ".join(f"{k} = {v}" for k, v in LOOKED_UP.items()) + " LIMIT 1"
 )
 CONSTANTS = ", ".join(f"{LOOKED_UP.get(name, 1)}::real" for name in FEATURES)
+# The prediction for a row f of flights, its columns as arguments, and what it is compared with.
+COLUMNS = {label: predict("columns", name) for label, name in NAMES.items()}
+EXPRESSIONS = {"control": CONTROL, **COLUMNS}
 SHOWN = ("jit", "shared_buffers", "work_mem", "max_parallel_workers", "effective_cache_size")
+
+Measure = Callable[[], float]
 
 
 @dataclass(frozen=True)
@@ -68,8 +74,9 @@ class Site:
             WHERE extname = 'pgboost'
         """
         with self.connect() as connection:
-            server, pgboost = connection.execute(query).fetchone()
-        return {"postgresql": server, "pgboost": pgboost}
+            return dict(
+                zip(("postgresql", "pgboost"), connection.execute(query).fetchone(), strict=True)
+            )
 
     def models(self) -> dict[str, Model]:
         """What is known of the models."""
@@ -89,21 +96,24 @@ class Site:
         return int(end, 16) - int(begin, 16)
 
 
-def columns(label: str) -> str:
-    """The prediction for a row f of flights, its columns as arguments."""
-    return predict("columns", NAMES[label])
-
-
 def on_constants(label: str) -> str:
     """The prediction for one flight that stands in the statement."""
     return f"predict('{NAMES[label]}', {CONSTANTS})"
 
 
-def _load(teller: Teller, connection: psycopg.Connection, models: Mapping[str, Trained]) -> None:
-    with teller.step("load both models"):
-        for label, model in models.items():
-            version = preparation.load_unless_loaded(connection, model, NAMES[label])
-            say(f"{label}: {preparation.DONE if version is None else f'version {version}'}")
+def seconds(connection: psycopg.Connection, statement: str) -> float:
+    """How long a statement takes until its last row is there; never a prepared one."""
+    began = time.perf_counter()
+    cursor = connection.execute(statement, prepare=False)
+    if cursor.description:
+        cursor.fetchall()
+    return time.perf_counter() - began
+
+
+def set_(connection: psycopg.Connection, settings: Mapping[str, object]) -> None:
+    """Changes settings of the session."""
+    for name, value in settings.items():
+        connection.execute("SELECT set_config(%s, %s, false)", (name, str(value)))
 
 
 @contextmanager
@@ -119,7 +129,10 @@ def prepared(teller: Teller) -> Iterator[Site]:
                 label: preparation.train(teller, recipe, NAMES[label], STATE)
                 for label, recipe in RECIPES.items()
             }
-            _load(teller, connection, models)
+            with teller.step("load both models"):
+                for label, model in models.items():
+                    new = preparation.load_unless_loaded(connection, model, NAMES[label])
+                    say(f"{label}: {preparation.DONE if new is None else f'version {new}'}")
         yield Site(cluster, {label: model.path for label, model in models.items()})
     finally:
         stop(STATE)

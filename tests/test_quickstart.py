@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from bench.generators import Load, pgbench
 from cluster import Cluster
 from data.flights import Request
 from data.load import copy_rows, create_table, finish_table, generated
-from workbench.timing import OneRow, transactions_per_second
 from workbench.training import Recipe, trained
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -76,7 +76,8 @@ def test_pgbench_runs_the_one_row_queries(
     flights: Cluster, model_folder: Path, script: str, protocol: str
 ) -> None:
     psql(flights, model_folder, readme_statements())
-    assert transactions_per_second(flights, DATABASE, script, OneRow(protocol, 1, 1)) > 0
+    found = pgbench.run(flights, DATABASE, ROOT / "sql" / script, protocol, Load(1, 1, seed=0))
+    assert found.requests_per_second > 0
 
 
 def test_the_one_row_query_predicts(flights: Cluster, model_folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""How the demo speaks: numbered steps, what each found, and tables.
+"""How the programs speak: numbered steps, what each found, and tables.
 
 Written to be read both on a terminal and in a log: a line is printed once and
 never again, and progress bars appear on terminals only.
@@ -33,33 +33,19 @@ def say(text: str) -> None:
     print(f"      {text}".rstrip(), flush=True)
 
 
-def _text(value: object) -> str:
-    if isinstance(value, float):
-        return f"{value:.2f}"
-    return "" if value is None else str(value)
-
-
-def _is_number(text: str) -> bool:
-    return text.replace(",", "").replace(".", "").removeprefix("-").isdecimal()
-
-
 def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Rows under a header; columns of numbers to the right, of text to the left."""
-    cells = [[_text(value) for value in row] for row in rows]
-    columns = [*zip(header, *cells, strict=True)]
-    widths = [max(map(len, column)) for column in columns]
-    numeric = [all(_is_number(text) for text in column[1:] if text) for column in columns]
 
-    def line(values: Sequence[str]) -> str:
-        parts = [
-            value.rjust(width) if right else value.ljust(width)
-            for value, width, right in zip(values, widths, numeric, strict=True)
-        ]
-        return "  ".join(parts).rstrip()
+    def text(value: object) -> str:
+        return "" if value is None else f"{value:.2f}" if isinstance(value, float) else str(value)
 
-    say(line(header))
-    say("  ".join("-" * width for width in widths))
-    for row in cells:
-        say(line(row))
-    if not rows:
-        say("(no rows)")
+    cells = [[text(value) for value in row] for row in rows]
+    lines = [""] * (len(cells) + 2)
+    for title, *column in zip(header, *cells, strict=True):
+        width = max(map(len, (title, *column)))
+        numbers = [one.replace(",", "").replace(".", "").removeprefix("-") for one in column if one]
+        side = ">" if all(map(str.isdecimal, numbers)) else "<"
+        for place, one in enumerate((title, "-" * width, *column)):
+            lines[place] += f"{one:{side}{width}}  "
+    for line in lines:
+        say(line)

@@ -1,19 +1,23 @@
 """pgbench: so many clients, one statement a transaction, in a closed loop or at a rate.
 
 Its report has no percentiles, so they come from its log of single transactions: of all at a rate,
-of every fifth in a closed loop, unless told otherwise: writing more of them takes time from what is
+of every fifth in a closed loop: writing more of them takes time from what is
 measured. At a rate its transactions come at random times, as from clients that know nothing of each other.
 
 Each run makes its connections anew, and a backend's first statements fill its caches. Connections
 of an application are older than that, so what is done before they have settled is taken off again.
 """
 
+import os
 import re
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 
 from bench.generators import Figures, Load, Unsound, checked, number
+from cluster import Cluster
+from cluster.server import bin_directory
 
 # More scripts it does not take.
 MOST_SCRIPTS = 128
@@ -36,20 +40,20 @@ def command(
     program: Program,
     scripts: Sequence[Path],
     load: Load,
-    log: PurePath,
-    sampled: float = SAMPLED,
+    log: PurePath | None,
 ) -> list[str | PurePath]:
-    """What to run; the connection is in the environment, and `log` is how the log's files begin."""
+    """What to run; the connection is in the environment, and `log` is how the log's files begin, if any."""
     if len(scripts) > MOST_SCRIPTS:
         raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
     threads = min(load.clients, program.cores)
     seconds = load.warm_up + load.seconds + (CONNECTING_SECONDS if load.rate else 0)
-    closed = [f"--sampling-rate={sampled}", *(["--progress=1"] if load.warm_up else [])]
-    logged = [f"--rate={load.rate}"] if load.rate else closed
+    asked = [f"--rate={load.rate}"] if load.rate else ["--progress=1"] * bool(load.warm_up)
+    sampled = [] if load.rate else [f"--sampling-rate={SAMPLED}"]
+    logged = ["--log", f"--log-prefix={log}", *sampled] if log else []
     return [
         program.path, "--no-vacuum", f"--protocol={program.protocol}", f"--client={load.clients}",
         f"--jobs={threads}", f"--time={seconds}", f"--random-seed={load.seed}",
-        "--log", f"--log-prefix={log}", *logged,
+        *asked, *logged,
         *(word for script in scripts for word in ("--file", script)),
     ]  # fmt: skip
 
@@ -106,3 +110,16 @@ def parse(output: str, log: Figures, warm_up: int = 0) -> Figures:
             latency_requests=log.latency_requests,
         )
     )
+
+
+def run(cluster: Cluster, dbname: str, script: Path, protocol: str, load: Load) -> Figures:
+    """A closed loop on this machine, over the socket of its cluster, without single requests' latencies."""
+    program = Program(str(bin_directory() / "pgbench"), protocol, os.cpu_count() or 1)
+    done = subprocess.run(
+        command(program, [script], load, None), env=cluster.environment(dbname),
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode != 0:
+        raise Unsound(f"pgbench failed:\n{done.stderr}")
+    # Its progress is in the one, its result in the other.
+    return parse(done.stderr + done.stdout, Figures(0, 0.0, {}), load.warm_up)

@@ -4,27 +4,24 @@ import numpy as np
 import pytest
 import xgboost
 
+from bench.turns import in_turn
 from cluster import ClusterError
-from speed.asking import Asked
 from speed.deploys import stale, variants
-from workbench.turns import in_turn
 
 
-def asked(*statements: tuple[float, float, float]) -> Asked:
-    """Statements as when they began, what they took, what they gave."""
-    return Asked(*(np.array(column) for column in zip(*statements, strict=True)))
-
-
-def test_measures_take_turns_and_every_other_round_goes_backwards() -> None:
+def test_measures_take_turns_in_an_order_drawn_anew() -> None:
     order: list[str] = []
 
     def measure(name: str) -> float:
         order.append(name)
         return float(len(order))
 
-    values = in_turn({name: lambda name=name: measure(name) for name in "abc"}, 2)
-    assert order == [*"abccba"]
-    assert values == {"a": [1.0, 6.0], "b": [2.0, 5.0], "c": [3.0, 4.0]}
+    values = in_turn({name: lambda name=name: measure(name) for name in "abcde"}, 3, warm_ups=1)
+    rounds = ["".join(order[place : place + 5]) for place in range(0, 20, 5)]
+    assert {"".join(sorted(one)) for one in rounds} == {"abcde"}
+    assert len({*rounds}) > 1
+    # What warms up is not counted.
+    assert sorted(value for series in values.values() for value in series) == [*range(6, 21)]
 
 
 # Version 1 was committed at 1 and version 2 at 5, by a statement that had begun at 4.
@@ -50,7 +47,7 @@ CHANGES = [(0.0, 1.0, 10.0), (4.0, 5.0, 20.0)]
 def test_an_answer_is_stale_that_began_after_a_commit(
     statement: tuple[float, float, float], count: int
 ) -> None:
-    assert stale([asked(statement, (2.0, 0.1, 10.0))], CHANGES, 0.0, 9.0) == count
+    assert stale(np.array([statement, (2.0, 0.1, 10.0)]), CHANGES, 0.0, 9.0) == count
 
 
 def test_variants_of_a_model_differ_in_what_they_predict() -> None:

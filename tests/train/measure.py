@@ -2,131 +2,62 @@
 
     python -m tests.train.measure [rows] [rounds]
 
-Ten features of ten million rows, with and without NULLs, on all cores. In SQL the time is that of
-the whole call of train_model, the reading of the table included; in Python it begins with the data
-in memory, as a numpy array or a pandas DataFrame. Peak memory is the largest anonymous resident
-memory of the process that trains and of those that it starts, less what it had before; shared
-buffers do not count. Each is run twice, in turn, and the better time is shown.
+Ten features of ten million rows on all cores. The time is that from the rows in the table to the model.
+Each way is measured twice, in turn; the better time is shown, and the larger memory for each value.
 """
 
 import os
 import sys
-import tempfile
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
-import numpy as np
 import psycopg
-from numpy.typing import NDArray
 
+from bench import training
+from bench.hosts import local
+from bench.turns import in_turn
 from cluster import start, stop
-from workbench.in_python import in_python
-from workbench.memory import Peak
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-STATE = REPOSITORY / ".test" / "measure"
+STATE = Path(__file__).resolve().parents[2] / ".test" / "measure"
 PORT = 54331
-FEATURES = 10
-CHUNK = 100_000
-# Every tenth value of a normal distribution lies above this one.
-MISSING_ABOVE = np.float32(1.2816)
-
-
-def _data(rows: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    random = np.random.default_rng(1)
-    features = random.standard_normal((rows, FEATURES), dtype=np.float32)
-    noise = random.standard_normal(rows, dtype=np.float32)
-    return features, features[:, 0] * features[:, 1] + np.sin(features[:, 2]) + noise
-
-
-def _binary(table: NDArray[np.float32]) -> Iterator[bytes]:
-    """Rows as PostgreSQL's binary COPY takes them."""
-    fields = [("count", ">i2")]
-    for column in range(table.shape[1]):
-        fields += [(f"length{column}", ">i4"), (f"value{column}", ">f4")]
-    yield b"PGCOPY\n\xff\r\n\0" + bytes(8)
-    for begin in range(0, len(table), CHUNK):
-        chunk = table[begin : begin + CHUNK]
-        packed = np.empty(len(chunk), dtype=fields)
-        packed["count"] = table.shape[1]
-        for column in range(table.shape[1]):
-            packed[f"length{column}"] = 4
-            packed[f"value{column}"] = chunk[:, column]
-        yield packed.tobytes()
-    yield b"\xff\xff"
-
-
-def _load(connection: psycopg.Connection, table: NDArray[np.float32]) -> None:
-    names = [f"x{i}" for i in range(FEATURES)]
-    columns = ", ".join(f"{name} real" for name in [*names, "y"])
-    connection.execute(f"CREATE TABLE dense ({columns})")
-    with (
-        connection.cursor() as cursor,
-        cursor.copy("COPY dense FROM STDIN (FORMAT binary)") as copy,
-    ):
-        for block in _binary(table):
-            copy.write(block)
-    holes = ", ".join(f"CASE WHEN {name} <= {MISSING_ABOVE}::real THEN {name} END AS {name}"
-                      for name in names)  # fmt: skip
-    connection.execute(f"CREATE TABLE holes AS SELECT {holes}, y FROM dense")
-    connection.execute("VACUUM ANALYZE")
-
-
-def _in_sql(conninfo: str, table: str, rounds: int) -> tuple[float, int]:
-    with psycopg.connect(conninfo, autocommit=True) as connection:
-        with Peak(connection.info.backend_pid) as peak:
-            before = time.perf_counter()
-            connection.execute("SELECT train_model('m', %s, 'y', rounds => %s)", (table, rounds))
-            seconds = time.perf_counter() - before
-        return seconds, peak.bytes
-
-
-@contextmanager
-def _database() -> Iterator[str]:
-    stop(STATE, delete=True)
-    cluster, _ = start(STATE, PORT)
-    try:
-        with cluster.connect() as connection:
-            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
-        yield cluster.conninfo()
-    finally:
-        stop(STATE, delete=True)
+FEATURES = [f"x{number}" for number in range(10)]
+# Normal and uniform noise, a product and a wave.
+VALUES = ", ".join(f"random()::real AS {name}" for name in FEATURES)
+CREATE = f"""
+    SELECT setseed(0.5);
+    CREATE TABLE dense AS
+    SELECT *, (x0 * x1 + sin(6 * x2) + random() / 2)::real AS y
+    FROM (SELECT {VALUES} FROM generate_series(1, %s)) AS drawn;
+    VACUUM ANALYZE dense
+"""
 
 
 def main(rows: int = 10_000_000, rounds: int = 100) -> None:
-    """Prints a line for each way to train and each table."""
-    features, label = _data(rows)
-    with _database() as conninfo, tempfile.TemporaryDirectory() as name:
-        directory = Path(name)
-        with psycopg.connect(conninfo, autocommit=True) as connection:
-            _load(connection, np.column_stack([features, label]))
-        label_path = directory / "y.npy"
-        np.save(label_path, label)
-        np.save(directory / "dense.npy", features)
-        features[features > MISSING_ABOVE] = np.nan
-        np.save(directory / "holes.npy", features)
-        del features, label
-        print(f"{rows} rows, {FEATURES} features, {rounds} rounds, {os.cpu_count()} threads")
-        for table in ("dense", "holes"):
-            ways = {
-                "SQL": lambda table=table: _in_sql(conninfo, table, rounds),
-                "numpy": lambda table=table: in_python(
-                    directory / f"{table}.npy", label_path, rounds, "numpy"
-                ),
-                "pandas": lambda table=table: in_python(
-                    directory / f"{table}.npy", label_path, rounds, "pandas"
-                ),
-            }
-            found = {way: [run() for _ in range(1)] for way, run in ways.items()}
-            for way, run in ways.items():
-                found[way].append(run())
-            for way, runs in found.items():
-                seconds, peak = min(seconds for seconds, _ in runs), max(peak for _, peak in runs)
-                print(
-                    f"{table:6} {way:7} {seconds:8.2f} s {peak / rows / FEATURES:6.2f} bytes a value"
-                )
+    """Prints a line for each way to train."""
+    stop(STATE, delete=True)
+    cluster, _ = start(STATE, PORT)
+    host = local(STATE)
+    try:
+        with psycopg.connect(cluster.conninfo(), autocommit=True) as connection:
+            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+            for statement in (CREATE % rows).split(";"):
+                connection.execute(statement)
+        task = {
+            "conninfo": cluster.conninfo(), "table": "dense", "features": FEATURES, "target": "y",
+            "rounds": rounds, "threads": os.cpu_count(),
+        }  # fmt: skip
+        print(f"{rows} rows, {len(FEATURES)} features, {rounds} rounds, {os.cpu_count()} threads")
+        ways = {
+            way: partial(host.call, "bench.training:train", apart=True, what=way, **task)
+            for way in training.WAYS
+        }
+        for way, runs in in_turn(ways, 2).items():
+            seconds = min(run["seconds"] for run in runs)
+            peak = max(run["peak_bytes_above_idle"] for run in runs) / rows / len(FEATURES)
+            print(f"{way:40} {seconds:8.2f} s {peak:6.2f} bytes for each value")
+    finally:
+        host.close()
+        stop(STATE, delete=True)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,207 @@
+"""Statements over all flights, with predict against the same without.
+
+`scans`: one process, every form of predict's arguments; the control is the cheapest function of the same
+ten columns, and for jsonb the making of the object; the plain scan counts the last column, so that all are
+taken out of the row. XGBoost's own batch takes its turn in a process of its own that has the same rows in
+memory; both give the same bits first. `workers`: one parallel worker against two. `statements`: whole
+statements that predict for many rows, two of which write what they predict; what they write into is made
+ready before.
+"""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+
+import psycopg
+
+from bench.turns import in_turn
+from data.columns import FEATURES
+from speed.record import BATCHES, Subject
+from speed.site import COLUMNS, EXPRESSIONS, NAMES, ROWS, Measure, Site, seconds, set_
+from workbench.queries import CONTROL, FORMS, JSONB_CONTROL, predict
+
+ONE_PROCESS = {"max_parallel_workers_per_gather": 0}
+# The predictions' bits as whole numbers, so that their sum does not depend on the order.
+BITS = "sum(('x' || encode(float4send({}), 'hex'))::bit(32)::int::bigint)"
+# The leader only collects, so that what is compared is one worker's work with that of two.
+PARALLEL = {
+    "parallel_leader_participation": "off",
+    "parallel_setup_cost": 0,
+    "parallel_tuple_cost": 0,
+    "min_parallel_table_scan_size": 0,
+}
+TABLE = "predicted"
+DROP = f"DROP TABLE IF EXISTS {TABLE}"
+# What is done before, and the statement; the days of the month are spread evenly.
+STATEMENTS = {
+    "avg": ([], "SELECT avg({}) FROM flights f"),
+    "where": ([], "SELECT sum({}) FROM flights f WHERE dayofmonth <= 3"),
+    "insert": (
+        [DROP, f"CREATE TABLE {TABLE} (value real)"],
+        f"INSERT INTO {TABLE} SELECT {{}} FROM flights f",
+    ),
+    "create": ([DROP], f"CREATE TABLE {TABLE} AS SELECT {{}} FROM flights f"),
+}
+
+
+class InMemory:
+    """The process in which XGBoost predicts for rows that lie in memory; see speed.in_memory."""
+
+    def __init__(self, site: Site) -> None:
+        models = [f"{label}={path}" for label, path in site.files.items()]
+        command = [sys.executable, "-m", "speed.in_memory", str(ROWS), *models]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self.version = self._answer()
+
+    def _answer(self) -> str:
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"XGBoost's process ended with {self.process.wait()}")
+        return line.strip()
+
+    def asked(self, label: str) -> tuple[float, int]:
+        """The seconds that the predictions of all rows took, and the sum of their bits."""
+        self.process.stdin.write(f"{label}\n")
+        self.process.stdin.flush()
+        taken, bits = self._answer().split()
+        return float(taken), int(bits)
+
+
+def _measure(
+    connection: psycopg.Connection, statement: str, batch: str = "on", before: tuple[str, ...] = ()
+) -> Measure:
+    """A statement's seconds, with batches or without."""
+
+    def measure() -> float:
+        set_(connection, {"pgboost.enable_batch": batch})
+        for one in before:
+            connection.execute(one)
+        return seconds(connection, statement)
+
+    return measure
+
+
+def check(connection: psycopg.Connection, xgboost: InMemory) -> None:
+    """Raises unless SQL gives XGBoost's bits, with batches and without; it warms the cache as well."""
+    for label, columns in COLUMNS.items():
+        _, expected = xgboost.asked(label)
+        for batch in BATCHES:
+            set_(connection, {**ONE_PROCESS, "pgboost.enable_batch": batch})
+            query = f"SELECT {BITS.format(columns)} FROM flights f"
+            if connection.execute(query).fetchone() != (expected,):
+                raise SystemExit(f"{label}, batches {batch}: SQL does not give XGBoost's bits")
+
+
+def scans(site: Site, repetitions: int) -> tuple[Subject, str]:
+    """Seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`; XGBoost's version."""
+    xgboost = InMemory(site)
+    with xgboost.process, site.connect() as connection:
+        check(connection, xgboost)
+        set_(connection, ONE_PROCESS)
+        sums = {
+            "plain": f"count({FEATURES[-1]})",
+            "control": f"sum({CONTROL})",
+            "jsonb control": f"sum({JSONB_CONTROL})",
+        }
+        measures: dict[str, Measure] = {
+            name: _measure(connection, f"SELECT {one} FROM flights f") for name, one in sums.items()
+        }
+        for label, name in NAMES.items():
+            measures[f"xgboost/{label}"] = lambda label=label: xgboost.asked(label)[0]
+            for form in FORMS:
+                query = f"SELECT sum({predict(form, name)}) FROM flights f"
+                for batch in BATCHES:
+                    measures[f"{label}/{form}/{batch}"] = _measure(connection, query, batch)
+        found = in_turn(measures, repetitions)
+        xgboost.process.stdin.close()
+        return Subject("s", found), xgboost.version
+
+
+def statements(site: Site, repetitions: int) -> Subject:
+    """Seconds: `STATEMENT/control`, `STATEMENT/MODEL/on`."""
+    with site.connect() as connection:
+        set_(connection, ONE_PROCESS | {"client_min_messages": "warning"})
+        measures: dict[str, Measure] = {}
+        for name, (before, statement) in STATEMENTS.items():
+            known = (*before,)
+            measures[f"{name}/control"] = _measure(
+                connection, statement.format(CONTROL), before=known
+            )
+            for label, columns in COLUMNS.items():
+                for batch in BATCHES:
+                    measures[f"{name}/{label}/{batch}"] = _measure(
+                        connection, statement.format(columns), batch, known
+                    )
+        found = in_turn(measures, repetitions)
+        connection.execute(DROP)
+        return Subject("s", found)
+
+
+def forced(connection: psycopg.Connection) -> str:
+    """The setting that makes any plan parallel; its name differs by release."""
+    names = ["debug_parallel_query", "force_parallel_mode"]
+    query = "SELECT name FROM pg_settings WHERE name = ANY(%s)"
+    return connection.execute(query, (names,)).fetchone()[0]
+
+
+def require_workers(connection: psycopg.Connection, query: str, count: int) -> None:
+    """Runs it once, and raises unless that many workers took part."""
+    plan = connection.execute(f"EXPLAIN (ANALYZE, COSTS OFF) {query}").fetchall()
+    if not any(f"Workers Launched: {count}" in line for (line,) in plan):
+        raise SystemExit(f"{count} workers were wanted: {query}")
+
+
+@contextmanager
+def _connections(site: Site) -> Iterator[dict[str, Measure]]:
+    """The whole scan by one connection, and by two at once, each in one process: `EXPRESSION/alone`."""
+    with ExitStack() as stack:
+        both = [stack.enter_context(site.connect()) for _ in range(2)]
+        pool = stack.enter_context(ThreadPoolExecutor(len(both)))
+        for connection in both:
+            set_(connection, ONE_PROCESS)
+
+        def scan(expression: str, count: int) -> Measure:
+            query = f"SELECT sum({expression}) FROM flights f"
+            return lambda: max(pool.map(lambda one: seconds(one, query), both[:count]))
+
+        yield {
+            f"{name}/{text}": scan(expression, count)
+            for name, expression in EXPRESSIONS.items()
+            for text, count in (("alone", 1), ("together", 2))
+        }
+
+
+def workers(site: Site, repetitions: int) -> Subject:
+    """Seconds of the whole scan: `EXPRESSION/COUNT of workers`, `.../alone`, `.../together` by two.
+
+    A plan with one such worker never wins by its cost, so it is forced. The control tells how much of two
+    cores PostgreSQL makes use of, the connections how much of two cores the machine has to give.
+    """
+    with site.connect() as connection, _connections(site) as connections:
+        set_(connection, PARALLEL)
+
+        def scan(expression: str, count: int) -> Measure:
+            wanted = {
+                "max_parallel_workers_per_gather": count,
+                forced(connection): "on" if count == 1 else "off",
+            }
+            query = f"SELECT sum({expression}) FROM flights f"
+            set_(connection, wanted)
+            require_workers(connection, query, count)
+
+            def measure() -> float:
+                set_(connection, wanted)
+                return seconds(connection, query)
+
+            return measure
+
+        measures = {
+            f"{name}/{count}": scan(expression, count)
+            for name, expression in EXPRESSIONS.items()
+            for count in (1, 2)
+        }
+        return Subject("s", in_turn(measures | connections, repetitions))
