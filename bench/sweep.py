@@ -25,7 +25,7 @@ from bench.site import Site
 from bench.systems import described, made
 from bench.turns import in_turn
 from bench.workload import TREES, WORKLOADS, Cell
-from workbench.tell import say, table
+from workbench.tell import say
 
 ENTRY = "python_tuned"
 FILE = "sweep.json"
@@ -106,40 +106,34 @@ def sweep(site: Site, plan: Plan) -> dict[str, Any]:
     pairs = plan.pairs(int(facts["cores"]))
     runs = in_turn({pair: partial(_measure, site, pair, plan) for pair in pairs}, plan.repetitions)
     site.topology.links.set_delay(None)
-    workers, threads = best(runs)
     tried = [
-        {
-            "workers": pair[0], "threads": pair[1], "runs": runs[pair],
-            "requests_per_second": [asdict(spread) for spread in _spreads(runs[pair])],
-        }
+        _named(pair)
+        | {"runs": runs[pair], "requests_per_second": [*map(asdict, _spreads(runs[pair]))]}
         for pair in pairs
-    ]  # fmt: skip
+    ]
     return {
         "commit": record.commit(), "machine": facts, "versions": versions,
         "topology": site.topology.name, "delay_ms": delay,
         "entry": ENTRY, "trees": TREES, "request": "hot", "rows": site.workload.rows,
-        "plan": asdict(plan), "clients": plan.clients, "tried": tried,
-        "best": {"workers": workers, "threads": threads},
+        "plan": asdict(plan), "clients": plan.clients, "tried": tried, "best": _named(best(runs)),
     }  # fmt: skip
 
 
+def _named(pair: Pair) -> dict[str, Any]:
+    return dict(zip(("workers", "threads"), pair, strict=True))
+
+
 def recorded_now(site: Site, plan: Plan, output: Path) -> Pair:
-    """Sweeps, writes the file and shows what was found; the best pair."""
+    """Sweeps, and writes the file; the best pair."""
     try:
         found = sweep(site, plan)
     finally:
         site.stop()
     path = record.directory(output, "sweep", site.topology) / FILE
     record.write(path, found)
-    table(
-        ("workers", "threads", *(f"{clients} clients" for clients in plan.clients)),
-        [
-            (one["workers"], one["threads"], *(f"{s['median']:,.0f}" for s in one["requests_per_second"]))
-            for one in found["tried"]
-        ],
-    )  # fmt: skip
-    say(f"requests per second; recorded in {path}")
-    return found["best"]["workers"], found["best"]["threads"]
+    pair = (*found["best"].values(),)
+    say("best: {} workers of {} threads; recorded in {}".format(*pair, path))
+    return pair
 
 
 def recorded(directories: Sequence[Path], site: Site) -> Pair | None:
@@ -152,7 +146,7 @@ def recorded(directories: Sequence[Path], site: Site) -> Pair | None:
         # One without a topology is of the time when connections were not spread over the workers.
         same = known.get("topology") == site.topology.name
         if same and {name: known["machine"].get(name) for name in SAME} == wanted:
-            return known["best"]["workers"], known["best"]["threads"]
+            return (*known["best"].values(),)
     return None
 
 
