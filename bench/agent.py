@@ -71,35 +71,35 @@ class Agent:
         self._current: subprocess.Popen[str] | None = None
 
     def _popen(self, command: list[str], environment: dict[str, str], **more: Any) -> Any:
+        """A process in a group of its own."""
         try:
-            return subprocess.Popen(command, env=os.environ | environment, **more)
+            return subprocess.Popen(
+                command, env=os.environ | environment, process_group=0, **more
+            )  # fmt: skip
         except FileNotFoundError:
             raise CommandFailed(f"{command[0]} is not installed") from None
 
-    def _communicate(self, process: Any, question: str | None = None) -> tuple[str, str]:
+    def _output(self, process: Any, name: str, question: str | None = None) -> str:
+        """What it prints until it ends; an error if it fails."""
         self._current = process
-        try:
-            return process.communicate(question)
-        finally:
-            self._current = None
-            process.kill()
-            process.wait()
+        output, errors = process.communicate(question)
+        self._current = None
+        if process.returncode == NOT_FOUND:
+            raise CommandFailed(f"{name} is not installed")
+        if process.returncode != 0:
+            raise CommandFailed(f"{name} failed:\n{output}{errors or ''}")
+        return output or errors
 
     def run(
         self, command: list[str], environment: dict[str, str], question: str | None = None
     ) -> str:
-        """What a command prints; an error if it fails."""
+        """What a command prints."""
         stdin = subprocess.DEVNULL if question is None else subprocess.PIPE
         process = self._popen(
             command, environment, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True,
         )  # fmt: skip
-        output, errors = self._communicate(process, question)
-        if process.returncode == NOT_FOUND:
-            raise CommandFailed(f"{command[0]} is not installed")
-        if process.returncode != 0:
-            raise CommandFailed(f"{command[0]} failed:\n{output}{errors}")
-        return output or errors
+        return self._output(process, command[0], question)
 
     def call(self, function: str, question: dict[str, Any], apart: bool) -> Any:
         """A function's answer; from a process of its own, if it takes long or its memory is measured."""
@@ -117,7 +117,7 @@ class Agent:
         with Path(log).open("ab") as output:
             process = self._popen(
                 [*become, *command], environment, cwd="/", stdin=subprocess.DEVNULL,
-                stdout=output, stderr=output, process_group=0,
+                stdout=output, stderr=output,
             )  # fmt: skip
         self._services[process.pid] = process
         return process.pid
@@ -160,11 +160,11 @@ class Agent:
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         watch = processes.Watch({GENERATOR: [process.pid]})
-        output = self._communicate(process)[0]
-        ended, after = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
-        seen = watch.finish()
-        if process.returncode != 0:
-            raise CommandFailed(f"{command[0]} failed:\n{output}")
+        try:
+            output = self._output(process, command[0])
+        finally:
+            ended, after = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+            seen = watch.finish()
         spent = sum(getattr(after, n) - getattr(before, n) for n in ("ru_utime", "ru_stime"))
         used = Used(spent, seen.total.pss_bytes)
         return {"output": output, "seconds": ended - began, "used": asdict(used)}
@@ -200,9 +200,10 @@ class Agent:
             return probe.getsockname()[1]
 
     def interrupt(self) -> None:
-        """Ends what is waited for; what asked for it is told that it failed."""
-        if self._current:
-            self._current.kill()
+        """Ends what is waited for, and all that it started; what asked for it is told that it failed."""
+        if process := self._current:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
     def end(self) -> None:
         """Ends everything."""

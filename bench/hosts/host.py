@@ -81,15 +81,6 @@ class Service:
         raise CommandFailed(f"{self.name} does not answer:\n{last_words}")
 
 
-@dataclass(frozen=True)
-class Timed:
-    """What a load generator printed, and what it used until it ended."""
-
-    output: str
-    seconds: float
-    used: Used
-
-
 class Host:
     """Where commands run, at an address that the other hosts reach it by."""
 
@@ -210,12 +201,14 @@ class Host:
         known = {"environment": dict(environment or {}), "log": str(log), "user": user}
         return Service(self, words[0], self.ask("start", command=words, **known), log)
 
-    def timed(self, command: Command, environment: Environment | None = None) -> Timed:
-        """Runs a load generator."""
+    def timed(
+        self, command: Command, environment: Environment | None = None
+    ) -> tuple[str, float, Used]:
+        """What a load generator prints, how many seconds it took, and what it used."""
         found = self.ask(
             "timed", command=self._command(command), environment=dict(environment or {})
         )
-        return Timed(found["output"], found["seconds"], Used(**found["used"]))
+        return found["output"], found["seconds"], Used(**found["used"])
 
     def watch(self, trees: Trees) -> int:
         """Begins to watch the parts of a system, each given as the roots of its processes."""

@@ -46,16 +46,16 @@ def run_measured(
             trees[process.host, part == NETWORK][part].append(process.pid)
     watches = [(*place, place[0].watch(watched)) for place, watched in trees.items()]
     try:
-        timed = client.timed(command, environment)
+        output, seconds, generator = client.timed(command, environment)
     finally:
         seen = [(carries, host.finish(watch)) for host, carries, watch in watches]
     serving = [one for carries, one in seen if not carries]
     carrying = [one.total for carries, one in seen if carries]
     names = dict.fromkeys(name for one in serving for name in one.parts)
-    return timed.output, Usage(
-        seconds=timed.seconds,
+    return output, Usage(
+        seconds=seconds,
         server=_sum(one.total for one in serving) if serving else None,
         server_parts={n: _sum(one.parts[n] for one in serving if n in one.parts) for n in names},
-        generator=timed.used,
+        generator=generator,
         network=_sum(carrying) if carrying else None,
     )
