@@ -54,17 +54,14 @@ impl Other {
     /// The ways it is called: XGBoost as most call it, and at its best, with a proxy matrix that the
     /// caller keeps; LightGBM with matrices of f32, at its best, and of f64, as most call it.
     fn sides(&self, version: &str, features: usize, outputs: usize) -> Vec<Side<'_>> {
-        let side = |name: String, margins: Margins<'_>| Side { name, margins };
         match self {
             Other::Xgboost(peer) => [(false, ""), (true, ", proxy kept")]
                 .map(|(keep_proxy, how)| {
                     let margins = move |rows: &[f32], out: &mut Vec<f32>| {
-                        peer.margins(rows, features, keep_proxy, |margins| {
-                            out.clear();
-                            out.extend_from_slice(margins);
-                        });
+                        peer.margins(rows, features, keep_proxy, out);
                     };
-                    side(format!("xgboost {version}{how}"), Box::new(margins))
+                    let name = format!("xgboost {version}{how}");
+                    Side { name, margins: Box::new(margins) }
                 })
                 .into(),
             Other::Lightgbm(booster) => [(false, "f32"), (true, "f64")]
@@ -72,7 +69,8 @@ impl Other {
                     let margins = move |rows: &[f32], out: &mut Vec<f32>| {
                         booster.margins(rows, features, outputs, wide, out);
                     };
-                    side(format!("lightgbm {version}, {how}"), Box::new(margins))
+                    let name = format!("lightgbm {version}, {how}");
+                    Side { name, margins: Box::new(margins) }
                 })
                 .into(),
         }
