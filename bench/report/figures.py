@@ -56,7 +56,7 @@ def ranged(spread: Spread | dict[str, float] | None, way: str) -> str:
     if isinstance(spread, dict):
         spread = Spread(**spread)
     middle, low, high = map(WAYS[way], (spread.median, spread.smallest, spread.largest))
-    return middle if spread.smallest == spread.largest else f"{middle} ({low} to {high})"
+    return middle if low == high else f"{middle} ({low} to {high})"
 
 
 def readable(fact: str) -> str:
