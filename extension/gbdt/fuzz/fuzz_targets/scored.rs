@@ -1,0 +1,108 @@
+//! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
+
+use gbdt::model::{Model, Node};
+use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch, eval};
+
+/// Small, since what is larger takes longer and shows nothing more.
+const LIMITS: Limits =
+    Limits { bytes: 1 << 20, trees: 64, nodes: 4096, depth: 64, features: 64, outputs: 16 };
+const ROWS: usize = 48;
+
+/// Panics unless the bytes are refused, or all ways of evaluation give the same bits.
+pub fn check(bytes: &[u8]) {
+    let Ok(model) = gbdt::parse(bytes, &LIMITS, &mut || ()) else { return };
+    let image = gbdt::compile(&model, &[], &mut || ()).expect("a checked model is compiled");
+    let image = Image::open(image).expect("a compiled model is sound");
+    let rows = rows(&model);
+    let (features, outputs) = (model.num_features(), model.num_outputs());
+    let mut narrowed = vec![0.0f32; rows.len()];
+    let mut expected = vec![0.0f64; ROWS * outputs];
+    let mut leaves = vec![0u32; model.trees().len()];
+    for ((row, narrow), margins) in
+        rows.chunks(features).zip(narrowed.chunks_mut(features)).zip(expected.chunks_mut(outputs))
+    {
+        image.narrow_row(row, narrow);
+        eval::reference::margins(&model, row, margins);
+        eval::reference::leaves(&model, row, &mut leaves);
+        let mut found = vec![0u32; leaves.len()];
+        image.leaves(&mut Scratch::new(&image), narrow, &mut found);
+        assert_eq!(found, leaves, "leaves of {row:?}");
+    }
+    for kernel in Kernel::available() {
+        let mut found = vec![0.0f64; expected.len()];
+        let mut scratch = Scratch::with_kernel(&image, kernel);
+        for (row, margins) in narrowed.chunks(features).zip(found.chunks_mut(outputs)) {
+            image.margins(&mut scratch, row, margins);
+        }
+        assert_same(&found, &expected, kernel.name());
+        let mut scratch = BatchScratch::with_kernel(&image, kernel);
+        image.margins_batch(&mut scratch, &narrowed, &mut found);
+        assert_same(&found, &expected, kernel.name());
+    }
+    for margins in expected.chunks_mut(outputs) {
+        image.class(&mut margins.to_vec());
+        assert_eq!(image.values(margins), image.num_values());
+    }
+}
+
+fn assert_same(found: &[f64], expected: &[f64], kernel: &str) {
+    for (found, expected) in found.iter().zip(expected) {
+        // Sums that overflow both ways are NaN, of which there are many.
+        let same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
+        assert!(same, "{found:e}, not {expected:e}, by {kernel}");
+    }
+}
+
+/// Rows of the model's own thresholds, what lies beside them, and what is special.
+fn rows(model: &Model) -> Vec<f64> {
+    let zero = f64::from(1e-35_f32);
+    let special = [
+        f64::NAN,
+        0.0,
+        -0.0,
+        1.0,
+        -1.0,
+        0.1,
+        f64::INFINITY,
+        f64::NEG_INFINITY,
+        f64::MAX,
+        f64::MIN,
+        5e-324,
+        zero,
+        -zero,
+        zero.next_up(),
+        (-zero).next_down(),
+        -0.5,
+        1.9,
+        31.0,
+        32.0,
+        16_777_216.0,
+        3e9,
+    ];
+    let mut near = vec![Vec::new(); model.num_features()];
+    for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
+        if let Node::Numerical { feature, threshold, .. } = node {
+            let f32s = *threshold as f32;
+            near[*feature as usize].extend([
+                *threshold,
+                threshold.next_up(),
+                threshold.next_down(),
+                f64::from(f32s),
+                f64::from(f32s.next_up()),
+                f64::from(f32s.next_down()),
+            ]);
+        }
+    }
+    let value = |row: usize, feature: usize| {
+        let near: &[f64] = &near[feature];
+        let index = row * 7 + feature * 3;
+        if row % 3 == 0 || near.is_empty() {
+            special[index % special.len()]
+        } else {
+            near[index % near.len()]
+        }
+    };
+    let places =
+        (0..ROWS).flat_map(|row| (0..model.num_features()).map(move |feature| (row, feature)));
+    places.map(|(row, feature)| value(row, feature)).collect()
+}
