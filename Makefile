@@ -82,6 +82,10 @@ test-arm64: ## run the engine's tests, and so its NEON kernel, on an emulated aa
 test-sql-accept: install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
 
+.PHONY: compare-formats
+compare-formats: install venv ## compare predictions in SQL with those of each library, and write the table of docs/formats.md
+	@$(VENV)/python -m tests.formats
+
 .PHONY: speed
 speed: install venv ## measure what predict adds inside the database, and record it: a quarter of an hour
 	@$(VENV)/python -m speed

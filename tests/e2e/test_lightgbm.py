@@ -11,114 +11,30 @@ import pytest
 import lightgbm as lgb
 from tests.e2e.golden import FOLDER
 from tests.e2e.reference import assert_same_bits, floats
+from tests.formats.lightgbm import (
+    COLOURS,
+    KINDS,
+    MODELS,
+    SIZES,
+    make_frame,
+    make_label,
+    train,
+    values,
+)
 
-ROWS = 20_000
-COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c"]
-SIZES = [30, -4, 10, 7_000_000_000]
-KINDS = {
-    "single": "float4",
-    "double": "float8",
-    "exact": "numeric",
-    "small": "int2",
-    "whole": "int4",
-    "large": "int8",
-    "colour": "text",
-    "size": "int8",
-    "flag": "bool",
-}
 COLUMNS = ", ".join(KINDS)
-FOREST = {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}
-MODELS = {
-    "regression": {"objective": "regression"},
-    "square_root": {"objective": "regression", "reg_sqrt": True},
-    "l1": {"objective": "regression_l1"},
-    "huber": {"objective": "huber"},
-    "quantile": {"objective": "quantile", "alpha": 0.2},
-    "mape": {"objective": "mape"},
-    "poisson": {"objective": "poisson"},
-    "gamma": {"objective": "gamma"},
-    "tweedie": {"objective": "tweedie"},
-    "binary": {"objective": "binary", "sigmoid": 1.55177},
-    "cross_entropy": {"objective": "cross_entropy"},
-    "cross_entropy_lambda": {"objective": "cross_entropy_lambda"},
-    "multiclass": {"objective": "multiclass", "num_class": 3},
-    "multiclassova": {"objective": "multiclassova", "num_class": 3},
-    "lambdarank": {"objective": "lambdarank"},
-    "zeros_missing": {"objective": "regression", "zero_as_missing": True},
-    "nothing_missing": {"objective": "regression", "use_missing": False},
-    "dart": {"objective": "binary", "boosting": "dart", "drop_rate": 0.5, "skip_drop": 0},
-    "goss": {"objective": "binary", "boosting": "goss"},
-    "forest": {"objective": "regression", **FOREST},
-    "forest_of_classes": {"objective": "multiclass", "num_class": 3, **FOREST},
-}
 
 
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     """Numbers of all widths, categories of three types, and something missing in each."""
-    draw = np.random.default_rng(21)
-
-    def chosen(values: list) -> pd.Categorical:
-        return pd.Categorical.from_codes(draw.integers(-1, len(values), ROWS), pd.Index(values))
-
-    def gone(column: np.ndarray) -> np.ndarray:
-        return np.where(draw.random(ROWS) < 0.05, np.nan, column)
-
-    return pd.DataFrame(
-        {
-            "single": gone(np.round(draw.normal(size=ROWS), 2).astype(np.float32)),
-            "double": gone(draw.normal(size=ROWS) * 10.0 ** draw.integers(-40, 40, ROWS)),
-            "exact": gone(np.round(draw.normal(size=ROWS), 3)),
-            "small": gone(draw.integers(-5, 6, ROWS)),
-            "whole": gone(draw.integers(-(2**30), 2**30, ROWS)),
-            "large": gone(draw.integers(-(2**53), 2**53, ROWS)),
-            "colour": chosen(COLOURS),
-            "size": chosen(SIZES),
-            "flag": chosen([False, True]),
-        }
-    )
+    return make_frame()
 
 
 @pytest.fixture(scope="module")
 def label(frame: pd.DataFrame) -> np.ndarray:
     """Something that all columns have a part in."""
-    score = np.nan_to_num(frame["single"]) + np.sign(np.nan_to_num(frame["double"]))
-    score += np.nan_to_num(frame["whole"]) / 2**30 + np.nan_to_num(frame["large"]) / 2**53
-    score += np.cos(3.0 * frame["colour"].cat.codes) + np.sin(2.0 * frame["size"].cat.codes)
-    return np.asarray(score + frame["flag"].cat.codes * np.nan_to_num(frame["exact"]))
-
-
-def train(frame: pd.DataFrame, label: np.ndarray, params: dict) -> lgb.Booster:
-    """A model of half of the rows."""
-    objective = params["objective"]
-    if objective.startswith("cross_entropy"):
-        label = 1 / (1 + np.exp(-label))
-    elif objective in ("poisson", "gamma", "tweedie"):
-        label = np.exp(label / 4)
-    elif objective not in ("regression", "regression_l1", "huber", "quantile", "mape"):
-        label = np.digitize(label, [-0.5, 0.5])
-        label = np.minimum(label, 1) if objective == "binary" else label
-    half = ROWS // 2
-    group = [20] * (half // 20) if objective == "lambdarank" else None
-    fixed = {
-        "num_threads": 1,
-        "seed": 5,
-        "verbosity": -1,
-        "num_leaves": 40,
-        "min_data_per_group": 5,
-    }
-    data = lgb.Dataset(frame.iloc[:half], label[:half], group=group)
-    return lgb.train({**fixed, **params}, data, 12)
-
-
-def values(row: tuple) -> list:
-    """A row as SQL has it."""
-    whole = {"small", "whole", "large", "size"}
-    given = (None if pd.isna(value) else value for value in row)
-    return [
-        int(value) if name in whole and value is not None else value
-        for name, value in zip(KINDS, given, strict=True)
-    ]
+    return make_label(frame)
 
 
 @pytest.fixture

@@ -1,0 +1,89 @@
+"""Compares predictions in SQL with those of each library, over freshly trained models: make compare-formats
+
+Every module of this folder with `models` is a library. For each of its models all rows are stored in a table,
+and `predict_margin` and `predict_array` of every row are compared with the library's own answers, rounded to
+real. The table is written to standard output and into docs/formats.md.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import psycopg
+
+import tests.formats
+from cluster import start, stop
+from tests.formats.model import Model
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "formats.md"
+STATE = ROOT / ".test" / "formats"
+PORT = 54380
+BEGIN = "<!-- begin: written by make compare-formats -->\n"
+END = "<!-- end: written by make compare-formats -->\n"
+HEAD = """| library | model | rows | margins: differing | largest ULP | values: differing | largest ULP |
+|---|---|--:|--:|--:|--:|--:|
+"""
+
+
+def order(values: np.ndarray) -> np.ndarray:
+    """Whole numbers that count the floats below a float."""
+    bits = values.view(np.int32).astype(np.int64)
+    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
+
+
+def apart(found: list, expected: np.ndarray) -> tuple[int, int]:
+    """In how many rows the bits differ, and the largest distance in units in the last place."""
+    wanted = np.asarray(expected).reshape(len(expected), -1).astype(np.float32)
+    given = np.array(found, dtype=np.float32).reshape(wanted.shape)
+    differing = (given.view(np.uint32) != wanted.view(np.uint32)).any(axis=1).sum()
+    return int(differing), int(np.abs(order(given) - order(wanted)).max())
+
+
+def compare(connection: psycopg.Connection, model: Model) -> str:
+    """One line of the table, but for the library."""
+    columns = ", ".join(model.kinds)
+    kinds = ", ".join(f"{name} {kind}" for name, kind in model.kinds.items())
+    connection.execute(f"DROP TABLE IF EXISTS compared; CREATE TABLE compared (id int, {kinds})")
+    with connection.cursor().copy("COPY compared FROM STDIN") as copy:
+        for number, row in enumerate(model.rows):
+            copy.write_row([number, *row])
+    connection.execute("SELECT load_model('compared', %s)", (model.file,))
+    cells = [model.name, f"{len(model.rows):,}"]
+    for function, expected in (("predict_margin", model.margins), ("predict_array", model.values)):
+        query = f"SELECT {function}('compared', {columns}) FROM compared ORDER BY id"
+        cells.extend(map(str, apart([one for (one,) in connection.execute(query)], expected)))
+    return " | ".join(cells)
+
+
+def lines(connection: psycopg.Connection) -> Iterator[str]:
+    """The lines of the table."""
+    for found in pkgutil.iter_modules(tests.formats.__path__):
+        library = importlib.import_module(f"tests.formats.{found.name}")
+        if hasattr(library, "models"):
+            for model in library.models():
+                yield f"| {library.NAME} | {compare(connection, model)} |"
+
+
+def main() -> None:
+    """Compare all, and write the table."""
+    running, _ = start(STATE, PORT)
+    try:
+        running.create_database("formats", replace=True)
+        with running.connect("formats") as connection:
+            connection.execute("CREATE EXTENSION pgboost")
+            table = HEAD
+            for line in lines(connection):
+                print(line, flush=True)
+                table += line + "\n"
+    finally:
+        stop(STATE, delete=True)
+    text = PAGE.read_text(encoding="utf-8")
+    before, rest = text.split(BEGIN)
+    PAGE.write_text(before + BEGIN + table + END + rest.split(END)[1], encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

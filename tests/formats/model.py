@@ -1,0 +1,17 @@
+"""A model of a library, its rows, and what the library makes of them."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Model:
+    """`kinds` has the SQL types of the columns; margins and values are the library's, one row each."""
+
+    name: str
+    file: bytes
+    kinds: dict[str, str]
+    rows: list[list]
+    margins: np.ndarray
+    values: np.ndarray
