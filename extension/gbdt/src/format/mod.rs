@@ -42,6 +42,10 @@ pub fn parse(bytes: &[u8], limits: &Limits, check_interrupts: &mut dyn FnMut()) 
             let file = xgboost::read(&mut json::Json::new(bytes, check_interrupts), limits)?;
             xgboost::build(file, "xgboost json", limits, check_interrupts)
         }
+        Format::XgboostBinary => {
+            let file = xgboost::read_binary(bytes, limits, check_interrupts)?;
+            xgboost::build(file, "xgboost binary", limits, check_interrupts)
+        }
         Format::XgboostUbjson => {
             let file = xgboost::read(&mut ubjson::Ubjson::new(bytes, check_interrupts), limits)?;
             xgboost::build(file, "xgboost ubjson", limits, check_interrupts)

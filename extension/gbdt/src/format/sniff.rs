@@ -3,9 +3,11 @@
 //! Files that are known and not read are refused by name, so that the user learns what to do.
 
 use super::json;
+use super::xgboost::SNAPSHOT;
 use crate::{Error, ErrorKind, Place, Result};
 
 pub(super) enum Format {
+    XgboostBinary,
     XgboostJson,
     XgboostUbjson,
     LightgbmText,
@@ -15,6 +17,9 @@ pub(super) enum Format {
 pub(super) fn format_of(bytes: &[u8]) -> Result<Format> {
     if let Some(refusal) = refusal(bytes) {
         return Err(refusal);
+    }
+    if bytes.starts_with(b"binf") || bytes.starts_with(SNAPSHOT) || is_binary(bytes) {
+        return Ok(Format::XgboostBinary);
     }
     let start = bytes.iter().position(|byte| !json::is_space(*byte)).unwrap_or(bytes.len());
     match bytes.get(start..).unwrap_or_default() {
@@ -39,9 +44,7 @@ const DUMP: &str = "A dump lacks the base score and the objective; save the mode
 
 /// Leading bytes, what a file that has them is, and what to do about it.
 const BEGINNINGS: &[(&[u8], &str, &str)] = &[
-    (b"binf", "an XGBoost model in the legacy binary format", RESAVE),
-    (b"bs64", "an XGBoost model in the legacy binary format", RESAVE),
-    (b"CONFIG-offset:", "a memory snapshot of an early XGBoost release", RESAVE),
+    (b"bs64", "an XGBoost model in base64", RESAVE),
     (b"booster[", "a text dump of an XGBoost model", DUMP),
     (b"0:[", "a text dump of an XGBoost model", DUMP),
     (b"0:leaf=", "a text dump of an XGBoost model", DUMP),
@@ -63,9 +66,6 @@ fn refusal(bytes: &[u8]) -> Option<Error> {
         .find(|(beginning, ..)| bytes.starts_with(beginning))
         .map(|(_, what, hint)| (*what, *hint))
         .or_else(|| is_pickle(bytes).then_some(("a Python pickle", SAVE)))
-        .or_else(|| {
-            is_legacy(bytes).then_some(("an XGBoost model in the legacy binary format", RESAVE))
-        })
         .or_else(|| is_json_dump(bytes).then_some(("a JSON dump of an XGBoost model", DUMP)))
         .or_else(|| is_onnx(bytes).then_some(("an ONNX model", "ONNX models are not read.")))?;
     Some(unsupported(what, hint).at(Place::Byte(0)))
@@ -93,8 +93,8 @@ fn is_pickle(bytes: &[u8]) -> bool {
     matches!(bytes, [0x80, 2..=5, ..])
 }
 
-/// The legacy format: 136 bytes of parameters, then the objective's name with its length before it.
-fn is_legacy(bytes: &[u8]) -> bool {
+/// XGBoost's binary format has 136 bytes of parameters, then the objective's name, its length before it.
+fn is_binary(bytes: &[u8]) -> bool {
     let Some(length) = bytes.get(136..).and_then(|rest| rest.first_chunk::<8>()) else {
         return false;
     };

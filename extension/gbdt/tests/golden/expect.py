@@ -5,6 +5,7 @@
 The engine follows the newest release, so its margins, values and leaves are the expected ones. Where
 the release that trained the model gave others, those are kept under `own`, for the record. Memory
 snapshots are left as they are: only a pickle brings them back, and only to the release that wrote it.
+So are the models of 0.90, for which oldest.py has what to expect.
 """
 
 import json
@@ -87,7 +88,9 @@ def expect(base):
 def main():
     for folder, _, files in sorted(os.walk(sys.argv[1])):
         for file in sorted(files):
-            if file.endswith(".expected.json") and not file.startswith("snapshot."):
+            if os.path.basename(folder) == "0.90" or file.startswith("snapshot."):
+                continue
+            if file.endswith(".expected.json"):
                 base = os.path.join(folder, file[: -len(".expected.json")])
                 differing = expect(base)
                 if differing:

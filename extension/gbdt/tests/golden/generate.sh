@@ -30,7 +30,7 @@ train() { # release, option
     "$venvs/$1/bin/python" "$here/train.py" "$results" ${2:+"$2"}
 }
 
-for release in 1.0.2 1.3.3 1.6.2; do
+for release in 0.90 1.0.2 1.3.3 1.6.2; do
     environment $release "$old" 'numpy<1.20' 'scipy<1.7'
 done
 for release in 1.7.6 2.0.3 2.1.4 3.0.5 3.1.3 3.2.0; do
@@ -47,9 +47,15 @@ for release in 1.0.2 1.3.3 1.6.2 2.0.3 3.1.3 3.3.0; do
     train $release --core
 done
 
+for release in 1.0.2 1.3.3 1.6.2 1.7.6 2.0.3 2.1.4 3.0.5; do
+    "$venvs/$release/bin/python" "$here/binary.py" "$results"
+done
+"$venvs/0.90/bin/python" "$here/oldest.py" train "$results"
+
 rm -rf "${results:?}/refused"
 for release in 1.0.2 1.3.3 1.7.6 2.1.4 3.2.0 3.3.0 3.4.1; do
     "$venvs/$release/bin/python" "$here/refused.py" "$results"
 done
 
 "$venvs/$newest/bin/python" "$here/expect.py" "$results"
+"$venvs/3.0.5/bin/python" "$here/oldest.py" expect "$results"

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
 
+mod binary;
 mod damage;
 mod learner;
 mod lightgbm;

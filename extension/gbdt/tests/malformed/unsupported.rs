@@ -32,12 +32,7 @@ fn boosters_objectives_and_leaves() {
 
 #[test]
 fn other_files() {
-    let mut legacy = vec![0; 136];
-    legacy.extend(15u64.to_le_bytes());
-    legacy.extend(b"binary:logistic");
-    refused("legacy binary", &legacy);
-    refused("legacy binary", b"binf\0\0\0?");
-    refused("memory snapshot", b"CONFIG-offset:\0\0\0\0\0\0\0\0");
+    refused("base64", b"bs64AAAAPw");
     refused("text dump", b"booster[0]:\n0:[f0<0.5] yes=1,no=2,missing=1\n");
     refused("text dump", b"0:[f0<0.5] yes=1,no=2,missing=1\n");
     refused("text dump", b"0:leaf=0.5\n");

@@ -35,11 +35,15 @@ pub(super) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result
         }
         Ok(())
     })?;
-    match required(name, "name")?.as_ref() {
-        "gbtree" | "dart" => {
-            let booster = required(booster, "model")??;
-            Ok(Booster { weights: weights.or(booster.weights), ..booster })
-        }
+    check_name(&required(name, "name")?)?;
+    let booster = required(booster, "model")??;
+    Ok(Booster { weights: weights.or(booster.weights), ..booster })
+}
+
+/// Refuses a booster that is not scored.
+pub(super) fn check_name(name: &str) -> Result<()> {
+    match name {
+        "gbtree" | "dart" => Ok(()),
         "gblinear" => Err(unsupported(
             "booster \"gblinear\"",
             "A linear model is a sum of products: write it as one in SQL.",

@@ -114,10 +114,14 @@ fn read_objective<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<
         }
         Ok(())
     })?;
-    let name = required(name, "name")?;
-    let (mut objective, link) = objective::named(&name).ok_or_else(|| {
+    objective_named(&required(name, "name")?, &quantiles)
+}
+
+/// The objective of this name and its link.
+pub(super) fn objective_named(name: &str, quantiles: &[f32]) -> Result<(Objective, Link)> {
+    let (mut objective, link) = objective::named(name).ok_or_else(|| {
         unsupported(
-            &format!("objective \"{}\"", shown(&name)),
+            &format!("objective \"{}\"", shown(name)),
             "A model with a custom objective can be scored after its objective is set to one of \
              XGBoost's own.",
         )

@@ -1,4 +1,4 @@
-//! XGBoost's models, of every release that writes JSON or UBJSON.
+//! XGBoost's models, of every release and in each of its formats.
 //!
 //! Keys come in any order, so everything is read into optional places first and what is required is
 //! asked for at the end; a booster that is not scored is refused before anything is missed in it.
@@ -11,6 +11,7 @@
 //! and src/tree/tree_model.cc. They are scored as the newest release does, whichever wrote them.
 
 mod base_score;
+mod binary;
 mod booster;
 mod build;
 mod categories;
@@ -22,6 +23,7 @@ mod rounds;
 mod sets;
 mod tree;
 
+pub(super) use binary::{SNAPSHOT, read as read_binary};
 pub(super) use build::build;
 pub use objective::objectives;
 

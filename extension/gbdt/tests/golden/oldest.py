@@ -1,0 +1,49 @@
+"""Models of XGBoost 0.90, which only writes the binary format, and whose base scores are margins.
+
+    oldest.py train <folder>     under 0.90
+    oldest.py expect <folder>    under 3.0.5, the last release that reads the format
+
+Later releases cannot read them even by way of 3.0, which saves the margin as if it were a base score.
+"""
+
+import json
+import os
+import sys
+import tempfile
+
+import xgboost as xgb
+
+import cases
+import expected
+import rows
+import tables
+
+NAMES = ("binary_logistic", "count_poisson", "dart", "multi_softprob", "reg_squarederror")
+
+
+def train(folder):
+    """Trains the cases."""
+    os.makedirs(folder, exist_ok=True)
+    for name in NAMES:
+        cases.CASES[name]["train"]().booster.save_model(os.path.join(folder, name + ".bin"))
+
+
+def expect(folder):
+    """Lets the release at hand predict."""
+    for name in NAMES:
+        booster = xgb.Booster()
+        booster.load_model(os.path.join(folder, name + ".bin"))
+        with tempfile.TemporaryDirectory() as scratch:
+            path = os.path.join(scratch, "model.json")
+            booster.save_model(path)
+            with open(path, encoding="utf-8") as file:
+                document = json.load(file)
+        chosen = rows.choose(tables.features(), document)
+        record = {"trained_by": "0.90", "expected_by": xgb.__version__}
+        record.update(expected.predict(booster, chosen))
+        record.update(feature_names=[], feature_types=[], rows=expected.hex_rows(chosen))
+        expected.write(os.path.join(folder, name + ".expected.json"), record)
+
+
+if __name__ == "__main__":
+    {"train": train, "expect": expect}[sys.argv[1]](os.path.join(sys.argv[2], "0.90"))
