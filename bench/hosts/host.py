@@ -21,8 +21,6 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from bench.agent import CommandFailed
-from bench.processes import Seen, Trees
-from bench.results import Used
 
 ROOT = Path(__file__).resolve().parents[2]
 STATE = ROOT / ".bench"
@@ -173,7 +171,8 @@ class Host:
             return self.directory / here.relative_to(self._here)
         return self.root / here.relative_to(ROOT) if here.is_relative_to(ROOT) else here
 
-    def _command(self, command: Command) -> list[str]:
+    def words(self, command: Command) -> list[str]:
+        """A command as it is there."""
         return [str(self.there(part)) if isinstance(part, Path) else str(part) for part in command]
 
     def run(
@@ -181,7 +180,7 @@ class Host:
     ) -> str:
         """What a command prints, given something to read; an error if it fails."""
         return self.ask(
-            "run", command=self._command(command), environment=dict(environment or {}),
+            "run", command=self.words(command), environment=dict(environment or {}),
             question=question,
         )  # fmt: skip
 
@@ -197,28 +196,9 @@ class Host:
         user: str | None = None,
     ) -> Service:
         """Starts a server in the background."""
-        words = self._command(command)
+        words = self.words(command)
         known = {"environment": dict(environment or {}), "log": str(log), "user": user}
         return Service(self, words[0], self.ask("start", command=words, **known), log)
-
-    def timed(
-        self, command: Command, environment: Environment | None = None
-    ) -> tuple[str, float, Used]:
-        """What a load generator prints, how many seconds it took, and what it used."""
-        found = self.ask(
-            "timed", command=self._command(command), environment=dict(environment or {})
-        )
-        return found["output"], found["seconds"], Used(**found["used"])
-
-    def watch(self, trees: Trees) -> int:
-        """Begins to watch the parts of a system, each given as the roots of its processes."""
-        return self.ask("watch", trees={part: [*roots] for part, roots in trees.items()})
-
-    def finish(self, watch: int) -> Seen:
-        """What they used since."""
-        seen = self.ask("finish", watch=watch)
-        parts = {part: Used(**used) for part, used in seen["parts"].items()}
-        return Seen(Used(**seen["total"]), parts)
 
     def put(self, here: Path) -> None:
         """Brings a file or a directory of the harness there."""

@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from bench.hosts.host import Command, Environment, Host, Process
 from bench.results import Used
@@ -27,9 +28,8 @@ class Usage:
     network: Used | None = None
 
 
-def _sum(used: Iterable[Used]) -> Used:
-    known = [*used]
-    return Used(sum(one.cpu_seconds for one in known), sum(one.pss_bytes for one in known))
+def _sum(used: list[dict[str, Any]]) -> Used:
+    return Used(sum(one["cpu_seconds"] for one in used), sum(one["pss_bytes"] for one in used))
 
 
 def run_measured(
@@ -44,18 +44,22 @@ def run_measured(
     for part, roots in {**servers, NETWORK: network}.items():
         for process in roots:
             trees[process.host, part == NETWORK][part].append(process.pid)
-    watches = [(*place, place[0].watch(watched)) for place, watched in trees.items()]
+    watches = [(*place, place[0].ask("watch", trees=watched)) for place, watched in trees.items()]
+    words, known = client.words(command), dict(environment or {})
     try:
-        output, seconds, generator = client.timed(command, environment)
+        timed = client.ask("timed", command=words, environment=known)
     finally:
-        seen = [(carries, host.finish(watch)) for host, carries, watch in watches]
+        seen = [(carries, host.ask("finish", watch=watch)) for host, carries, watch in watches]
     serving = [one for carries, one in seen if not carries]
-    carrying = [one.total for carries, one in seen if carries]
-    names = dict.fromkeys(name for one in serving for name in one.parts)
-    return output, Usage(
-        seconds=seconds,
-        server=_sum(one.total for one in serving) if serving else None,
-        server_parts={n: _sum(one.parts[n] for one in serving if n in one.parts) for n in names},
-        generator=generator,
+    carrying = [one["total"] for carries, one in seen if carries]
+    names = dict.fromkeys(name for one in serving for name in one["parts"])
+    return timed["output"], Usage(
+        seconds=timed["seconds"],
+        server=_sum([one["total"] for one in serving]) if serving else None,
+        server_parts={
+            name: _sum([one["parts"][name] for one in serving if name in one["parts"]])
+            for name in names
+        },
+        generator=Used(**timed["used"]),
         network=_sum(carrying) if carrying else None,
     )

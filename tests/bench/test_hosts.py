@@ -176,7 +176,7 @@ def test_what_a_generator_and_each_part_of_the_servers_use_is_told_apart(host: H
 
 def test_a_generator_that_fails_is_no_run(host: Host) -> None:
     with pytest.raises(CommandFailed, match=r"(?s)failed:.*no connection"):
-        host.timed(python(host, "import sys; sys.exit('no connection')"))
+        run_measured(host, python(host, "import sys; sys.exit('no connection')"), {})
 
 
 def test_an_interrupted_run_ends_its_generator_and_goes_on_to_clear_up(here: Path) -> None:
@@ -190,7 +190,7 @@ def test_an_interrupted_run_ends_its_generator_and_goes_on_to_clear_up(here: Pat
     try:
         signal.setitimer(signal.ITIMER_REAL, 2.0)
         with pytest.raises(KeyboardInterrupt):
-            host.timed(python(host, program))
+            run_measured(host, python(host, program), {})
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
