@@ -35,30 +35,27 @@ from bench.workload import WORKLOADS, Cell, Workload
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What ends a run with a message, and not with a traceback.
 _EXPECTED = (BadTopology, CommandFailed, Unequal, Unsound)
-_GIVEN = ("seconds", "repetitions", "rows", "workers", "threads")
+_GIVEN = {
+    "seconds": "of a run in a closed loop",
+    "repetitions": "of each cell",
+    "rows": "flights",
+    "workers": "of the tuned service",
+    "threads": "of each worker",
+}
 # A signal has come to end the run.
 _ended = threading.Event()
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workload", choices=WORKLOADS, default="full", help="default: full")
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="cells to measure")
-    parser.add_argument(
-        "--topology", metavar="NAME|FILE",
-        help=f"{', '.join(NAMED)}, or a file that bench/topology.md describes; default: the workload's",
-    )  # fmt: skip
-    parser.add_argument(
-        "--list", action="store_true", help="name the cells and how long they take, and stop"
-    )
-    parser.add_argument("--seconds", type=int, help="of a run, in place of the workload's")
-    parser.add_argument("--repetitions", type=int, help="in place of the workload's")
-    parser.add_argument("--rows", type=int, help="flights, in place of the workload's")
-    parser.add_argument("--workers", type=int, help="of the tuned service, in place of a sweep's")
-    parser.add_argument("--threads", type=int, help="of each worker; 2")
-    parser.add_argument(
-        "--output", type=Path, default=record.RESULTS, help="default: bench/results"
-    )
+    add = parser.add_argument
+    add("--workload", choices=WORKLOADS, default="full", help="default: full")
+    add("--only", action="append", metavar="PATTERN", help="cells to measure")
+    add("--topology", metavar="NAME|FILE", help=f"{', '.join(NAMED)}, or a file: bench/topology.md")
+    add("--list", action="store_true", help="name the cells and how long they take, and stop")
+    for name, what in _GIVEN.items():
+        add(f"--{name}", type=int, help=f"{what}, in place of the workload's")
+    add("--output", type=Path, default=record.RESULTS, help="default: bench/results")
     return parser.parse_args()
 
 
@@ -103,12 +100,11 @@ def _ending(logs: Path | None = None) -> Iterator[None]:
     try:
         yield
     except (*_EXPECTED, KeyboardInterrupt) as error:
-        kept = ""
         if logs:
             with contextlib.suppress(OSError):
                 logs.rmdir()
                 logs.parent.rmdir()
-            kept = f"; raw logs so far are in {logs}" if logs.exists() else ""
+        kept = f"; raw logs so far are in {logs}" if logs and logs.exists() else ""
         # What a signal has also ended, a load generator say, is no failure.
         if _ended.is_set() or isinstance(error, KeyboardInterrupt):
             sys.exit(f"interrupted: no results{kept}")
@@ -121,12 +117,11 @@ def measure(site: Site, cells: list[Cell], output: Path) -> None:
     directory = record.directory(output, site.workload.name, site.topology)
     with _ending(directory):
         result = Harness(site, cells, directory).run()
-    path = directory / "results.json"
-    results.write(path, result)
+    results.write(directory / "results.json", result)
     results.pack_raw(directory)
     show(result)
     minutes, seconds = divmod(int(time.monotonic() - began), 60)
-    print(f"\n{minutes} min {seconds:02} s; results in {path}")
+    print(f"\n{minutes} min {seconds:02} s; results in {directory / 'results.json'}")
 
 
 def main() -> None:

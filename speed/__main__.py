@@ -38,65 +38,52 @@ LOAD = {
 }
 
 
-class Run:
-    """The steps of a run, in order, and what it is to be known by."""
-
-    def __init__(self, site: Site, load: argparse.Namespace) -> None:
-        self._site = site
-        self._load = load
-        self.xgboost = machine.UNKNOWN
-
-    def _scan(self) -> Subjects:
-        found, self.xgboost = scans(self._site, self._load.repetitions)
-        return {"scan": found}
-
-    def _deploys(self) -> Subjects:
-        load = self._load
-        found = deploys(self._site, load.asking, load.seconds, load.repetitions)
-        return dict(zip(("deploys", "stale"), found, strict=True))
-
-    def _first(self, site: Site, name: str) -> Subjects:
-        first = first_statements(site, self._load.fresh)
-        found = dict(zip((name, f"{name} memory"), first, strict=True))
-        return found | {f"{name} workers": first_in_workers(site, self._load.fresh)}
-
-    def _preloaded(self) -> Subjects:
-        """The last, for it starts the server anew."""
-        with preloaded(self._site) as site:
-            held = copies(site, self._load.together, self._load.repetitions)
-            return self._first(site, "preloaded") | {"preloaded copies": held}
-
-    def steps(self) -> dict[str, tuple[str, Callable[[], Subjects]]]:
-        """Each step's title, and what it measures."""
-        site, load = self._site, self._load
-        return {
-            "scan": (f"full scans of {ROWS:,} rows, in one process", self._scan),
-            "workers": (
-                "full scans by one and by two parallel workers, and by two connections",
-                lambda: {"workers": workers(site, load.repetitions)},
-            ),
-            "statements": (
-                "whole statements, with batches and without",
-                lambda: {"statements": statements(site, load.repetitions)},
-            ),
-            "one-row": (
-                "pgbench, the one-row query",
-                lambda: {"one row": one_row(site, load.seconds, load.rounds)},
-            ),
-            "deploys": ("deploying while connections predict", self._deploys),
-            "copies": (
-                "memory of connections that predict",
-                lambda: {"copies": copies(site, load.together, load.repetitions)},
-            ),
-            "fresh": (
-                "first predictions of fresh connections and workers",
-                lambda: self._first(site, "fresh"),
-            ),
-            "preloaded": ("the same with the library preloaded", self._preloaded),
-        }
+def _first(site: Site, name: str, fresh: int) -> Subjects:
+    first = first_statements(site, fresh)
+    found = dict(zip((name, f"{name} memory"), first, strict=True))
+    return found | {f"{name} workers": first_in_workers(site, fresh)}
 
 
-STEPS = [*Run(None, None).steps()]
+def _deploys(site: Site, load: argparse.Namespace) -> Subjects:
+    found = deploys(site, load.asking, load.seconds, load.repetitions)
+    return dict(zip(("deploys", "stale"), found, strict=True))
+
+
+def _preloaded(site: Site, load: argparse.Namespace) -> Subjects:
+    with preloaded(site) as again:
+        held = copies(again, load.together, load.repetitions)
+        return _first(again, "preloaded", load.fresh) | {"preloaded copies": held}
+
+
+# Each step's title, and what it measures. The last starts the server anew.
+STEPS: dict[str, tuple[str, Callable[[Site, argparse.Namespace], Subjects]]] = {
+    "scan": (
+        f"full scans of {ROWS:,} rows, in one process",
+        lambda site, load: {"scan": scans(site, load.repetitions)},
+    ),
+    "workers": (
+        "full scans by one and by two parallel workers, and by two connections",
+        lambda site, load: {"workers": workers(site, load.repetitions)},
+    ),
+    "statements": (
+        "whole statements, with batches and without",
+        lambda site, load: {"statements": statements(site, load.repetitions)},
+    ),
+    "one-row": (
+        "pgbench, the one-row query",
+        lambda site, load: {"one row": one_row(site, load.seconds, load.rounds)},
+    ),
+    "deploys": ("deploying while connections predict", _deploys),
+    "copies": (
+        "memory of connections that predict",
+        lambda site, load: {"copies": copies(site, load.together, load.repetitions)},
+    ),
+    "fresh": (
+        "first predictions of fresh connections and workers",
+        lambda site, load: _first(site, "fresh", load.fresh),
+    ),
+    "preloaded": ("the same with the library preloaded", _preloaded),
+}
 
 
 def _arguments() -> argparse.Namespace:
@@ -110,24 +97,23 @@ def _arguments() -> argparse.Namespace:
 def main() -> None:
     """Prepares as the demo does, measures, records, and prints the page."""
     arguments = _arguments()
-    names = arguments.only or STEPS
+    names = arguments.only or [*STEPS]
     teller = Teller(PREPARATION + len(names))
     began = now()
     with prepared(teller) as site:
-        run = Run(site, arguments)
         settings, versions, models = site.settings(), site.versions(), site.models()
         subjects: Subjects = {}
-        for name, (title, measure) in run.steps().items():
+        for name, (title, measure) in STEPS.items():
             if name in names:
                 with teller.step(title):
-                    subjects |= measure()
+                    subjects |= measure(site, arguments)
     result = Inside(
         schema=record.SCHEMA,
         started=began,
         finished=now(),
         commit=commit(),
         machine=machine.facts(),
-        versions=versions | {"xgboost": run.xgboost},
+        versions=versions,
         settings=settings,
         workload={name: getattr(arguments, name) for name in LOAD} | {"rows": ROWS},
         models=models,

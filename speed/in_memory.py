@@ -1,6 +1,6 @@
 """`python -m speed.in_memory ROWS LABEL=FILE...`: XGBoost's own batch, in a process of its own.
 
-It makes the flights that the table has, as rows of f32 one after the other, and says its release.
+It makes the flights that the table has, as rows of f32 one after the other, and says that it is ready.
 Then for each line of its input, a label, it predicts for all rows by `Booster.inplace_predict` on
 one thread, and says how long that took and the sum of the predictions' bits. The release is the
 one that is pinned for training in SQL, the newest.
@@ -26,7 +26,7 @@ def main() -> None:
     for label, path in (file.split("=", 1) for file in files):
         models[label] = xgboost.Booster({"nthread": 1}, model_file=path)
         models[label].feature_names = None
-    print(xgboost.__version__, flush=True)
+    print("ready", flush=True)
     for line in sys.stdin:
         model = models[line.strip()]
         began = time.perf_counter()

@@ -10,9 +10,8 @@ ready before.
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 import psycopg
 
@@ -55,7 +54,7 @@ class InMemory:
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
-        self.version = self._answer()
+        self._answer()
 
     def _answer(self) -> str:
         line = self.process.stdout.readline()
@@ -96,8 +95,8 @@ def check(connection: psycopg.Connection, xgboost: InMemory) -> None:
                 raise SystemExit(f"{label}, batches {batch}: SQL does not give XGBoost's bits")
 
 
-def scans(site: Site, repetitions: int) -> tuple[Subject, str]:
-    """Seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`; XGBoost's version."""
+def scans(site: Site, repetitions: int) -> Subject:
+    """Seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`."""
     xgboost = InMemory(site)
     with xgboost.process, site.connect() as connection:
         check(connection, xgboost)
@@ -118,7 +117,7 @@ def scans(site: Site, repetitions: int) -> tuple[Subject, str]:
                     measures[f"{label}/{form}/{batch}"] = _measure(connection, query, batch)
         found = in_turn(measures, repetitions)
         xgboost.process.stdin.close()
-        return Subject("s", found), xgboost.version
+        return Subject("s", found)
 
 
 def statements(site: Site, repetitions: int) -> Subject:
@@ -155,53 +154,33 @@ def require_workers(connection: psycopg.Connection, query: str, count: int) -> N
         raise SystemExit(f"{count} workers were wanted: {query}")
 
 
-@contextmanager
-def _connections(site: Site) -> Iterator[dict[str, Measure]]:
-    """The whole scan by one connection, and by two at once, each in one process: `EXPRESSION/alone`."""
-    with ExitStack() as stack:
-        both = [stack.enter_context(site.connect()) for _ in range(2)]
-        pool = stack.enter_context(ThreadPoolExecutor(len(both)))
-        for connection in both:
-            set_(connection, ONE_PROCESS)
-
-        def scan(expression: str, count: int) -> Measure:
-            query = f"SELECT sum({expression}) FROM flights f"
-            return lambda: max(pool.map(lambda one: seconds(one, query), both[:count]))
-
-        yield {
-            f"{name}/{text}": scan(expression, count)
-            for name, expression in EXPRESSIONS.items()
-            for text, count in (("alone", 1), ("together", 2))
-        }
-
-
 def workers(site: Site, repetitions: int) -> Subject:
     """Seconds of the whole scan: `EXPRESSION/COUNT of workers`, `.../alone`, `.../together` by two.
 
     A plan with one such worker never wins by its cost, so it is forced. The control tells how much of two
     cores PostgreSQL makes use of, the connections how much of two cores the machine has to give.
     """
-    with site.connect() as connection, _connections(site) as connections:
-        set_(connection, PARALLEL)
+    with ExitStack() as stack:
+        leader, *both = [stack.enter_context(site.connect()) for _ in range(3)]
+        pool = stack.enter_context(ThreadPoolExecutor(len(both)))
+        set_(leader, PARALLEL)
+        for connection in both:
+            set_(connection, ONE_PROCESS)
 
-        def scan(expression: str, count: int) -> Measure:
-            wanted = {
-                "max_parallel_workers_per_gather": count,
-                forced(connection): "on" if count == 1 else "off",
-            }
+        def parallel(query: str, count: int) -> Measure:
+            force = {forced(leader): "on" if count == 1 else "off"}
+            wanted = {"max_parallel_workers_per_gather": count} | force
+            set_(leader, wanted)
+            require_workers(leader, query, count)
+            return lambda: (set_(leader, wanted), seconds(leader, query))[1]
+
+        def at_once(query: str, count: int) -> Measure:
+            return lambda: max(pool.map(lambda one: seconds(one, query), both[:count]))
+
+        measures: dict[str, Measure] = {}
+        for name, expression in EXPRESSIONS.items():
             query = f"SELECT sum({expression}) FROM flights f"
-            set_(connection, wanted)
-            require_workers(connection, query, count)
-
-            def measure() -> float:
-                set_(connection, wanted)
-                return seconds(connection, query)
-
-            return measure
-
-        measures = {
-            f"{name}/{count}": scan(expression, count)
-            for name, expression in EXPRESSIONS.items()
-            for count in (1, 2)
-        }
-        return Subject("s", in_turn(measures | connections, repetitions))
+            for count, text in ((1, "alone"), (2, "together")):
+                measures[f"{name}/{count}"] = parallel(query, count)
+                measures[f"{name}/{text}"] = at_once(query, count)
+        return Subject("s", in_turn(measures, repetitions))

@@ -88,7 +88,7 @@ class DelayLine(Netem):
             stderr=subprocess.PIPE, text=True, process_group=0,
         )  # fmt: skip
         try:
-            self._expect("ready")
+            self._told(wanted="ready")
             for host in addresses:
                 command("ip", "-n", PREFIX + host, "link", "set", WIRE,
                         "txqueuelen", QUEUE_PACKETS, "up")  # fmt: skip
@@ -102,24 +102,21 @@ class DelayLine(Netem):
             self._line.stdin.close()
         self._line.wait()
 
-    def _answer(self) -> str:
+    def _told(self, words: str = "", wanted: str | None = None) -> str:
+        """Its answer, to these words if any; an error if that is not the one that is wanted."""
+        with contextlib.suppress(BrokenPipeError):
+            if words:
+                self._line.stdin.write(f"{words}\n")
+                self._line.stdin.flush()
         answer = self._line.stdout.readline().strip()
         if not answer:
             raise CommandFailed(f"the delay line has ended: {self._line.stderr.read().strip()}")
+        if wanted and answer != wanted:
+            raise CommandFailed(f"the delay line says {answer}, not {wanted}")
         return answer
 
-    def _expect(self, wanted: str) -> None:
-        if (answer := self._answer()) != wanted:
-            raise CommandFailed(f"the delay line says {answer}, not {wanted}")
-
-    def _say(self, words: str) -> None:
-        with contextlib.suppress(BrokenPipeError):
-            self._line.stdin.write(f"{words}\n")
-            self._line.stdin.flush()
-
     def _delay(self, milliseconds: float) -> None:
-        self._say(f"delay {milliseconds * NANOSECONDS:.0f}")
-        self._expect("ok")
+        self._told(f"delay {milliseconds * NANOSECONDS:.0f}", "ok")
 
     def processes(self) -> Sequence[Process]:
         """The line, whose processor time holds what the receivers' kernel does with a packet."""
@@ -127,8 +124,7 @@ class DelayLine(Netem):
 
     def report(self) -> dict[str, Any]:
         """How many packets it has carried since the last report, and how late they left."""
-        self._say("report")
-        return json.loads(self._answer())
+        return json.loads(self._told("report"))
 
     def settings(self) -> dict[str, Any]:
         """The same, and how well it held the delays so far."""
