@@ -5,6 +5,8 @@ stopped at the end. Its settings are PostgreSQL's defaults but for those of ever
 """
 
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -68,15 +70,16 @@ class Site:
             return dict(connection.execute(query, ([*SHOWN],)).fetchall())
 
     def versions(self) -> dict[str, str]:
-        """PostgreSQL's and pgboost's."""
+        """PostgreSQL's, pgboost's, and that of the XGBoost that predicts beside them."""
         query = """
             SELECT current_setting('server_version'), extversion FROM pg_extension
             WHERE extname = 'pgboost'
         """
+        release = [sys.executable, "-m", "python_baseline.releases", "pinned"]
+        pinned = subprocess.run(release, capture_output=True, text=True, check=True).stdout.strip()
         with self.connect() as connection:
-            return dict(
-                zip(("postgresql", "pgboost"), connection.execute(query).fetchone(), strict=True)
-            )
+            found = (*connection.execute(query).fetchone(), pinned)
+            return dict(zip(("postgresql", "pgboost", "xgboost"), found, strict=True))
 
     def models(self) -> dict[str, Model]:
         """What is known of the models."""
