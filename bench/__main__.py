@@ -10,6 +10,7 @@ import contextlib
 import fnmatch
 import signal
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -142,8 +143,15 @@ def main() -> None:
         # Under nohup, or in a script's background, some are not for us.
         if signal.getsignal(signum) is not signal.SIG_IGN:
             signal.signal(signum, _end)
-    with _ending(), opened(arguments.topology or workload.topology) as topology:
-        site = Site(workload, topology, STATE, attached)
+    with (
+        _ending(),
+        tempfile.TemporaryDirectory() as scratch,
+        # In a container the repository cannot be written to.
+        opened(
+            arguments.topology or workload.topology, Path(scratch) if attached else STATE
+        ) as topology,
+    ):
+        site = Site(workload, topology, Path(scratch) if attached else STATE, attached)
         swept = any(is_swept(cell.system) for cell in cells) and not attached
         if swept and workload.workers is None:
             workers, threads = best_pair(site, arguments.output)

@@ -70,8 +70,9 @@ def summary(requests: Requests, window: Window) -> Figures:
     counted = (window.warm_up <= due) & (due < window.end)
     number = int(counted.sum())
     within = int(((window.warm_up <= done) & (done < window.end)).sum())
-    # What is far too slow for a rate is still busy with the warm-up's requests at the end.
-    if not number and not (window.rate and within):
+    # What is far too slow for a rate is still busy with the warm-up's requests at the end; and of the few
+    # requests of a slow closed loop none may be in the sample.
+    if window.rate and not (number or within):
         raise BadLog("no request is in the time that counts")
     waits = (sent - due)[counted]
     last = waits[due[counted] >= window.end - LAST * window.seconds]

@@ -43,7 +43,8 @@ class Http:
         self._store = store
         self._serializer = serializer
         self._service: Service | None = None
-        self._at: Address | None = None
+        # Where it listens.
+        self.at: Address | None = None
         self._asked = Asked(0, ())
         self._started: Started = ([], {})
         self._bodies: dict[str, Path] = {}
@@ -100,14 +101,14 @@ class Http:
         self._bodies = write_bodies(site.directory / "bodies", self._asked)
         site.client.put(site.directory / "bodies")
         if site.attached:
-            self._at = site.attached.service
+            self.at = site.attached.service
             return
         model, port, name = site.model(trees), host.free_port(), type(self).__name__.lower()
         host.put(model)
         self._started = self.command(host.there(model), f"{host.address}:{port}")
         log = host.directory / "services" / f"{name}.log"
         self._service = host.start(self._started[0], log, self._started[1])
-        self._at = self._service.ready(port, "/ping")
+        self.at = self._service.ready(port, "/ping")
 
     def stop(self) -> None:
         if self._service:
@@ -130,7 +131,7 @@ class Http:
         }
 
     def _answers(self, path: str, bodies: Sequence[object]) -> list[Any]:
-        address, port = self._at
+        address, port = self.at
         return self._site.ask("http_answers", address=address, port=port, path=path, bodies=bodies)
 
     def parts(self) -> Parts:
@@ -147,7 +148,7 @@ class Http:
     def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
         """oha at a rate, else wrk."""
         site, path = self._site, REQUESTS[cell.request].path
-        url = "http://{}:{}{}".format(*self._at, path)
+        url = "http://{}:{}{}".format(*self.at, path)
         body = self._bodies.get(cell.request)
         if load.rate:
             log = self._logs.fresh()

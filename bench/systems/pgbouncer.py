@@ -60,7 +60,7 @@ class ThroughPgbouncer(Sql):
             "[databases]", f"{database.name} = {where}",
             "[pgbouncer]", f"listen_addr = {self._site.server.address}", f"listen_port = {port}",
             "unix_socket_dir =", "auth_type = scram-sha-256", f"auth_file = {users}",
-            "pool_mode = transaction", f"default_pool_size = {self.pool}",
+            f"stats_users = {database.role}", "pool_mode = transaction", f"default_pool_size = {self.pool}",
             f"max_client_conn = {MAX_CLIENTS}", "log_connections = 0", "log_disconnections = 0",
             *(["max_prepared_statements = 200"] if self.can_prepare else []),
         ]  # fmt: skip
