@@ -2,11 +2,12 @@
 # Trains the models of the grid, and measures the engine beside XGBoost and other engines. `make report`
 # makes docs/benchmarks/engine.md from the results.
 #
-#     PYTHON=... LIBXGBOOST="NEWEST.so [OLDER.so...]" run.sh MODELS RESULTS [SECONDS]
+#     PYTHON=... LIBXGBOOST="NEWEST.so [OLDER.so...]" [LIBLIGHTGBM=...] run.sh MODELS RESULTS [SECONDS]
 #
 # MODELS is a folder for models and rows, one gigabyte; RESULTS the folder below bench/results
 # that the raw results go to. PYTHON has xgboost and numpy, and for the other engines treelite, tl2cgen,
-# onnxruntime and onnxmltools; without them that part is left out. Training takes a quarter of an hour
+# onnxruntime and onnxmltools; without them that part is left out. LIBLIGHTGBM is LightGBM's library, for a
+# minute beside its own models (lightgbm.jsonl), for which PYTHON has lightgbm. Training takes a quarter of an hour
 # once; measuring takes SECONDS, 900 unless given, and two minutes for the other engines. Nothing else should run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
@@ -41,4 +42,7 @@ PYTHON
 "$bench" "$models" "$seconds" "${libraries[@]}" >"$results/grid.jsonl"
 if "$PYTHON" -c 'import treelite, tl2cgen, onnxruntime, onnxmltools' 2>/dev/null; then
 	"$PYTHON" "$here/peers.py" "$models" "$bench" "${libraries[0]}" >"$results/peers.jsonl"
+fi
+if [ -n "${LIBLIGHTGBM:-}" ]; then
+	"$bench" "$models/lightgbm" 60 "$LIBLIGHTGBM" >"$results/lightgbm.jsonl"
 fi

@@ -5,7 +5,7 @@ Usage: python train.py FOLDER
 Writes into FOLDER, the same bytes for the same release of xgboost:
 
     TREESxDEPTHxFEATURES-KIND.ubj   models of XGBoost, binary:logistic
-    TREESxDEPTHxFEATURES-KIND.txt   a few models of LightGBM, binary, of at most 2^DEPTH leaves
+    lightgbm/                       a few models of LightGBM, of at most 2^DEPTH leaves, and their rows
     rows-FEATURES-KIND.f32          100,000 rows of little-endian f32, none of them trained on
 
 Kinds are dense; missing, where one value in twenty is; and categorical, where every fifth feature is
@@ -129,8 +129,13 @@ def main() -> None:
         train(folder, depth, features, kind)
         print(f"depth {depth}, {features} {kind}: {time.monotonic() - start:.0f} s", flush=True)
     if lgb is not None:
+        own = folder / "lightgbm"
+        own.mkdir(exist_ok=True)
+        rows = "rows-10-dense.f32"
+        if not (own / rows).exists():
+            (own / rows).symlink_to(f"../{rows}")
         for trees, depth in ((25, 6), (100, 6), (500, 8)):
-            train_lightgbm(folder, trees, depth)
+            train_lightgbm(own, trees, depth)
 
 
 if __name__ == "__main__":
