@@ -31,7 +31,7 @@ impl<'b> Interrupts<'b> {
         self.members_left -= 1;
         if self.members_left == 0 {
             self.members_left = Self::INTERVAL;
-            self.check();
+            (self.check)();
         }
     }
 

@@ -35,7 +35,8 @@ pub(super) fn format_of(bytes: &[u8]) -> Result<Format> {
     }
 }
 
-const SAVE: &str = "Save the model with XGBoost's save_model(\"model.ubj\").";
+const SAVE: &str = "Save the model with its library's save_model, as model.ubj (XGBoost) or model.txt \
+                    (LightGBM).";
 const RESAVE: &str = "Load the file with an XGBoost release up to 3.0 and save it with \
                       save_model(\"model.ubj\").";
 const UNPACK: &str = "Unpack the file first.";

@@ -75,7 +75,7 @@ fn is_file_name(bytes: &[u8]) -> bool {
     let ends = |ending: &str| bytes.ends_with(ending.as_bytes());
     bytes.len() < 1024
         && bytes.first() != Some(&b'{')
-        && [".ubj", ".json", ".bin", ".model"].into_iter().any(ends)
+        && [".ubj", ".json", ".txt", ".bin", ".model"].into_iter().any(ends)
 }
 
 /// Raises unless the database can hold the texts of a model file.
