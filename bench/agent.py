@@ -247,9 +247,13 @@ def main() -> None:
         os._exit(0)
 
     print(json.dumps({"root": str(Path.cwd()), "python": sys.executable}), file=answers, flush=True)
-    threading.Thread(target=listen, daemon=True).start()
-    while True:
-        print(json.dumps(_answer(agent, questions.get())), file=answers, flush=True)
+    listener = threading.Thread(target=listen, daemon=True)
+    listener.start()
+    with contextlib.suppress(BrokenPipeError):
+        while True:
+            print(json.dumps(_answer(agent, questions.get())), file=answers, flush=True)
+    # Nobody waits for answers any more; the listener is about to end everything.
+    listener.join()
 
 
 if __name__ == "__main__":

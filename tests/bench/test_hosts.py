@@ -24,6 +24,10 @@ from bench.workload import WORKLOADS, Set
 BURN = "import time\nwhile time.process_time() < {}:\n    pass\nprint('burned')"
 WAIT = "import time; print('begun', flush=True); time.sleep(60)"
 DEAF = "import signal, time; signal.signal(15, signal.SIG_IGN); print('begun', flush=True); time.sleep(60)"
+SLOW = (
+    "import signal, sys, time; signal.signal(15, lambda *_: (time.sleep(1), sys.exit()));"
+    "print('begun', flush=True); time.sleep(60)"
+)
 LISTEN = "import socket, time; s = socket.create_server(('127.0.0.1', {})); time.sleep(60)"
 
 
@@ -119,24 +123,27 @@ def test_a_server_is_ready_when_it_listens(host: Host) -> None:
 
 
 def test_servers_end_with_the_harness_even_if_it_is_killed(here: Path) -> None:
-    log = here / "orphan.log"
-    log.write_text("")
+    log = here / "orphans.log"
     program = (
-        "import sys, time; from pathlib import Path; from bench.hosts import local\n"
-        f"host = local(Path({str(here)!r}))\n"
-        f"print(host.start([host.python, '-c', {WAIT!r}], Path({str(log)!r})).pid, flush=True)\n"
-        "time.sleep(60)"
+        "from pathlib import Path; from bench.hosts import local\n"
+        f"host, log = local(Path({str(here)!r})), Path({str(log)!r})\n"
+        f"for program in ({SLOW!r}, {WAIT!r}):\n"
+        "    print(host.start([host.python, '-c', program], log).pid, flush=True)\n"
+        "host.run(['sleep', '60'])"
     )
+    log.write_text("")
     with subprocess.Popen(
         [sys.executable, "-c", program], cwd=ROOT, stdout=subprocess.PIPE, text=True
     ) as run:
-        pid = int(run.stdout.readline())
-        assert processes.tree([pid])
+        pids = [int(run.stdout.readline()) for _ in range(2)]
+        # Both run, and a command is waited for.
+        wait_for(log, "begun\nbegun")
+        time.sleep(0.5)
         run.kill()
     deadline = time.monotonic() + 20
-    while processes.tree([pid]) and time.monotonic() < deadline:
+    while processes.tree(pids) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not processes.tree([pid])
+    assert not processes.tree(pids)
 
 
 def test_files_and_directories_go_there(host: Host, here: Path) -> None:
