@@ -1,4 +1,4 @@
-"""The engine's golden models, which releases of XGBoost from 1.0 to the newest have written."""
+"""The engine's golden models, which releases of XGBoost from 0.90 to the newest have written."""
 
 import json
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def models(release: str) -> list[Golden]:
     for expected in sorted((FOLDER / release).glob("*" + SUFFIX)):
         base = expected.name.removesuffix(SUFFIX)
         record = json.loads(expected.read_text(encoding="utf-8"))
-        paths = [expected.with_name(base + suffix) for suffix in (".json", ".ubj")]
+        paths = [expected.with_name(base + suffix) for suffix in (".json", ".ubj", ".bin")]
         found += [Golden(path, record) for path in paths if path.exists()]
     return found
 
