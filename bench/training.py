@@ -52,15 +52,18 @@ class Task:
 Trained = tuple[int, float, int]
 
 
-def copied(connection: psycopg.Connection, query: str, columns: int) -> NDArray[np.float32]:
-    """The rows of a query of reals, by a binary COPY; NULL is NaN only where it is written so."""
+def copied(connection: psycopg.Connection, query: str, columns: int) -> NDArray[np.floating[Any]]:
+    """The rows of a query of reals without NULL, by a binary COPY: a view of what was sent, not a copy."""
+    sent = bytearray()
     with connection.cursor() as cursor, cursor.copy(f"COPY ({query}) TO STDOUT BINARY") as copy:
-        sent = b"".join(copy)
+        for part in copy:
+            sent += part
     row = np.dtype([("fields", ">i2"), ("values", [("bytes", ">i4"), ("value", ">f4")], columns)])
-    table = np.frombuffer(sent[_HEADER:-_TRAILER], dtype=row)
+    rows = (len(sent) - _HEADER - _TRAILER) // row.itemsize
+    table = np.frombuffer(sent, dtype=row, count=rows, offset=_HEADER)
     if (table["fields"] != columns).any() or (table["values"]["bytes"] != 4).any():
         raise ValueError("COPY gave other rows than of reals that are not NULL")
-    return table["values"]["value"].astype(np.float32)
+    return table["values"]["value"]
 
 
 def _in_sql(connection: psycopg.Connection, task: Task) -> Trained:
@@ -80,7 +83,7 @@ def _in_sql(connection: psycopg.Connection, task: Task) -> Trained:
 
 def _arrays(connection: psycopg.Connection, task: Task) -> tuple[Any, Any]:
     table = copied(connection, task.query, len(task.features) + 1)
-    return table[:, 1:], table[:, 0]
+    return table[:, 1:].astype(np.float32), table[:, 0].astype(np.float32)
 
 
 def _frame(connection: psycopg.Connection, task: Task) -> tuple[Any, Any]:

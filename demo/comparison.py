@@ -31,7 +31,7 @@ def compare(teller: Teller, connection: psycopg.Connection, path: Path, rows: in
     with teller.step("score every row in SQL, compare with Booster.predict by bit pattern"):
         for form, arguments in FORMS.items():
             query = f"SELECT {COLUMNS}, {predict(form)} FROM flights f"
-            fetched = copied(connection, query, len(FEATURES) + 1)
+            fetched = copied(connection, query, len(FEATURES) + 1).astype(np.float32)
             if len(fetched) != rows:
                 raise ValueError(f"{len(fetched):,} rows came back, not {rows:,}")
             wrong = differing_rows(fetched, model)
