@@ -14,7 +14,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing.synchronize import Event
+from multiprocessing.synchronize import Event, Semaphore
 
 import numpy as np
 import psycopg
@@ -39,19 +39,20 @@ Asked = NDArray[np.float64]
 Change = tuple[float, float, float]
 
 
-def _begin(over: Event) -> None:
-    globals()["_over"] = over
+def _begin(connected: Semaphore, over: Event) -> None:
+    globals().update(_connected=connected, _over=over)
 
 
 def _ask(conninfo: str, statement: str) -> Asked:
     """Every statement of a connection until it is over."""
     found = []
     with psycopg.connect(conninfo, autocommit=True) as connection:
+        globals()["_connected"].release()
         while not globals()["_over"].is_set():
             began = time.monotonic()
             (answer,) = connection.execute(statement, prepare=True).fetchone()
             found.append((began, time.monotonic() - began, answer))
-    return np.array(found)
+    return np.array(found).reshape(-1, 3)
 
 
 def variants(content: bytes) -> Iterator[bytes]:
@@ -129,10 +130,10 @@ def deploys(
     asking = (site.cluster.conninfo(DATABASE), f"SELECT predict('{MODEL}', {CONSTANTS})")
     # Spawned, so that no child has the parent's connections.
     context = multiprocessing.get_context("spawn")
-    over = context.Event()
+    signals = (context.Semaphore(0), context.Event())
     with (
         site.connect() as connection,
-        ProcessPoolExecutor(connections, context, _begin, (over,)) as pool,
+        ProcessPoolExecutor(connections, context, _begin, signals) as pool,
     ):
         connection.execute(DROP, (MODEL,))
         deployer = _Deployer(connection)
@@ -140,10 +141,12 @@ def deploys(
         asked = [pool.submit(_ask, *asking) for _ in range(connections)]
         try:
             # The processes need a while to start, and what they do first is no pause.
+            for _ in asked:
+                signals[0].acquire(timeout=60)
             time.sleep(duration)
             _spans(deployer, site, duration, repetitions)
         finally:
-            over.set()
+            signals[1].set()
         answers = np.concatenate([one.result() for one in asked])
         connection.execute(DROP, (MODEL,))
     longest, late = defaultdict(list), defaultdict(list)
