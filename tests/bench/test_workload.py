@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from bench import systems
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, key_set, split, timed_batches
 from bench.requests import PLACES, REQUESTS, SIZES, Asked
@@ -27,6 +28,22 @@ def test_every_set_that_a_system_takes_is_in_some_workload() -> None:
     known = {name for workload in WORKLOADS.values() for name in workload.cells}
     for system in described().values():
         assert {*system.takes} <= known, system.name
+
+
+def test_a_new_system_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "axle"
+    folder.mkdir()
+    text = (
+        'side = "service"\norder = 99\n[axle]\nwhat = "new"\nclass = "Axle"\ntakes = ["random"]\n'
+    )
+    (folder / "system.toml").write_text(
+        text + 'variants.http = {label = "axle", colour = "#000000"}\n'
+    )
+    monkeypatch.setattr(systems, "FOLDER", tmp_path)
+    known = described.__wrapped__()
+    assert [cell.name for cell in FULL.cells_of(known)] == ["axle/http/random/25t/20c"]
+    with pytest.raises(ModuleNotFoundError, match=r"bench\.systems\.axle"):
+        systems.made(known["axle"], None)
 
 
 def test_no_two_variants_look_or_are_called_the_same() -> None:
