@@ -42,7 +42,7 @@ pub(crate) struct CutSpan {
 }
 
 /// The cuts of a model's features; none if it rounds values to f32 before it compares them.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct Cuts {
     pub(super) spans: Vec<CutSpan>,
     pub(super) numbers: Vec<f64>,
@@ -198,4 +198,113 @@ fn cut(comparison: Comparison, threshold: f64) -> Option<f64> {
 fn not_below(number: f64) -> f32 {
     let nearest = number as f32;
     if f64::from(nearest) < number { nearest.next_up() } else { nearest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::random_model::Random;
+
+    fn split(comparison: Comparison, threshold: f64, missing: MissingRule) -> Node {
+        let node = Node::numerical(0, threshold, true, [1, 2], 0.0, 0.0);
+        match node {
+            Node::Numerical { feature, default_left, left, right, gain, cover, .. } => {
+                Node::Numerical {
+                    feature,
+                    comparison,
+                    threshold,
+                    missing,
+                    default_left,
+                    left,
+                    right,
+                    gain,
+                    cover,
+                }
+            }
+            other => other,
+        }
+    }
+
+    fn cuts_of(splits: &[Node]) -> Cuts {
+        let (mut cuts, mut feature) = (Cuts::default(), Feature::default());
+        splits.iter().for_each(|split| feature.add(split).unwrap());
+        cuts.add(&mut feature).unwrap();
+        cuts
+    }
+
+    /// What a kernel decides of a value, nothing if it is missing.
+    fn decided(cuts: &Cuts, value: f64, comparison: Comparison, threshold: f64) -> Option<bool> {
+        let narrow = cuts.spans[0].narrow(&cuts.numbers, value);
+        let below = cuts.below(0, comparison, threshold);
+        (!narrow.is_nan()).then(|| below.is_none_or(|below| narrow < below))
+    }
+
+    /// Thresholds at, around and between a few f32, and at the ends of all numbers.
+    fn threshold(random: &mut Random, step: f64) -> f64 {
+        let ends = [f64::INFINITY, f64::MAX, f64::from(f32::MAX), 1e300, 0.0, -0.0, 5e-324, 1e-60];
+        let near = [1.0, -1.0, 16_777_216.0, 1e9, 0.1, 1e-35, 1e-45];
+        let single = f64::from(near[random.below(near.len())] as f32);
+        match random.below(12) {
+            0 => ends[random.below(ends.len())],
+            1 => -ends[random.below(ends.len())],
+            _ => single + step * single * random.below(9) as f64,
+        }
+    }
+
+    #[test]
+    fn every_double_stays_on_its_side_of_every_threshold() {
+        let mut random = Random(7);
+        let mut kinds = [0; 4];
+        for _ in 0..4000 {
+            // Steps of a quarter of what lies between two f32, of several of them, of one f64.
+            let step = [2f64.powi(-26), 2f64.powi(-20), f64::EPSILON][random.below(3)];
+            let missing = [MissingRule::Nan, MissingRule::Zero][random.below(2)];
+            let count = 1 + random.below(12);
+            let thresholds: Vec<f64> = (0..count).map(|_| threshold(&mut random, step)).collect();
+            let comparison = [Comparison::Less, Comparison::LessOrEqual][random.below(2)];
+            let splits: Vec<Node> =
+                thresholds.iter().map(|one| split(comparison, *one, missing)).collect();
+            let cuts = cuts_of(&splits);
+            kinds[cuts.spans[0].kind as usize] += 1;
+            let zero = f64::from(MissingRule::ZERO);
+            let around = thresholds.iter().copied().chain([zero, -zero, 0.3, f64::NAN]);
+            let around = around.chain((0..20).map(|_| threshold(&mut random, step)));
+            for value in around.flat_map(|x| [x, x.next_up(), x.next_down(), f64::from(x as f32)]) {
+                let present = missing.present(value);
+                for threshold in &thresholds {
+                    let expected = present.map(|value| comparison.holds(value, *threshold));
+                    let mut found = decided(&cuts, value, comparison, *threshold);
+                    let narrow = cuts.spans[0].narrow(&cuts.numbers, value);
+                    // What evaluation does where ranks do not hide zeros.
+                    if missing == MissingRule::Zero && !cuts.hides_zero(0) {
+                        found = found.filter(|_| narrow.abs() > MissingRule::ZERO);
+                    }
+                    assert_eq!(found, expected, "{value:e} and {threshold:e} of {cuts:?}");
+                }
+            }
+        }
+        assert!(kinds[..3].iter().all(|count| *count > 100), "{kinds:?}");
+    }
+
+    #[test]
+    fn codes_are_cut_off_and_not_rounded() {
+        let (set, members_left, default_left) = (0, true, false);
+        let (gain, cover, left, right) = (0.0, 0.0, 1, 2);
+        let feature = 0;
+        let split = Node::Categorical {
+            feature,
+            set,
+            members_left,
+            default_left,
+            left,
+            right,
+            gain,
+            cover,
+        };
+        let cuts = cuts_of(&[split]);
+        let narrow = |value| cuts.spans[0].narrow(&cuts.numbers, value);
+        assert_eq!([2.999_999_999, -0.5, -1.5].map(narrow), [2.0, 0.0, -1.0]);
+        assert_eq!(narrow(16_777_215.9), 16_777_215.0);
+        assert!(narrow(f64::NAN).is_nan() && narrow(1e300) >= 16_777_216.0);
+    }
 }

@@ -13,7 +13,7 @@ block_kernel! {
     min_rows: 24,
     costs: Costs { level: 100, node: 400, predicate: 1200 },
     lanes: UNPACKED,
-    lanes_double: IN_ORDER,
+    lanes_double: UNPACKED_DOUBLE,
 }
 
 /// Within 64 rows, the 16 of a lane come in fours, one of each of four registers.
@@ -23,6 +23,18 @@ const UNPACKED: [u16; BLOCK] = {
     while row < BLOCK {
         let (lane, part) = (row >> 4 & 3, row >> 2 & 3);
         lanes[row] = (row & !0b11_1100 | part << 4 | lane << 2) as u16;
+        row += 1;
+    }
+    lanes
+};
+
+/// The same for sums of f64: the 16 of a lane come in twos, one of each of eight registers.
+const UNPACKED_DOUBLE: [u16; BLOCK] = {
+    let mut lanes = [0; BLOCK];
+    let mut row = 0;
+    while row < BLOCK {
+        let (lane, part) = (row >> 4 & 3, row >> 1 & 7);
+        lanes[row] = (row & !0b11_1110 | part << 3 | lane << 1) as u16;
         row += 1;
     }
     lanes
@@ -184,6 +196,49 @@ impl Instructions for Whole {
             }
         }
     }
+
+    /// The same with eight bytes per leaf.
+    #[inline(always)]
+    unsafe fn add_double<const LEVELS: u32>(
+        path: &PathBits,
+        rows: usize,
+        leaves: &[f64],
+        sums: &mut Sums<f64>,
+    ) {
+        const { assert!(LEVELS <= 8) };
+        let quarters = (1usize << LEVELS).div_ceil(64);
+        let registers = (1usize << LEVELS).div_ceil(8);
+        let (leaves, sums) = (leaves.as_ptr(), sums.0.as_mut_ptr());
+        // SAFETY: the caller's promise: a tile has at least 16 leaves, and 2^LEVELS. There are eight
+        // words of eight registers of sums, aligned to 64 bytes.
+        unsafe {
+            let mut tables = [[_mm512_setzero_si512(); 8]; 4];
+            for (quarter, table) in tables.iter_mut().enumerate().take(quarters) {
+                *table = bytes_of_doubles(leaves.add(64 * quarter), registers - 8 * quarter);
+            }
+            for word in 0..rows.div_ceil(64).min(WORDS) {
+                let at = indices(path, word, LEVELS);
+                let mut bytes = [_mm512_setzero_si512(); 8];
+                for (byte, found) in bytes.iter_mut().enumerate() {
+                    let [a, b, c, d] = [0, 1, 2, 3].map(|quarter| tables[quarter][byte]);
+                    *found = match LEVELS {
+                        0..7 => _mm512_permutexvar_epi8(at, a),
+                        7 => _mm512_permutex2var_epi8(a, at, b),
+                        _ => _mm512_mask_blend_epi8(
+                            path[0].0[word],
+                            _mm512_permutex2var_epi8(a, at, b),
+                            _mm512_permutex2var_epi8(c, at, d),
+                        ),
+                    };
+                }
+                for (part, value) in doubles_of_bytes(bytes).into_iter().enumerate() {
+                    let sum = sums.add(64 * word + 8 * part);
+                    let new = _mm512_add_pd(_mm512_load_pd(sum), _mm512_castsi512_pd(value));
+                    _mm512_store_pd(sum, new);
+                }
+            }
+        }
+    }
 }
 
 /// Searches a tree of `LEVELS` levels for 16 values at a time. Each register holds 32 nodes in two
@@ -288,5 +343,77 @@ unsafe fn every_fourth_byte(floats: [__m512i; 4], byte: i8) -> __m512i {
         let low = _mm512_permutex2var_epi8(floats[0], every, floats[1]);
         let high = _mm512_permutex2var_epi8(floats[2], every, floats[3]);
         _mm512_inserti64x4::<1>(low, _mm512_castsi512_si256(high))
+    }
+}
+
+/// Of up to 64 doubles, in as many registers as are said, the first byte of each in their order, then
+/// the second, and so on.
+///
+/// # Safety
+/// The processor has the instructions; the registers' doubles are there.
+#[inline(always)]
+unsafe fn bytes_of_doubles(doubles: *const f64, registers: usize) -> [__m512i; 8] {
+    /// Byte `8 * b + i` is byte `b` of double `i`.
+    static BYTE_BY_BYTE: [u8; 64] = {
+        let mut bytes = [0; 64];
+        let mut index = 0;
+        while index < 64 {
+            bytes[index] = (index / 8 + 8 * (index % 8)) as u8;
+            index += 1;
+        }
+        bytes
+    };
+    // SAFETY: the caller's promise; 64 bytes are read.
+    unsafe {
+        let zero = _mm512_setzero_si512();
+        let order = _mm512_loadu_si512(BYTE_BY_BYTE.as_ptr().cast());
+        let mut eights = [zero; 8];
+        for (register, eight) in eights.iter_mut().enumerate().take(registers) {
+            let doubles = _mm512_loadu_si512(doubles.add(8 * register).cast());
+            *eight = _mm512_permutexvar_epi8(order, doubles);
+        }
+        // A matrix of eight by eight words, transposed: first pairs, then pairs of pairs by lanes.
+        let mut bytes = [zero; 8];
+        for odd in 0..2 {
+            let pair = |pair: usize| {
+                let (a, b) = (eights[2 * pair], eights[2 * pair + 1]);
+                if odd == 0 { _mm512_unpacklo_epi64(a, b) } else { _mm512_unpackhi_epi64(a, b) }
+            };
+            let [a, b, c, d] = [pair(0), pair(1), pair(2), pair(3)];
+            let (ab, cd) = (_mm512_shuffle_i64x2::<0x88>(a, b), _mm512_shuffle_i64x2::<0x88>(c, d));
+            bytes[odd] = _mm512_shuffle_i64x2::<0x88>(ab, cd);
+            bytes[odd + 4] = _mm512_shuffle_i64x2::<0xdd>(ab, cd);
+            let (ab, cd) = (_mm512_shuffle_i64x2::<0xdd>(a, b), _mm512_shuffle_i64x2::<0xdd>(c, d));
+            bytes[odd + 2] = _mm512_shuffle_i64x2::<0x88>(ab, cd);
+            bytes[odd + 6] = _mm512_shuffle_i64x2::<0xdd>(ab, cd);
+        }
+        bytes
+    }
+}
+
+/// The doubles whose bytes these are, in the order of [`UNPACKED_DOUBLE`].
+///
+/// # Safety
+/// The processor has the instructions.
+#[inline(always)]
+unsafe fn doubles_of_bytes(bytes: [__m512i; 8]) -> [__m512i; 8] {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut doubles = bytes;
+        for high in 0..2 {
+            let twos = [0, 2, 4, 6].map(|byte| {
+                let (a, b) = (bytes[byte], bytes[byte + 1]);
+                if high == 0 { _mm512_unpacklo_epi8(a, b) } else { _mm512_unpackhi_epi8(a, b) }
+            });
+            let fours = [
+                [_mm512_unpacklo_epi16(twos[0], twos[1]), _mm512_unpacklo_epi16(twos[2], twos[3])],
+                [_mm512_unpackhi_epi16(twos[0], twos[1]), _mm512_unpackhi_epi16(twos[2], twos[3])],
+            ];
+            for (half, [low, upper]) in fours.into_iter().enumerate() {
+                doubles[4 * high + 2 * half] = _mm512_unpacklo_epi32(low, upper);
+                doubles[4 * high + 2 * half + 1] = _mm512_unpackhi_epi32(low, upper);
+            }
+        }
+        doubles
     }
 }
