@@ -9,7 +9,7 @@
 use super::block::{BLOCK, Buffers, Rows};
 use super::kernel::Kernel;
 use super::sum::Sum;
-use super::{Margin, Scratch, in_width, present_values};
+use super::{Margin, Scratch, converted, present_values};
 use crate::forest::sections::GROUPS;
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::Precision;
@@ -63,7 +63,7 @@ impl<B: StableBytes> Image<B> {
 
     /// The margins of rows: `rows.len() == n * num_features`, `out.len() == n * num_outputs`, both
     /// row-major. NaN means that a feature is missing. Rows that are not whole, or whose margins have
-    /// no room, are left out. `out` is best of the model's [`Image::sum_precision`].
+    /// no room, are left out. Margins of another width than [`Image::sum_precision`] are copies.
     pub fn margins_batch<M: Margin>(
         &self,
         scratch: &mut BatchScratch,
@@ -73,15 +73,21 @@ impl<B: StableBytes> Image<B> {
         debug_assert_eq!(rows.len() % self.num_features(), 0, "number of features");
         let given = (rows.len() / self.num_features(), out.len() / self.num_outputs());
         debug_assert_eq!(given.0, given.1, "number of margins");
-        match self.sum_precision() {
-            Precision::Single => in_width(out, M::singles, |out| {
-                self.sums_batch(scratch, rows, out);
-                self.finish(FinishAt::Margins, out);
-            }),
-            Precision::Double => in_width(out, M::doubles, |out| {
-                self.sums_batch(scratch, rows, out);
-                self.finish(FinishAt::Margins, out);
-            }),
+        if M::PRECISION != self.sum_precision() {
+            match self.sum_precision() {
+                Precision::Single => converted(out, |out: &mut [f32]| {
+                    self.margins_batch(scratch, rows, out);
+                }),
+                Precision::Double => converted(out, |out: &mut [f64]| {
+                    self.margins_batch(scratch, rows, out);
+                }),
+            }
+        } else if let Some(out) = M::singles(out) {
+            self.sums_batch(scratch, rows, out);
+            self.finish(FinishAt::Margins, out);
+        } else if let Some(out) = M::doubles(out) {
+            self.sums_batch(scratch, rows, out);
+            self.finish(FinishAt::Margins, out);
         }
     }
 

@@ -72,26 +72,17 @@ fn present_values<'a>(image: Sections<'_>, rows: &'a [f32], buffer: &'a mut Vec<
     buffer
 }
 
-/// Evaluates in the width of `find`: into the margins themselves if they are of that width, or else
-/// into others, of which they are copies.
-#[inline(always)]
-fn in_width<M: Margin, S: Sum>(
-    out: &mut [M],
-    find: fn(&mut [M]) -> Option<&mut [S]>,
-    evaluate: impl FnOnce(&mut [S]),
-) {
-    if let Some(out) = find(out) {
-        return evaluate(out);
-    }
-    let mut sums = vec![S::ZERO; out.len()];
-    evaluate(&mut sums);
-    out.iter_mut().zip(sums).for_each(|(out, sum)| *out = M::of(sum.double()));
+/// Copies of the margins of another width, which the closure makes.
+fn converted<M: Margin, S: Sum>(out: &mut [M], make: impl FnOnce(&mut [S])) {
+    let mut margins = vec![S::ZERO; out.len()];
+    make(&mut margins);
+    out.iter_mut().zip(margins).for_each(|(out, margin)| *out = M::of(margin.double()));
 }
 
 impl<B: StableBytes> Image<B> {
     /// The margins of a row: `features.len() == num_features`, `out.len() == num_outputs`. Features are
-    /// as [`Image::narrow`] makes them; NaN means that one is missing. `out` is best of the model's
-    /// [`Image::sum_precision`]: margins of another width are rounded or, if finished, not the library's.
+    /// as [`Image::narrow`] makes them; NaN means that one is missing. Margins of another width than
+    /// [`Image::sum_precision`] are copies, which takes more time.
     ///
     /// Debug builds assert these lengths. In others absent features count as missing, further ones are ignored, and margins are NaN if their
     /// number is wrong.
@@ -103,14 +94,31 @@ impl<B: StableBytes> Image<B> {
             out.fill(M::of(f64::NAN));
             return;
         }
+        if M::PRECISION != self.sum_precision() {
+            self.margins_of_other_width(scratch, features, out);
+        } else if let Some(out) = M::singles(out) {
+            self.sums(scratch, features, out);
+            self.finish(FinishAt::Margins, out);
+        } else if let Some(out) = M::doubles(out) {
+            self.sums(scratch, features, out);
+            self.finish(FinishAt::Margins, out);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn margins_of_other_width<M: Margin>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [M],
+    ) {
         match self.sum_precision() {
-            Precision::Single => in_width(out, M::singles, |out| {
-                self.sums(scratch, features, out);
-                self.finish(FinishAt::Margins, out);
+            Precision::Single => converted(out, |out: &mut [f32]| {
+                self.margins(scratch, features, out);
             }),
-            Precision::Double => in_width(out, M::doubles, |out| {
-                self.sums(scratch, features, out);
-                self.finish(FinishAt::Margins, out);
+            Precision::Double => converted(out, |out: &mut [f64]| {
+                self.margins(scratch, features, out);
             }),
         }
     }
@@ -118,12 +126,7 @@ impl<B: StableBytes> Image<B> {
     #[inline(always)]
     fn sums<S: Sum>(&self, scratch: &mut Scratch, features: &[f32], out: &mut [S]) {
         let image = self.sections();
-        let base_margins = S::base_margins(image);
-        if base_margins.is_empty() {
-            out.fill(S::ZERO);
-        } else {
-            out.copy_from_slice(base_margins);
-        }
+        S::start(image, out);
         let Scratch { kernel, keys, present } = scratch;
         let features = present_values(image, features, present);
         // SAFETY: there is no such Kernel where the processor lacks the instructions.

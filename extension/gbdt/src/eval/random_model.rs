@@ -122,6 +122,31 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Model {
     }
 }
 
+/// The same model with symmetric trees: each level has one of the splits that the tree had.
+pub(crate) fn symmetric(seed: u64, mut model: Model) -> Model {
+    let mut random = Random(seed);
+    for tree in &mut model.trees {
+        let splits = tree.nodes.iter().filter(|node| node.children().is_some()).copied();
+        let levels: Vec<Node> = splits.take(1 + random.below(8)).collect();
+        let leaf = |_| Node::Leaf { value: random.below(4000) as f64 / 1024.0, cover: 0.0 };
+        let inner = (1u32 << levels.len()) - 1;
+        let node = |id: u32| {
+            let mut node = levels[(id + 1).ilog2() as usize];
+            if let Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } =
+                &mut node
+            {
+                (*left, *right) = (2 * id + 1, 2 * id + 2);
+            }
+            node
+        };
+        tree.nodes = (0..inner).map(node).chain((inner..2 * inner + 1).map(leaf)).collect();
+        tree.leaf_vectors.clear();
+        tree.output = TreeOutput::One(0);
+        (tree.depth, tree.first_leaf) = (levels.len() as u32, inner);
+    }
+    model
+}
+
 /// The rules of one library.
 struct Library {
     value_precision: Precision,

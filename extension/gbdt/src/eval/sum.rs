@@ -11,9 +11,13 @@ use super::kernel::{Kernel, RowKernel};
 use crate::forest::sections::{
     BASE_MARGINS, LEAF_VALUES, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
 };
+use crate::model::Precision;
 
 /// In what a caller takes margins: f32 or f64.
 pub trait Margin: Copy {
+    /// The width.
+    const PRECISION: Precision;
+
     /// The number, rounded to this width.
     fn of(number: f64) -> Self;
     /// The number, rounded to f32.
@@ -27,6 +31,8 @@ pub trait Margin: Copy {
 }
 
 impl Margin for f32 {
+    const PRECISION: Precision = Precision::Single;
+
     #[inline(always)]
     fn of(number: f64) -> Self {
         number as f32
@@ -54,6 +60,8 @@ impl Margin for f32 {
 }
 
 impl Margin for f64 {
+    const PRECISION: Precision = Precision::Double;
+
     #[inline(always)]
     fn of(number: f64) -> Self {
         number
@@ -88,8 +96,8 @@ pub(super) trait Sum: Margin + AddAssign + 'static {
     /// `self * scale / divisor + bias`, each step rounded.
     fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self;
 
-    /// What each output's sum begins with; nothing if that is 0.
-    fn base_margins(image: Sections<'_>) -> &[Self];
+    /// Sets each output's sum to what it begins with.
+    fn start(image: Sections<'_>, sums: &mut [Self]);
 
     /// The values that the keys of leaves are indices of, if they are.
     fn leaf_values(image: Sections<'_>) -> &[Self];
@@ -118,8 +126,8 @@ impl Sum for f32 {
     }
 
     #[inline(always)]
-    fn base_margins(image: Sections<'_>) -> &[Self] {
-        image.get(BASE_MARGINS)
+    fn start(image: Sections<'_>, sums: &mut [Self]) {
+        sums.copy_from_slice(image.get(BASE_MARGINS));
     }
 
     #[inline(always)]
@@ -167,8 +175,8 @@ impl Sum for f64 {
     }
 
     #[inline(always)]
-    fn base_margins(_: Sections<'_>) -> &[Self] {
-        &[]
+    fn start(_: Sections<'_>, sums: &mut [Self]) {
+        sums.fill(0.0);
     }
 
     #[inline(always)]

@@ -2,10 +2,10 @@
 
 use proptest::prelude::*;
 
-use super::random_model::{Random, Shape, model, narrowed, rows, with_categories};
+use super::random_model::{Random, Shape, model, narrowed, rows, symmetric, with_categories};
 use super::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::forest::records::GroupKind;
-use crate::forest::sections::GROUPS;
+use crate::forest::sections::{GROUPS, TILE_GROUPS};
 use crate::forest::{AlignedBytes, Image, StableBytes, compile};
 use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
 
@@ -84,6 +84,23 @@ proptest! {
         let model = model(seed, shape);
         agrees(&model, &rows(seed ^ 1, &model, 70));
     }
+}
+
+#[test]
+fn symmetric_trees_agree_with_the_oracle() {
+    let mut symmetric_groups = 0;
+    for seed in 0..60 {
+        let any_library = seed % 2 == 0;
+        let categorical = [0, 2][seed as usize % 3 % 2];
+        let shape =
+            Shape { any_library, categorical, ..Shape::of(4, 1 + seed as usize % 2, 40, 9) };
+        let model = symmetric(seed, model(seed, shape));
+        agrees(&model, &rows(seed ^ 1, &model, 130));
+        let image = opened(&model);
+        let groups = image.sections().get(TILE_GROUPS);
+        symmetric_groups += groups.iter().filter(|group| group.symmetric == 1).count();
+    }
+    assert!(symmetric_groups > 100, "{symmetric_groups}");
 }
 
 #[test]

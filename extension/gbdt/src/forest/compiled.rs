@@ -120,9 +120,16 @@ impl<B: StableBytes> Image<B> {
         let finish = try_cast(header.finish).map_err(|_| damaged("has an unknown finish"))?;
         let class_by =
             try_cast(header.class_by).map_err(|_| damaged("has an unknown choice of classes"))?;
-        let narrowing = Narrowing::Rounded;
-        let mut image =
-            Image { bytes, header, task, transform, sum_precision, finish, class_by, narrowing };
+        let mut image = Image {
+            bytes,
+            header,
+            task,
+            transform,
+            sum_precision,
+            finish,
+            class_by,
+            narrowing: Narrowing::Rounded,
+        };
         let spans = image.sections().get(CUT_SPANS);
         let most = spans.iter().map(|span| Narrowing::of(span.kind)).max();
         image.narrowing = most.unwrap_or(Narrowing::Rounded);

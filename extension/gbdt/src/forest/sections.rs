@@ -61,14 +61,11 @@ pub(super) struct Header {
     pub(super) task: u32,
     pub(super) transform: u32,
     /// A [`crate::model::Precision`].
-    pub(super) value_precision: u32,
-    /// A [`crate::model::Precision`].
     pub(super) sum_precision: u32,
     /// A [`super::compiled::FinishAt`].
     pub(super) finish: u32,
     /// A [`crate::model::ClassBy`].
     pub(super) class_by: u32,
-    pub(super) reserved: u32,
     /// [`crate::Objective::class_threshold`].
     pub(super) class_threshold: f64,
     /// [`crate::Objective::slope`].

@@ -5,7 +5,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::sections::{CHECKSUMMED_FROM, Header, SECTIONS, Span};
 use super::{AlignedBytes, Image, compile};
 use crate::ErrorKind;
-use crate::eval::random_model::{Random, Shape, model, narrowed, rows, with_categories};
+use crate::eval::random_model::{Random, Shape, model, narrowed, rows, symmetric, with_categories};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::model::{Model, Task, Transform};
 
@@ -246,8 +246,13 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
         Shape::of(3, 2, 70, 8),
         Shape::of(3, 1, 20, 10),
     ];
-    for (seed, shape) in (7..).zip(shapes) {
-        let model = with_categories(model(seed, shape));
+    let plain = (7..).zip(shapes).map(|(seed, shape)| (seed, model(seed, shape)));
+    // Sums of f64 and cuts, some of whose trees are symmetric.
+    let any_library = Shape { any_library: true, categorical: 4, ..Shape::of(6, 2, 30, 5) };
+    let others = (20..23).map(|seed| (seed, model(seed, any_library)));
+    let even = others.clone().map(|(seed, model)| (seed, symmetric(seed, model)));
+    for (seed, model) in plain.chain(others).chain(even) {
+        let model = with_categories(model);
         let rows = rows(seed, &model, 4);
         let whole = compile(&model, &[], &mut || ()).unwrap().to_vec();
         let mut random = Random(seed);

@@ -375,11 +375,15 @@ unsafe fn bytes_of_doubles(doubles: *const f64, registers: usize) -> [__m512i; 8
         // A matrix of eight by eight words, transposed: first pairs, then pairs of pairs by lanes.
         let mut bytes = [zero; 8];
         for odd in 0..2 {
-            let pair = |pair: usize| {
-                let (a, b) = (eights[2 * pair], eights[2 * pair + 1]);
-                if odd == 0 { _mm512_unpacklo_epi64(a, b) } else { _mm512_unpackhi_epi64(a, b) }
-            };
-            let [a, b, c, d] = [pair(0), pair(1), pair(2), pair(3)];
+            let mut pairs = [zero; 4];
+            for (pair, both) in pairs.iter_mut().zip(eights.as_chunks::<2>().0) {
+                *pair = if odd == 0 {
+                    _mm512_unpacklo_epi64(both[0], both[1])
+                } else {
+                    _mm512_unpackhi_epi64(both[0], both[1])
+                };
+            }
+            let [a, b, c, d] = pairs;
             let (ab, cd) = (_mm512_shuffle_i64x2::<0x88>(a, b), _mm512_shuffle_i64x2::<0x88>(c, d));
             bytes[odd] = _mm512_shuffle_i64x2::<0x88>(ab, cd);
             bytes[odd + 4] = _mm512_shuffle_i64x2::<0xdd>(ab, cd);
@@ -401,10 +405,14 @@ unsafe fn doubles_of_bytes(bytes: [__m512i; 8]) -> [__m512i; 8] {
     unsafe {
         let mut doubles = bytes;
         for high in 0..2 {
-            let twos = [0, 2, 4, 6].map(|byte| {
-                let (a, b) = (bytes[byte], bytes[byte + 1]);
-                if high == 0 { _mm512_unpacklo_epi8(a, b) } else { _mm512_unpackhi_epi8(a, b) }
-            });
+            let mut twos = bytes;
+            for (two, both) in twos.iter_mut().zip(bytes.as_chunks::<2>().0) {
+                *two = if high == 0 {
+                    _mm512_unpacklo_epi8(both[0], both[1])
+                } else {
+                    _mm512_unpackhi_epi8(both[0], both[1])
+                };
+            }
             let fours = [
                 [_mm512_unpacklo_epi16(twos[0], twos[1]), _mm512_unpacklo_epi16(twos[2], twos[3])],
                 [_mm512_unpackhi_epi16(twos[0], twos[1]), _mm512_unpackhi_epi16(twos[2], twos[3])],

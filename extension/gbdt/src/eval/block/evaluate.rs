@@ -20,7 +20,7 @@ use crate::forest::sections::{
     SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS, TILE_GROUPS, TILE_NODES,
 };
 use crate::forest::tiles::{
-    ColumnKind, MAX_PREDICATES, Segment, TILE_LEVELS, TileGroup, tile_leaves, tile_nodes,
+    ColumnKind, MAX_PREDICATES, Segment, TILE_LEVELS, TileGroup, tile_leaves,
 };
 
 const NO_MASK: Mask = Mask([0; WORDS]);
@@ -38,6 +38,8 @@ pub(in crate::eval) struct Buffers<S> {
     masks: Box<[Mask]>,
     path: PathBits,
     leaf_indices: Box<[u8; BLOCK]>,
+    /// One per output: what its sums begin with.
+    start: Vec<S>,
     sums: Vec<Sums<S>>,
     keys: BlockKeys,
 }
@@ -52,6 +54,7 @@ impl<S: Sum> Buffers<S> {
             masks: vec![NO_MASK; MAX_PREDICATES].into_boxed_slice(),
             path: [NO_MASK; TILE_LEVELS as usize],
             leaf_indices: Box::new([0; BLOCK]),
+            start: Vec::new(),
             sums: Vec::new(),
             keys: BlockKeys::default(),
         }
@@ -77,10 +80,12 @@ pub(super) unsafe fn sums<S: Sum>(
     rows: &Rows<'_>,
     out: &mut [S],
 ) {
-    let (outputs, base_margins) = (image.get(BASE_MARGINS).len(), S::base_margins(image));
+    let outputs = image.get(BASE_MARGINS).len();
+    buffers.start.resize(outputs, S::ZERO);
+    S::start(image, &mut buffers.start);
     buffers.sums.resize(outputs, Sums([S::ZERO; BLOCK]));
-    for (output, sums) in buffers.sums.iter_mut().enumerate() {
-        sums.0 = [base_margins.get(output).copied().unwrap_or(S::ZERO); BLOCK];
+    for (sums, start) in buffers.sums.iter_mut().zip(&buffers.start) {
+        sums.0 = [*start; BLOCK];
     }
     // SAFETY: the caller's promise.
     unsafe { read_columns(kernel, image, buffers, rows) };
@@ -243,14 +248,21 @@ unsafe fn add_group<S: Sum>(
     };
     let (outputs, leaves) = (image.get(OUTPUTS), S::tile_leaves(image));
     let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
-    let nodes = nodes.chunks_exact(tile_nodes(levels));
+    let nodes = nodes.chunks_exact(group.tile_nodes());
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
         let output = outputs.get(group.first as usize + tree).copied().unwrap_or(0);
         let Some(sums) = sums.get_mut(output as usize) else { continue };
         debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "predicates");
-        // SAFETY: the caller's promise; the image's check found each node's predicate to be below
-        // MAX_PREDICATES, of which there are as many masks.
-        unsafe { walk(nodes, masks, rows.count, path) };
+        if group.symmetric == 1 {
+            // Each level of the path is the answer of its one predicate.
+            for (bits, node) in path.iter_mut().zip(nodes).take(levels as usize) {
+                *bits = masks[usize::from(*node) % MAX_PREDICATES];
+            }
+        } else {
+            // SAFETY: the caller's promise; the image's check found each node's predicate to be below
+            // MAX_PREDICATES, of which there are as many masks.
+            unsafe { walk(nodes, masks, rows.count, path) };
+        }
         if group.below == 0 {
             let start = group.leaves as usize + tree * tile_leaves(levels);
             let leaves = leaves.get(start..start + tile_leaves(levels)).unwrap_or(S::NO_LEAVES);

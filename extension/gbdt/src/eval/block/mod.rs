@@ -179,7 +179,11 @@ impl BlockKernel {
 
     fn block_cost(&self, image: Sections<'_>) -> u64 {
         let groups = image.get(TILE_GROUPS);
-        let nodes: u64 = groups.iter().map(|group| u64::from(group.count) << group.levels).sum();
+        let nodes_of = |group: &TileGroup| match group.symmetric {
+            1 => u64::from(group.count) * u64::from(group.levels),
+            _ => u64::from(group.count) << group.levels,
+        };
+        let nodes: u64 = groups.iter().map(nodes_of).sum();
         let runs = image.get(PREDICATE_RUNS);
         let predicates: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
         self.costs.node * nodes + self.costs.predicate * predicates

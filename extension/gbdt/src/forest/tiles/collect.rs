@@ -3,11 +3,11 @@
 use std::collections::HashSet;
 
 use super::chunks::Chunks;
-use super::fill::{Filled, fill, leaves, levels};
+use super::fill::{Filled, fill, is_symmetric, leaves, levels};
 use super::predicates::{Columns, Predicate, Sets, predicates_of};
 use super::{
     CodeTable, ColumnKind, MAX_PREDICATES, PredicateColumn, PredicateRun, Segment, TILE_LEVELS,
-    TileGroup, tile_nodes,
+    TileGroup,
 };
 use crate::Result;
 use crate::forest::canonical::{Forest, NODES_PER_CHECK, Tree, reserve};
@@ -68,7 +68,8 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn write(&mut self) -> Result<()> {
-        let groups = self.groups()?;
+        let symmetric = u32::from(self.is_symmetric());
+        let groups = self.groups(symmetric)?;
         let mut first = 0;
         let mut predicates = HashSet::new();
         for (index, group) in groups.iter().enumerate() {
@@ -86,7 +87,7 @@ impl Writer<'_> {
     }
 
     /// Successive trees in groups, still without indices of nodes and leaves.
-    fn groups(&self) -> Result<Vec<TileGroup>> {
+    fn groups(&self, symmetric: u32) -> Result<Vec<TileGroup>> {
         let mut groups: Vec<TileGroup> = Vec::new();
         for (index, tree) in self.forest.trees().iter().enumerate() {
             let below = tree.depth().saturating_sub(TILE_LEVELS);
@@ -107,11 +108,21 @@ impl Writer<'_> {
                     kind,
                     nodes: 0,
                     leaves: 0,
-                    reserved: 0,
+                    symmetric,
                 }),
             }
         }
         Ok(groups)
+    }
+
+    /// Whether all trees are symmetric, and not only because they are too small to be anything else.
+    fn is_symmetric(&mut self) -> bool {
+        let trees = self.forest.trees();
+        trees.iter().any(|tree| tree.depth() > 1)
+            && trees.iter().all(|tree| {
+                (self.check_interrupts)();
+                is_symmetric(tree, &self.sets)
+            })
     }
 
     fn members(&self, group: &TileGroup) -> impl Iterator<Item = (usize, &Tree<'_>)> {
@@ -186,13 +197,17 @@ impl Writer<'_> {
         let placed =
             TileGroup { nodes: to_u32(self.tiles.nodes.len())?, leaves: to_u32(ends)?, ..*group };
         let count = group.count as usize;
-        reserve(&mut self.tiles.nodes, count * tile_nodes(group.levels))?;
+        reserve(&mut self.tiles.nodes, count * group.tile_nodes())?;
         let index_of = |predicate| predicates.binary_search(&predicate).unwrap_or(0) as u16;
         for index in group.first as usize..group.first as usize + count {
             let forest = self.forest;
             let Some(tree) = forest.trees().get(index) else { continue };
             let tile = fill(tree, group.levels, &self.sets, index_of);
-            self.tiles.nodes.extend_from_slice(&tile.nodes);
+            if group.symmetric == 1 {
+                self.tiles.nodes.extend(tile.levels(group.levels));
+            } else {
+                self.tiles.nodes.extend_from_slice(&tile.nodes);
+            }
             if group.below == 0 {
                 self.leaves(&leaves(tree, group.levels, &tile))?;
             } else {

@@ -13,7 +13,8 @@
 //! A tile is a perfect binary tree of up to [`TILE_LEVELS`] levels. Nodes that the tree does not have
 //! name any predicate and lead to copies of the leaf that is there. A deeper tree has its top in the
 //! tile, whose exits lead to the nodes of interleaved traversal. Groups of successive trees have tiles
-//! of the same number of levels. A node has 16 bits for its predicate, and kernels keep the answers of
+//! of the same number of levels. Where all nodes of a level share a predicate, as in CatBoost's symmetric
+//! trees, the tile names it once, and traversal is nothing but its bits. A node has 16 bits for its predicate, and kernels keep the answers of
 //! a block at hand, so successive groups form *segments* of at most [`MAX_PREDICATES`] predicates.
 
 pub(crate) mod chunks;
@@ -129,8 +130,16 @@ pub(crate) struct TileGroup {
     pub(crate) nodes: u32,
     /// Index of the first tile's first leaf, or of its first exit.
     pub(crate) leaves: u32,
-    /// Fills the record to a power of two, by which a length is divided faster.
-    pub(crate) reserved: u32,
+    /// 1 if each level of a tree has one predicate, else 0.
+    pub(crate) symmetric: u32,
+}
+
+impl TileGroup {
+    /// Number of nodes that a tile has: one per level if it is symmetric, at most 8.
+    #[inline(always)]
+    pub(crate) fn tile_nodes(&self) -> usize {
+        if self.symmetric == 1 { TILE_LEVELS as usize } else { tile_nodes(self.levels) }
+    }
 }
 
 #[inline(always)]

@@ -3,7 +3,7 @@
 use super::chunks::{CHUNK_COLUMNS, CHUNK_TREES, Chunk};
 use super::{
     ColumnKind, MAX_COLUMNS, MAX_PREDICATES, MIN_SEARCH_LEVELS, PredicateColumn, PredicateRun,
-    Segment, TILE_LEVELS, TileGroup, tile_leaves, tile_nodes,
+    Segment, TILE_LEVELS, TileGroup, tile_leaves,
 };
 use crate::Result;
 use crate::forest::records::LANES;
@@ -121,8 +121,10 @@ fn verify_group(group: &TileGroup, image: &Sections<'_>, sums: Precision) -> Res
     let count = group.count as usize;
     ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
     ensure(group.levels <= TILE_LEVELS, "has a tile of too many levels")?;
+    let symmetric = group.symmetric == 0 || group.symmetric == 1 && group.below == 0;
+    ensure(symmetric, "has a symmetric tile that is none")?;
     let start = group.nodes as usize;
-    let nodes = image.get(TILE_NODES).get(start..start + count * tile_nodes(group.levels));
+    let nodes = image.get(TILE_NODES).get(start..start + count * group.tile_nodes());
     let nodes = nodes.ok_or_else(|| damaged("has a tile without nodes"))?;
     // There are answers for MAX_PREDICATES predicates, however many the segment has.
     let largest = nodes.iter().copied().fold(0, u16::max);
