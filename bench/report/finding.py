@@ -116,6 +116,12 @@ def trained(sources: Sources, above: str, below: str) -> Spread:
     return quotient(found[above], found[below])
 
 
+def largest_table(sources: Sources, above: str, below: str) -> Spread:
+    """How many times the rows one way trains on within the memory that both may have."""
+    found = (sources.other("training-limit") or {})["largest_rows"]
+    return _same(found[above] / found[below])
+
+
 def loading_seconds(sources: Sources, beginning: str, rows: int) -> Spread:
     """How long so many rows or more took, in any run, by the ways that begin so."""
     every = [load for one in sources.all for load in one.result.loading]
@@ -167,7 +173,7 @@ FUNCTIONS: dict[str, Callable[..., Spread]] = {
     one.__name__: one
     for one in (
         times, against_best_service, waiting, of_best, lowest_of_control, step, all_but, memory_of_part,
-        serving_memory, trained, loading_seconds, loaded, answers, profiled, profiled_rows,
+        serving_memory, trained, largest_table, loading_seconds, loaded, answers, profiled, profiled_rows,
     )
 }  # fmt: skip
 
