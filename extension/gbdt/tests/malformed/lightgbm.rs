@@ -242,7 +242,7 @@ fn tail() {
         lines after the categories | null\n -> null\nmore\n | Syntax | line 64 | further
         categories are a number | null -> 1 | WrongType | line 63 | array
         categories of several types | null -> [["a", 1]] | WrongType | line 63 | several types
-        category null | null -> [["a", null]] | WrongType | line 63 | number
+        category null | null -> [["a", null]] | WrongType | line 63 | several types
         the same category twice | null -> [["a", "a"]]; 1:33:0 -> 1:0 | Names | the model as a whole | twice
         lists for no feature | null -> [["a", "b"], ["c"], ["d"], ["e"]] | Unsupported | line 63 | pandas
         JSON with a tail | null -> null 1 | Syntax | line 63 | further
@@ -280,9 +280,12 @@ fn what_lightgbm_writes_or_reads_besides_is_accepted() {
         ("large threshold", "threshold=0.5 0 -> threshold=1.0000000000000001e+300 0"),
         ("categories of text", "null -> [[\"a\", \"b\"]]; 1:33:0 -> 1:0"),
         ("no categories at all", "null -> []"),
+        ("a column of no categories", "null -> [[]]; 1:33:0 -> -1:0"),
+        ("whole numbers among others", "null -> [[1, 0.5, 2]]; 1:33:0 -> 1:0"),
     ] {
-        let result = parse(edited(edits).as_bytes());
-        assert!(result.is_ok(), "{name}: {:?}", result.err());
+        let model =
+            parse(edited(edits).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        gbdt::Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
     }
     // A copy that went through another system's line ends; sizes are those of the original.
     for text in [VALID, FRAME] {
@@ -377,4 +380,23 @@ fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
     gbdt::parse(outputs.as_bytes(), &limits(2), &mut || {}).unwrap();
     let error = gbdt::parse(outputs.as_bytes(), &limits(1), &mut || {}).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
+}
+
+/// However a megabyte is spent, a caller is asked whether to go on.
+#[test]
+fn a_cancel_is_looked_for_within_one_line() {
+    let mebibytes = 4;
+    let spaces = " ".repeat(mebibytes << 20);
+    for text in [
+        format!("tree\n{spaces}"),
+        edited(&format!("leaf_value= -> leaf_value={spaces}x")),
+        edited(&format!("feature_names= -> feature_names={spaces}x")),
+        edited(&format!("binary -> {spaces}x")),
+        edited(&format!("1:33:0 -> {}", "1:".repeat(mebibytes << 19))),
+        edited(&format!("null -> [[{}", "1,".repeat(mebibytes << 19))),
+    ] {
+        let mut pauses = 0;
+        let _ = gbdt::parse(text.as_bytes(), &Limits::default(), &mut || pauses += 1);
+        assert!(pauses >= mebibytes, "{pauses} pauses in {} MiB", text.len() >> 20);
+    }
 }

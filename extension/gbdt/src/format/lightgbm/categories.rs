@@ -19,11 +19,13 @@ pub(super) fn by_feature(infos: &[FeatureInfo], tail: Tail) -> Result<Vec<Option
     if tail.categories.is_empty() {
         return Ok(found);
     }
-    let marked = |feature: usize| {
-        tail.categorical.contains(&feature)
-            || matches!(infos.get(feature), Some(FeatureInfo::Categorical { .. }))
-    };
-    let marked: Vec<bool> = (0..infos.len()).map(marked).collect();
+    let is_categorical = |info: &FeatureInfo| matches!(info, FeatureInfo::Categorical { .. });
+    let mut marked: Vec<bool> = infos.iter().map(is_categorical).collect();
+    for feature in &tail.categorical {
+        if let Some(mark) = marked.get_mut(*feature) {
+            *mark = true;
+        }
+    }
     let features = features(infos, &marked, &tail.categories).ok_or_else(|| {
         let what =
             "a model whose file does not tell which features its pandas categories belong to";
@@ -41,7 +43,7 @@ const HINT: &str =
     "Set the booster's pandas_categorical to None, save it, and pass the codes of categories.";
 
 /// Features times lists that are tried at most.
-const MAX_TRIED: usize = 1 << 24;
+const MAX_TRIED: usize = 1 << 22;
 
 /// The feature of each list, if there is exactly one way: both ascend, every marked feature has a list, and
 /// every list fits its feature.

@@ -2,6 +2,7 @@
 
 use super::lines::{Block, Lines};
 use super::objective::objective;
+use crate::format::reader::Interrupts;
 use crate::format::sniff::unsupported;
 use crate::model::{Objective, check_limit};
 use crate::{Error, ErrorKind, Limits, Result};
@@ -53,10 +54,13 @@ pub(super) fn read<'a>(lines: &mut Lines<'a, '_>, limits: &Limits) -> Result<Hea
     Ok(Header {
         version: version.value,
         outputs,
-        objective: objective(block.get("objective"), outputs)?,
+        objective: objective(block.get("objective"), outputs, lines.interrupts())?,
         averages: block.get("average_output").is_some(),
-        feature_names: words(&block, "feature_names", num_features)?.map(str::to_owned).collect(),
-        infos: feature_infos(&block, num_features)?,
+        feature_names: words(&block, "feature_names", num_features, lines)?
+            .into_iter()
+            .map(str::to_owned)
+            .collect(),
+        infos: feature_infos(&block, num_features, lines)?,
         tree_sizes: tree_sizes(&block, limits, lines)?,
     })
 }
@@ -84,32 +88,36 @@ fn words<'a>(
     block: &Block<'a>,
     key: &str,
     num_features: usize,
-) -> Result<impl Iterator<Item = &'a str> + use<'a>> {
+    lines: &mut Lines<'_, '_>,
+) -> Result<Vec<&'a str>> {
     let field = block.required(key)?;
-    let words = || field.value.split(' ').filter(|word| !word.is_empty());
-    let count = words().count();
-    if count != num_features {
-        let message = format!("has {count} values where {num_features} belong");
-        return Err(field.error(ErrorKind::Length, &message));
+    let words = field.words(num_features, lines.interrupts());
+    if words.len() == num_features {
+        return Ok(words);
     }
-    Ok(words())
+    let found =
+        if words.len() > num_features { "more".to_owned() } else { words.len().to_string() };
+    let message = format!("has {found} values where {num_features} belong");
+    Err(field.error(ErrorKind::Length, &message))
 }
 
-fn feature_infos(block: &Block<'_>, num_features: usize) -> Result<Vec<FeatureInfo>> {
+fn feature_infos(
+    block: &Block<'_>,
+    num_features: usize,
+    lines: &mut Lines<'_, '_>,
+) -> Result<Vec<FeatureInfo>> {
+    let message = "has a value that is no range, no codes and not none";
     let field = block.required("feature_infos")?;
-    words(block, "feature_infos", num_features)?
+    words(block, "feature_infos", num_features, lines)?
+        .into_iter()
         .map(|word| {
-            feature_info(word).ok_or_else(|| {
-                field.error(
-                    ErrorKind::Parameter,
-                    "has a value that is no range, no codes and not none",
-                )
-            })
+            feature_info(word, lines.interrupts())
+                .ok_or_else(|| field.error(ErrorKind::Parameter, message))
         })
         .collect()
 }
 
-fn feature_info(word: &str) -> Option<FeatureInfo> {
+fn feature_info(word: &str, interrupts: &mut Interrupts<'_>) -> Option<FeatureInfo> {
     if word == "none" {
         return Some(FeatureInfo::Trivial);
     }
@@ -122,6 +130,7 @@ fn feature_info(word: &str) -> Option<FeatureInfo> {
     }
     let mut largest = i64::MIN;
     for code in word.split(':') {
+        interrupts.count();
         largest = largest.max(code.parse().ok()?);
     }
     Some(FeatureInfo::Categorical { largest })
@@ -133,7 +142,7 @@ fn tree_sizes(
     lines: &mut Lines<'_, '_>,
 ) -> Result<Option<Vec<usize>>> {
     let Some(field) = block.get("tree_sizes") else { return Ok(None) };
-    let count = field.value.split(' ').filter(|word| !word.trim_end().is_empty()).count();
+    let count = field.words(limits.trees, lines.interrupts()).len();
     check_limit(count, limits.trees, "trees").map_err(|error: Error| error.at(field.place()))?;
     field.numbers(count, lines.interrupts()).map(Some)
 }

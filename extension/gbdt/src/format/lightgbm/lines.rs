@@ -22,13 +22,20 @@ pub(super) struct Line<'a> {
 pub(super) struct Lines<'a, 'b> {
     bytes: &'a [u8],
     position: usize,
+    /// The line at the position, once it has been looked for.
+    peeked: Option<Line<'a>>,
     number: usize,
+    size: usize,
     interrupts: Interrupts<'b>,
 }
 
 impl<'a, 'b> Lines<'a, 'b> {
+    /// Bytes of a line between two looks for interrupts.
+    const CHUNK: usize = 1 << 20;
+
     pub(super) fn new(bytes: &'a [u8], check_interrupts: &'b mut dyn FnMut()) -> Self {
-        Lines { bytes, position: 0, number: 0, interrupts: Interrupts::new(check_interrupts) }
+        let interrupts = Interrupts::new(check_interrupts);
+        Lines { bytes, position: 0, peeked: None, number: 0, size: 0, interrupts }
     }
 
     /// Lines read so far.
@@ -36,15 +43,9 @@ impl<'a, 'b> Lines<'a, 'b> {
         self.number
     }
 
-    /// The bytes from an earlier position to this one, without carriage returns.
-    pub(super) fn size_since(&self, position: usize) -> usize {
-        let passed = self.bytes.get(position..self.position).unwrap_or_default();
-        passed.iter().filter(|byte| **byte != b'\r').count()
-    }
-
-    /// Bytes read so far.
-    pub(super) fn position(&self) -> usize {
-        self.position
+    /// Bytes read so far, without the carriage returns that another system put at the ends of lines.
+    pub(super) fn size(&self) -> usize {
+        self.size
     }
 
     pub(super) fn interrupts(&mut self) -> &mut Interrupts<'b> {
@@ -52,20 +53,37 @@ impl<'a, 'b> Lines<'a, 'b> {
     }
 
     /// The next line, which is not read by this; nothing at the end of the file.
-    pub(super) fn peek(&self) -> Option<Line<'a>> {
-        let rest = self.bytes.get(self.position..).filter(|rest| !rest.is_empty())?;
-        let end = rest.iter().position(|byte| *byte == b'\n');
-        let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
-        let bytes = line.strip_suffix(b"\r").unwrap_or(line);
-        Some(Line { bytes, number: self.number + 1, ended: end.is_some() })
+    pub(super) fn peek(&mut self) -> Option<Line<'a>> {
+        if self.peeked.is_none() {
+            let rest = self.bytes.get(self.position..).filter(|rest| !rest.is_empty())?;
+            let end = self.end_of_line(rest);
+            let line = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+            let bytes = line.strip_suffix(b"\r").unwrap_or(line);
+            self.peeked = Some(Line { bytes, number: self.number + 1, ended: end.is_some() });
+        }
+        self.peeked
+    }
+
+    fn end_of_line(&mut self, rest: &[u8]) -> Option<usize> {
+        let mut start = 0;
+        for chunk in rest.chunks(Self::CHUNK) {
+            if let Some(end) = chunk.iter().position(|byte| *byte == b'\n') {
+                return Some(start + end);
+            }
+            start += chunk.len();
+            self.interrupts.check();
+        }
+        None
     }
 
     /// Reads the next line; nothing at the end of the file.
     pub(super) fn next(&mut self) -> Option<Line<'a>> {
         let line = self.peek()?;
-        let rest = self.bytes.get(self.position..).unwrap_or_default();
-        let ending = rest.iter().skip(line.bytes.len()).take_while(|byte| **byte == b'\r').take(1);
-        self.position += line.bytes.len() + ending.count() + usize::from(line.ended);
+        self.peeked = None;
+        let after = self.position + line.bytes.len();
+        let returns = self.bytes.get(after) == Some(&b'\r');
+        self.position = after + usize::from(returns) + usize::from(line.ended);
+        self.size += line.bytes.len() + usize::from(line.ended);
         self.number += 1;
         self.interrupts.count();
         Some(line)

@@ -47,7 +47,7 @@ fn read_trees(
     let mut nodes_left = limits.nodes;
     loop {
         lines.skip_empty();
-        let start = lines.position();
+        let start = lines.size();
         let index = trees.len();
         let Some(line) = lines.next() else { return Err(lines.truncated(None)) };
         if is_end(line, header) {
@@ -61,7 +61,8 @@ fn read_trees(
         trees.try_reserve(1).map_err(|_| out_of_memory())?;
         trees.push(tree);
         lines.skip_empty();
-        check_size(lines, header, index, lines.size_since(start))?;
+        let size = lines.size() - start;
+        check_size(lines, header, index, size)?;
     }
     check_number(header, trees.len())?;
     Ok(trees)
@@ -93,7 +94,12 @@ fn check_first_line(line: Line<'_>, index: usize) -> Result<()> {
 }
 
 /// Checks the size of a tree, which ends where the next one or the end of the trees begins.
-fn check_size(lines: &Lines<'_, '_>, header: &Header<'_>, index: usize, size: usize) -> Result<()> {
+fn check_size(
+    lines: &mut Lines<'_, '_>,
+    header: &Header<'_>,
+    index: usize,
+    size: usize,
+) -> Result<()> {
     let Some(stated) = header.tree_sizes.as_ref().and_then(|sizes| sizes.get(index)) else {
         return Ok(());
     };

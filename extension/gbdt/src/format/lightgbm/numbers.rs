@@ -1,4 +1,4 @@
-//! Numbers of a text model, with as many to a line as the line's key says.
+//! Numbers and words of a text model, with as many to a line as the line's key says.
 //!
 //! LightGBM writes f64 with 17 digits, and reads them correctly rounded, as Rust does. Parameters of
 //! objectives it reads with a parser of its own, which rounds more than once ([`parameter`]).
@@ -9,13 +9,19 @@ use super::lines::Field;
 use crate::format::reader::Interrupts;
 use crate::{ErrorKind, Result};
 
-impl Field<'_> {
+impl<'a> Field<'a> {
     /// One number.
     pub(super) fn number<T: FromStr>(&self) -> Result<T> {
         self.value
             .trim()
             .parse()
             .map_err(|_| self.error(ErrorKind::Number, "is not a number of its type"))
+    }
+
+    /// The words between spaces, `most` and one more at most.
+    pub(super) fn words(&self, most: usize, interrupts: &mut Interrupts<'_>) -> Vec<&'a str> {
+        let words = self.value.split(' ').inspect(|_| interrupts.count());
+        words.filter(|word| !word.is_empty()).take(most.saturating_add(1)).collect()
     }
 
     /// Exactly `count` numbers with spaces between.
@@ -34,15 +40,19 @@ impl Field<'_> {
         numbers.try_reserve(count.min(most)).map_err(|_| {
             self.error(ErrorKind::OutOfMemory, "has too many values for the memory")
         })?;
-        for token in self.value.split(' ').filter(|token| !token.is_empty()) {
+        for token in self.value.split(' ') {
+            interrupts.count();
+            if token.is_empty() {
+                continue;
+            }
             if numbers.len() == count {
                 return Err(wrong("more"));
             }
             let number = token.trim_end().parse();
-            let number = number
-                .map_err(|_| self.error(ErrorKind::Number, "has a value of the wrong type"))?;
-            numbers.push(number);
-            interrupts.count();
+            numbers.push(
+                number
+                    .map_err(|_| self.error(ErrorKind::Number, "has a value of the wrong type"))?,
+            );
         }
         if numbers.len() < count {
             return Err(wrong(&numbers.len().to_string()));

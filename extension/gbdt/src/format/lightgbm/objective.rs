@@ -6,6 +6,7 @@
 use super::lines::Field;
 use super::numbers::parameter;
 use super::shown;
+use crate::format::reader::Interrupts;
 use crate::format::sniff::unsupported;
 use crate::model::{ClassBy, Objective, Task, Transform};
 use crate::{ErrorKind, Result};
@@ -88,8 +89,13 @@ const ALIASES: &[(&str, &str)] = &[
 ];
 
 /// The objective of a line such as `binary sigmoid:1`, or of a model that has none.
-pub(super) fn objective(field: Option<Field<'_>>, outputs: usize) -> Result<Objective> {
-    let mut words = field.map_or(CUSTOM, |field| field.value).split(' ');
+pub(super) fn objective(
+    field: Option<Field<'_>>,
+    outputs: usize,
+    interrupts: &mut Interrupts<'_>,
+) -> Result<Objective> {
+    let words = field.map_or(vec![CUSTOM], |field| field.words(MAX_WORDS, interrupts));
+    let mut words = words.into_iter();
     let name = words.next().unwrap_or_default();
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, known)| *known);
     let Some(&(name, transform, task, expected, parameter)) =
@@ -134,6 +140,9 @@ pub(super) fn objective(field: Option<Field<'_>>, outputs: usize) -> Result<Obje
     }
     Ok(objective)
 }
+
+/// Parameters after this many are not looked at; LightGBM writes two.
+const MAX_WORDS: usize = 16;
 
 const HINT: &str = "Models with an objective of the user's own have no objective in the file; \
                     their raw scores are scored.";

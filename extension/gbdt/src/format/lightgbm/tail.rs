@@ -33,7 +33,7 @@ pub(super) fn read(lines: &mut Lines<'_, '_>, limits: &Limits) -> Result<Tail> {
             if line.bytes == END_OF_PARAMETERS {
                 in_parameters = false;
             } else if let Some(list) = line.bytes.strip_prefix(CATEGORICAL) {
-                tail.categorical = indices(list);
+                tail.categorical = indices(list, limits);
             }
         } else if line.bytes == PARAMETERS {
             in_parameters = true;
@@ -65,9 +65,9 @@ fn place(line: Line<'_>) -> Place {
 }
 
 /// The numbers of a list such as `2,5]`; names, which the parameter may have too, tell nothing.
-fn indices(list: &[u8]) -> Vec<usize> {
-    let list = std::str::from_utf8(list).unwrap_or_default();
-    list.trim_end_matches(']').split(',').filter_map(|index| index.parse().ok()).collect()
+fn indices(list: &[u8], limits: &Limits) -> Vec<usize> {
+    let list = std::str::from_utf8(list).unwrap_or_default().trim_end_matches(']');
+    list.split(',').take(limits.features).filter_map(|index| index.parse().ok()).collect()
 }
 
 /// The lists of categories in a line of JSON, or nothing for `null`.
@@ -78,58 +78,61 @@ fn categories(
 ) -> Result<Vec<Categories>> {
     let mut check_interrupts = || interrupts.check();
     let mut reader = Json::new(json, &mut check_interrupts);
-    let lists = if reader.kind()? == ValueKind::Null {
+    if reader.kind()? == ValueKind::Null {
         reader.skip()?;
-        Vec::new()
-    } else {
-        array(&mut reader, limits.features, "categorical features", |reader| {
-            array(reader, Categories::MAX_CODES, "categories", value)
-        })?
-    };
+        reader.finish()?;
+        return Ok(Vec::new());
+    }
+    let mut left = Categories::MAX_CODES;
+    let lists = array(&mut reader, limits.features, "categorical features", |reader| {
+        let mut list = List::default();
+        let values = array(reader, left, "categories", |reader| list.add(reader))?;
+        left -= values.len();
+        Ok(list.categories())
+    })?;
     reader.finish()?;
-    lists.into_iter().map(of_one_kind).collect()
+    Ok(lists)
 }
 
-enum Value {
-    Text(String),
-    Number(Number),
-    Flag(bool),
+/// The categories of a column, all of one type. Booleans are the whole numbers 0 and 1, as a column of
+/// them is read; whole numbers among others are numbers like them.
+#[derive(Default)]
+struct List {
+    kind: Option<ValueKind>,
+    texts: Vec<String>,
+    integers: Vec<i64>,
+    floats: Vec<f64>,
 }
 
-fn value<'a>(reader: &mut Json<'a, '_>) -> Result<Value> {
-    match reader.kind()? {
-        ValueKind::String => Ok(Value::Text(reader.string()?.into_owned())),
-        ValueKind::Bool => Ok(Value::Flag(reader.boolean()?)),
-        _ => Ok(Value::Number(reader.number()?)),
-    }
-}
-
-/// Categories of one kind: booleans are the whole numbers 0 and 1, as a column of them is read; whole
-/// numbers among others are numbers like them.
-fn of_one_kind(values: Vec<Value>) -> Result<Categories> {
-    let mut texts = Vec::new();
-    let (mut flags, mut integers, mut floats) = (Vec::new(), Vec::new(), Vec::new());
-    let count = values.len();
-    for value in values {
-        match value {
-            Value::Text(text) => texts.push(text),
-            Value::Flag(flag) => flags.push(i64::from(flag)),
-            Value::Number(Number::Integer(number)) => {
-                integers.push(number);
-                floats.push(number as f64);
-            }
-            Value::Number(Number::Float(number)) => floats.push(number),
-        }
-    }
-    let whole = [texts.len(), flags.len(), integers.len(), floats.len()].map(|len| len == count);
-    match whole {
-        [true, ..] => Ok(Categories::Text(texts)),
-        [_, true, ..] => Ok(Categories::Integer(flags)),
-        [_, _, true, _] => Ok(Categories::Integer(integers)),
-        [_, _, _, true] => Ok(Categories::Float(floats)),
-        _ => {
+impl List {
+    fn add<'a>(&mut self, reader: &mut Json<'a, '_>) -> Result<()> {
+        let kind = reader.kind()?;
+        if *self.kind.get_or_insert(kind) != kind {
             let message = "a feature has categories of several types";
-            Err(Error::new(ErrorKind::WrongType, message))
+            return Err(Error::new(ErrorKind::WrongType, message));
+        }
+        match kind {
+            ValueKind::String => self.texts.push(reader.string()?.into_owned()),
+            ValueKind::Bool => self.integers.push(i64::from(reader.boolean()?)),
+            _ => match reader.number()? {
+                Number::Integer(number) if self.floats.is_empty() => self.integers.push(number),
+                Number::Integer(number) => self.floats.push(number as f64),
+                Number::Float(number) => {
+                    self.floats.extend(self.integers.drain(..).map(|integer| integer as f64));
+                    self.floats.push(number);
+                }
+            },
+        }
+        Ok(())
+    }
+
+    fn categories(self) -> Categories {
+        if !self.floats.is_empty() {
+            Categories::Float(self.floats)
+        } else if !self.integers.is_empty() {
+            Categories::Integer(self.integers)
+        } else {
+            Categories::Text(self.texts)
         }
     }
 }
