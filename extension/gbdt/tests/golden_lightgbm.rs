@@ -1,8 +1,8 @@
 //! Compares the engine with LightGBM on the models of every release in `tests/golden/lightgbm`.
 //!
 //! Each model is evaluated by the reference walk over the checked model, and through the image by every
-//! kernel, row by row and in batches. Raw scores, values and leaves must have LightGBM's bits, all in
-//! f64. Cases are found by listing the folders, so a test also requires that there are as many as there
+//! kernel, row by row and in batches. Raw scores and leaves must have LightGBM's bits, all in f64; values
+//! may be 2 units in the last place of f64 away, since they depend on the C library's `exp`. Cases are found by listing the folders, so a test also requires that there are as many as there
 //! should be. `tests/golden/lightgbm/README.md` says how the files were made.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
@@ -18,6 +18,8 @@ use serde_json::Value;
 const RELEASES: [&str; 6] = ["2.2.3", "2.3.1", "3.3.5", "4.0.0", "4.6.0", "4.7.0"];
 /// Fewer cases than this mean that files are missing, not that all is well.
 const MIN_CASES: usize = 188;
+/// How far a value may be from LightGBM's.
+const VALUE_ULPS: u64 = 2;
 
 type Opened = Image<gbdt::forest::AlignedBytes>;
 
@@ -178,12 +180,23 @@ fn batches_have_the_same_bits_with_every_kernel() {
 }
 
 #[test]
-fn values_have_the_same_bits() {
+fn values_are_two_units_away_at_most() {
+    // Numbers in ascending order, over zero too.
+    let place = |value: &f64| {
+        let bits = value.to_bits().cast_signed();
+        if bits < 0 { i64::MIN.wrapping_sub(bits) } else { bits }
+    };
     each(MIN_CASES * 40, |case| {
         let compare = |(mut margins, expected): (Vec<f64>, Vec<f64>)| {
             let count = case.image.values(&mut margins);
             margins.truncate(count);
-            same_bits(&margins, &expected)
+            let near = |(a, b): (&f64, &f64)| place(a).abs_diff(place(b)) <= VALUE_ULPS;
+            let same_length = margins.len() == expected.len();
+            if same_length && margins.iter().zip(&expected).all(near) {
+                String::new()
+            } else {
+                format!("{margins:?}, not {expected:?}")
+            }
         };
         case.margins().into_iter().zip(case.values()).map(compare).collect()
     });
