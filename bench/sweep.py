@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import machine, record
+from bench import record
 from bench.generators import Load
 from bench.hosts import STATE
 from bench.opening import NAMED, opened
@@ -30,7 +30,7 @@ from workbench.tell import say
 ENTRY = "python_tuned"
 FILE = "sweep.json"
 ROWS = WORKLOADS["quick"].rows
-# What of a machine's facts makes it the same one for this.
+# What makes a recorded sweep one of the same machine.
 SAME = ("processor", "cores")
 
 Pair = tuple[int, int]
@@ -54,9 +54,7 @@ class Plan:
 
 
 SHORT = Plan(workers=(1, 2), threads=(2, 4, 10))
-LONG = Plan(
-    workers=(0.5, 1, 2, 3, 4), threads=(1, 2, 4, 10), clients=(5, 20, 100), repetitions=3
-)  # fmt: skip
+LONG = Plan((0.5, 1, 2, 3, 4), threads=(1, 2, 4, 10), clients=(5, 20, 100), repetitions=3)
 
 
 def is_swept(system: str) -> bool:
@@ -87,13 +85,13 @@ def _measure(site: Site, pair: Pair, plan: Plan) -> list[float]:
     return rates
 
 
+def _spreads(runs: list[list[float]]) -> list[Spread]:
+    return [Spread.of([*column]) for column in zip(*runs, strict=True)]
+
+
 def best(runs: dict[Pair, list[list[float]]]) -> Pair:
     """The pair with the largest product of medians, of runs that are a rate for each number of clients."""
     return max(runs, key=lambda pair: math.prod(one.median for one in _spreads(runs[pair])))
-
-
-def _spreads(runs: list[list[float]]) -> list[Spread]:
-    return [Spread.of([*column]) for column in zip(*runs, strict=True)]
 
 
 def sweep(site: Site, plan: Plan) -> dict[str, Any]:
@@ -106,24 +104,23 @@ def sweep(site: Site, plan: Plan) -> dict[str, Any]:
     pairs = plan.pairs(int(facts["cores"]))
     runs = in_turn({pair: partial(_measure, site, pair, plan) for pair in pairs}, plan.repetitions)
     site.topology.links.set_delay(None)
+
+    def named(pair: Pair) -> dict[str, Any]:
+        return dict(zip(("workers", "threads"), pair, strict=True))
+
     tried = [
-        _named(pair)
-        | {"runs": runs[pair], "requests_per_second": [*map(asdict, _spreads(runs[pair]))]}
-        for pair in pairs
+        {**named(p), "runs": runs[p], "requests_per_second": [*map(asdict, _spreads(runs[p]))]}
+        for p in pairs
     ]
     return {
         "commit": record.commit(), "machine": facts, "versions": versions,
         "topology": site.topology.name, "delay_ms": delay,
         "entry": ENTRY, "trees": TREES, "request": "hot", "rows": site.workload.rows,
-        "plan": asdict(plan), "clients": plan.clients, "tried": tried, "best": _named(best(runs)),
+        "plan": asdict(plan), "clients": plan.clients, "tried": tried, "best": named(best(runs)),
     }  # fmt: skip
 
 
-def _named(pair: Pair) -> dict[str, Any]:
-    return dict(zip(("workers", "threads"), pair, strict=True))
-
-
-def recorded_now(site: Site, plan: Plan, output: Path) -> Pair:
+def swept(site: Site, plan: Plan, output: Path) -> Pair:
     """Sweeps, and writes the file; the best pair."""
     try:
         found = sweep(site, plan)
@@ -139,43 +136,36 @@ def recorded_now(site: Site, plan: Plan, output: Path) -> Pair:
 def recorded(directories: Sequence[Path], site: Site) -> Pair | None:
     """The best pair of the newest sweep on the server's machine, with this topology and distance."""
     facts = site.server.facts()
-    wanted = {name: facts.get(name, machine.UNKNOWN) for name in SAME}
     files = {path.resolve() for directory in directories for path in directory.rglob(FILE)}
     for path in sorted(files, key=lambda path: path.parent.name, reverse=True):
         known = json.loads(path.read_text())
         # One without a topology is of the time when connections were not spread over the workers.
         same = known.get("topology") == site.topology.name
-        if same and {name: known["machine"].get(name) for name in SAME} == wanted:
+        if same and all(known["machine"].get(name) == facts.get(name) for name in SAME):
             return (*known["best"].values(),)
     return None
 
 
 def best_pair(site: Site, output: Path) -> Pair:
     """What was recorded, or what a short sweep finds now."""
-    known = recorded((record.RESULTS, output), site)
-    if known is None:
-        say("no sweep of the service's workers and threads was recorded here: a short one")
-        smaller = replace(site, workload=replace(site.workload, rows=ROWS))
-        known = recorded_now(smaller, SHORT, output)
-    return known
+    if known := recorded((record.RESULTS, output), site):
+        return known
+    say("no sweep of the service's workers and threads was recorded here: a short one")
+    return swept(replace(site, workload=replace(site.workload, rows=ROWS)), SHORT, output)
 
 
 def main() -> None:
     """Makes a long sweep."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--workload", choices=WORKLOADS, default="quick", help="default: quick")
-    parser.add_argument(
-        "--topology", help=f"{', '.join(NAMED)}, or a file; default: the workload's"
-    )
-    parser.add_argument("--short", action="store_true", help="as bench/run makes it")
-    parser.add_argument(
-        "--output", type=Path, default=record.RESULTS, help="default: bench/results"
-    )
-    arguments = parser.parse_args()
-    workload = replace(WORKLOADS[arguments.workload], rows=ROWS)
-    with opened(arguments.topology or workload.topology) as topology:
-        plan = SHORT if arguments.short else LONG
-        recorded_now(Site(workload, topology, STATE), plan, arguments.output)
+    add = parser.add_argument
+    add("--workload", choices=WORKLOADS, default="quick", help="default: quick")
+    add("--topology", help=f"{', '.join(NAMED)}, or a file; default: the workload's")
+    add("--short", action="store_true", help="as bench/run makes it")
+    add("--output", type=Path, default=record.RESULTS, help="default: bench/results")
+    given = parser.parse_args()
+    workload = replace(WORKLOADS[given.workload], rows=ROWS)
+    with opened(given.topology or workload.topology) as topology:
+        swept(Site(workload, topology, STATE), SHORT if given.short else LONG, given.output)
 
 
 if __name__ == "__main__":
