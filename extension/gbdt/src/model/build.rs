@@ -7,9 +7,10 @@
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
+use super::links::depth;
 use super::{
-    Categories, CategorySet, FeatureType, MissingRule, Model, Node, Objective, Precision, Tree,
-    TreeOutput, check_class_labels, check_feature_names,
+    Categories, CategorySet, FeatureType, Finish, MissingRule, Model, Node, Objective, Precision,
+    Tree, TreeOutput, check_class_labels, check_feature_names,
 };
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
@@ -38,51 +39,6 @@ pub(crate) struct Parts {
     /// The file's own names of its classes, or nothing.
     pub class_labels: Vec<String>,
     pub attributes: Vec<(String, String)>,
-}
-
-/// What follows the sum of leaves: `sum * scale / divisor + bias`, each step rounded to the precision
-/// of sums.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Finish {
-    /// CatBoost's scale.
-    pub scale: f64,
-    /// The number of trees that are averaged.
-    pub divisor: f64,
-    /// What is added last, CatBoost's bias: one value per output, or nothing.
-    pub bias: Vec<f64>,
-    /// Whether margins are what comes after this; LightGBM's are what comes before.
-    pub in_margin: bool,
-}
-
-impl Default for Finish {
-    fn default() -> Self {
-        Finish { scale: 1.0, divisor: 1.0, bias: Vec::new(), in_margin: true }
-    }
-}
-
-impl Finish {
-    fn check(&self, outputs: usize) -> Result<()> {
-        let numbers = self.bias.iter().chain([&self.scale, &self.divisor]);
-        if !numbers.copied().all(f64::is_finite) || self.divisor == 0.0 {
-            return Err(not_finite("a scale, divisor or bias"));
-        }
-        if ![0, outputs].contains(&self.bias.len()) {
-            let message = format!("model has {outputs} outputs, but {} biases", self.bias.len());
-            return Err(Error::new(ErrorKind::Length, message));
-        }
-        Ok(())
-    }
-
-    /// A sum, finished.
-    pub fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
-        let bias = self.bias.get(output).copied().unwrap_or(0.0);
-        match precision {
-            Precision::Double => sum * self.scale / self.divisor + bias,
-            Precision::Single => {
-                f64::from(sum as f32 * self.scale as f32 / self.divisor as f32 + bias as f32)
-            }
-        }
-    }
 }
 
 pub(crate) struct TreeParts {
@@ -306,66 +262,6 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// Checks the links of a tree; returns the number of splits on the longest path from root to leaf.
-///
-/// The walk follows links that are in range to nodes that no link has led to before, so it ends
-/// after as many steps as there are nodes, whatever the links say. Deleted nodes, and no others,
-/// are those that it does not reach.
-fn depth(nodes: &[Node], limit: usize, check_interrupts: &mut dyn FnMut()) -> Result<u32> {
-    let fault = |kind, node, message: String| Err(Error::new(kind, message).at(node_of(node)));
-    let mut reached = vec![false; nodes.len()];
-    let mut enter = |node: usize| match (reached.get_mut(node), nodes.get(node)) {
-        (Some(true), _) => Err("more than one split leads to a node".to_owned()),
-        (_, Some(Node::Deleted)) => Err("a split leads to a deleted node".to_owned()),
-        (Some(reached), _) => {
-            *reached = true;
-            Ok(())
-        }
-        (None, _) => {
-            Err(format!("a split of a tree of {} nodes has node {node} below it", nodes.len()))
-        }
-    };
-    if enter(0).is_err() {
-        return Err(Error::new(ErrorKind::TreeShape, "a tree has no nodes"));
-    }
-    let (mut depth, mut level) = (0u32, vec![0u32]);
-    loop {
-        let mut below = Vec::new();
-        for (index, node) in level.into_iter().enumerate() {
-            if index.is_multiple_of(NODES_PER_CHECK) {
-                check_interrupts();
-            }
-            let node = node as usize;
-            let Some(children) = nodes.get(node).and_then(Node::children) else { continue };
-            if depth as usize >= limit {
-                let message = format!("a tree is deeper than the limit of {limit}");
-                return fault(ErrorKind::Limit, node, message);
-            }
-            for child in children {
-                if let Err(message) = enter(child as usize) {
-                    let place = Some(child as usize).filter(|child| *child < nodes.len());
-                    return fault(ErrorKind::TreeShape, place.unwrap_or(node), message);
-                }
-                below.push(child);
-            }
-        }
-        if below.is_empty() {
-            break;
-        }
-        depth += 1;
-        level = below;
-    }
-    for (id, (node, reached)) in nodes.iter().zip(reached).enumerate() {
-        if id.is_multiple_of(NODES_PER_CHECK) {
-            check_interrupts();
-        }
-        if !reached && *node != Node::Deleted {
-            return fault(ErrorKind::TreeShape, id, "no split leads to a node".to_owned());
-        }
-    }
-    Ok(depth)
-}
-
 /// At least one feature, and nothing, or one entry per feature, in what describes them.
 fn check_features(parts: &Parts, limits: &Limits) -> Result<()> {
     let num_features = parts.num_features;
@@ -419,134 +315,4 @@ fn not_finite(what: &str) -> Error {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::model::{ClassBy, Comparison, Task, Transform};
-
-    fn parts() -> Parts {
-        let (transform, task) = (Transform::Identity, Task::Regression);
-        Parts {
-            format: "test",
-            version: [0; 3],
-            objective: Objective {
-                name: "l2".into(),
-                transform,
-                slope: 1.0,
-                task,
-                class_by: ClassBy::Value,
-                class_threshold: 0.0,
-            },
-            value_precision: Precision::Double,
-            sum_precision: Precision::Double,
-            finish: Finish::default(),
-            base_score: vec![0.0; 2],
-            base_margin: vec![0.0; 2],
-            num_features: 3,
-            feature_names: Vec::new(),
-            feature_types: Vec::new(),
-            categories: Vec::new(),
-            class_labels: Vec::new(),
-            attributes: Vec::new(),
-        }
-    }
-
-    fn split(left: u32, right: u32) -> Node {
-        let (feature, comparison, threshold) = (0, Comparison::LessOrEqual, 0.5);
-        let (default_left, gain, cover) = (true, 1.0, 2.0);
-        Node::Numerical {
-            feature,
-            comparison,
-            threshold,
-            missing: MissingRule::Zero,
-            default_left,
-            left,
-            right,
-            gain,
-            cover,
-        }
-    }
-
-    fn code(left: u32, right: u32) -> Node {
-        let (feature, set, members_left, default_left) = (0, 0, true, false);
-        let (gain, cover) = (1.0, 2.0);
-        Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
-    }
-
-    fn use_of(tree: &mut TreeParts, node: usize, rule: MissingRule) {
-        if let Node::Numerical { missing, .. } = &mut tree.nodes[node] {
-            *missing = rule;
-        }
-    }
-
-    /// A tree whose children lie anywhere, as LightGBM's do, with a vector in each leaf.
-    fn tree() -> TreeParts {
-        let leaf = |vector| Node::LeafVector { vector, cover: 1.0 };
-        TreeParts {
-            nodes: vec![split(4, 1), leaf(2), leaf(0), leaf(1), split(3, 2)],
-            category_sets: vec![CategorySet::default()],
-            leaf_vectors: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
-            output: TreeOutput::All,
-            weight: 0.5,
-            first_leaf: 1,
-        }
-    }
-
-    fn added(parts: TreeParts) -> Result<Model> {
-        let limits = Limits { nodes: 10, depth: 2, ..Limits::default() };
-        let mut builder = Builder::new(super::tests::parts(), &limits)?;
-        builder.add_tree(parts, &mut || ())?;
-        builder.finish(vec![0, 1])
-    }
-
-    #[test]
-    fn a_tree_of_another_library_is_built() {
-        let model = added(tree()).unwrap();
-        assert_eq!((model.trees()[0].depth(), model.num_rounds()), (2, 1));
-        assert_eq!(model.feature_types(), [FeatureType::Numerical; 3]);
-    }
-
-    #[test]
-    fn a_cancel_is_looked_for_within_one_tree() {
-        let splits = 4 * NODES_PER_CHECK as u32;
-        let mut nodes: Vec<Node> = (0..splits).map(|id| split(2 * id + 1, 2 * id + 2)).collect();
-        nodes.extend((0..=splits).map(|_| Node::LeafVector { vector: 0, cover: 1.0 }));
-        let limits = Limits::default();
-        let mut builder = Builder::new(super::tests::parts(), &limits).unwrap();
-        let mut looks = 0;
-        builder.add_tree(TreeParts { nodes, ..tree() }, &mut || looks += 1).unwrap();
-        // Links, nodes that no link leads to, and each node.
-        assert!(looks >= 3 * 8, "{looks}");
-        looks = 0;
-        let model = builder.finish(vec![0, 1]).unwrap();
-        crate::compile(&model, &[], &mut || looks += 1).unwrap();
-        // Per output: lowering, positions, nodes, their kind, their copies, and the tile's exits.
-        assert!(looks >= 2 * 7 * 8, "{looks}");
-    }
-
-    #[test]
-    fn what_no_library_has_is_refused() {
-        type Edit = fn(&mut TreeParts);
-        let cases: [(Edit, ErrorKind); 15] = [
-            (|tree| tree.nodes.clear(), ErrorKind::TreeShape),
-            (|tree| tree.nodes[4] = split(3, 0), ErrorKind::TreeShape),
-            (|tree| tree.nodes[4] = split(3, 3), ErrorKind::TreeShape),
-            (|tree| tree.nodes[4] = split(3, 5), ErrorKind::TreeShape),
-            (|tree| tree.nodes[3] = Node::Deleted, ErrorKind::TreeShape),
-            (|tree| tree.nodes[4] = tree.nodes[1], ErrorKind::TreeShape),
-            (|tree| tree.leaf_vectors.truncate(5), ErrorKind::Length),
-            (|tree| (tree.weight, tree.leaf_vectors[0]) = (4.0, 1e308), ErrorKind::NotFinite),
-            (|tree| tree.first_leaf = 2, ErrorKind::TreeShape),
-            (|tree| use_of(tree, 4, MissingRule::Nan), ErrorKind::Unsupported),
-            (|tree| use_of(tree, 0, MissingRule::None), ErrorKind::Unsupported),
-            (|tree| tree.nodes[4] = code(3, 2), ErrorKind::Unsupported),
-            (|tree| tree.output = TreeOutput::One(2), ErrorKind::OutputRange),
-            (|tree| tree.output = TreeOutput::One(0), ErrorKind::OutputRange),
-            (|tree| tree.nodes.push(Node::Deleted), ErrorKind::Limit),
-        ];
-        for (index, (edit, kind)) in cases.into_iter().enumerate() {
-            let mut parts = tree();
-            edit(&mut parts);
-            assert_eq!(added(parts).unwrap_err().kind(), kind, "case {index}");
-        }
-    }
-}
+mod tests;

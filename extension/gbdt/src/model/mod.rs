@@ -7,14 +7,16 @@
 
 mod build;
 mod categories;
+mod finish;
+mod links;
 mod objective;
 mod tree;
 
 pub(crate) use build::{
-    Builder, Finish, NODES_PER_CHECK, Parts, TreeParts, check_limit, in_tree, node_of,
-    out_of_memory,
+    Builder, NODES_PER_CHECK, Parts, TreeParts, check_limit, in_tree, node_of, out_of_memory,
 };
 pub use categories::Categories;
+pub(crate) use finish::Finish;
 pub use objective::{ClassBy, Objective, Precision, Task, Transform};
 pub use tree::{CategorySet, Comparison, MissingRule, Node, Tree, TreeOutput};
 

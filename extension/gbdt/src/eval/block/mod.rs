@@ -15,6 +15,8 @@
 pub(super) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
+#[cfg(target_arch = "x86_64")]
+mod bytes_avx512;
 mod evaluate;
 mod instructions;
 mod lower_levels;

@@ -1,0 +1,131 @@
+//! A model of another library is built, and what no library has is refused.
+
+use super::*;
+use crate::model::{ClassBy, Comparison, Task, Transform};
+
+fn parts() -> Parts {
+    let (transform, task) = (Transform::Identity, Task::Regression);
+    Parts {
+        format: "test",
+        version: [0; 3],
+        objective: Objective {
+            name: "l2".into(),
+            transform,
+            slope: 1.0,
+            task,
+            class_by: ClassBy::Value,
+            class_threshold: 0.0,
+        },
+        value_precision: Precision::Double,
+        sum_precision: Precision::Double,
+        finish: Finish::default(),
+        base_score: vec![0.0; 2],
+        base_margin: vec![0.0; 2],
+        num_features: 3,
+        feature_names: Vec::new(),
+        feature_types: Vec::new(),
+        categories: Vec::new(),
+        class_labels: Vec::new(),
+        attributes: Vec::new(),
+    }
+}
+
+fn split(left: u32, right: u32) -> Node {
+    let (feature, comparison, threshold) = (0, Comparison::LessOrEqual, 0.5);
+    let (default_left, gain, cover) = (true, 1.0, 2.0);
+    Node::Numerical {
+        feature,
+        comparison,
+        threshold,
+        missing: MissingRule::Zero,
+        default_left,
+        left,
+        right,
+        gain,
+        cover,
+    }
+}
+
+fn code(left: u32, right: u32) -> Node {
+    let (feature, set, members_left, default_left) = (0, 0, true, false);
+    let (gain, cover) = (1.0, 2.0);
+    Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
+}
+
+fn use_of(tree: &mut TreeParts, node: usize, rule: MissingRule) {
+    if let Node::Numerical { missing, .. } = &mut tree.nodes[node] {
+        *missing = rule;
+    }
+}
+
+/// A tree whose children lie anywhere, as LightGBM's do, with a vector in each leaf.
+fn tree() -> TreeParts {
+    let leaf = |vector| Node::LeafVector { vector, cover: 1.0 };
+    TreeParts {
+        nodes: vec![split(4, 1), leaf(2), leaf(0), leaf(1), split(3, 2)],
+        category_sets: vec![CategorySet::default()],
+        leaf_vectors: vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0],
+        output: TreeOutput::All,
+        weight: 0.5,
+        first_leaf: 1,
+    }
+}
+
+fn added(parts: TreeParts) -> Result<Model> {
+    let limits = Limits { nodes: 10, depth: 2, ..Limits::default() };
+    let mut builder = Builder::new(super::tests::parts(), &limits)?;
+    builder.add_tree(parts, &mut || ())?;
+    builder.finish(vec![0, 1])
+}
+
+#[test]
+fn a_tree_of_another_library_is_built() {
+    let model = added(tree()).unwrap();
+    assert_eq!((model.trees()[0].depth(), model.num_rounds()), (2, 1));
+    assert_eq!(model.feature_types(), [FeatureType::Numerical; 3]);
+}
+
+#[test]
+fn a_cancel_is_looked_for_within_one_tree() {
+    let splits = 4 * NODES_PER_CHECK as u32;
+    let mut nodes: Vec<Node> = (0..splits).map(|id| split(2 * id + 1, 2 * id + 2)).collect();
+    nodes.extend((0..=splits).map(|_| Node::LeafVector { vector: 0, cover: 1.0 }));
+    let limits = Limits::default();
+    let mut builder = Builder::new(super::tests::parts(), &limits).unwrap();
+    let mut looks = 0;
+    builder.add_tree(TreeParts { nodes, ..tree() }, &mut || looks += 1).unwrap();
+    // Links, nodes that no link leads to, and each node.
+    assert!(looks >= 3 * 8, "{looks}");
+    looks = 0;
+    let model = builder.finish(vec![0, 1]).unwrap();
+    crate::compile(&model, &[], &mut || looks += 1).unwrap();
+    // Per output: lowering, positions, nodes, their kind, their copies, and the tile's exits.
+    assert!(looks >= 2 * 7 * 8, "{looks}");
+}
+
+#[test]
+fn what_no_library_has_is_refused() {
+    type Edit = fn(&mut TreeParts);
+    let cases: [(Edit, ErrorKind); 15] = [
+        (|tree| tree.nodes.clear(), ErrorKind::TreeShape),
+        (|tree| tree.nodes[4] = split(3, 0), ErrorKind::TreeShape),
+        (|tree| tree.nodes[4] = split(3, 3), ErrorKind::TreeShape),
+        (|tree| tree.nodes[4] = split(3, 5), ErrorKind::TreeShape),
+        (|tree| tree.nodes[3] = Node::Deleted, ErrorKind::TreeShape),
+        (|tree| tree.nodes[4] = tree.nodes[1], ErrorKind::TreeShape),
+        (|tree| tree.leaf_vectors.truncate(5), ErrorKind::Length),
+        (|tree| (tree.weight, tree.leaf_vectors[0]) = (4.0, 1e308), ErrorKind::NotFinite),
+        (|tree| tree.first_leaf = 2, ErrorKind::TreeShape),
+        (|tree| use_of(tree, 4, MissingRule::Nan), ErrorKind::Unsupported),
+        (|tree| use_of(tree, 0, MissingRule::None), ErrorKind::Unsupported),
+        (|tree| tree.nodes[4] = code(3, 2), ErrorKind::Unsupported),
+        (|tree| tree.output = TreeOutput::One(2), ErrorKind::OutputRange),
+        (|tree| tree.output = TreeOutput::One(0), ErrorKind::OutputRange),
+        (|tree| tree.nodes.push(Node::Deleted), ErrorKind::Limit),
+    ];
+    for (index, (edit, kind)) in cases.into_iter().enumerate() {
+        let mut parts = tree();
+        edit(&mut parts);
+        assert_eq!(added(parts).unwrap_err().kind(), kind, "case {index}");
+    }
+}
