@@ -115,6 +115,13 @@ mod tests {
     }
 
     #[test]
+    fn doubles_are_nearest() {
+        assert_eq!(double(&stored(false, 1, &[1677, 7217])), Some(16_777_217.0));
+        assert_eq!(double(&stored(true, -1, &[1000])), Some(-0.1));
+        assert_eq!(double(&stored(false, 4, &[1, 2, 3, 4, 5])), None);
+    }
+
+    #[test]
     fn what_one_operation_cannot_tell() {
         // 16777217 lies in the middle between two f32, and could have been rounded to it.
         assert_eq!(single(&stored(false, 1, &[1677, 7217])), None);
