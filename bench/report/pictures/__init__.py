@@ -120,9 +120,10 @@ def _line(measured: Measured, of: Entry, asked: dict[int, Asked], figure: str) -
 
 
 def _along(measured: Measured, title: str, asked: dict[int, Asked], what: str) -> Drawing | None:
-    """Throughput of all entries along what was asked."""
+    """Throughput by load generators along what was asked."""
     drawing = Drawing(title, f"One prediction per request, the same key. {MEDIANS}")
-    lines = [_line(measured, one, asked, "rate") for one in measured.entries]
+    shown = [one for one in measured.entries if not one.program]
+    lines = [_line(measured, one, asked, "rate") for one in shown]
     lines = [line for line in lines if len(line.points) > 1]
     if lines:
         panels(drawing, [Panel("", f"{what} (both scales logarithmic)", lines)])
