@@ -12,6 +12,7 @@ use bytemuck::checked::try_cast;
 use super::records::Dictionary;
 use super::text::{TextList, to_u32};
 use crate::Result;
+use crate::format::hash_of_category;
 use crate::model::Categories;
 
 /// What the values of a dictionary are.
@@ -24,6 +25,8 @@ pub enum CategoryKind {
     Integer = 2,
     /// Floating-point numbers.
     Float = 3,
+    /// Hashes of text, or of a whole number's digits.
+    Hashed = 4,
 }
 
 /// The dictionary of one categorical feature, read in place.
@@ -53,7 +56,9 @@ impl<'a> CategoryView<'a> {
     pub(super) fn is_sound(&self) -> bool {
         let values = match self.kind {
             CategoryKind::Text => self.words.len(),
-            CategoryKind::Integer | CategoryKind::Float => self.numbers.len(),
+            CategoryKind::Integer | CategoryKind::Float | CategoryKind::Hashed => {
+                self.numbers.len()
+            }
         };
         let count = self.sorted.len();
         self.start.checked_add(count).is_some_and(|end| end <= values)
@@ -65,11 +70,12 @@ impl<'a> CategoryView<'a> {
         self.kind
     }
 
-    /// The values as text, in the order of their codes.
+    /// The values as text, in the order of their codes; of hashes their numbers.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         (self.start..self.start + self.sorted.len()).map(|index| match self.kind {
             CategoryKind::Text => self.words.get(index).unwrap_or_default().to_owned(),
             CategoryKind::Integer => self.number(index).cast_signed().to_string(),
+            CategoryKind::Hashed => self.number(index).to_string(),
             CategoryKind::Float => f64::from_bits(self.number(index)).to_string(),
         })
     }
@@ -80,10 +86,20 @@ impl<'a> CategoryView<'a> {
 
     /// The code of a text, if it is one of the values.
     pub fn code_of_text(&self, text: &str) -> Option<u32> {
+        if self.kind == CategoryKind::Hashed {
+            return Some(self.code_of_hash(hash_of_category(text.as_bytes())));
+        }
         if self.kind != CategoryKind::Text {
             return None;
         }
         self.search(|index| self.words.bytes(index).map(|word| word.cmp(text.as_bytes())))
+    }
+
+    /// The code of a hash; of one that no split tests, a code that is in no set.
+    fn code_of_hash(&self, hash: u32) -> u32 {
+        let hash = u64::from(hash);
+        let code = self.search(|index| self.numbers.get(index).map(|own| own.cmp(&hash)));
+        code.unwrap_or(self.sorted.len() as u32)
     }
 
     /// The code of a whole number, if it is one of the values.
@@ -94,6 +110,7 @@ impl<'a> CategoryView<'a> {
                 self.numbers.get(index).map(|bits| bits.cast_signed().cmp(&number))
             }),
             CategoryKind::Float => self.code_of_float(number as f64),
+            CategoryKind::Hashed => self.code_of_text(&number.to_string()),
         }
     }
 
@@ -104,7 +121,8 @@ impl<'a> CategoryView<'a> {
         let number = number + 0.0;
         match self.kind {
             CategoryKind::Text => None,
-            CategoryKind::Integer => (number.fract() == 0.0 && number.abs() <= MAX_WHOLE)
+            CategoryKind::Integer | CategoryKind::Hashed => (number.fract() == 0.0
+                && number.abs() <= MAX_WHOLE)
                 .then(|| self.code_of_integer(number as i64))?,
             CategoryKind::Float => self.search(|index| {
                 self.numbers.get(index).map(|bits| f64::from_bits(*bits).total_cmp(&number))
@@ -161,6 +179,10 @@ impl<'a> Dictionaries<'a> {
                 let value = |index| values.get(index).map_or(0.0, |value: &f64| value + 0.0);
                 self.sort(count, |a, b| value(a).total_cmp(&value(b)));
                 (CategoryKind::Float, self.push(values.iter().map(|value| (value + 0.0).to_bits())))
+            }
+            Categories::Hashed(hashes) => {
+                self.sort(count, |a, b| hashes.get(a).cmp(&hashes.get(b)));
+                (CategoryKind::Hashed, self.push(hashes.iter().map(|hash| (*hash).into())))
             }
         };
         self.records.push(Dictionary { kind: kind as u32, count, start: to_u32(start)?, sorted });

@@ -10,6 +10,7 @@
 
 #![deny(clippy::indexing_slicing)]
 
+mod catboost;
 mod json;
 mod lightgbm;
 mod reader;
@@ -17,6 +18,7 @@ mod sniff;
 mod ubjson;
 mod xgboost;
 
+pub(crate) use catboost::hash_of_category;
 pub use xgboost::objectives as xgboost_objectives;
 
 use crate::model::Model;
@@ -37,7 +39,15 @@ pub fn parse(bytes: &[u8], limits: &Limits, check_interrupts: &mut dyn FnMut()) 
             format!("model has {} bytes, more than the limit of {}", bytes.len(), limits.bytes),
         ));
     }
-    match sniff::format_of(bytes)? {
+    match sniff::format_of(bytes, check_interrupts)? {
+        Format::CatboostJson => {
+            let file = catboost::read_json(&mut json::Json::new(bytes, check_interrupts), limits)?;
+            catboost::build(file, "catboost json", limits, check_interrupts)
+        }
+        Format::CatboostCbm => {
+            let file = catboost::read_cbm(bytes, limits, check_interrupts)?;
+            catboost::build(file, "catboost cbm", limits, check_interrupts)
+        }
         Format::XgboostJson => {
             let file = xgboost::read(&mut json::Json::new(bytes, check_interrupts), limits)?;
             xgboost::build(file, "xgboost json", limits, check_interrupts)

@@ -3,10 +3,13 @@
 //! Files that are known and not read are refused by name, so that the user learns what to do.
 
 use super::json;
+use super::reader::Reader;
 use super::xgboost::SNAPSHOT;
 use crate::{Error, ErrorKind, Place, Result};
 
 pub(super) enum Format {
+    CatboostJson,
+    CatboostCbm,
     XgboostBinary,
     XgboostJson,
     XgboostUbjson,
@@ -14,9 +17,12 @@ pub(super) enum Format {
 }
 
 /// Tells the formats apart: after the brace, JSON has a quote and UBJSON the type of a length.
-pub(super) fn format_of(bytes: &[u8]) -> Result<Format> {
+pub(super) fn format_of(bytes: &[u8], check_interrupts: &mut dyn FnMut()) -> Result<Format> {
     if let Some(refusal) = refusal(bytes) {
         return Err(refusal);
+    }
+    if bytes.starts_with(b"CBM1") {
+        return Ok(Format::CatboostCbm);
     }
     if bytes.starts_with(b"binf") || bytes.starts_with(SNAPSHOT) || is_binary(bytes) {
         return Ok(Format::XgboostBinary);
@@ -26,7 +32,7 @@ pub(super) fn format_of(bytes: &[u8]) -> Result<Format> {
         [b'{', b'L' | b'l' | b'I' | b'i' | b'U' | b'#' | b'$', ..] if start == 0 => {
             Ok(Format::XgboostUbjson)
         }
-        [b'{', ..] => Ok(Format::XgboostJson),
+        [b'{', ..] => library_of_json(&mut json::Json::new(bytes, check_interrupts)),
         [] => Err(Error::new(ErrorKind::Truncated, "model is empty").at(Place::Byte(bytes.len()))),
         _ if is_lightgbm(bytes) => Ok(Format::LightgbmText),
         _ => Err(Error::new(ErrorKind::Syntax, "this is not a model in a known format")
@@ -35,8 +41,22 @@ pub(super) fn format_of(bytes: &[u8]) -> Result<Format> {
     }
 }
 
-const SAVE: &str = "Save the model with its library's save_model, as model.ubj (XGBoost) or model.txt \
-                    (LightGBM).";
+/// Whose JSON it is, by the first key that only one library writes; mostly that is the first of all.
+fn library_of_json<'a, R: Reader<'a>>(reader: &mut R) -> Result<Format> {
+    let mut object = reader.open_object()?;
+    while let Some(key) = reader.next_key(&mut object)? {
+        match key.as_ref() {
+            "ctr_data" | "features_info" | "model_info" | "oblivious_trees" | "scale_and_bias"
+            | "trees" => return Ok(Format::CatboostJson),
+            "learner" | "Model" => break,
+            _ => reader.skip()?,
+        }
+    }
+    Ok(Format::XgboostJson)
+}
+
+const SAVE: &str = "Save the model with its library's save_model, as model.ubj (XGBoost), model.txt \
+                    (LightGBM) or model.cbm (CatBoost).";
 const RESAVE: &str = "Load the file with an XGBoost release up to 3.0 and save it with \
                       save_model(\"model.ubj\").";
 const UNPACK: &str = "Unpack the file first.";
@@ -49,7 +69,6 @@ const BEGINNINGS: &[(&[u8], &str, &str)] = &[
     (b"booster[", "a text dump of an XGBoost model", DUMP),
     (b"0:[", "a text dump of an XGBoost model", DUMP),
     (b"0:leaf=", "a text dump of an XGBoost model", DUMP),
-    (b"CBM1", "a CatBoost model", "CatBoost models are not read."),
     (b"\x1f\x8b", "a gzip archive", UNPACK),
     (b"PK\x03\x04", "a zip archive", UNPACK),
     (b"BZh", "a bzip2 archive", UNPACK),

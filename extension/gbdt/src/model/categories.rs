@@ -1,7 +1,8 @@
 //! The values that a categorical feature's codes stand for.
 //!
 //! XGBoost 3.1 and later store them in the model file when it was trained on a data frame with
-//! category columns. Code `i` is the i-th value. Values are unique, so a look-up has one answer.
+//! category columns; CatBoost stores the hashes of those that splits test. Code `i` is the i-th value.
+//! Values are unique, so a look-up has one answer.
 
 use std::collections::HashSet;
 use std::hash::Hash;
@@ -17,6 +18,9 @@ pub enum Categories {
     Integer(Vec<i64>),
     /// Floating-point numbers, held as f64 whatever the file's width; none is NaN.
     Float(Vec<f64>),
+    /// CatBoost's hashes of text, of a whole number as its digits: the file has no more of them. Every
+    /// value has a code, since what has another hash is merely none of these.
+    Hashed(Vec<u32>),
 }
 
 impl Categories {
@@ -30,6 +34,7 @@ impl Categories {
             Categories::Text(values) => values.len(),
             Categories::Integer(values) => values.len(),
             Categories::Float(values) => values.len(),
+            Categories::Hashed(hashes) => hashes.len(),
         }
     }
 
@@ -76,6 +81,7 @@ impl Categories {
                 // Adding zero makes one of the two zeros, which compare as equal.
                 check_unique(values.iter().map(|value| (value + 0.0).to_bits()))
             }
+            Categories::Hashed(hashes) => check_unique(hashes.iter()),
         }
     }
 }

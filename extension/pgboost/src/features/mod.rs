@@ -49,7 +49,7 @@ impl FeatureContext<'_> {
 
 pub enum FeatureBinding {
     Columns(columns::Columns),
-    Array,
+    Array(array::ArrayForm),
     /// One row, matched by name.
     Row(row::RowForm),
     /// One jsonb object, matched by name.
@@ -60,7 +60,9 @@ impl FeatureBinding {
     /// Works out what arguments of these types mean for this model.
     pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<FeatureBinding> {
         Ok(match *signature.types() {
-            [(_, ArgumentType::Array(element))] if element.is_number() => FeatureBinding::Array,
+            [(_, ArgumentType::Array(element))] if element.is_number() => {
+                FeatureBinding::Array(array::ArrayForm::bind(context))
+            }
             [(oid, ArgumentType::Array(_) | ArgumentType::OtherArray)] => {
                 let type_name = types::type_name(types::base_type(oid));
                 return Err(Error::ArrayType { type_name });
@@ -86,8 +88,8 @@ impl FeatureBinding {
             return form.read(arguments, context, features);
         }
         match (self, arguments.composite(0)) {
-            (FeatureBinding::Array, Some(Composite::Array(array))) => {
-                array::read(array, context, features)
+            (FeatureBinding::Array(form), Some(Composite::Array(array))) => {
+                form.read(array, context, features)
             }
             (FeatureBinding::Row(form), Some(Composite::Row(row))) => {
                 form.read(row, context, features)

@@ -2,7 +2,8 @@
 //!
 //! Text and enums are categories, and become the code that the model file gives them. Numbers are
 //! codes already where the file carries no values for them, or where features come as an array,
-//! which XGBoost does not recode either.
+//! which XGBoost does not recode either. CatBoost knows no codes: its categories are text or whole
+//! numbers in every form, and a value that the model does not know is no error.
 
 use gbdt::Narrowing;
 use gbdt::forest::CategoryKind;
@@ -87,7 +88,7 @@ pub fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -
 pub fn mismatch(context: FeatureContext<'_>, index: usize, is_text: bool) -> Option<TypeReason> {
     let categories = context.image.categories(index).map(|categories| categories.kind());
     match (is_text, categories) {
-        (true, Some(CategoryKind::Text)) | (false, None) => None,
+        (true, Some(CategoryKind::Text)) | (false, None) | (_, Some(CategoryKind::Hashed)) => None,
         (false, Some(CategoryKind::Integer | CategoryKind::Float)) => None,
         (false, Some(CategoryKind::Text)) => Some(TypeReason::NumberForTextCategories),
         (true, Some(_)) => Some(TypeReason::TextForNumericCategories),

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use gbdt::explain::{ImportanceKind, importance};
+use gbdt::forest::CategoryKind;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{AnyElement, name, pg_extern, pg_sys};
@@ -79,7 +80,10 @@ fn pgboost_model_features(
                 i32::try_from(index + 1).unwrap_or(i32::MAX),
                 feature_name(image.feature_name(index), index),
                 type_name.to_owned(),
-                image.categories(index).map(|categories| categories.texts().collect()),
+                image
+                    .categories(index)
+                    .filter(|categories| categories.kind() != CategoryKind::Hashed)
+                    .map(|categories| categories.texts().collect()),
             )
         })
         .collect();

@@ -83,6 +83,8 @@ fn check_types(image: &Image<AlignedBytes>, features: &[UsedColumn]) -> Result<(
         let (type_name, role, hint) = match (feature.kind.is_text(), kind) {
             (true, Some(CategoryKind::Text)) | (false, None) => continue,
             (false, Some(CategoryKind::Integer | CategoryKind::Float)) => continue,
+            // XGBoost's models have no hashes.
+            (_, Some(CategoryKind::Hashed)) => continue,
             (true, _) => (
                 "text",
                 "feature of this model, which is a number",

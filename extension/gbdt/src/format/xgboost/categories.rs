@@ -159,7 +159,7 @@ pub(super) fn drop_miscut_categories(
 ) -> Vec<Option<Categories>> {
     let is_cut = |categories: &mut Categories| match categories {
         Categories::Text(values) => !values.iter().all(|value| value.is_ascii()),
-        Categories::Integer(_) | Categories::Float(_) => false,
+        Categories::Integer(_) | Categories::Float(_) | Categories::Hashed(_) => false,
     };
     if matches!(version, [3, 1..=3, _]) {
         features.iter_mut().for_each(|feature| drop(feature.take_if(is_cut)));

@@ -63,9 +63,6 @@ fn root<'a, R: Reader<'a>>(
                     return Err(unsupported("a JSON dump of a LightGBM model", hint));
                 }
             }
-            "oblivious_trees" => {
-                return Err(unsupported("a CatBoost model", "CatBoost models are not read."));
-            }
             _ => reader.skip()?,
         }
         Ok(())

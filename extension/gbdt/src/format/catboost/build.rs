@@ -1,0 +1,88 @@
+//! From a file that was read to a model: columns, outputs, splits, and the trees one by one.
+
+use super::splits::{Bins, Dictionaries, Split};
+use super::tree::RawTree;
+use super::{File, objective};
+use crate::model::{Builder, Finish, Model, Parts, Precision, in_tree};
+use crate::{Error, ErrorKind, Limits, Result};
+
+pub(in crate::format) fn build(
+    file: File,
+    format: &'static str,
+    limits: &Limits,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Model> {
+    let File { info, features, trees, scale, bias } = file;
+    let num_features = features.count(limits)?;
+    let outputs = outputs(&trees, &bias)?;
+    let bins = Bins::of(&features);
+    let mut splits: Vec<Vec<Split>> = Vec::new();
+    for (index, tree) in trees.iter().enumerate() {
+        let of_tree = tree.splits.iter().map(|split| bins.split(*split)).collect::<Result<_>>();
+        splits.push(of_tree.map_err(|error| in_tree(error, index))?);
+        check_interrupts();
+    }
+    drop(bins);
+    let dictionaries = Dictionaries::of(splits.iter().flatten(), num_features);
+    let columns = features.columns(num_features, &dictionaries)?;
+    let objective = objective::of(&info, outputs)?;
+    let parts = Parts {
+        format,
+        version: info.version,
+        class_labels: info.classes.of(objective.task(), outputs),
+        objective,
+        value_precision: Precision::Single,
+        sum_precision: Precision::Double,
+        base_score: (0..outputs).map(|output| of_output(&bias, output) as f32).collect(),
+        base_margin: vec![0.0; outputs],
+        finish: Finish {
+            scale,
+            bias: (0..outputs).map(|output| of_output(&bias, output)).collect(),
+            ..Finish::default()
+        },
+        num_features,
+        feature_names: columns.names,
+        feature_types: columns.types,
+        categories: columns.categories,
+        attributes: info.attributes,
+    };
+    let mut builder = Builder::new(parts, limits)?;
+    // A tree's sets have a code each, so they take less than the splits do.
+    let mut set_words = limits.bytes;
+    let count = trees.len();
+    for ((index, tree), splits) in trees.into_iter().enumerate().zip(&splits) {
+        let parts = tree.parts(splits, &dictionaries, outputs, &mut set_words);
+        let parts = parts.map_err(|error| in_tree(error, index))?;
+        builder.add_tree(parts, check_interrupts)?;
+        check_interrupts();
+    }
+    // No more trees than the limit, which is below 2^32.
+    builder.finish((0..=count as u32).collect())
+}
+
+/// A bias may be one for all outputs, or absent.
+fn of_output(bias: &[f64], output: usize) -> f64 {
+    let place = if bias.len() == 1 { 0 } else { output };
+    bias.get(place).copied().unwrap_or(0.0)
+}
+
+/// Number of values per leaf, the same in all trees.
+fn outputs(trees: &[RawTree], bias: &[f64]) -> Result<usize> {
+    let fault = |message: String| Error::new(ErrorKind::Length, message);
+    let mut outputs = None;
+    for (index, tree) in trees.iter().enumerate() {
+        let of_tree = tree.dimensions().ok_or_else(|| {
+            in_tree(fault("the values of a tree's leaves do not come out even".to_owned()), index)
+        })?;
+        if outputs.is_some_and(|outputs| outputs != of_tree) {
+            let message = format!("a leaf has {of_tree} values, and one of the first tree not");
+            return Err(in_tree(fault(message), index));
+        }
+        outputs = Some(of_tree);
+    }
+    let outputs = outputs.unwrap_or(bias.len().max(1));
+    if bias.len() > 1 && bias.len() != outputs {
+        return Err(fault(format!("model has {} biases for {outputs} outputs", bias.len())));
+    }
+    Ok(outputs)
+}
