@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "this is a test")]
 
 mod binary;
+mod catboost;
 mod damage;
 mod learner;
 mod lightgbm;

@@ -1,0 +1,97 @@
+"""Models that the engine refuses, with the word that each message must contain; hashes of texts.
+
+refused.py <folder>
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+import pandas as pd
+
+import cases
+from catboost import CatBoost, Pool
+
+OPTIONS = {**cases.COMMON, "iterations": 2, "depth": 2}
+
+
+class Half:
+    """An objective of the user's own."""
+
+    def calc_ders_range(self, approxes, targets, weights):
+        """The derivatives of half the squared error."""
+        return [(target - approx, -1.0) for approx, target in zip(approxes, targets)]
+
+
+def models():
+    """Each model with its name and the word."""
+    table, target = cases.with_categories()
+    statistics = CatBoost({**OPTIONS, "one_hot_max_size": 2, "max_ctr_complexity": 1})
+    statistics.fit(Pool(table[["text", "number"]], target, cat_features=[0]))
+    yield "statistics", statistics, '"text"'
+    both = CatBoost({**OPTIONS, "one_hot_max_size": 2, "iterations": 20, "depth": 4})
+    both.fit(
+        Pool(
+            table[["number", "integer"]].assign(integer=table["integer"].astype(str)),
+            target,
+            cat_features=[1],
+        )
+    )
+    yield "statistics_lossguide", both, '"integer"'
+    words = pd.DataFrame(
+        {"number": cases.numbers(gaps=False)[:, 0], "story": ["a tree", "one leaf", "no tree"] * 80}
+    )
+    labels = np.array([0, 1, 1] * 80)
+    text = CatBoost({**OPTIONS, "loss_function": "Logloss"}).fit(
+        Pool(words, labels, text_features=[1])
+    )
+    yield "text", text, '"story"'
+    own = CatBoost({**OPTIONS, "loss_function": Half(), "eval_metric": "RMSE"})
+    own.fit(Pool(cases.numbers(), target))
+    yield "own_objective", own, "PythonUserDefinedPerObject"
+    vectors = pd.DataFrame(
+        {"number": words["number"], "vector": [[float(row), 1.0, row % 3] for row in range(240)]}
+    )
+    embedding = CatBoost({**OPTIONS, "loss_function": "Logloss"}).fit(
+        Pool(vectors, labels, embedding_features=[1])
+    )
+    yield "embedding", embedding, '"vector"'
+
+
+def main():
+    folder = os.path.join(sys.argv[1], "refused")
+    os.makedirs(folder, exist_ok=True)
+    listing = {}
+    for name, model, word in models():
+        for ending, form in (("cbm", "cbm"), ("json", "json")):
+            try:
+                model.save_model(os.path.join(folder, name + "." + ending), format=form)
+            except Exception as error:  # CatBoost itself cannot write some of them as JSON
+                print(name, ending, error)
+                continue
+            listing[name + "." + ending] = word
+    with open(os.path.join(folder, "list.json"), "w", encoding="utf-8") as file:
+        json.dump(listing, file, indent=0)
+        file.write("\n")
+    alphabet = "abcdefghij0123456789" * 20
+    texts = sorted(
+        {alphabet[:length] for length in range(1, 270)}
+        | {"é", "日本", "-3", "1234567890123", "a b\t"}
+    )
+    table = [[text, float(index)] for index, text in enumerate(texts)]
+    pool = Pool(table, np.arange(len(texts)), cat_features=[0])
+    model = CatBoost({**OPTIONS, "one_hot_max_size": 255}).fit(pool)
+    path = os.path.join(sys.argv[1], "hashes.json")
+    model.save_model(path, format="json", pool=pool)
+    with open(path, encoding="utf-8") as file:
+        found = json.load(file)["features_info"]["cat_features_hash"]
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump(
+            {entry["value"]: entry["hash"] for entry in found}, file, indent=0, ensure_ascii=False
+        )
+        file.write("\n")
+
+
+if __name__ == "__main__":
+    main()
