@@ -1,0 +1,15 @@
+//! CatBoost's models: JSON, and cbm, whose length and signature are made to fit, so that damage goes to
+//! what they enclose.
+#![no_main]
+
+mod scored;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    let Some(core) = bytes.get(8..).filter(|_| bytes.starts_with(b"CBM1")) else {
+        return scored::check(bytes);
+    };
+    let length = u32::try_from(core.len()).unwrap_or(u32::MAX).to_le_bytes();
+    scored::check(&[b"CBM1", &length[..], core].concat());
+});
