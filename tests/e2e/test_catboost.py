@@ -1,0 +1,147 @@
+"""CatBoost's models: every row of a table of several types has CatBoost's own double, rounded to real."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import psycopg
+import pytest
+
+from catboost import CatBoost, Pool
+from tests.e2e.golden import FOLDER
+from tests.e2e.reference import assert_same_bits, floats
+from tests.formats.catboost import (
+    CATEGORICAL,
+    KINDS,
+    MODELS,
+    answers,
+    file_of,
+    make_frame,
+    make_label,
+    train,
+    values,
+)
+
+COLUMNS = ", ".join(KINDS)
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    """Numbers of all widths, some missing, and categories of three types."""
+    return make_frame()
+
+
+@pytest.fixture(scope="module")
+def label(frame: pd.DataFrame) -> np.ndarray:
+    """Something that all columns have a part in."""
+    return make_label(frame)
+
+
+@pytest.fixture
+def stored(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Connection:
+    """A connection with the rows in the table `stored`."""
+    listed = ", ".join(f"{name} {kind}" for name, kind in KINDS.items())
+    connection.execute(f"CREATE TEMP TABLE stored (id int, {listed})")
+    with connection.cursor().copy("COPY stored FROM STDIN") as copy:
+        for number, row in enumerate(frame.itertuples(index=False)):
+            copy.write_row([number, *values(row)])
+    return connection
+
+
+def load(connection: psycopg.Connection, model: CatBoost, file_format: str = "cbm") -> None:
+    connection.execute("SELECT load_model('m', %s)", (file_of(model, file_format),))
+
+
+def ask(connection: psycopg.Connection, function: str, features: str) -> list:
+    query = f"SELECT {function}('m', {features}) FROM stored AS t ORDER BY id"
+    return [answer for (answer,) in connection.execute(query)]
+
+
+def rounded(doubles: np.ndarray) -> np.ndarray:
+    return np.asarray(doubles).reshape(len(doubles), -1).astype(np.float32)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_every_row_is_the_same(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray, name: str
+) -> None:
+    model = train(frame, label, MODELS[name])
+    loss = MODELS[name]["loss_function"].split(":")[0]
+    margins, predicted = answers(model, frame, loss)
+    for file_format in ("json", "cbm"):
+        load(stored, model, file_format)
+        for features in (COLUMNS, "t"):
+            assert_same_bits(rounded(ask(stored, "predict_margin", features)), rounded(margins))
+            assert_same_bits(rounded(ask(stored, "predict_array", features)), rounded(predicted))
+    # A row at a time, without batches.
+    stored.execute("SET pgboost.enable_batch = off")
+    assert_same_bits(rounded(ask(stored, "predict_array", COLUMNS)), rounded(predicted))
+    stored.execute("RESET pgboost.enable_batch")
+    pool = Pool(frame.iloc[:500], cat_features=CATEGORICAL)
+    query = f"SELECT predict_leaf('m', {COLUMNS}) FROM stored WHERE id < 500 ORDER BY id"
+    found = [leaf for (leaf,) in stored.execute(query)]
+    assert found == model.calc_leaf_indexes(pool).tolist()
+    if loss in ("Logloss", "MultiClass", "MultiClassOneVsAll"):
+        classes = model.predict(Pool(frame, cat_features=CATEGORICAL), prediction_type="Class")
+        assert ask(stored, "predict_class", COLUMNS) == np.asarray(classes).ravel().tolist()
+
+
+def test_what_is_known_of_a_model(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
+) -> None:
+    model = train(frame, label, MODELS["MultiClass"])
+    for file_format in ("json", "cbm"):
+        load(stored, model, file_format)
+        (info,) = stored.execute("SELECT model_info('m')").fetchone()
+        assert (info["format"], info["objective"]) == (f"catboost {file_format}", "MultiClass")
+        assert (info["features"], info["trees"], info["rounds"]) == (len(KINDS), 12, 12)
+        query = "SELECT feature, type, categories FROM model_features('m')"
+        features = stored.execute(query).fetchall()
+        kinds = ["categorical" if name in CATEGORICAL else "numerical" for name in KINDS]
+        assert features == [(name, kind, None) for name, kind in zip(KINDS, kinds, strict=True)]
+
+
+def test_categories_that_the_model_has_not_seen(
+    stored: psycopg.Connection, frame: pd.DataFrame, label: np.ndarray
+) -> None:
+    """They are none of the model's categories, which is no error in CatBoost either."""
+    model = train(frame, label, MODELS["RMSE"])
+    load(stored, model)
+    row = frame.iloc[[0]].copy()
+    row["colour"], row["size"] = "never seen", 99
+    (expected,) = model.predict(row)
+    query = f"""SELECT predict('m', {COLUMNS}), predict('m', to_jsonb(t) - 'id')
+        FROM (SELECT single, double, exact, small, whole, large, 'never seen' AS colour, 99 AS size, flag, id
+              FROM stored) AS t WHERE id = 0"""
+    assert_same_bits(floats(stored.execute(query).fetchall()), rounded([[expected, expected]]))
+
+
+def test_categories_in_an_array(connection: psycopg.Connection) -> None:
+    """An array holds the categories themselves, whole numbers of any size."""
+    draw = np.random.default_rng(4)
+    sizes = np.array([16_777_216, 16_777_217, 0, -3, 7_000_000_000])
+    frame = pd.DataFrame({"number": draw.normal(size=500), "size": sizes[draw.integers(0, 5, 500)]})
+    target = frame["number"] + 3 * frame["size"].map(list(sizes).index)
+    params = {
+        "iterations": 8,
+        "one_hot_max_size": 10,
+        "verbose": False,
+        "allow_writing_files": False,
+    }
+    model = CatBoost(params).fit(Pool(frame, target, cat_features=["size"]))
+    load(connection, model)
+    expected = rounded(model.predict(frame))
+    for row, wanted in zip(frame.head(40).itertuples(index=False), expected, strict=False):
+        query = "SELECT predict('m', ARRAY[%s, %s]::float8[])"
+        found = connection.execute(query, (float(row[0]), int(row[1]))).fetchone()
+        assert_same_bits(floats(found), wanted)
+
+
+@pytest.mark.parametrize(
+    "file", sorted(json.loads((FOLDER / "catboost/refused/list.json").read_text()))
+)
+def test_what_is_not_scored_is_refused_by_name(connection: psycopg.Connection, file: str) -> None:
+    word = json.loads((FOLDER / "catboost/refused/list.json").read_text())[file]
+    content = (FOLDER / "catboost/refused" / file).read_bytes()
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=word):
+        connection.execute("SELECT load_model('m', %s)", (content,))
