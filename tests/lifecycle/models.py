@@ -147,6 +147,12 @@ def chains(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
     return b"".join(document)
 
 
+def padded(content: bytes, more: int) -> bytes:
+    """A UBJSON model with so many bytes more, which no reader needs to look at."""
+    values = np.random.default_rng(1).integers(0, 256, more)
+    return b"{" + _key("padding") + _typed("U", values) + content[1:]
+
+
 UBJSON_TYPES = {"U": ">u1", "I": ">i2", "l": ">i4", "d": ">f4"}
 
 

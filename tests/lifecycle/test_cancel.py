@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.lifecycle.models import chains, grown, load, one
+from tests.lifecycle.models import chains, grown, load, one, padded
 
 Connect = Callable[..., psycopg.Connection]
 # What was measured is some milliseconds; the rest is for a machine that does other work as well.
@@ -157,9 +157,49 @@ def test_a_load_ends_at_the_timeout_whatever_it_does(connect: Connect, deep: flo
     connection.execute("RESET statement_timeout")
 
 
+@pytest.fixture(scope="module")
+def largest(cluster, dbname: str) -> None:
+    """A file near the limit of which little is a model, and a model made of it."""
+    with cluster.connect(dbname) as connection:
+        connection.execute("CREATE TABLE largest (content bytea)")
+        connection.execute("ALTER TABLE largest ALTER content SET STORAGE EXTERNAL")
+        content = padded(chains(10, 6), 250 << 20)
+        connection.execute("INSERT INTO largest VALUES (%b)", (content,))
+        connection.execute("SELECT load_model('largest', content) FROM largest")
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "SELECT load_model('other', content) FROM largest",
+        "SELECT octet_length(export_model('largest'))",
+        "SELECT drop_model('largest')",
+    ],
+    ids=["load", "export", "drop"],
+)
+def test_a_cancel_acts_whatever_is_done_with_the_largest_file(
+    connect: Connect, largest: None, query: str
+) -> None:
+    connection = connect()
+    acted = 0
+    for timeout in (20, 50, 100, 200, 400, 800, 1200):
+        connection.execute("BEGIN")
+        connection.execute(f"SET LOCAL statement_timeout = {timeout}")
+        begin = time.monotonic()
+        try:
+            connection.execute(query)
+        except errors.QueryCanceled:
+            acted += 1
+            assert time.monotonic() - begin < timeout / 1000 + SOON
+        connection.execute("ROLLBACK")
+    assert acted
+    whole = "SELECT sha256(export_model('largest')) = sha256(content) FROM largest"
+    assert one(connection, whole)
+
+
 def test_a_model_file_is_stored_as_it_is(connect: Connect) -> None:
     """To compress it takes PostgreSQL longer than to store it, and nothing interrupts that."""
     connection = connect()
     load(connection, "m", grown(20, 6))
-    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_version"
+    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_part"
     assert one(connection, stored)

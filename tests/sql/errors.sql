@@ -186,8 +186,8 @@ SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-UPDATE pgboost_version SET bytes = 'hello' WHERE model = 'price';
-SELECT predict('price', 60, 4, 1);
+UPDATE pgboost_part SET bytes = 'hello' WHERE model = 'price';
+SELECT export_model('price');
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
@@ -196,8 +196,13 @@ SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN;
-ALTER TABLE pgboost_version ALTER bytes DROP NOT NULL, ALTER digest DROP NOT NULL;
-UPDATE pgboost_version SET bytes = NULL WHERE model = 'price';
+UPDATE pgboost_version SET digest = sha256('hello') WHERE model = 'price';
+SELECT predict('price', 60, 4, 1);
+\echo :SQLSTATE
+ROLLBACK;
+BEGIN;
+ALTER TABLE pgboost_version ALTER digest DROP NOT NULL;
+UPDATE pgboost_version SET digest = NULL WHERE model = 'price';
 SELECT predict('price', 60, 4, 1);
 \echo :SQLSTATE
 ROLLBACK;

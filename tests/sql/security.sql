@@ -12,7 +12,7 @@ SELECT grant_model('churn', 'regress_attacker');
 -- Nobody can read or write the tables.
 SET ROLE regress_attacker;
 SELECT count(*) FROM pgboost_model;
-SELECT bytes FROM pgboost_version;
+SELECT bytes FROM pgboost_part;
 SELECT count(*) FROM pgboost_privilege;
 INSERT INTO pgboost_privilege VALUES ('price', 'regress_attacker', 'owner');
 UPDATE pgboost_model SET deployed = 1;

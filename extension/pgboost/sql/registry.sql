@@ -14,8 +14,8 @@ CREATE TABLE @extschema@.pgboost_model (
 CREATE TABLE @extschema@.pgboost_version (
     model text COLLATE "C" NOT NULL,
     version integer NOT NULL,
-    bytes bytea NOT NULL,
-    digest bytea NOT NULL GENERATED ALWAYS AS (pg_catalog.sha256(bytes)) STORED,
+    size integer NOT NULL,
+    digest bytea NOT NULL,
     feature_names text[],
     labels text[],
     format text NOT NULL,
@@ -34,8 +34,17 @@ CREATE TABLE @extschema@.pgboost_version (
     PRIMARY KEY (model, version)
 );
 
--- Model files are stored as they are: to compress the largest takes seconds, which no cancel would end.
-ALTER TABLE @extschema@.pgboost_version ALTER COLUMN bytes SET STORAGE EXTERNAL;
+-- A model's file in parts of some megabytes, each with the number of bytes before it. Parts are what a cancel
+-- waits for, and are stored as they are: to compress the largest file takes seconds.
+CREATE TABLE @extschema@.pgboost_part (
+    model text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    start integer NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (model, version, start)
+);
+
+ALTER TABLE @extschema@.pgboost_part ALTER COLUMN bytes SET STORAGE EXTERNAL;
 
 CREATE TABLE @extschema@.pgboost_privilege (
     model text COLLATE "C" NOT NULL,
@@ -48,11 +57,13 @@ CREATE UNIQUE INDEX pgboost_privilege_one_owner ON @extschema@.pgboost_privilege
     WHERE privilege OPERATOR(pg_catalog.=) 'owner';
 
 COMMENT ON TABLE @extschema@.pgboost_model IS 'pgboost: one row per model; use the view pgboost_models';
-COMMENT ON TABLE @extschema@.pgboost_version IS 'pgboost: one row per version of a model, with its bytes as they came';
+COMMENT ON TABLE @extschema@.pgboost_version IS 'pgboost: one row per version of a model, with the SHA-256 of its file';
+COMMENT ON TABLE @extschema@.pgboost_part IS 'pgboost: the files of the versions as they came, in parts';
 COMMENT ON TABLE @extschema@.pgboost_privilege IS 'pgboost: who owns a model and who may predict with it; role - is everybody';
 
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_model', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_version', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_part', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_privilege', '');
 
 -- Any change, whoever makes it, tells all backends to read the registry again once it is committed. The
@@ -96,7 +107,7 @@ CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
            v.depth,
            v.format,
            v.library_version AS xgboost_version,
-           pg_catalog.octet_length(v.bytes) AS size,
+           v.size,
            v.loaded_by,
            v.loaded_at
       FROM @extschema@.pgboost_model AS m

@@ -84,7 +84,8 @@ pub fn open(key: &ImageKey) -> Option<ModelImage> {
     {
         return Some(image);
     }
-    let image = Image::open(ImageBytes::map(&file).ok()?).ok()?;
+    let bytes = ImageBytes::map(&file).ok()?;
+    let image = Image::open_checking(bytes, &mut check_for_interrupts).ok()?;
     if let Some(record) = stamp.record() {
         // Without it the next backend checks the image again.
         let _ = replace(&key.record(), record);

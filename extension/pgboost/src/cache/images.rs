@@ -129,7 +129,8 @@ fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
             ));
         }
     }
-    Ok(Image::open(ImageBytes::Private(lowered))?)
+    let bytes = ImageBytes::Private(lowered);
+    Ok(Image::open_checking(bytes, &mut report::check_for_interrupts)?)
 }
 
 /// Writes the image of a version that this transaction has just stored. If it rolls back, the next

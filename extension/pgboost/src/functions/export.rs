@@ -1,7 +1,7 @@
 //! `export_model`: the bytes as they came.
 
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{pg_extern, pg_sys};
+use pgrx::{AnyElement, pg_extern, pg_sys};
 
 use super::{exists, owned, required_text};
 use crate::pg::snapshot::ReadSnapshot;
@@ -13,15 +13,15 @@ fn pgboost_export_model(
     name: Option<&[u8]>,
     version: Option<i32>,
     call: pg_sys::FunctionCallInfo,
-) -> Result<Vec<u8>, ErrorReport> {
+) -> Result<Option<AnyElement>, ErrorReport> {
     let name = required_text(name, "name")?;
     let registry = owned(call, name)?;
     let version = match version {
         Some(version) => version,
         None => exists(&registry, name)?,
     };
-    let bytes = lookup::with_version(&registry, name, version, ReadSnapshot::Active, |stored| {
-        Ok(stored.bytes()?.to_vec())
+    let file = lookup::with_version(&registry, name, version, ReadSnapshot::Active, |stored| {
+        stored.file()
     })?;
-    Ok(bytes)
+    Ok(file.into_value())
 }

@@ -13,7 +13,7 @@ use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::guc;
-use crate::pg::{arguments, arrays, encoding, identity};
+use crate::pg::{arguments, arrays, encoding, identity, large};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -29,7 +29,7 @@ struct LoadOptions {
 #[pg_extern(sql = false)]
 fn pgboost_load_model(
     name: Option<&[u8]>,
-    model: Option<&[u8]>,
+    model: Option<AnyElement>,
     labels: Option<Array<'_, &[u8]>>,
     feature_names: Option<Array<'_, &[u8]>>,
     parameters: Option<AnyElement>,
@@ -38,6 +38,7 @@ fn pgboost_load_model(
 ) -> std::result::Result<i32, ErrorReport> {
     server::require_writable(c"load_model()");
     let name = check_name(required_text(name, "name")?)?;
+    let model = model.as_ref().and_then(large::argument);
     let bytes = required(model, "model")?;
     let options = LoadOptions {
         labels: names(labels, "label")?,
@@ -114,7 +115,7 @@ fn describe<'a>(
     let feature_names = model.feature_names();
     NewVersion {
         name,
-        bytes,
+        file: bytes,
         format: model.format(),
         library_version: (major > 0).then(|| format!("{major}.{minor}.{patch}")),
         objective: model.objective().name(),

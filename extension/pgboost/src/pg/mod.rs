@@ -14,7 +14,7 @@ pub mod encoding;
 pub mod expr;
 pub mod identity;
 pub mod jsonb;
-mod large;
+pub mod large;
 pub mod lists;
 pub mod rows;
 pub mod scan;

@@ -11,8 +11,6 @@ use pg_interface::snapshot::{self, ReadSnapshot, SnapshotMark};
 use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
 
-use super::large;
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     pub relation: Oid,
@@ -58,7 +56,21 @@ impl Row<'_> {
 
     pub fn bytes(&self, column: &CStr) -> Option<&[u8]> {
         // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
-        Some(unsafe { large::bytes(self.value(column, pg_sys::BYTEAOID)?) })
+        Some(unsafe { varlena::bytes(self.value(column, pg_sys::BYTEAOID)?) })
+    }
+
+    /// What the closure makes of the bytes. What they were detoasted to goes at once.
+    pub fn with_bytes<T>(&self, column: &CStr, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let stored = self.value(column, pg_sys::BYTEAOID)?;
+        // SAFETY: as for `text`; what is freed is not the row's.
+        unsafe {
+            let plain = pg_sys::pg_detoast_datum_packed(stored.cast_mut_ptr());
+            let result = read(varlena::bytes(Datum::from(plain)));
+            if plain != stored.cast_mut_ptr() {
+                pg_sys::pfree(plain.cast());
+            }
+            Some(result)
+        }
     }
 
     /// A column of type text[]; its NULL elements are left out.

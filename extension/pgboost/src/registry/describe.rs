@@ -15,7 +15,7 @@ pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<AnyElem
          {schema}.pgboost_privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
          'format', v.format, 'xgboost_version', v.library_version, 'objective', v.objective, \
          'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
-         'depth', v.depth, 'labels', v.labels, 'size', pg_catalog.octet_length(v.bytes), \
+         'depth', v.depth, 'labels', v.labels, 'size', v.size, \
          'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
          'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
          'loaded_at', v.loaded_at) FROM {schema}.pgboost_version AS v \

@@ -5,13 +5,11 @@ use std::ops::ControlFlow;
 use gbdt::{ErrorKind, Limits, Model};
 use pg_interface::report::check_for_interrupts;
 
-use super::Registry;
+use super::{Registry, parts};
 use crate::error::{Error, Result};
+use crate::pg::large::NewBytea;
 use crate::pg::scan::{Key, Row, rows};
 use crate::pg::snapshot::{ReadSnapshot, SnapshotMark};
-
-/// Most bytes that a value can have.
-const MAX_BYTEA: usize = 1 << 30;
 
 /// The deployed version of a model, or nothing if there is no such model, and the mark of the
 /// snapshot that saw it.
@@ -29,18 +27,27 @@ pub fn deployed_version(
 }
 
 pub struct Stored<'a> {
+    registry: &'a Registry,
     name: &'a str,
+    version: i32,
     row: &'a Row<'a>,
 }
 
 impl Stored<'_> {
-    /// SHA-256 of the model's bytes.
+    /// SHA-256 of the model's file.
     pub fn digest(&self) -> Result<&[u8]> {
         self.row.bytes(c"digest").ok_or_else(|| self.invalid("digest"))
     }
 
-    pub fn bytes(&self) -> Result<&[u8]> {
-        self.row.bytes(c"bytes").ok_or_else(|| self.invalid("bytes"))
+    /// The model's file.
+    ///
+    /// # Errors
+    /// [`Error::Registry`] if it is not what was loaded.
+    pub fn file(&self) -> Result<NewBytea> {
+        let size = self.row.integer(c"size").and_then(|size| usize::try_from(size).ok());
+        let digest = self.digest()?;
+        size.and_then(|size| parts::read(self.registry, self.name, self.version, size, digest))
+            .ok_or_else(|| self.invalid("model file"))
     }
 
     pub fn feature_names(&self) -> Vec<String> {
@@ -63,9 +70,10 @@ impl Stored<'_> {
 
     fn parse(&self) -> Result<Model> {
         // What is stored was within the limit when it was loaded, and stays usable if that is
-        // lowered: so the bound is that of a bytea.
-        let limits = Limits { bytes: MAX_BYTEA, ..Limits::default() };
-        let mut model = gbdt::parse(self.bytes()?, &limits, &mut check_for_interrupts)?;
+        // lowered.
+        let limits = Limits { bytes: usize::MAX, ..Limits::default() };
+        let file = self.file()?;
+        let mut model = gbdt::parse(file.as_slice(), &limits, &mut check_for_interrupts)?;
         let feature_names = self.feature_names();
         if !feature_names.is_empty() {
             model.set_feature_names(feature_names)?;
@@ -89,7 +97,7 @@ pub fn with_version<T>(
     let mut read = Some(read);
     rows(registry.version, &[Key::Text(name), Key::Integer(version)], snapshot, |row| {
         if let Some(read) = read.take() {
-            result = read(&Stored { name, row });
+            result = read(&Stored { registry, name, version, row });
         }
         ControlFlow::Break(())
     });
@@ -97,10 +105,10 @@ pub fn with_version<T>(
 }
 
 /// Calls the closure with every version of every model that is committed by now or written by this
-/// transaction.
+/// transaction, for what its own row says.
 pub fn each_version(registry: &Registry, mut visit: impl FnMut(&Stored<'_>)) {
     rows(registry.version, &[], ReadSnapshot::Latest, |row| {
-        visit(&Stored { name: "", row });
+        visit(&Stored { registry, name: "", version: 0, row });
         ControlFlow::Continue(())
     });
 }

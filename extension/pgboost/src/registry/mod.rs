@@ -1,12 +1,13 @@
-//! The model registry: three tables of the extension, read without SPI and written with it.
+//! The model registry: four tables of the extension, read without SPI and written with it.
 //!
-//! `pgboost_model` has one row per model and names the deployed version, `pgboost_version` has the
-//! bytes as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
+//! `pgboost_model` has one row per model and names the deployed version, `pgboost_version` describes the
+//! versions, `pgboost_part` has their files as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
-//! three are ordinary tables: what is written rolls back, is replicated, and is dumped.
+//! four are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
 pub mod describe;
 pub mod lookup;
+mod parts;
 pub mod privilege;
 pub mod reference;
 mod statement;
@@ -24,6 +25,7 @@ pub struct Registry {
     pub schema: Oid,
     pub model: Table,
     pub version: Table,
+    pub part: Table,
     pub privilege: Table,
 }
 
@@ -39,6 +41,7 @@ impl Registry {
             schema,
             model: table(c"pgboost_model", c"pgboost_model_pkey")?,
             version: table(c"pgboost_version", c"pgboost_version_pkey")?,
+            part: table(c"pgboost_part", c"pgboost_part_pkey")?,
             privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
         })
     }

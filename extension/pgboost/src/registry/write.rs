@@ -5,16 +5,16 @@
 use pgrx::pg_sys::Oid;
 use pgrx::{AnyElement, JsonB};
 
-use super::Registry;
 use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
+use super::{Registry, parts};
 use crate::error::{Error, Result};
 use crate::pg::{identity, jsonb};
 
 /// What the registry says of a version besides the numbers that it hands out itself.
 pub struct NewVersion<'a> {
     pub name: &'a str,
-    pub bytes: &'a [u8],
+    pub file: &'a [u8],
     pub format: &'a str,
     /// The release of XGBoost that wrote the file.
     pub library_version: Option<String>,
@@ -54,14 +54,15 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
     }
     execute(
         registry,
-        "INSERT INTO {schema}.pgboost_version (model, version, bytes, format, library_version, \
-         objective, features, outputs, trees, rounds, depth, feature_names, labels, attributes, \
-         parameters, metrics, loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, \
-         $12, $13, $14, $15, $16, $17)",
+        "INSERT INTO {schema}.pgboost_version (model, version, size, digest, format, \
+         library_version, objective, features, outputs, trees, rounds, depth, feature_names, \
+         labels, attributes, parameters, metrics, loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, \
+         $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
         &[
             new.name.into(),
             version.into(),
-            new.bytes.into(),
+            i32::try_from(new.file.len()).unwrap_or(i32::MAX).into(),
+            parts::digest(new.file).into(),
             new.format.into(),
             new.library_version.into(),
             new.objective.into(),
@@ -78,6 +79,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             identity::role_name(user).into(),
         ],
     )?;
+    parts::insert(registry, new.name, version, new.file)?;
     Ok(version)
 }
 
@@ -99,6 +101,7 @@ pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
 pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     lock(registry, name)?;
     for statement in [
+        "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1",
         "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1",
         "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.model = $1",
         "DELETE FROM {schema}.pgboost_model AS m WHERE m.name = $1",
@@ -114,6 +117,11 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
     if lock(registry, name)? == version {
         return Err(Error::Deployed { name: name.to_owned(), version });
     }
+    execute(
+        registry,
+        "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1 AND p.version = $2",
+        &[name.into(), version.into()],
+    )?;
     query::<i32>(
         registry,
         "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2 \
