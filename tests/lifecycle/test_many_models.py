@@ -26,9 +26,9 @@ def copies(connection: psycopg.Connection, count: int) -> None:
     )
     connection.execute(
         "INSERT INTO pgboost_version (model, version, size, digest, feature_names, format, objective,"
-        " features, outputs, trees, rounds, depth, attributes, loaded_by)"
+        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by)"
         " SELECT 'c' || i, 1, size, digest, ARRAY['x' || i], format, objective,"
-        " features, outputs, trees, rounds, depth, attributes, loaded_by"
+        " features, outputs, trees, rounds, used_rounds, depth, attributes, loaded_by"
         " FROM pgboost_version, generate_series(1, %s) AS i WHERE (model, version) = ('m', 1)",
         (count,),
     )

@@ -244,3 +244,36 @@ def test_one_statement_may_use_several_models(connection: psycopg.Connection) ->
         "FROM (VALUES (1, 'm'), (2, 'count'), (3, 'm')) AS v (i, n) ORDER BY i"
     ).fetchall()
     assert rows == [(True,)] * 3
+
+
+def test_rounds_names_and_categories_of_load_model_count(connection: psycopg.Connection) -> None:
+    """Both libraries predict with the first rounds, and codes mean the given values."""
+    draw = np.random.default_rng(3)
+    codes, x = draw.integers(0, 3, 400), draw.normal(size=400)
+    data = xgb.DMatrix(
+        np.column_stack([codes, x]), np.cos(2 * codes) + x, feature_types=["c", "q"],
+        enable_categorical=True,
+    )  # fmt: skip
+    booster = xgb.train({"nthread": 1, "max_depth": 3}, data, 10)
+    for rounds in (4, 10):
+        connection.execute(
+            "SELECT load_model('given', %s, feature_names => '{colour,x}', rounds => %s,"
+            """ categories => '{"colour": ["red", "green", "blue"]}')""",
+            (model_bytes(booster), rounds),
+        )
+        source = (
+            "SELECT (ARRAY['red', 'green', 'blue'])[1 + i % 3] AS colour, sin(i) AS x"
+            " FROM generate_series(1, 500) AS i"
+        )
+        found = connection.execute("SELECT * FROM verify_model('given', %s)", (source,)).fetchone()
+        assert found == (500, 0, 0)
+        rows = np.array([[1, 0.25]], dtype=np.float32)
+        expected = booster.predict(
+            xgb.DMatrix(rows, feature_types=["c", "q"], enable_categorical=True),
+            iteration_range=(0, rounds),
+        )
+        found = connection.execute(
+            "SELECT xgboost_predict('given', '{1,0.25}'), predict('given', 'green'::text, 0.25)"
+        ).fetchone()
+        assert (np.float32(found) == expected).all()
+    connection.execute("SELECT drop_model('given')")

@@ -60,6 +60,6 @@ pub mod transform;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use eval::{BatchScratch, Kernel, Margin, Scratch};
 pub use forest::{Image, Narrowing, compile};
-pub use format::{parse, xgboost_objectives};
+pub use format::{parse, read_categories, xgboost_objectives};
 pub use limits::Limits;
 pub use model::{Model, Objective, Precision};

@@ -54,6 +54,13 @@ pub fn log(message: &str) {
     pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, message.to_owned());
 }
 
+/// Tells the client, with a detail and a hint.
+pub fn notice_with(message: &str, detail: &str, hint: &str) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    let report = ErrorReport::new(code, message.to_owned(), "pgboost");
+    report.set_detail(detail).set_hint(hint).report(PgLogLevel::NOTICE);
+}
+
 /// Tells the client.
 pub fn notice(message: &str) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;

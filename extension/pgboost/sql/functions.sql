@@ -25,17 +25,33 @@ CREATE FUNCTION @extschema@.predict_margin(model text, VARIADIC features "any") 
     AS 'MODULE_PATHNAME', 'pgboost_predict_margin';
 COMMENT ON FUNCTION @extschema@.predict_margin(text, "any") IS 'the margins of a row: the sums of leaves, before the transform of the objective';
 
+CREATE FUNCTION @extschema@.predict_from(model text, base_margin double precision, VARIADIC features "any") RETURNS real
+    LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
+    AS 'MODULE_PATHNAME', 'pgboost_predict_from';
+COMMENT ON FUNCTION @extschema@.predict_from(text, double precision, "any") IS 'as predict, with a sum of leaves that begins with the base margin in place of the model''s';
+
+CREATE FUNCTION @extschema@.predict_array_from(model text, base_margin double precision[], VARIADIC features "any") RETURNS real[]
+    LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
+    AS 'MODULE_PATHNAME', 'pgboost_predict_array_from';
+COMMENT ON FUNCTION @extschema@.predict_array_from(text, double precision[], "any") IS 'as predict_array, with sums of leaves that begin with the base margins in place of the model''s';
+
+CREATE FUNCTION @extschema@.predict_margin_from(model text, base_margin double precision[], VARIADIC features "any") RETURNS real[]
+    LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
+    AS 'MODULE_PATHNAME', 'pgboost_predict_margin_from';
+COMMENT ON FUNCTION @extschema@.predict_margin_from(text, double precision[], "any") IS 'as predict_margin, with sums of leaves that begin with the base margins in place of the model''s';
+
 CREATE FUNCTION @extschema@.predict_leaf(model text, VARIADIC features "any") RETURNS integer[]
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_leaf';
 COMMENT ON FUNCTION @extschema@.predict_leaf(text, "any") IS 'the id of the leaf that a row falls into, for each tree';
 
 CREATE FUNCTION @extschema@.load_model(name text, model bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL,
-                                       parameters jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL)
+                                       parameters jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL,
+                                       rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL)
     RETURNS integer LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb) IS 'stores a model file as a new version, deploys it, and gives its number';
+REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb) IS 'stores a model file as a new version, deploys it, and gives its number';
 
 CREATE FUNCTION @extschema@.deploy_model(name text, version integer)
     RETURNS void LANGUAGE c VOLATILE

@@ -91,6 +91,16 @@ error_table! {
         hint "The kinds are weight, gain, cover, total_gain and total_cover.";
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
+    BaseMargins { model: String, outputs: usize, given: usize } =>
+        ARRAY_SUBSCRIPT_ERROR, "model \"{model}\" has {outputs} outputs, not {given} base margins",
+        hint "Pass one base margin per output.";
+    /// Both arguments that say which rounds to use.
+    RoundsTwice =>
+        INVALID_PARAMETER_VALUE, "rounds and best_iteration cannot be used together",
+        hint "Pass rounds for a number of rounds, or best_iteration for those that early stopping found best.";
+    NoBestIteration =>
+        INVALID_PARAMETER_VALUE, "the model file has no best_iteration",
+        hint "Only a training that stops early writes it. Pass rounds to use a number of rounds.";
     /// Text that the database's encoding and UTF-8 do not share.
     Encoding { what: &'static str } =>
         FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",
@@ -138,8 +148,7 @@ impl TypeReason {
             }
             TextWithoutCategories => (
                 Some("The model file does not carry the names of the feature's categories."),
-                "Pass the category's code, or train the model on a data frame with XGBoost 3.4 or \
-                 later.",
+                "Pass the category's code, or load the model with the argument categories.",
             ),
             TextForNumericCategories => {
                 (Some("The feature's categories are numbers."), "Cast the value to a numeric type.")

@@ -134,11 +134,17 @@ impl Booster {
         Ok(unsafe { owned(bytes.cast(), len) })
     }
 
-    /// Predicts the rows of a batch in place: `rows * outputs` values.
-    pub fn predict(&self, batch: Batch<'_>, proxy: &Matrix, output: Output) -> Result<Vec<f32>> {
+    /// Predicts the rows of a batch in place, by the first rounds: `batch rows * outputs` values.
+    pub fn predict(
+        &self,
+        batch: Batch<'_>,
+        proxy: &Matrix,
+        output: Output,
+        rounds: u32,
+    ) -> Result<Vec<f32>> {
         let table = c_text(&batch.table(batch.record));
         let config = c_text(&format!(
-            "{{\"type\":{},\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\
+            "{{\"type\":{},\"training\":false,\"iteration_begin\":0,\"iteration_end\":{rounds},\
              \"strict_shape\":true,\"missing\":NaN,\"cache_id\":0}}",
             output as u8
         ));

@@ -101,7 +101,7 @@ impl<B: StableBytes> Image<B> {
             if !self.sums_block(scratch, rows, count, out) {
                 let sums = out.chunks_exact_mut(outputs);
                 for (row, sums) in rows.chunks_exact(features).zip(sums) {
-                    self.sums(&mut scratch.row, row, sums);
+                    self.sums::<false, _>(&mut scratch.row, row, sums);
                 }
             }
             scratch.present = present;

@@ -74,9 +74,9 @@ fn present_values<'a>(image: Sections<'_>, rows: &'a [f32], buffer: &'a mut Vec<
     buffer
 }
 
-/// Copies of the margins of another width, which the closure makes.
+/// Copies of the margins of another width, of which the closure makes others.
 fn converted<M: Margin, S: Sum>(out: &mut [M], make: impl FnOnce(&mut [S])) {
-    let mut margins = vec![S::ZERO; out.len()];
+    let mut margins: Vec<S> = out.iter().map(|margin| S::of(margin.double())).collect();
     make(&mut margins);
     out.iter_mut().zip(margins).for_each(|(out, margin)| *out = M::of(margin.double()));
 }
@@ -90,6 +90,22 @@ impl<B: StableBytes> Image<B> {
     /// number is wrong.
     #[inline]
     pub fn margins<M: Margin>(&self, scratch: &mut Scratch, features: &[f32], out: &mut [M]) {
+        self.margins_of::<false, M>(scratch, features, out);
+    }
+
+    /// As [`Image::margins`], with sums that begin with what is in `out` and not with the model's base
+    /// margins: XGBoost's `base_margin` (src/predictor/predictor.cc, `InitOutPredictions`).
+    pub fn margins_from<M: Margin>(&self, scratch: &mut Scratch, features: &[f32], out: &mut [M]) {
+        self.margins_of::<true, M>(scratch, features, out);
+    }
+
+    #[inline(always)]
+    fn margins_of<const STARTED: bool, M: Margin>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [M],
+    ) {
         debug_assert_eq!(features.len(), self.num_features(), "number of features");
         debug_assert_eq!(out.len(), self.num_outputs(), "number of margins");
         if out.len() != self.num_outputs() {
@@ -97,19 +113,19 @@ impl<B: StableBytes> Image<B> {
             return;
         }
         if M::PRECISION != self.sum_precision() {
-            self.margins_of_other_width(scratch, features, out);
+            self.margins_of_other_width::<STARTED, M>(scratch, features, out);
         } else if let Some(out) = M::singles(out) {
-            self.sums(scratch, features, out);
+            self.sums::<STARTED, _>(scratch, features, out);
             self.finish(FinishAt::Margins, out);
         } else if let Some(out) = M::doubles(out) {
-            self.sums(scratch, features, out);
+            self.sums::<STARTED, _>(scratch, features, out);
             self.finish(FinishAt::Margins, out);
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn margins_of_other_width<M: Margin>(
+    fn margins_of_other_width<const STARTED: bool, M: Margin>(
         &self,
         scratch: &mut Scratch,
         features: &[f32],
@@ -117,18 +133,26 @@ impl<B: StableBytes> Image<B> {
     ) {
         match self.sum_precision() {
             Precision::Single => converted(out, |out: &mut [f32]| {
-                self.margins(scratch, features, out);
+                self.margins_of::<STARTED, _>(scratch, features, out);
             }),
             Precision::Double => converted(out, |out: &mut [f64]| {
-                self.margins(scratch, features, out);
+                self.margins_of::<STARTED, _>(scratch, features, out);
             }),
         }
     }
 
     #[inline(always)]
-    fn sums<S: Sum>(&self, scratch: &mut Scratch, features: &[f32], out: &mut [S]) {
+    fn sums<const STARTED: bool, S: Sum>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [S],
+    ) {
         let image = self.sections();
-        S::start(image, out);
+        // Else the sums begin with what is there.
+        if !STARTED {
+            S::start(image, out);
+        }
         let Scratch { kernel, keys, present } = scratch;
         let features = present_values(image, features, present);
         // SAFETY: there is no such Kernel where the processor lacks the instructions.

@@ -11,6 +11,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod catboost;
+mod categories;
 mod json;
 mod lightgbm;
 mod reader;
@@ -19,6 +20,7 @@ mod ubjson;
 mod xgboost;
 
 pub(crate) use catboost::hash_of_category;
+pub use categories::read_categories;
 pub use xgboost::objectives as xgboost_objectives;
 
 use crate::model::Model;

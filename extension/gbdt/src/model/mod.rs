@@ -165,6 +165,90 @@ impl Model {
         self.feature_names = names;
         Ok(())
     }
+
+    /// How many rounds early stopping found best: XGBoost's `best_iteration` counts them from 0.
+    pub fn best_rounds(&self) -> Option<usize> {
+        let (_, best) = self.attributes.iter().find(|(key, _)| key == "best_iteration")?;
+        best.parse::<usize>().ok()?.checked_add(1)
+    }
+
+    /// Forgets the trees of all but the first rounds, as `iteration_range=(0, rounds)` of XGBoost's
+    /// `predict` leaves them out.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Names`] if there are no such rounds; [`ErrorKind::Unsupported`] if the model
+    /// averages its trees.
+    pub fn keep_rounds(&mut self, rounds: usize) -> Result<()> {
+        let present = self.num_rounds();
+        let end = self.round_starts.get(rounds).copied().filter(|_| rounds > 0);
+        let Some(end) = end else {
+            let message = format!("model has {present} rounds, so rounds cannot be {rounds}");
+            return Err(Error::new(ErrorKind::Names, message));
+        };
+        if rounds < present && self.finish.divisor != 1.0 {
+            let message = "a model that averages its trees can only be used whole";
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        self.trees.truncate(end as usize);
+        self.round_starts.truncate(rounds + 1);
+        Ok(())
+    }
+
+    /// Says what the codes of features stand for, where the file does not. Features are called by
+    /// name, or `f0` and so on where they have no names.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Names`] if there is no such feature, if the file says it, if a category is repeated
+    /// or no number, or if there are fewer categories than codes in the splits.
+    pub fn set_categories(&mut self, given: Vec<(String, Categories)>) -> Result<()> {
+        let fault = |message: String| Err(Error::new(ErrorKind::Names, message));
+        let codes = self.split_codes();
+        for (name, categories) in given {
+            let index = if self.feature_names.is_empty() {
+                (0..self.num_features).find(|index| name == format!("f{index}"))
+            } else {
+                self.feature_names.iter().position(|feature| *feature == name)
+            };
+            let Some((index, place)) =
+                index.and_then(|index| Some((index, self.categories.get_mut(index)?)))
+            else {
+                return fault(format!("model has no feature \"{name}\""));
+            };
+            if place.is_some() {
+                return fault(format!("the model file has the categories of feature \"{name}\""));
+            }
+            let needed = codes.get(index).copied().unwrap_or(0);
+            if categories.len() < needed {
+                let given = categories.len();
+                return fault(format!(
+                    "feature \"{name}\" has {given} categories, but splits on code {}",
+                    needed - 1
+                ));
+            }
+            categories.check().map_err(|error| {
+                let message = format!("categories of feature \"{name}\": {}", error.message());
+                Error::new(ErrorKind::Names, message)
+            })?;
+            *place = Some(categories);
+        }
+        Ok(())
+    }
+
+    /// For each feature, how many codes there are up to the largest one that is in a set.
+    fn split_codes(&self) -> Vec<usize> {
+        let mut codes = vec![0; self.num_features];
+        for tree in &self.trees {
+            for node in &tree.nodes {
+                if let Node::Categorical { feature, set, .. } = node
+                    && let Some(most) = codes.get_mut(*feature as usize)
+                    && let Some(set) = tree.category_sets.get(*set as usize)
+                {
+                    *most = set.end().max(*most);
+                }
+            }
+        }
+        codes
+    }
 }
 
 /// Nothing, or one unique label per class.

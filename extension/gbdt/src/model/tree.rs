@@ -44,6 +44,12 @@ impl CategorySet {
         self.words.get((code / 32) as usize).is_some_and(|word| word >> (code % 32) & 1 == 1)
     }
 
+    /// The largest code and 1; 0 if the set is empty.
+    pub(crate) fn end(&self) -> usize {
+        let last = self.words.iter().rposition(|word| *word != 0);
+        last.map_or(0, |last| 32 * (last + 1) - self.words[last].leading_zeros() as usize)
+    }
+
     /// The words, the lowest codes first.
     pub fn words(&self) -> &[u32] {
         &self.words

@@ -1,7 +1,7 @@
 //! Images as files: one copy of a lowered model for all backends.
 //!
-//! A file's name says what it was made from: the digest of the model's bytes, names and labels, and
-//! the engine's version of the layout. So a file never changes, a wrong one is never found, and an
+//! A file's name says what it was made from: the digest of the model's bytes, the rounds that are used,
+//! names, labels and categories, and the engine's version of the layout. So a file never changes, a wrong one is never found, and an
 //! upgrade makes new ones. A file is written under another name and renamed, and carries a checksum.
 //! Who opens it first checks all of it and writes a record of that beside it, which spares others
 //! the check for as long as the server runs and the file stays as it is (`checked`); a file
@@ -41,11 +41,24 @@ const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageKey(String);
 
+/// All that an image is made of.
+pub struct MadeOf<'a> {
+    /// Of the model's file.
+    pub digest: &'a [u8],
+    pub rounds: usize,
+    pub feature_names: &'a [String],
+    pub labels: &'a [String],
+    /// As JSON, if categories were given beside the file.
+    pub categories: Option<&'a str>,
+}
+
 impl ImageKey {
-    pub fn new(digest: &[u8], feature_names: &[String], labels: &[String]) -> Self {
+    pub fn new(made_of: &MadeOf<'_>) -> Self {
         let mut hash = Sha256::new();
-        hash.update(digest);
-        for texts in [feature_names, labels] {
+        hash.update(made_of.digest);
+        hash.update((made_of.rounds as u64).to_le_bytes());
+        let categories = made_of.categories.map(str::to_owned);
+        for texts in [made_of.feature_names, made_of.labels, categories.as_slice()] {
             hash.update((texts.len() as u64).to_le_bytes());
             for text in texts {
                 hash.update((text.len() as u64).to_le_bytes());

@@ -17,7 +17,7 @@ use gbdt::Image;
 use gbdt::forest::AlignedBytes;
 use pg_interface::report;
 
-use super::file::{self, ImageKey};
+use super::file::{self, ImageKey, MadeOf};
 use super::map::{ImageBytes, ModelImage};
 use crate::error::Result;
 use crate::guc;
@@ -112,7 +112,16 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
 }
 
 pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
-    Ok(ImageKey::new(stored.digest()?, &stored.feature_names(), &stored.labels()))
+    let (feature_names, labels) = (stored.feature_names(), stored.labels());
+    let categories = stored.categories();
+    let made_of = MadeOf {
+        digest: stored.digest()?,
+        rounds: stored.used_rounds()?,
+        feature_names: &feature_names,
+        labels: &labels,
+        categories: categories.as_deref(),
+    };
+    Ok(ImageKey::new(&made_of))
 }
 
 /// Writes an image for all backends and opens it; where that fails, it stays this backend's own.

@@ -98,6 +98,9 @@ fn samples() -> Vec<Error> {
         Error::Encoding { what: "name" },
         Error::NotAnObject,
         Error::FileName,
+        Error::BaseMargins { model: text("flights"), outputs: 3, given: 1 },
+        Error::RoundsTwice,
+        Error::NoBestIteration,
         Error::KernelMissing { name: "avx512", present: vec!["avx2", "portable"] },
     ]);
     all

@@ -50,6 +50,17 @@ c_function!(pgboost_predict_class, pg_finfo_pgboost_predict_class, |arguments, s
 c_function!(pgboost_predict_margin, pg_finfo_pgboost_predict_margin, |arguments, state| {
     predict::predict(arguments, state, Output::Margin)
 });
+c_function!(pgboost_predict_from, pg_finfo_pgboost_predict_from, |arguments, state| {
+    predict::predict_from(arguments, state, Output::Value)
+});
+c_function!(pgboost_predict_array_from, pg_finfo_pgboost_predict_array_from, |arguments, state| {
+    predict::predict_from(arguments, state, Output::Array)
+});
+c_function!(
+    pgboost_predict_margin_from,
+    pg_finfo_pgboost_predict_margin_from,
+    |arguments, state| { predict::predict_from(arguments, state, Output::Margin) }
+);
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
 c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, support);
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);

@@ -13,20 +13,33 @@ use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::guc;
-use crate::pg::{arguments, arrays, encoding, identity, large};
+use crate::pg::{arguments, arrays, encoding, identity, jsonb, large};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
 
 struct LoadOptions {
+    rounds: Rounds,
+    categories: Option<AnyElement>,
     labels: Option<Vec<String>>,
     feature_names: Option<Vec<String>>,
     parameters: Option<AnyElement>,
     metrics: Option<AnyElement>,
 }
 
-/// `load_model(name, model, labels, feature_names, parameters, metrics) -> version`
+/// Which rounds predictions use.
+#[derive(Clone, Copy)]
+enum Rounds {
+    All,
+    First(i32),
+    /// Those up to the file's best iteration.
+    Best,
+}
+
+/// `load_model(name, model, labels, feature_names, parameters, metrics, rounds, best_iteration,
+/// categories) -> version`
 #[pg_extern(sql = false)]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn pgboost_load_model(
     name: Option<&[u8]>,
     model: Option<AnyElement>,
@@ -34,13 +47,24 @@ fn pgboost_load_model(
     feature_names: Option<Array<'_, &[u8]>>,
     parameters: Option<AnyElement>,
     metrics: Option<AnyElement>,
+    rounds: Option<i32>,
+    best_iteration: Option<bool>,
+    categories: Option<AnyElement>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
     server::require_writable(c"load_model()");
     let name = check_name(required_text(name, "name")?)?;
     let model = model.as_ref().and_then(large::argument);
     let bytes = required(model, "model")?;
+    let rounds = match (rounds, best_iteration.unwrap_or(false)) {
+        (None, false) => Rounds::All,
+        (Some(rounds), false) => Rounds::First(rounds),
+        (None, true) => Rounds::Best,
+        (Some(_), true) => return Err(Error::RoundsTwice.into()),
+    };
     let options = LoadOptions {
+        rounds,
+        categories,
         labels: names(labels, "label")?,
         feature_names: names(feature_names, "feature name")?,
         parameters,
@@ -63,12 +87,59 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut options: LoadOptions)
     if let Some(feature_names) = options.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
+    if let Some(categories) = options.categories.as_ref().and_then(jsonb::text) {
+        let categories = encoding::utf8(&categories, "category")?;
+        let categories = gbdt::read_categories(categories, &mut report::check_for_interrupts)?;
+        model.set_categories(categories)?;
+    }
     require_storable(&model)?;
+    let present = Present::of(&model);
+    keep_rounds(&mut model, name, options.rounds)?;
     let labels = options.labels.as_deref().unwrap_or_default();
     let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
-    let version = store(registry, describe(name, bytes, &model, options), user)?;
+    let new = describe(name, bytes, &model, present, options);
+    let version = store(registry, new, user)?;
     images::share_new(registry, name, version, lowered)?;
     Ok(version)
+}
+
+/// What a file has, whichever of its rounds predictions use.
+struct Present {
+    trees: usize,
+    rounds: usize,
+    depth: u32,
+}
+
+impl Present {
+    fn of(model: &Model) -> Self {
+        let depth = model.trees().iter().map(gbdt::model::Tree::depth).max().unwrap_or(0);
+        Present { trees: model.trees().len(), rounds: model.num_rounds(), depth }
+    }
+}
+
+/// Forgets the rounds that are not wanted. Whoever has not said which, and gets others than the library's
+/// own wrapper would use, is told.
+fn keep_rounds(model: &mut Model, name: &str, rounds: Rounds) -> Result<()> {
+    let (present, best) = (model.num_rounds(), model.best_rounds());
+    let rounds = match (rounds, best) {
+        (Rounds::First(rounds), _) => usize::try_from(rounds).unwrap_or(0),
+        (Rounds::Best, Some(best)) => best.min(present),
+        (Rounds::Best, None) => return Err(Error::NoBestIteration),
+        (Rounds::All, Some(best)) if best < present => {
+            report::notice_with(
+                &format!(
+                    "early stopping found the first {best} of {present} rounds best, and model \
+                     \"{name}\" uses all"
+                ),
+                "The file is of a training that stopped early. The predict of XGBClassifier and \
+                 XGBRegressor uses the best rounds alone; that of Booster uses all.",
+                "Load it with best_iteration => true to use the best rounds alone.",
+            );
+            return Ok(());
+        }
+        (Rounds::All, _) => return Ok(()),
+    };
+    Ok(model.keep_rounds(rounds)?)
 }
 
 /// Whether somebody has passed the file's name for what is in it.
@@ -102,6 +173,7 @@ fn describe<'a>(
     name: &'a str,
     bytes: &'a [u8],
     model: &'a Model,
+    present: Present,
     options: LoadOptions,
 ) -> NewVersion<'a> {
     let count = |number: usize| i32::try_from(number).unwrap_or(i32::MAX);
@@ -111,7 +183,6 @@ fn describe<'a>(
         .iter()
         .map(|(key, value)| (key.clone(), serde_json::Value::from(value.as_str())))
         .collect::<serde_json::Map<_, _>>();
-    let depth = model.trees().iter().map(gbdt::model::Tree::depth).max().unwrap_or(0);
     let feature_names = model.feature_names();
     NewVersion {
         name,
@@ -121,11 +192,13 @@ fn describe<'a>(
         objective: model.objective().name(),
         features: count(model.num_features()),
         outputs: count(model.num_outputs()),
-        trees: count(model.trees().len()),
-        rounds: count(model.num_rounds()),
-        depth: count(depth as usize),
+        trees: count(present.trees),
+        rounds: count(present.rounds),
+        used_rounds: count(model.num_rounds()),
+        depth: count(present.depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
         labels: options.labels,
+        categories: options.categories,
         attributes: JsonB(attributes.into()),
         parameters: options.parameters,
         metrics: options.metrics,

@@ -7,7 +7,7 @@
 
 use pgrx::pg_sys::Datum;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pg::arguments::Arguments;
 use crate::pg::arrays;
 use crate::pg::call_state::CallState;
@@ -29,13 +29,39 @@ fn row<'c>(arguments: Arguments<'c>, state: CallState<'c>) -> Result<Option<&'c 
 #[inline]
 pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    let mut margins = predictor.take_margins();
+    let margins = predictor.take_margins();
+    result(predictor, margins, output)
+}
+
+#[inline]
+fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Result<Datum> {
     let result = match &mut margins {
         Margins::Single(margins) => output.of(predictor, margins),
         Margins::Double(margins) => output.of(predictor, margins),
     };
     predictor.put_back(margins);
     result
+}
+
+/// `predict_from` and its siblings: the second argument has the margins that the row's sums begin with.
+pub fn predict_from(
+    arguments: Arguments<'_>,
+    state: CallState<'_>,
+    output: Output,
+) -> Result<Datum> {
+    let (arguments, start) = arguments.base_margins(output != Output::Value);
+    let Some(start) = start else { return Ok(arguments.null()) };
+    let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
+    let outputs = predictor.image().num_outputs();
+    if start.len() != outputs {
+        let (model, given) = (predictor.model().to_owned(), start.len());
+        return Err(Error::BaseMargins { model, outputs, given });
+    }
+    let Some(start) = start.into_iter().collect::<Option<Vec<f64>>>() else {
+        return Err(Error::NullArgument { argument: "base margin" });
+    };
+    let margins = predictor.take_margins_from(&start);
+    result(predictor, margins, output)
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.

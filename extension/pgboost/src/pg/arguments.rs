@@ -4,28 +4,48 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use pg_interface::varlena;
+use pgrx::FromDatum;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 /// The arguments of a call, which is valid for `'c`.
 #[derive(Clone, Copy)]
 pub struct Arguments<'c> {
     call: pg_sys::FunctionCallInfo,
+    /// Arguments between the model's name and the features, which do not count.
+    between: usize,
     lives: PhantomData<&'c ()>,
 }
 
 impl<'c> Arguments<'c> {
     /// # Safety
     /// The pointer is what PostgreSQL passed to the function that is running, or a frame like it, and
-    /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is asked for.
+    /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is asked for, and its
+    /// second what [`Arguments::base_margins`] says, if that is.
     #[inline]
     pub unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
-        Arguments { call, lives: PhantomData }
+        Arguments { call, between: 0, lives: PhantomData }
+    }
+
+    /// The same call, whose features begin one argument later, and the argument between: base margins, a
+    /// float8 or a float8[]. Nothing if it is NULL.
+    pub fn base_margins(self, array: bool) -> (Self, Option<Vec<Option<f64>>>) {
+        let margins = self.get(1).and_then(|margins| {
+            // SAFETY: the functions that ask for it here declare such an argument there.
+            unsafe {
+                if array {
+                    Vec::from_datum(margins, false)
+                } else {
+                    f64::from_datum(margins, false).map(|margin| vec![Some(margin)])
+                }
+            }
+        });
+        (Arguments { between: 1, ..self }, margins)
     }
 
     #[inline]
     pub fn len(self) -> usize {
         // SAFETY: `new` was given a valid call.
-        unsafe { (*self.call).nargs as usize }
+        unsafe { ((*self.call).nargs as usize).saturating_sub(self.between) }
     }
 
     /// An argument, or nothing if it is NULL or there are fewer.
@@ -34,8 +54,9 @@ impl<'c> Arguments<'c> {
         if index >= self.len() {
             return None;
         }
+        let position = if index == 0 { 0 } else { index + self.between };
         // SAFETY: the call has `nargs` arguments.
-        let argument = unsafe { &*(*self.call).args.as_ptr().add(index) };
+        let argument = unsafe { &*(*self.call).args.as_ptr().add(position) };
         (!argument.isnull).then_some(argument.value)
     }
 
@@ -52,7 +73,7 @@ impl<'c> Arguments<'c> {
     #[inline]
     pub fn types_from(self, first: usize) -> impl Iterator<Item = Oid> + use<'c> {
         let nodes = self.nodes();
-        (first..self.len()).map(move |index| {
+        (first + self.between..self.len() + self.between).map(move |index| {
             let known = nodes.get(index).and_then(|node| {
                 // SAFETY: the arguments of a call are nodes, which are what their tags say.
                 unsafe { type_of_node(node.ptr_value.cast()) }

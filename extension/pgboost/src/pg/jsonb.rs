@@ -91,6 +91,26 @@ pub fn parameter(value: Option<AnyElement>) -> DatumWithOid<'static> {
     unsafe { DatumWithOid::new(jsonb.map(|value| value.datum()), pg_sys::JSONBOID) }
 }
 
+/// A jsonb argument as text, in the database's encoding; nothing if it is of another type.
+pub fn text(value: &AnyElement) -> Option<Vec<u8>> {
+    // SAFETY: the value is of the type that it says.
+    (value.oid() == pg_sys::JSONBOID).then(|| unsafe { text_of(value.datum()) })
+}
+
+/// # Safety
+/// The datum is a jsonb.
+pub unsafe fn text_of(datum: Datum) -> Vec<u8> {
+    // SAFETY: the caller says so; the text that PostgreSQL makes of it ends in a NUL.
+    unsafe {
+        let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+        let size = pgrx::varsize_any(jsonb.cast()) as i32;
+        let text = pg_sys::JsonbToCString(std::ptr::null_mut(), &raw mut (*jsonb).root, size);
+        let bytes = std::ffi::CStr::from_ptr(text).to_bytes().to_vec();
+        pg_sys::pfree(text.cast());
+        bytes
+    }
+}
+
 /// The jsonb that an SPI query has returned, copied to memory that outlives the query.
 pub fn outlive_spi(datum: Datum) -> Option<AnyElement> {
     // SAFETY: within an SPI connection; the registry's statement returns jsonb, which is a varlena.

@@ -73,6 +73,13 @@ impl Row<'_> {
         }
     }
 
+    /// A column of type jsonb, as text.
+    pub fn jsonb(&self, column: &CStr) -> Option<String> {
+        // SAFETY: as for `text`.
+        let json = unsafe { super::jsonb::text_of(self.value(column, pg_sys::JSONBOID)?) };
+        Some(String::from_utf8_lossy(&json).into_owned())
+    }
+
     /// A column of type text[]; its NULL elements are left out.
     pub fn texts(&self, column: &CStr) -> Option<Vec<String>> {
         // SAFETY: as for `text`.

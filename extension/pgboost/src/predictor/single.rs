@@ -118,6 +118,23 @@ impl Predictor {
         std::mem::take(margins)
     }
 
+    /// The margins of the row that was read, from these on; `start.len() == num_outputs`.
+    pub fn take_margins_from(&mut self, start: &[f64]) -> Margins {
+        let PredictorState { scratch, features, margins, .. } = &mut *self.state;
+        let image = self.resolved.image.model();
+        match margins {
+            Margins::Single(margins) => {
+                margins.iter_mut().zip(start).for_each(|(margin, start)| *margin = *start as f32);
+                image.margins_from(scratch, features, margins);
+            }
+            Margins::Double(margins) => {
+                margins.iter_mut().zip(start).for_each(|(margin, start)| *margin = *start);
+                image.margins_from(scratch, features, margins);
+            }
+        }
+        std::mem::take(margins)
+    }
+
     #[inline]
     pub fn put_back(&mut self, margins: Margins) {
         self.state.margins = margins;

@@ -15,6 +15,9 @@ pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<AnyElem
          {schema}.pgboost_privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
          'format', v.format, 'xgboost_version', v.library_version, 'objective', v.objective, \
          'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
+         'used_rounds', v.used_rounds, \
+         'feature_names', CASE WHEN v.feature_names IS NULL THEN '[]' \
+         ELSE pg_catalog.to_jsonb(v.feature_names) END, 'categories', v.categories, \
          'depth', v.depth, 'labels', v.labels, 'size', v.size, \
          'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
          'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \

@@ -58,6 +58,17 @@ impl Stored<'_> {
         self.row.texts(c"labels").unwrap_or_default()
     }
 
+    /// How many rounds predictions use.
+    pub fn used_rounds(&self) -> Result<usize> {
+        let used = self.row.integer(c"used_rounds").and_then(|used| usize::try_from(used).ok());
+        used.ok_or_else(|| self.invalid("number of rounds"))
+    }
+
+    /// The categories that were given beside the file, as JSON.
+    pub fn categories(&self) -> Option<String> {
+        self.row.jsonb(c"categories")
+    }
+
     /// The model, parsed and checked again, under the names that it was given.
     pub fn model(&self) -> Result<Model> {
         self.parse().map_err(|error| match error {
@@ -77,6 +88,13 @@ impl Stored<'_> {
         let feature_names = self.feature_names();
         if !feature_names.is_empty() {
             model.set_feature_names(feature_names)?;
+        }
+        if let Some(categories) = self.categories() {
+            let categories = gbdt::read_categories(&categories, &mut check_for_interrupts)?;
+            model.set_categories(categories)?;
+        }
+        if self.used_rounds()? < model.num_rounds() {
+            model.keep_rounds(self.used_rounds()?)?;
         }
         Ok(model)
     }

@@ -23,9 +23,12 @@ pub struct NewVersion<'a> {
     pub outputs: i32,
     pub trees: i32,
     pub rounds: i32,
+    pub used_rounds: i32,
     pub depth: i32,
     pub feature_names: Option<Vec<String>>,
     pub labels: Option<Vec<String>>,
+    /// What the codes of features stand for, if that was given.
+    pub categories: Option<AnyElement>,
     pub attributes: JsonB,
     /// What the model was trained with, if that was given.
     pub parameters: Option<AnyElement>,
@@ -55,9 +58,9 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
     execute(
         registry,
         "INSERT INTO {schema}.pgboost_version (model, version, size, digest, format, \
-         library_version, objective, features, outputs, trees, rounds, depth, feature_names, \
-         labels, attributes, parameters, metrics, loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, \
-         $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18)",
+         library_version, objective, features, outputs, trees, rounds, used_rounds, depth, \
+         feature_names, labels, categories, attributes, parameters, metrics, loaded_by) VALUES ($1, \
+         $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
         &[
             new.name.into(),
             version.into(),
@@ -70,9 +73,11 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             new.outputs.into(),
             new.trees.into(),
             new.rounds.into(),
+            new.used_rounds.into(),
             new.depth.into(),
             new.feature_names.into(),
             new.labels.into(),
+            jsonb::parameter(new.categories),
             new.attributes.into(),
             jsonb::parameter(new.parameters),
             jsonb::parameter(new.metrics),

@@ -31,6 +31,12 @@ pub struct Version {
     pub digest: String,
     /// Whether the user owns the model, and so may have its bytes.
     pub owned: bool,
+    /// How many rounds predictions use.
+    pub rounds: i32,
+    /// The categories that were given beside the file, as JSON.
+    categories: Option<String>,
+    /// The names of the features, whether or not they are the file's.
+    feature_names: Option<Vec<String>>,
 }
 
 pub struct Trained {
@@ -79,7 +85,7 @@ impl Registry {
         let callable = self.ask::<bool>(
             "SELECT pg_catalog.has_function_privilege('{schema}.load_model(pg_catalog.text, \
              pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
-             pg_catalog.jsonb)', 'EXECUTE')",
+             pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb)', 'EXECUTE')",
             &[],
         );
         if callable != Some(true) {
@@ -117,6 +123,11 @@ impl Registry {
         let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
         let query = "SELECT (i.info OPERATOR(pg_catalog.->>) 'version')::pg_catalog.int4, \
                      i.info OPERATOR(pg_catalog.->>) 'sha256', \
+                     (i.info OPERATOR(pg_catalog.->>) 'used_rounds')::pg_catalog.int4, \
+                     i.info OPERATOR(pg_catalog.->>) 'categories', \
+                     (SELECT pg_catalog.array_agg(f.name ORDER BY f.position) FROM \
+                     pg_catalog.jsonb_array_elements_text(i.info OPERATOR(pg_catalog.->) \
+                     'feature_names') WITH ORDINALITY AS f (name, position)), \
                      (SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') \
                      FROM {schema}.pgboost_models AS m \
                      WHERE m.name OPERATOR(pg_catalog.=) $2 AND m.deployed) \
@@ -125,13 +136,24 @@ impl Registry {
             spi::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
                 let number = row.get(1)?;
                 let (reference, name) = (format!("{name}@{number}"), name.to_owned());
-                Some(Version { reference, name, number, digest: row.get(2)?, owned: row.get(3)? })
+                let (digest, rounds, categories) = (row.get(2)?, row.get(3)?, row.get(4));
+                let (feature_names, owned) = (row.get(5), row.get(6)?);
+                Some(Version {
+                    reference,
+                    name,
+                    number,
+                    digest,
+                    owned,
+                    rounds,
+                    categories,
+                    feature_names,
+                })
             });
         version.flatten().ok_or(Error::Registry { what: "version" })
     }
 
-    /// A model's bytes, and the model as the engine reads it: libxgboost must not see what the
-    /// engine has not checked. Raises pgboost's error for a model that is another's.
+    /// A model's bytes, and the model as the engine reads it, with all of its rounds: libxgboost must
+    /// not see what the engine has not checked. Raises pgboost's error for a model that is another's.
     pub fn model(&self, version: &Version) -> Result<(Vec<u8>, Model)> {
         let bytes = self.ask::<Vec<u8>>(
             "SELECT {schema}.export_model($1, $2)",
@@ -139,9 +161,17 @@ impl Registry {
         );
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
         let limits = Limits { bytes: usize::MAX, ..Limits::default() };
-        let model = gbdt::parse(&bytes, &limits, &mut report::check_for_interrupts)
-            .map_err(|_| Error::Registry { what: "valid model" })?;
-        Ok((bytes, model))
+        let check_interrupts = &mut report::check_for_interrupts;
+        let model = gbdt::parse(&bytes, &limits, check_interrupts).and_then(|mut model| {
+            if let Some(names) = &version.feature_names {
+                model.set_feature_names(names.clone())?;
+            }
+            if let Some(categories) = &version.categories {
+                model.set_categories(gbdt::read_categories(categories, check_interrupts)?)?;
+            }
+            Ok(model)
+        });
+        Ok((bytes, model.map_err(|_| Error::Registry { what: "valid model" })?))
     }
 
     /// The margins that pgboost computes for rows of this many features, NaN where they are missing.

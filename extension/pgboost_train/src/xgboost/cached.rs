@@ -71,6 +71,7 @@ impl CachedBooster {
     pub fn predict(&self, features: &[f32], output: Output) -> Result<Vec<f32>> {
         library()?.limit_threads(1);
         let batch = Batch { words: features, record: self.model.num_features() };
-        Ok(self.booster.predict(batch, &self.proxy, output)?)
+        let rounds = u32::try_from(self.version.rounds).unwrap_or(0);
+        Ok(self.booster.predict(batch, &self.proxy, output, rounds)?)
     }
 }

@@ -48,6 +48,20 @@ impl<'a> Json<'a, '_> {
         Ok(if decimal { Token::Decimal(text) } else { Token::Integer(text) })
     }
 
+    /// Reads a number; a whole one beyond i64 as f64.
+    pub(in crate::format) fn wide_number(&mut self) -> Result<Number> {
+        let (Token::Integer(text) | Token::Decimal(text)) = self.token()? else {
+            return Err(self.unexpected(ValueKind::Number));
+        };
+        if let Ok(integer) = text.parse() {
+            return Ok(Number::Integer(integer));
+        }
+        match text.parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(Number::Float(number)),
+            _ => Err(self.error(ErrorKind::Number, "a number is too large for f64")),
+        }
+    }
+
     /// Reads at least one digit and returns their number.
     fn digits(&mut self) -> Result<usize> {
         let rest = self.bytes.get(self.position..).unwrap_or_default();
