@@ -50,6 +50,9 @@ lint: pgrx venv ## check formatting, clippy, ruff, and that the engine knows not
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbdt --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
+	@for manifest in bench/systems/*/Cargo.toml; do \
+		cargo fmt --manifest-path $$manifest --check; \
+		CARGO_TARGET_DIR=.build/$$(basename $$(dirname $$manifest)) cargo clippy --quiet --locked --release --manifest-path $$manifest -- -D warnings; done
 	@$(VENV)/ruff check --quiet .
 	@$(VENV)/ruff format --quiet --check .
 
@@ -119,6 +122,7 @@ test-aws: venv ## check bench/aws and bench/provision, also on fresh hosts of th
 bench-packages:
 	@toolchain/packages.sh bench
 	@toolchain/oha.sh
+	@for build in bench/systems/*/build.sh; do "$$build"; done
 
 .PHONY: venv
 venv: .venv/.complete

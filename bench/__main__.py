@@ -8,6 +8,7 @@ system/variant/request/trees/clients, such as postgres_direct/simple/hot/25t/20c
 import argparse
 import contextlib
 import fnmatch
+import resource
 import signal
 import sys
 import tempfile
@@ -56,6 +57,7 @@ def _arguments() -> argparse.Namespace:
     add("--list", action="store_true", help="name the cells and how long they take, and stop")
     for name, what in _GIVEN.items():
         add(f"--{name}", type=int, help=f"{what}, in place of the workload's")
+    add("--train", action="store_true", help="train though --only is given")
     add("--output", type=Path, default=record.RESULTS, help="default: bench/results")
     return parser.parse_args()
 
@@ -65,7 +67,7 @@ def _workload(arguments: argparse.Namespace) -> Workload:
     if any(value < 1 for value in given.values()):
         names = [f"--{name}" for name in _GIVEN]
         raise SystemExit(f"{', '.join(names[:-1])} and {names[-1]} must be at least 1")
-    if arguments.only:
+    if arguments.only and not arguments.train:
         # Some cells are asked for, and no training.
         given["training_rounds"] = 0
     return replace(WORKLOADS[arguments.workload], **given)
@@ -129,6 +131,9 @@ def main() -> None:
     """Finds the cells and the hosts, and measures."""
     arguments = _arguments()
     workload = _workload(arguments)
+    # A thousand connections are more files than many a shell allows at first.
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     attached = Attached.read() if workload.topology == ATTACHED else None
     if attached:
         workload = attached.workload(workload)

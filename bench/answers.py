@@ -37,19 +37,28 @@ def expected(model: Path, rows: NDArray[np.float32]) -> Answers:
     return booster.predict(xgboost.DMatrix(rows, feature_names=FEATURES))
 
 
+def _bits(answers: Answers) -> NDArray[np.uint32]:
+    """A line for each key."""
+    return np.ascontiguousarray(answers, dtype=np.float32).view(np.uint32).reshape(len(answers), -1)
+
+
 def compare(
     trees: int, keys: Sequence[Key], wanted: Answers, given: Mapping[str, Answers]
 ) -> Checked:
-    """That all equal the reference; some give answers to the first of the keys only."""
+    """That all equal the reference; some give answers to the first of the keys only.
+
+    wanted.shape = (keys,) or (keys, models); answers have a column for each of the first so many models.
+    """
     for name, answers in given.items():
         if not 0 < len(answers) <= len(keys):
             raise Unequal(f"{name}: {len(answers)} answers to {len(keys)} keys")
-        bits = np.ascontiguousarray(answers, dtype=np.float32).view(np.uint32)
-        different = np.flatnonzero(bits != wanted[: len(bits)].view(np.uint32))
+        bits = _bits(answers)
+        right = _bits(wanted)[: len(bits), : bits.shape[1]]
+        different = np.flatnonzero((bits != right).any(axis=1))
         if len(different):
             first = different[0]
             raise Unequal(
                 f"{name}: {len(different)} of {len(bits)} answers differ from XGBoost's;"
-                f" to {[*keys[first]]} it is {answers[first]!r}, not {wanted[first]!r}"
+                f" to {[*keys[first]]} it is {answers[first]}, not {wanted[first]}"
             )
     return Checked(trees, len(keys), {name: len(answers) for name, answers in given.items()})

@@ -6,10 +6,13 @@ digits that no other real shares, so rounding them gives it.
 
 import http.client
 import json
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import psycopg
+
+from bench.generators.python_client import CLIENTS
 
 ANSWER_SECONDS = 60
 
@@ -76,3 +79,13 @@ def http_answers(address: str, port: int, path: str, bodies: list[Any]) -> list[
         found.append(json.loads(answer))
     connection.close()
     return found
+
+
+def by_client(client: str, where: str, calls: list[str], bodies: list[Any]) -> list[list[float]]:
+    """By a client of generators/python_client.py: to each body the answers to all calls."""
+    ask = CLIENTS[client](where)
+    found = [[ask(call, body) for call in calls] for body in bodies]
+    return [
+        [*chain.from_iterable(one if isinstance(one, list) else [one] for one in answers)]
+        for answers in found
+    ]

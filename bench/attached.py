@@ -106,9 +106,9 @@ class AttachedDatabase(Database):
         """The model's own file."""
         path.write_bytes(bytes.fromhex(self.one("SELECT encode(export_model(%s), 'hex')", MODEL)))
 
-    def load_model(self, trees: int, path: Path) -> None:
+    def load_model(self, trees: int, path: Path, model: int = 0) -> None:
         """Loads the file under the name that is timed, unless that name has it."""
-        name = model_name(trees)
+        name = model_name(trees, model)
         if not self.one("SELECT EXISTS (SELECT FROM pgboost_models WHERE name = %s)", name):
             self._made.append(name)
         elif self.one("SELECT export_model(%s) = export_model(%s)", name, MODEL):

@@ -53,7 +53,7 @@ class Database:
         connections = str(max(200, clients + 50))
         self._added = {"max_connections": connections, "listen_addresses": host.address, **durable}
         self._place: dict[str, Any] | None = None
-        self._loaded = False
+        self._loaded = self._has_accounts = False
 
     def _cluster(self, verb: str, *arguments: str) -> str:
         command = [self._host.python, "-m", "cluster", verb, str(self._host.directory), *arguments]
@@ -117,16 +117,28 @@ class Database:
         self._loaded = True
         return [Loading("postgresql: COPY, index, VACUUM ANALYZE", request.rows, *took)]
 
-    def load_model(self, trees: int, path: Path) -> None:
+    def load_model(self, trees: int, path: Path, model: int = 0) -> None:
         """Loads the model, unless the database has it, as the role's own."""
-        name = model_name(trees)
+        name = model_name(trees, model)
         if self.one("SELECT EXISTS (SELECT FROM pgboost_models WHERE name = %s)", name):
             return
         self._host.put(path)
-        model = {"file": str(self._host.there(path))}
+        file = {"file": str(self._host.there(path))}
         # xgboost_predict needs the model's bytes, which are for its owner alone.
         become = sql.SQL("SET ROLE {}").format(sql.Identifier(ROLE))
-        self.execute((become, ()), ("SELECT load_model(%s, %s)", (name, model)))
+        self.execute((become, ()), ("SELECT load_model(%s, %s)", (name, file)))
+
+    def make_accounts(self, scale: int) -> None:
+        """The tables of pgbench's own transactions, at the first need of them, for the role."""
+        if not self._has_accounts:
+            make = ["--initialize", "--quiet", f"--scale={scale}", self.socket]
+            self._host.run([self.program("pgbench"), *make])
+            tables = ("pgbench_accounts", "pgbench_branches", "pgbench_history", "pgbench_tellers")
+            grant = sql.SQL("GRANT ALL ON {} TO {}").format(
+                sql.SQL(", ").join(map(sql.Identifier, tables)), sql.Identifier(ROLE)
+            )
+            self.execute((grant, ()))
+            self._has_accounts = True
 
     @property
     def at(self) -> Address:

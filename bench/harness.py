@@ -18,8 +18,6 @@ from bench.measuring import Measuring, say
 from bench.site import Site
 from bench.systems import System, described, made
 from bench.workload import Cell
-from data.flights import blocks
-from python_baseline.stores.memory_store import MemoryStore
 
 
 class Harness:
@@ -117,7 +115,7 @@ class Harness:
         }  # fmt: skip
         found = []
         for _ in range(workload.trainings):
-            for what in training.WAYS:
+            for what in training.ways(workload.rows):
                 say(f"{what}: {workload.training_rounds} rounds")
                 answer = self._site.server.call(
                     "bench.training:train", apart=True, what=what, **asked
@@ -125,14 +123,19 @@ class Harness:
                 found.append(results.Training(**answer))
         return found
 
+    def _asked(self, system: str) -> set[str]:
+        return {cell.request for cell in self._cells if cell.system == system}
+
     def _check(self, systems: Mapping[str, System], trees: int) -> None:
         site = self._site
-        rows = MemoryStore(np.concatenate([*blocks(site.request)])).fetch(site.keys)
-        wanted = answers.expected(site.model(trees), rows)
+        models = [answers.expected(model, site.features) for model in site.models(trees)]
+        wanted = np.stack(models, axis=1)
         given = {}
         for name, system in systems.items():
             say(f"{name}: compare its answers to {len(site.keys):,} keys")
-            given |= {f"{name}, {way}": found for way, found in system.check().items()}
+            given |= {
+                f"{name}, {way}": found for way, found in system.check(self._asked(name)).items()
+            }
         checked = answers.compare(trees, site.keys, wanted, given)
         total = sum(checked.compared.values())
         if self._checked and self._checked[-1].trees == trees:

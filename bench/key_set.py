@@ -1,11 +1,13 @@
 """The flights that are asked for: drawn from those there are, the looked-up one first."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from data import world
-from data.columns import LOOKED_UP
+from data.columns import FEATURES, LOOKED_UP
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES, NAMES, Key
 
@@ -25,6 +27,29 @@ def key_set(request: Request, size: int) -> list[Key]:
     order = np.argsort(world.words(len(every), request.seed, 3), kind="stable")
     drawn = [tuple(key) for key in every[order[:size]].tolist() if tuple(key) != HOT]
     return [HOT, *drawn][:size]
+
+
+def _codes(parts: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+    """Each key in one number."""
+    return np.asarray(parts, dtype=np.int64) @ np.array([100_000_000, 10_000, 100, 1])
+
+
+def features_of(request: Request, keys: Sequence[Key]) -> NDArray[np.float32]:
+    """The features of the first flight of each key; of the flights there is a block at a time."""
+    codes = _codes(np.array(keys))
+    order = np.argsort(codes)
+    ordered, found = codes[order], np.full((len(keys), len(FEATURES)), np.nan, dtype=np.float32)
+    lacking = np.ones(len(keys), dtype=bool)
+    for block in blocks(request):
+        theirs = _codes(block[:, INDICES])
+        places = np.minimum(np.searchsorted(ordered, theirs), len(keys) - 1)
+        rows = np.flatnonzero((ordered[places] == theirs) & lacking[places])
+        new, first = np.unique(places[rows], return_index=True)
+        found[order[new]] = block[rows[first], 1:]
+        lacking[new] = False
+        if not lacking.any():
+            break
+    return found
 
 
 def split(keys: Sequence[Key], size: int = PER_BATCH) -> list[list[Key]]:

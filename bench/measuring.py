@@ -55,7 +55,8 @@ class Measuring:
 
     def _warm_up(self, cells: Sequence[Cell]) -> None:
         seconds = self._workload.warm_up_seconds
-        asked = {(cell.system, cell.variant): cell for cell in cells}
+        # The first of its cells, which asks for predictions.
+        asked = {(cell.system, cell.variant): cell for cell in reversed(cells)}
         for cell in asked.values() if seconds else ():
             say(f"{cell.system}/{cell.variant}: warm up")
             load = Load(cell.clients, seconds, self._workload.seed)

@@ -1,4 +1,4 @@
-"""What can be asked of a system: each kind of request as pgbench's scripts and as an HTTP request.
+"""What can be asked of a system: each kind of request as pgbench's scripts, a program's statements, and HTTP.
 
 The statements are those of sql/, for any key and model. A script for random keys needs a key
 of the set from a random number without asking the database, which would be work
@@ -7,7 +7,7 @@ comparisons deep for 10,000 keys.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bench.key_set import PER_BATCH, timed_batches
@@ -18,6 +18,8 @@ COLUMNS = ", ".join(FEATURES)
 # A key in one number: origin, year, month and day, two or four digits each.
 PLACES = (100_000_000, 10_000, 100, 1)
 SIZES = (100_000, 10_000, 100, 100)
+# How many models a request for several asks.
+MODELS = 3
 
 
 @dataclass(frozen=True)
@@ -28,11 +30,17 @@ class Asked:
     keys: Sequence[Key]
     # With {model} and {columns}: "predict('{model}', {columns})".
     call: str = ""
+    # Of the first key's flight, in the order of the model's.
+    features: Sequence[float] = ()
+
+    def prediction(self, columns: str = COLUMNS, model: int = 0) -> str:
+        """The expression, for a row of the table if not for other values."""
+        return self.call.format(model=model_name(self.trees, model), columns=columns)
 
     @property
-    def prediction(self) -> str:
-        """The expression for a row of the table."""
-        return self.call.format(model=model_name(self.trees), columns=COLUMNS)
+    def predictions(self) -> list[str]:
+        """The expressions of several models."""
+        return [self.prediction(model=model) for model in range(MODELS)]
 
 
 @dataclass(frozen=True)
@@ -43,15 +51,21 @@ class Request:
     predictions: int
     # The scripts of which pgbench draws one for each transaction.
     scripts: Callable[[Asked], list[str]]
-    # None: it can be asked for in SQL alone.
-    path: str | None = None
+    # Each is called once, one after the other; none: it can be asked for in SQL alone.
+    paths: tuple[str, ...] = ()
     # The bodies of which one is drawn for each POST; None: a GET.
     bodies: Callable[[Asked], list[Any]] | None = None
+    # What a program sends in place of the scripts, with a body's values as parameters.
+    statements: Callable[[Asked], list[str]] | None = None
+    # How many models it asks.
+    models: int = 1
+    # Two load generators at once: what is measured, and what the other one asks meanwhile.
+    beside: tuple[str, str] | None = None
 
 
-def model_name(trees: int) -> str:
-    """What the model of that many trees is called in the database."""
-    return f"flights_{trees}"
+def model_name(trees: int, model: int = 0) -> str:
+    """What the model of that many trees is called in the database, and further ones of as many."""
+    return f"flights_{trees}" + (f"_{model}" if model else "")
 
 
 def _one_row(expression: str, values: Sequence[object]) -> str:
@@ -61,7 +75,7 @@ def _one_row(expression: str, values: Sequence[object]) -> str:
 
 def one(asked: Asked, values: Sequence[object]) -> str:
     """One prediction; the key's parts may be numbers or placeholders."""
-    return _one_row(asked.prediction, values)
+    return _one_row(asked.prediction(), values)
 
 
 def batch(asked: Asked, keys: Sequence[Key]) -> str:
@@ -69,7 +83,7 @@ def batch(asked: Asked, keys: Sequence[Key]) -> str:
     rows = ", ".join(str((place, *key)) for place, key in enumerate(keys))
     names = [f"k{index}" for index in range(len(NAMES))]
     return (
-        f"SELECT place, {asked.prediction} FROM (VALUES {rows}) AS k(place, {', '.join(names)})"
+        f"SELECT place, {asked.prediction()} FROM (VALUES {rows}) AS k(place, {', '.join(names)})"
         f" CROSS JOIN LATERAL ({_one_row(COLUMNS, [f'k.{name}' for name in names])}) f"
     )
 
@@ -96,16 +110,47 @@ def _random(asked: Asked) -> list[str]:
     return [f"{draw(asked.keys)}\n{one(asked, [f':{name}' for name in NAMES])}"]
 
 
+def _hot(asked: Asked) -> list[Any]:
+    return [asked.keys[0]]
+
+
+# A parameter of a program's statement: the columns are reals, and an index of theirs serves no other type.
+PARAMETER = "%s::real"
+PARAMETERS = [PARAMETER] * len(NAMES)
+
+
+def given(asked: Asked, values: Sequence[object]) -> str:
+    """One prediction from features that come with the statement."""
+    return f"SELECT {asked.prediction(', '.join(map(str, values)))}"
+
+
+def _given(asked: Asked) -> list[str]:
+    """As variables, which are parameters where statements are prepared."""
+    variables = [
+        f"\\set {name} {value:g}" for name, value in zip(FEATURES, asked.features, strict=True)
+    ]
+    return ["\n".join([*variables, given(asked, [f":{name}" for name in FEATURES])])]
+
+
+def three(asked: Asked, values: Sequence[object]) -> str:
+    """The predictions of several models in one statement."""
+    return _one_row(", ".join(asked.predictions), values)
+
+
+def _three_calls(asked: Asked, values: Sequence[object]) -> list[str]:
+    return [_one_row(prediction, values) for prediction in asked.predictions]
+
+
 # Each of the first four has a part more than the one before.
 REQUESTS = {
     # There and back, and nothing else.
-    "ping": Request(0, lambda _: ["SELECT 1"], "/ping"),
+    "ping": Request(0, lambda _: ["SELECT 1"], ("/ping",)),
     # A flight found, nothing predicted: the same row, another column.
     "fetch": Request(
         0,
         lambda asked: [_one_row("depdelayminutes", asked.keys[0])],
-        "/features",
-        lambda asked: [asked.keys[0]],
+        ("/features",),
+        _hot,
     ),
     # The ten features handed to a function that costs nothing in place of the prediction.
     "columns": Request(
@@ -113,15 +158,54 @@ REQUESTS = {
     ),
     # One prediction, for the same flight each time, as in 2022.
     "hot": Request(
-        1, lambda asked: [one(asked, asked.keys[0])], "/", lambda asked: [asked.keys[0]]
+        1,
+        lambda asked: [one(asked, asked.keys[0])],
+        ("/",),
+        _hot,
+        lambda asked: [one(asked, PARAMETERS)],
     ),
     # One prediction, for a flight drawn evenly from the key set.
-    "random": Request(1, _random, "/", lambda asked: [*asked.keys]),
+    "random": Request(
+        1, _random, ("/",), lambda asked: [*asked.keys], lambda asked: [one(asked, PARAMETERS)]
+    ),
     # Predictions for a hundred flights at once, one of ten such sets.
     "batch": Request(
         PER_BATCH,
         lambda asked: [batch(asked, keys) for keys in timed_batches(asked.keys)],
-        "/batch",
+        ("/batch",),
         lambda asked: timed_batches(asked.keys),
     ),
+    # One prediction from features that come with the request: nothing is looked up.
+    "given": Request(
+        1,
+        _given,
+        ("/given",),
+        lambda asked: [[*asked.features]],
+        lambda asked: [given(asked, [PARAMETER] * len(FEATURES))],
+    ),
+    # The predictions of three models for one flight: in one statement, or one call where a service has that;
+    "three": Request(
+        MODELS,
+        lambda asked: [three(asked, asked.keys[0])],
+        ("/all",),
+        _hot,
+        lambda asked: [three(asked, PARAMETERS)],
+        MODELS,
+    ),
+    # and by a statement, or a call, for each.
+    "three_calls": Request(
+        MODELS,
+        lambda asked: [";\n".join(_three_calls(asked, asked.keys[0]))],
+        tuple(f"/{model}" for model in range(MODELS)),
+        _hot,
+        lambda asked: _three_calls(asked, PARAMETERS),
+        MODELS,
+    ),
+}
+# pgbench's transactions; alone, with predictions at a rate beside them, and beside predictions.
+OLTP = Request(0, lambda _: [])
+REQUESTS |= {
+    "oltp": OLTP,
+    "oltp_beside_hot": replace(OLTP, paths=("/",), beside=("oltp", "hot")),
+    "hot_beside_oltp": replace(REQUESTS["hot"], beside=("hot", "oltp")),
 }

@@ -6,11 +6,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bench.attached import Attached, AttachedDatabase
 from bench.database import Database
 from bench.feature_cache import FeatureCache
 from bench.hosts import Host, Parts, Usage, run_measured
-from bench.key_set import key_set
+from bench.key_set import features_of, key_set
+from bench.requests import REQUESTS
 from bench.topology import Topology
 from bench.workload import Workload
 from data.flights import Request
@@ -73,15 +77,27 @@ class Site:
         """The flights."""
         return Request(self.workload.rows, self.workload.seed)
 
-    def model(self, trees: int) -> Path:
-        """The file of the model of so many trees, trained on the first need."""
+    @cached_property
+    def features(self) -> NDArray[np.float32]:
+        """Of the flight that each key leads to."""
+        return features_of(self.request, self.keys)
+
+    def models(self, trees: int) -> list[Path]:
+        """The files of the models of so many trees: one, and further ones where requests ask several."""
+        asked = (one.requests for one in self.workload.cells.values() if trees in one.trees)
+        most = max((REQUESTS[name].models for names in asked for name in names), default=1)
+        return [self.model(trees, number) for number in range(most)]
+
+    def model(self, trees: int, number: int = 0) -> Path:
+        """The file of a model of so many trees, trained on the first need; further ones on other flights."""
         self.directory.mkdir(parents=True, exist_ok=True)
         if self.attached:
             path = self.directory / f"{self.attached.trees}.ubj"
             self.database.export(path)
             return path
-        recipe = Recipe(self.workload.rows, trees, seed=self.workload.seed)
-        return trained(recipe, self.directory, f"flights_{self.workload.rows}_{trees}")[0].path
+        recipe = Recipe(self.workload.rows, trees, seed=self.workload.seed + number)
+        name = f"flights_{self.workload.rows}_{trees}" + (f"_{number}" if number else "")
+        return trained(recipe, self.directory, name)[0].path
 
     def ask(self, function: str, **question: Any) -> list[Any]:
         """A system's answers, asked for from the client's host; see bench.asking."""

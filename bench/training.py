@@ -48,6 +48,9 @@ class Task:
         return f"SELECT {columns} FROM {self.table} WHERE {self.target} IS NOT NULL"
 
 
+# The rows of a query become Python objects before they are a frame, a kilobyte for each.
+MAX_FRAME_ROWS = 10_000_000
+
 # The rows, and how long it took to train and to what memory.
 Trained = tuple[int, float, int]
 
@@ -125,3 +128,8 @@ def train(what: str, **asked: Any) -> dict[str, Any]:
     return asdict(
         Training(what, rows, len(task.features), task.rounds, task.threads, seconds, peak)
     )
+
+
+def ways(rows: int) -> list[str]:
+    """Those that such a table can be asked for."""
+    return [what for what in WAYS if "pandas" not in what or rows <= MAX_FRAME_ROWS]

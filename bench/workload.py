@@ -74,6 +74,12 @@ class Set:
     plain: bool = False
     systems: tuple[str, ...] = ()
 
+    def _variants(self, name: str, system: Description) -> list[str]:
+        """The plain one, or all; one that takes sets of its own is asked those alone."""
+        own = [one for one, variant in system.variants.items() if name in variant.takes]
+        rest = [one for one, variant in system.variants.items() if not variant.takes]
+        return own or rest[: 1 if self.plain else None]
+
     def cells(self, name: str, systems: Mapping[str, Description]) -> list[Cell]:
         """Those of the systems that take a set of this name."""
         return [
@@ -81,8 +87,8 @@ class Set:
             for trees in self.trees
             for system in systems.values()
             if any(fnmatch.fnmatch(system.name, pattern) for pattern in self.systems)
-            or (not self.systems and name in system.takes)
-            for variant in [*system.variants][: 1 if self.plain else None]
+            or (not self.systems and name in system.all_takes)
+            for variant in self._variants(name, system)
             for request in self.requests
             for clients in self.clients
             for rate in self.rates

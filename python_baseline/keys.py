@@ -9,7 +9,7 @@ ever finds its flight.
 import json
 from collections.abc import Sequence
 
-from data.columns import COLUMNS
+from data.columns import COLUMNS, FEATURES
 
 NAMES = ("originairportid", "year", "month", "dayofmonth")
 INDICES = tuple(COLUMNS.index(name) for name in NAMES)
@@ -39,6 +39,19 @@ def checked(value: object) -> Key:
         return tuple(value)
     raise BadRequest(
         f"a key is a list of {len(NAMES)} whole numbers up to {LARGEST}: {', '.join(NAMES)}"
+    )
+
+
+def checked_row(value: object) -> list[float | None]:
+    """The features that a request holds; None is a missing one."""
+    if (
+        type(value) is list
+        and len(value) == len(FEATURES)
+        and all(one is None or type(one) in (int, float) for one in value)
+    ):
+        return value
+    raise BadRequest(
+        f"features are a list of {len(FEATURES)} numbers, or null where one is missing"
     )
 
 

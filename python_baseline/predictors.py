@@ -37,6 +37,7 @@ def _inplace(xgboost: ModuleType, path: str) -> Predictor:
 PREDICTORS = {"sklearn": _sklearn, "inplace": _inplace}
 
 
-def load(settings: Settings) -> Predictor:
-    """The settings' model, behind the interface and in the XGBoost that they name."""
-    return PREDICTORS[settings.predictor](releases.load(settings.xgboost), settings.model)
+def load(settings: Settings) -> list[Predictor]:
+    """The settings' models, behind the interface and in the XGBoost that they name."""
+    open_model, xgboost = PREDICTORS[settings.predictor], releases.load(settings.xgboost)
+    return [open_model(xgboost, model) for model in settings.models]

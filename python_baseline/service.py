@@ -1,5 +1,8 @@
 """The web application: POST / for one prediction, POST /batch for several, and two ways to no prediction.
 
+Of several models POST /0, /1 and so on ask one, and POST /all asks all of them for one key. POST /given has
+the features in the request, and looks nothing up.
+
 GET /ping asks nothing; POST /features reads a flight's features as POST / does and answers with one of
 them, so that what a prediction itself takes can be told apart. A request's body is a key (or a
 list of keys) in JSON, the answer a number (or a list of them). Whatever goes wrong is answered with a
@@ -57,12 +60,21 @@ class Service:
 
     def open(self) -> None:
         """Loads the model and connects to the features."""
-        self._predict = predictors.load(self._settings)
+        self._models = predictors.load(self._settings)
         self._store = stores.open_store(self._settings)
 
-    def predict(self, wanted: list[keys.Key]) -> list[float]:
+    def predict(self, wanted: list[keys.Key], model: int = 0) -> list[float]:
         """The prediction for each key."""
-        return self._predict(self._store.fetch(wanted))
+        return self._models[model](self._store.fetch(wanted))
+
+    def given(self, row: list[float | None]) -> float:
+        """The prediction for features."""
+        return self._models[0]([row])[0]
+
+    def all(self, wanted: keys.Key) -> list[float]:
+        """Each model's prediction for a key."""
+        rows = self._store.fetch([wanted])
+        return [predict(rows)[0] for predict in self._models]
 
     def first_feature(self, wanted: keys.Key) -> float:
         """The first of a flight's features: all that a prediction takes but the prediction."""
@@ -105,6 +117,20 @@ def prepared_app() -> flask.Flask:
     @app.post("/batch")
     def batch() -> flask.Response:
         return answer(service.predict(keys.checked_list(read())))
+
+    for number in range(len(settings.models)):
+        app.add_url_rule(
+            f"/{number}", str(number), methods=["POST"],
+            view_func=lambda n=number: answer(service.predict([keys.checked(read())], n)[0]),
+        )  # fmt: skip
+
+    @app.post("/all")
+    def of_all() -> flask.Response:
+        return answer(service.all(keys.checked(read())))
+
+    @app.post("/given")
+    def given() -> flask.Response:
+        return answer(service.given(keys.checked_row(read())))
 
     @app.post("/features")
     def features() -> flask.Response:

@@ -16,7 +16,7 @@ PREFIX = "BASELINE_"
 class Settings:
     """One service's configuration."""
 
-    # The model's file, in XGBoost's own format.
+    # The model's file, in XGBoost's own format; of several, each after the other's path separator.
     model: str
     # Where features come from: redis, memory or postgresql.
     store: str = "redis"
@@ -39,6 +39,11 @@ class Settings:
     # Of the tuned service; two workers for each core, unless a sweep of the machine says otherwise.
     workers: int = field(default_factory=lambda: 2 * (os.cpu_count() or 1))
     threads: int = 2
+
+    @property
+    def models(self) -> list[str]:
+        """Each model's file."""
+        return self.model.split(os.pathsep)
 
     def environment(self) -> dict[str, str]:
         """The variables that say this."""

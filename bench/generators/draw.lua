@@ -36,7 +36,9 @@ function init(arguments)
    end
    local headers = { ["Content-Type"] = "application/json" }
    for line in io.lines(arguments[3]) do
-      requests[#requests + 1] = wrk.format("POST", nil, headers, line)
+      -- A body, or a path and a body.
+      local path, body = line:match("^(/%S*) (.*)$")
+      requests[#requests + 1] = wrk.format("POST", path, headers, body or line)
    end
 end
 

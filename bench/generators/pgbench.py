@@ -38,11 +38,13 @@ class Program:
 
 def command(
     program: Program,
-    scripts: Sequence[Path],
+    scripts: Sequence[Path] | str,
     load: Load,
     log: PurePath | None,
 ) -> list[str | PurePath]:
-    """What to run; the connection is in the environment, and `log` is how the log's files begin, if any."""
+    """What to run: scripts, or one of its own; the connection is in the environment, `log` a prefix."""
+    own = [f"--builtin={scripts}"] if isinstance(scripts, str) else []
+    scripts = [] if own else scripts
     if len(scripts) > MOST_SCRIPTS:
         raise ValueError(f"pgbench takes {MOST_SCRIPTS} scripts, not {len(scripts)}")
     threads = min(load.clients, program.cores)
@@ -53,7 +55,7 @@ def command(
     return [
         program.path, "--no-vacuum", f"--protocol={program.protocol}", f"--client={load.clients}",
         f"--jobs={threads}", f"--time={seconds}", f"--random-seed={load.seed}",
-        *asked, *logged,
+        *asked, *logged, *own,
         *(word for script in scripts for word in ("--file", script)),
     ]  # fmt: skip
 

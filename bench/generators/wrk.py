@@ -25,8 +25,11 @@ def command(url: str, bodies: Path | None, load: Load, cores: int) -> list[str |
     ]  # fmt: skip
 
 
-def parse(output: str, clients: int) -> Figures:
-    """The report that draw.lua prints; none of the requests may have failed."""
+def parse(output: str, clients: int, calls: int = 1) -> Figures:
+    """The report that draw.lua prints; none of the requests may have failed.
+
+    Where a request is several calls, the rate and the mean are of requests; it knows no percentiles of those.
+    """
     found = REPORT.search(output)
     if not found:
         raise Unsound(f"wrk printed no report:\n{output}")
@@ -35,8 +38,10 @@ def parse(output: str, clients: int) -> Figures:
         raise Unsound(f"requests failed: {errors}")
     if report["counted"] < 1:
         raise Unsound("not one request was completed after the warm-up")
-    per_second = report["counted"] / report["seconds"]
+    per_second = report["counted"] / report["seconds"] / calls
     mean = round(clients / per_second * 1e3, 3)
+    if calls > 1:
+        return checked(Figures(report["requests"] // calls, per_second, {"mean": mean}))
     return checked(
         Figures(
             report["requests"],

@@ -7,6 +7,7 @@ the Redis) belongs to the site.
 
 import importlib
 import tomllib
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -33,6 +34,8 @@ class Variant:
     colour: str
     marker: str = "o"
     line: str = "-"
+    # The sets of cells that it is asked, where they are not the system's.
+    takes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,11 @@ class Description:
     # the others' memory.
     apart: bool = False
 
+    @property
+    def all_takes(self) -> tuple[str, ...]:
+        """The system's sets, and those of its variants."""
+        return (*self.takes, *(name for one in self.variants.values() for name in one.takes))
+
 
 class System(Protocol):
     """What the harness asks of each."""
@@ -72,8 +80,8 @@ class System(Protocol):
     def start(self, trees: int) -> None:
         """Starts its servers, with the model of so many trees."""
 
-    def check(self) -> dict[str, "Answers"]:
-        """The answers to the key set, by each way of asking that is timed."""
+    def check(self, asked: Set[str]) -> dict[str, "Answers"]:
+        """The answers to the key set, by each way of asking that is timed: of these kinds of requests."""
 
     def lacks(self, cell: "Cell") -> str | None:
         """Why there can be no figure, or None."""
@@ -95,7 +103,10 @@ def _read(file: Path) -> list[Description]:
         raise ValueError(f"{file}: side is one of {', '.join(SIDES)}")
     found = []
     for name, system in known.items():
-        variants = {one: Variant(**drawn) for one, drawn in system.pop("variants").items()}
+        variants = {
+            one: Variant(**{**drawn, "takes": (*drawn.get("takes", ()),)})
+            for one, drawn in system.pop("variants").items()
+        }
         kind, takes = system.pop("class"), (*system.pop("takes"),)
         options = system.pop("options", {})
         package = f"{__name__}.{file.parent.name}.system"

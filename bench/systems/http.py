@@ -8,18 +8,18 @@ servers whose processor time and memory are measured.
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from pathlib import Path, PurePath
 from typing import Any
 
 from bench.answers import Answers, single_precision
-from bench.generators import Figures, Load, oha, wrk
-from bench.hosts import Address, CommandFailed, Parts, Service, Usage
+from bench.generators import Load, oha, python_client, wrk
+from bench.hosts import Address, CommandFailed, Parts, Service
 from bench.key_set import split
-from bench.request_logs import RequestLogs
-from bench.requests import REQUESTS, Asked
+from bench.requests import REQUESTS, Asked, Request
 from bench.results import Loading
 from bench.site import Site
+from bench.systems.running import Asking, Running
 from bench.workload import Cell
 
 STORES = ("redis", "memory", "postgresql")
@@ -28,7 +28,7 @@ STORES = ("redis", "memory", "postgresql")
 Started = tuple[list[str], dict[str, str]]
 
 
-class Http:
+class Http(Running):
     """A service; its class says how it is started, and where its features are."""
 
     # What its processes are called in results.
@@ -39,24 +39,27 @@ class Http:
     def __init__(self, site: Site, store: str = "redis", serializer: str = "json") -> None:
         if store not in STORES:
             raise ValueError(f"no store {store}: there are {', '.join(STORES)}")
-        self._site = site
+        super().__init__(site)
         self._store = store
         self._serializer = serializer
         self._service: Service | None = None
         # Where it listens.
         self.at: Address | None = None
-        self._asked = Asked(0, ())
         self._started: Started = ([], {})
         self._bodies: dict[str, Path] = {}
-        self._logs = RequestLogs(site.client)
 
-    def command(self, model: PurePath, address: str) -> Started:
-        """What to run on the server's host: a model's file there, and where to listen, host:port."""
+    def command(self, models: Sequence[PurePath], address: str) -> Started:
+        """What to run on the server's host: the models' files there, and where to listen, host:port."""
         raise NotImplementedError
 
     def versions(self) -> dict[str, str]:
         """Of what the service is made of; built or looked for by now."""
         return {}
+
+    @property
+    def service(self) -> Service:
+        """The running service."""
+        return self._service
 
     @property
     def redis_url(self) -> str:
@@ -97,15 +100,17 @@ class Http:
     def start(self, trees: int) -> None:
         """Starts the service, and writes the bodies that are sent."""
         site, host = self._site, self._site.server
-        self._asked = Asked(trees, site.keys)
+        self._asked = Asked(trees, site.keys, features=site.features[0].tolist())
         self._bodies = write_bodies(site.directory / "bodies", self._asked)
         site.client.put(site.directory / "bodies")
         if site.attached:
             self.at = site.attached.service
             return
-        model, port, name = site.model(trees), host.free_port(), type(self).__name__.lower()
-        host.put(model)
-        self._started = self.command(host.there(model), f"{host.address}:{port}")
+        models, port, name = site.models(trees), host.free_port(), type(self).__name__.lower()
+        for model in models:
+            host.put(model)
+        there = [host.there(model) for model in models]
+        self._started = self.command(there, f"{host.address}:{port}")
         log = host.directory / "services" / f"{name}.log"
         self._service = host.start(self._started[0], log, self._started[1])
         self.at = self._service.ready(port, "/ping")
@@ -117,17 +122,18 @@ class Http:
 
     def lacks(self, cell: Cell) -> str | None:
         """What SQL alone can be asked for, and what the service does not know."""
-        if REQUESTS[cell.request].path is None:
+        if not REQUESTS[cell.request].paths:
             return f"{cell.request} can be asked for in SQL alone"
         return f"{cell.system} has no {cell.request}" if cell.request in self.unknown else None
 
-    def check(self) -> dict[str, Answers]:
-        """The answers of POST / and of POST /batch."""
+    def check(self, asked: Set[str]) -> dict[str, Answers]:
+        """The answers of POST / and of POST /batch, and of what else is asked."""
         one = self._answers("/", self._site.keys_alone(self._asked.trees))
         batches = self._answers("/batch", split(self._asked.keys))
         return {
             "one": single_precision(one),
             "batch": single_precision([answer for batch in batches for answer in batch]),
+            **self.more_answers(asked - {*self.unknown}, "http_client", self._url(), self._urls),
         }
 
     def _answers(self, path: str, bodies: Sequence[object]) -> list[Any]:
@@ -145,23 +151,44 @@ class Http:
             parts["postgres"] = self._site.database.roots()
         return parts
 
-    def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
-        """oha at a rate, else wrk."""
-        site, path = self._site, REQUESTS[cell.request].path
-        url = "http://{}:{}{}".format(*self.at, path)
-        body = self._bodies.get(cell.request)
+    def _url(self, path: str = "") -> str:
+        return "http://{}:{}{}".format(*self.at, path)
+
+    def _urls(self, request: Request) -> list[str]:
+        return [self._url(path) for path in request.paths]
+
+    def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
+        """oha at a rate, else wrk, or a program."""
+        site, request = self._site, REQUESTS[cell.request]
+        urls, body = self._urls(request), self._bodies.get(cell.request)
+        if cell.variant in python_client.CLIENTS:
+            return self.by_program(cell, load, self._question(cell.request), self._url())
         if load.rate:
-            log = self._logs.fresh()
-            command = oha.command(site.client.root / oha.PROGRAM, url, body, load, log)
-            output, usage = site.run_measured(command, self.parts())
-            return output, oha.parse(output, self._logs.figures("oha", log, load)), usage
-        command = wrk.command(url, body, load, site.client_cores)
-        output, usage = site.run_measured(command, self.parts())
-        return output, wrk.parse(output, load.clients), usage
+            command = oha.command(site.client.root / oha.PROGRAM, urls[0], body, load, log)
+            return Asking(
+                command, {}, lambda said: oha.parse(said, self._logs.figures("oha", log, load))
+            )
+        command = wrk.command(urls[0], body, load, site.client_cores)
+        return Asking(command, {}, lambda said: wrk.parse(said, load.clients, len(urls)))
+
+    def _question(self, name: str) -> Path:
+        request = REQUESTS[name]
+        path = self._site.directory / "questions" / f"{self.at[1]}-{name}.json"
+        path.parent.mkdir(exist_ok=True)
+        question = {"calls": self._urls(request), "bodies": request.bodies(self._asked)}
+        path.write_text(json.dumps(question))
+        self._site.client.put(path)
+        return path
 
     def configuration(self) -> dict[str, Any]:
         """The command, and what it adds to the environment; no place, no password."""
         command, environment = self._started
+        # The port is another each time, and where files lie is nobody's concern.
+        address = ":".join(map(str, self.at)) if self.at else ""
+        command = [
+            PurePath(word).name if word.startswith("/") else word.replace(address or " ", "ADDRESS")
+            for word in command
+        ]
         kept = {name: value for name, value in environment.items() if self.shown(name)}
         entry = {"store": self._store, "serializer": self._serializer}
         return {"entry": entry, "command": command[1:], "environment": kept}
@@ -172,12 +199,15 @@ class Http:
 
 
 def write_bodies(directory: Path, asked: Asked) -> dict[str, Path]:
-    """The files that wrk and oha read bodies from, one on a line."""
+    """The files that wrk and oha read bodies from, one on a line, after its path where there are several."""
     directory.mkdir(parents=True, exist_ok=True)
     files = {}
     for name, request in REQUESTS.items():
         if request.bodies:
+            bodies = map(json.dumps, request.bodies(asked))
+            if len(request.paths) > 1:
+                bodies = (f"{path} {body}" for body in [*bodies] for path in request.paths)
             files[name] = directory / f"{name}.json"
             # oha sends the whole file, so no line end follows the last.
-            files[name].write_text("\n".join(map(json.dumps, request.bodies(asked))))
+            files[name].write_text("\n".join(bodies))
     return files

@@ -3,35 +3,36 @@
 By the simple protocol, the one that pgbench has by default, and with prepared statements.
 """
 
-from collections.abc import Sequence
-from pathlib import Path
+import json
+from collections.abc import Set
+from pathlib import Path, PurePath
 from typing import Any
 
 import numpy as np
 
 from bench import requests
 from bench.answers import Answers
-from bench.generators import Figures, Load, pgbench
-from bench.hosts import Address, Parts, Usage
+from bench.generators import Load, pgbench, python_client
+from bench.hosts import Address, Parts
 from bench.key_set import split
-from bench.request_logs import RequestLogs
 from bench.requests import REQUESTS, Asked
 from bench.results import Loading
 from bench.site import Site
+from bench.systems.running import Asking, Running
 from bench.workload import Cell
 
 
-class Sql:
+class Sql(Running):
     """A database that is asked directly; a system's class says what differs."""
 
     # With {model} and {columns}.
     call = "predict('{model}', {columns})"
 
     def __init__(self, site: Site) -> None:
-        self._site = site
+        super().__init__(site)
         self._asked = Asked(0, (), self.call)
         self._scripts: dict[str, list[Path]] = {}
-        self._logs = RequestLogs(site.client)
+        self._questions: dict[str, Path] = {}
 
     @property
     def at(self) -> Address:
@@ -60,8 +61,9 @@ class Sql:
     def start(self, trees: int) -> None:
         """Loads the model and writes pgbench's scripts for it."""
         site = self._site
-        site.database.load_model(trees, site.model(trees))
-        self._asked = Asked(trees, site.keys, self.call)
+        for number, model in enumerate(site.models(trees)):
+            site.database.load_model(trees, model, number)
+        self._asked = Asked(trees, site.keys, self.call, site.features[0].tolist())
         directory = site.directory / "scripts" / type(self).__name__.lower()
         directory.mkdir(parents=True, exist_ok=True)
         self._scripts = {request: [] for request in REQUESTS}
@@ -69,13 +71,21 @@ class Sql:
             for number, script in enumerate(REQUESTS[request].scripts(self._asked)):
                 paths.append(directory / f"{request}-{trees}-{number}.sql")
                 paths[-1].write_text(script + ";\n")
+        for name, request in REQUESTS.items():
+            if request.statements and request.bodies:
+                question = {
+                    "calls": request.statements(self._asked),
+                    "bodies": request.bodies(self._asked),
+                }
+                self._questions[name] = directory / f"{name}.json"
+                self._questions[name].write_text(json.dumps(question))
         site.client.put(directory)
 
     def lacks(self, _: Cell) -> str | None:
         return None
 
-    def check(self) -> dict[str, Answers]:
-        """The answers by simple statements, by prepared ones, and in batches."""
+    def check(self, asked: Set[str]) -> dict[str, Answers]:
+        """The answers by simple statements, by prepared ones, and in batches; and of what else is asked."""
         statements = [
             (len(keys), requests.batch(self._asked, keys)) for keys in split(self._asked.keys)
         ]
@@ -85,7 +95,10 @@ class Sql:
         }
         if self.can_prepare:
             given["prepared"] = self._one_at_a_time(prepare=True)
-        return given
+        connection = self._site.database.conninfo(self.at)
+        return given | self.more_answers(
+            asked, "psycopg", connection, lambda r: r.statements(self._asked)
+        )
 
     def _answers(self, kind: str, **question: Any) -> Answers:
         conninfo = self._site.database.conninfo(self.at)
@@ -96,18 +109,20 @@ class Sql:
         keys = self._site.keys_alone(self._asked.trees)
         return self._answers("sql", statement=statement, keys=keys, prepare=prepare)
 
-    def run(self, cell: Cell, load: Load) -> tuple[str, Figures, Usage]:
-        """pgbench with the request's scripts."""
+    def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
+        """pgbench with the request's scripts, or a program with its statements."""
         database = self._site.database
-        scripts: Sequence[Path] = self._scripts[cell.request]
-        log = self._logs.fresh()
-        path, cores = database.program("pgbench"), self._site.client_cores
-        command = pgbench.command(pgbench.Program(path, cell.variant, cores), scripts, load, log)
-        output, usage = self._site.run_measured(
-            command, self.parts(), database.environment(self.at)
+        environment = database.environment(self.at)
+        if cell.variant in python_client.CLIENTS:
+            return self.by_program(cell, load, self._questions[cell.request], **environment)
+        program = pgbench.Program(
+            database.program("pgbench"), cell.variant, self._site.client_cores
         )
-        logged = self._logs.figures("pgbench", log, load)
-        return output, pgbench.parse(output, logged, load.warm_up), usage
+        command = pgbench.command(program, self._scripts[cell.request], load, log)
+        return Asking(
+            command, environment,
+            lambda said: pgbench.parse(said, self._logs.figures("pgbench", log, load), load.warm_up),
+        )  # fmt: skip
 
     def stop(self) -> None:
         """Nothing: the cluster is the site's."""

@@ -45,6 +45,15 @@ def test_one_bit_is_a_difference(place: int) -> None:
     assert str([*KEYS[place]]) in str(raised.value)
 
 
+def test_answers_of_several_models_are_compared_column_by_column() -> None:
+    wanted = np.stack([WANTED, WANTED + 1, WANTED + 2], axis=1)
+    good = {"one": WANTED, "several": wanted[:3]}
+    assert compare(25, KEYS, wanted, good).compared == {"one": 4, "several": 3}
+    swapped = wanted[:, [0, 2, 1]]
+    with pytest.raises(Unequal, match="swapped: 4 of 4 answers differ"):
+        compare(25, KEYS, wanted, good | {"swapped": swapped})
+
+
 def test_zero_and_minus_zero_differ() -> None:
     with pytest.raises(Unequal):
         compare(25, KEYS, WANTED, {"zero": np.abs(WANTED)})
@@ -80,7 +89,8 @@ class Recorded:
         self.verbs.append("load")
         return []
 
-    def check(self) -> dict[str, Answers]:
+    def check(self, asked: set[str]) -> dict[str, Answers]:
+        assert asked == {"hot"}
         self.verbs.append("check")
         return {"one": self._answers}
 

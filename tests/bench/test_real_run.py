@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from bench import processes, results, table, training
+from bench.generators.python_client import CLIENTS
 from bench.harness import Harness
 from bench.opening import on_this_machine
 from bench.requests import REQUESTS
@@ -25,6 +26,8 @@ KEYS = 200
 SYSTEMS = described()
 SERVICES = [name for name, one in SYSTEMS.items() if one.side == "service"]
 ONE_OF_EACH_KIND = ("postgres_direct", "python_tuned")
+FURTHER = (*(name for name in SERVICES if "rivals" in SYSTEMS[name].takes),)
+PREDICTIONS = ("hot", "random", "batch", "given", "three", "three_calls")
 RATE = 100
 WORKLOAD = replace(
     WORKLOADS["quick"], name="test", seconds=1, seconds_at_a_rate=1, warm_up_seconds=1, keys=KEYS,
@@ -32,6 +35,8 @@ WORKLOAD = replace(
     cells={
         "all": Set(("hot",), (2,), (5,), systems=("*",)),
         "requests": Set((*REQUESTS,), (2,), (5,), systems=ONE_OF_EACH_KIND),
+        "further": Set(PREDICTIONS, (2,), (5,), systems=FURTHER),
+        "programs": Set(("hot", "given", "three", "three_calls"), (2,), (5,)),
         "rates": Set(("hot",), (2,), (5,), rates=(RATE,), plain=True, systems=ONE_OF_EACH_KIND),
     },
 )  # fmt: skip
@@ -48,16 +53,20 @@ def state() -> Iterator[Path]:
 
 
 @pytest.fixture(scope="module")
-def result(state: Path, tmp_path_factory: pytest.TempPathFactory) -> results.Result:
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("output")
+
+
+@pytest.fixture(scope="module")
+def result(state: Path, logs: Path) -> results.Result:
     site = Site(WORKLOAD, on_this_machine(directory=state), state)
     cells = WORKLOAD.cells_of(SYSTEMS)
-    output = tmp_path_factory.mktemp("output")
     before = _servers()
-    measured = Harness(site, cells, output).run()
-    results.write(output / "results.json", measured)
+    measured = Harness(site, cells, logs).run()
+    results.write(logs / "results.json", measured)
     for cell in measured.cells:
         for run in cell.runs:
-            assert (output / run.log).read_text()
+            assert (logs / run.log).read_text()
     assert _servers() == before
     return measured
 
@@ -84,6 +93,8 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
         **dict.fromkeys(SERVICES, ("one", "batch")),
     }
     (checked,) = result.checked
+    for system in (*ONE_OF_EACH_KIND, *FURTHER):
+        ways[system] += ("given", "three", "three_calls")
     compared = {f"{system}, {way}": KEYS for system, named in ways.items() for way in named}
     # PgBouncer of 1.21 and later is asked by prepared statements too.
     assert compared.items() <= checked.compared.items()
@@ -96,13 +107,43 @@ def test_every_cell_is_measured_or_says_why_not(result: results.Result) -> None:
         assert len(cell.runs) == (0 if cell.skipped else 1)
     skipped = [cell.name for cell in result.cells if cell.skipped]
     # PgBouncer of 1.21 and later has the first.
-    wanted = ["postgres_pgbouncer/prepared/hot/5t/2c", "python_tuned/http/columns/5t/2c"]
+    alone = [f"python_tuned/http/{request}/5t/2c" for request in ("columns", "oltp")]
+    wanted = ["postgres_pgbouncer/prepared/hot/5t/2c", *alone]
     assert skipped in (wanted, wanted[1:])
+
+
+def test_what_asks_beside_is_in_the_raw_log(result: results.Result, logs: Path) -> None:
+    cells = [cell for cell in result.cells if "_beside_" in cell.request]
+    assert {cell.system for cell in cells} == {*ONE_OF_EACH_KIND}
+    for cell in cells:
+        main, beside = cell.request.split("_beside_")
+        (run,) = cell.runs
+        said = (logs / run.log).read_text()
+        assert f"\nbeside: {beside}, Figures(" in said
+        by_pgbench = "oltp" in main or cell.system == "postgres_direct"
+        assert by_pgbench == said.startswith("pgbench")
+
+
+def test_a_program_asks_as_the_load_generators_do(result: results.Result) -> None:
+    asked = {(cell.system, cell.variant) for cell in result.cells if cell.variant in CLIENTS}
+    assert {client for _, client in asked} == {*CLIENTS}
+    assert asked == {
+        (system.name, variant)
+        for system in SYSTEMS.values()
+        for variant in system.variants
+        if variant in CLIENTS
+    }
+    for cell in result.cells:
+        if cell.variant in CLIENTS:
+            assert cell.predictions_per_request == (3 if "three" in cell.request else 1)
+            assert {"mean", "p50", "max"} <= cell.latency_ms.keys()
 
 
 def test_latencies_rest_on_requests(result: results.Result) -> None:
     for cell in result.cells:
-        for run in cell.runs:
+        # Of requests that are several calls wrk knows no percentiles.
+        several = cell.request == "three_calls" and cell.variant == "http"
+        for run in [] if several else cell.runs:
             assert {"mean", "p50"} <= run.latency_ms.keys()
             known = [run.latency_ms[name] for name in ("p50", "p90", "p99", "p99_9", "max")
                      if name in run.latency_ms]  # fmt: skip

@@ -1,5 +1,7 @@
 """The service of python_baseline/, in one of its modes, under Gunicorn."""
 
+import os
+from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -36,7 +38,7 @@ class FlaskRedis(Http):
         release = server.run([server.python, "-m", "python_baseline.releases", self._xgboost])
         return versions | {f"xgboost of the service, {self._xgboost}": release.strip()}
 
-    def command(self, model: PurePath, address: str) -> Started:
+    def command(self, models: Sequence[PurePath], address: str) -> Started:
         workload = self._site.workload
         workers, threads = self.pair or (workload.workers, workload.threads)
         given: dict[str, Any] = {"workers": workers, "threads": threads}
@@ -45,7 +47,7 @@ class FlaskRedis(Http):
         elif self._store == "postgresql":
             given["conninfo"] = self.conninfo
         settings = Settings(
-            str(model), self._store, self._serializer, xgboost=self._xgboost,
+            os.pathsep.join(map(str, models)), self._store, self._serializer, xgboost=self._xgboost,
             rows=workload.rows, seed=workload.seed,
             **{name: value for name, value in given.items() if value},
         )  # fmt: skip
@@ -60,7 +62,4 @@ class FlaskRedis(Http):
     def configuration(self) -> dict[str, Any]:
         found = super().configuration()
         entry = {"mode": self._mode, "xgboost": self._xgboost}
-        # The port is another each time.
-        found["command"] = [word.split("=")[0] + "=ADDRESS" if word.startswith("--bind=") else word
-                            for word in found["command"]]  # fmt: skip
         return found | {"entry": entry | found["entry"]}
