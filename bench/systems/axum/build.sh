@@ -1,0 +1,5 @@
+#!/usr/bin/env bash
+# Builds the service into .build/axum, which takes a minute the first time.
+set -euo pipefail
+cd "$(dirname "$0")"
+CARGO_TARGET_DIR=../../../.build/axum cargo build --quiet --locked --release

@@ -1,0 +1,48 @@
+"""The service in src/: built on the server's host, its features read from a file of flights there.
+
+It has a thread for each core: with more it answers no more requests.
+"""
+
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+
+from bench.results import Loading
+from bench.site import Site
+from bench.systems.http import Http, Started
+
+FOLDER = "bench/systems/axum"
+PROGRAM = ".build/axum/release/axum_service"
+
+
+class Axum(Http):
+    """One process, whose threads share the features and the model."""
+
+    part = "axum"
+
+    def __init__(self, site: Site) -> None:
+        super().__init__(site, store="memory")
+
+    @property
+    def _flights(self) -> PurePath:
+        return self._site.server.directory / f"flights-{self._site.workload.rows}.csv"
+
+    def versions(self) -> dict[str, str]:
+        server = self._site.server
+        server.run([server.root / FOLDER / "build.sh"])
+        lock = tomllib.loads(Path(__file__).with_name("Cargo.lock").read_text())
+        crates = {crate["name"]: crate["version"] for crate in lock["package"]}
+        return {name: crates[name] for name in ("axum", "tokio")}
+
+    def load(self) -> list[Loading]:
+        server, request = self._site.server, self._site.request
+        wanted = (f"--rows={request.rows}", f"--seed={request.seed}", "--output", self._flights)
+        command = [server.python, "-m", "data.flights", *wanted]
+        server.run(command, {"PYTHONPATH": str(server.root)})
+        return []
+
+    def command(self, models: Sequence[PurePath], address: str) -> Started:
+        server = self._site.server
+        program, threads = str(server.root / PROGRAM), server.facts()["cores"]
+        flags = ["--bind", address, "--threads", threads, "--flights", str(self._flights)]
+        return [program, *flags, *map(str, models)], {}
