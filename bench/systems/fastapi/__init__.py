@@ -1,0 +1,1 @@
+"""The tuned service's parts behind FastAPI on uvicorn."""

@@ -1,0 +1,107 @@
+"""The services beside Flask refuse what it refuses, in the same words, and all of their workers answer."""
+
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bench.key_set import HOT
+from bench.opening import on_this_machine
+from bench.site import Site
+from bench.systems import described, made
+from bench.systems.fastapi.system import FastApi
+from bench.systems.http import Http
+from bench.workload import WORKLOADS, Set
+from tests.baseline.conftest import Client
+from tests.baseline.test_keep_alive import CLIENTS, LEAST, WORKERS, ask, connections, held
+
+WORKLOAD = replace(
+    WORKLOADS["quick"], rows=5_000, keys=10, cells={"three": Set(("three",), (1,), (3,))}
+)
+SERVICES = ("python_tuned", "fastapi", "fastapi_memory", "axum")
+KEY = (
+    "a key is a list of 4 whole numbers up to 2147483647: originairportid, year, month, dayofmonth"
+)
+REFUSED = {
+    ("/", b"[1, 2, 3]"): (400, KEY),
+    ("/", b"[14869.0, 2019, 8, 31]"): (400, KEY),
+    ("/", b"[-1, 2019, 8, 31]"): (400, KEY),
+    ("/", b'"x"'): (400, KEY),
+    ("/", b"[1, 2, 3, 4]"): (404, "no flight has the key [1, 2, 3, 4]"),
+    ("/1", b"[1, 2, 3, 4]"): (404, "no flight has the key [1, 2, 3, 4]"),
+    ("/all", b"[]"): (400, KEY),
+    ("/features", b"[]"): (400, KEY),
+    ("/batch", b"[]"): (400, "a batch is a list of 1 to 10000 keys"),
+    ("/batch", b"[[1]]"): (400, KEY),
+    ("/given", b"[1]"): (400, "features are a list of 10 numbers, or null where one is missing"),
+    ("/given", b'["1", 2, 3, 4, 5, 6, 7, 8, 9, 10]'): (
+        400, "features are a list of 10 numbers, or null where one is missing",
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        directory.chmod(0o755)
+        site = Site(WORKLOAD, on_this_machine(directory=directory), directory)
+        yield site
+        site.stop()
+
+
+@pytest.fixture(scope="module", params=SERVICES)
+def service(request: pytest.FixtureRequest, site: Site) -> Iterator[Http]:
+    found = made(described()[request.param], site)
+    found.install()
+    found.load()
+    found.start(3)
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def client(service: Http) -> Client:
+    return Client(service.service, service.at)
+
+
+@pytest.mark.parametrize("asked", REFUSED)
+def test_what_is_wrong_is_refused(client: Client, asked: tuple[str, bytes]) -> None:
+    status, message = REFUSED[asked]
+    answer = client.ask(*asked)
+    assert (answer.status, answer.error) == (status, message)
+
+
+@pytest.mark.parametrize("body", [b"", b"[1,", b"\xff"])
+def test_what_is_no_json_is_refused(client: Client, body: bytes) -> None:
+    answer = client.ask("/", body)
+    assert answer.status == 400
+    assert answer.error.startswith("the body is not JSON")
+
+
+def test_models_differ_and_a_missing_feature_counts(client: Client) -> None:
+    predicted = client.ask("/all", HOT).json
+    assert predicted == [client.ask(f"/{model}", HOT).json for model in range(3)]
+    assert len({*predicted}) == 3
+    assert client.ask("/", HOT).json == predicted[0]
+    missing = client.ask("/given", [None] * 10)
+    assert missing.status == 200
+    assert isinstance(missing.json, float)
+
+
+def test_every_worker_of_fastapi_answers(site: Site) -> None:
+    service = FastApi(site, store="memory")
+    service.workers = WORKERS
+    service.start(3)
+    try:
+        client = Client(service.service, service.at)
+        with connections(client) as opened:
+            assert {ask(connection)[0] for connection in opened} == {200}
+            shares = held(client)
+    finally:
+        service.stop()
+    assert len(shares) == WORKERS
+    assert min(shares.values()) >= LEAST
+    assert shares.total() == CLIENTS
