@@ -22,6 +22,10 @@ def say(text: str) -> None:
     print(f"    {text}", flush=True)
 
 
+# At most, of a warm-up.
+WARM_UP_CLIENTS = 20
+
+
 class Measuring:
     """The cells of a run, and their runs, whose raw logs go to `output` as they come."""
 
@@ -55,12 +59,13 @@ class Measuring:
 
     def _warm_up(self, cells: Sequence[Cell]) -> None:
         seconds = self._workload.warm_up_seconds
-        # The first of its cells, which asks for predictions.
-        asked = {(cell.system, cell.variant): cell for cell in reversed(cells)}
+        # By a cell that asks for predictions, of few clients: a thousand would only connect.
+        order = sorted(cells, key=lambda cell: (cell.predictions > 0, -cell.clients))
+        asked = {(cell.system, cell.variant): cell for cell in order}
         for cell in asked.values() if seconds else ():
             say(f"{cell.system}/{cell.variant}: warm up")
-            load = Load(cell.clients, seconds, self._workload.seed)
-            self._systems[cell.system].run(replace(cell, rate=None), load)
+            few = replace(cell, rate=None, clients=min(cell.clients, WARM_UP_CLIENTS))
+            self._systems[cell.system].run(few, Load(few.clients, seconds, self._workload.seed))
 
     def _measure(self, cell: Cell) -> None:
         self._site.topology.links.set_delay(cell.delay_ms)

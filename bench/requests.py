@@ -129,7 +129,7 @@ def _given(asked: Asked) -> list[str]:
     variables = [
         f"\\set {name} {value:g}" for name, value in zip(FEATURES, asked.features, strict=True)
     ]
-    return ["\n".join([*variables, given(asked, [f":{name}" for name in FEATURES])])]
+    return ["\n".join([*variables, given(asked, [f":{name}::real" for name in FEATURES])])]
 
 
 def three(asked: Asked, values: Sequence[object]) -> str:
