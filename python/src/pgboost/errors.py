@@ -1,0 +1,60 @@
+"""The package's errors: each is also the built-in error that Python's users would expect.
+
+PostgreSQL's error is the cause (`__cause__`), with its SQLSTATE, detail and hint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+
+
+class PgboostError(Exception):
+    """Any error of this package."""
+
+
+class ExtensionMissingError(PgboostError, RuntimeError):
+    """The database does not have the extension."""
+
+
+class ModelNotFoundError(PgboostError, LookupError):
+    """The database has no such model or version, or the user may not see it."""
+
+
+class UnsupportedModelError(PgboostError, TypeError):
+    """A model that pgboost does not score."""
+
+
+class InvalidModelError(PgboostError, ValueError):
+    """A model, name or value that the server refuses."""
+
+
+class PermissionDeniedError(PgboostError, PermissionError):
+    """The user lacks a right."""
+
+
+# By SQLSTATE, or by its first two characters.
+_BY_SQLSTATE: dict[str, type[PgboostError]] = {
+    "42704": ModelNotFoundError,
+    "42501": PermissionDeniedError,
+    "0A000": UnsupportedModelError,
+    "22": InvalidModelError,
+    "42": InvalidModelError,
+    "54": InvalidModelError,
+}
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """Raises this package's error for what the server refuses; others pass as they are."""
+    try:
+        yield
+    except psycopg.Error as error:
+        state = error.sqlstate or ""
+        kind = _BY_SQLSTATE.get(state) or _BY_SQLSTATE.get(state[:2])
+        if kind is None:
+            raise
+        lines = [error.diag.message_primary, error.diag.message_detail, error.diag.message_hint]
+        raise kind("\n".join(line for line in lines if line)) from error

@@ -1,0 +1,31 @@
+"""LightGBM's boosters and scikit-learn wrappers, as LightGBM's text.
+
+The text has the rounds up to the best iteration, as both predict.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import lightgbm
+
+from ..errors import UnsupportedModelError
+from ..model_file import ModelFile
+
+
+def model_file(model: Any) -> ModelFile:
+    """The file of a `Booster`, `LGBMModel` or one of its subclasses."""
+    if isinstance(model, lightgbm.Booster):
+        return ModelFile(content=model.model_to_string().encode(), values=model.predict)
+    if not isinstance(model, lightgbm.LGBMModel):
+        raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of lightgbm")
+    content = model.booster_.model_to_string().encode()
+    if not isinstance(model, lightgbm.LGBMClassifier):
+        return ModelFile(content=content, values=model.predict)
+    proba = model.predict_proba
+    return ModelFile(
+        content=content,
+        values=proba if model.n_classes_ > 2 else lambda frame: proba(frame)[:, 1],
+        classes=model.predict,
+        labels=[str(label) for label in model.classes_],
+    )

@@ -1,0 +1,26 @@
+"""Models that MLflow keeps: `models:/flights/3`, `runs:/.../model`, or a folder."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ..errors import UnsupportedModelError
+
+_FLAVORS = ("xgboost", "lightgbm", "catboost", "sklearn")
+
+
+def load(uri: str) -> Any:
+    """The model object behind a URI."""
+    try:
+        from mlflow.models import get_model_info
+    except ImportError as error:
+        message = (
+            f"{uri!r} is taken for a model of MLflow: pip install mlflow, or pass the model itself"
+        )
+        raise UnsupportedModelError(message) from error
+    flavors = get_model_info(uri).flavors
+    for flavor in _FLAVORS:
+        if flavor in flavors:
+            return import_module(f"mlflow.{flavor}").load_model(uri)
+    raise UnsupportedModelError(f"{uri} has none of the flavors {', '.join(_FLAVORS)}")

@@ -1,0 +1,76 @@
+"""Models are listed and come back; what goes wrong is an error in Python's terms."""
+
+from collections.abc import Callable
+
+import catboost
+import lightgbm
+import numpy as np
+import psycopg
+import pytest
+import xgboost
+
+import pgboost
+from tests.python import models
+
+
+def booster(rounds: int = 3) -> xgboost.Booster:
+    frame = models.frame()
+    return xgboost.train({}, xgboost.DMatrix(frame, models.target(frame)), rounds)
+
+
+def test_versions_are_listed(connection: psycopg.Connection) -> None:
+    assert pgboost.push(connection, "listed", booster()) == 1
+    assert pgboost.push(connection, "listed", booster(4), metrics={"rmse": np.float32(0.5)}) == 2
+    found = [version for version in pgboost.models(connection) if version.name == "listed"]
+    assert [(v.version, v.deployed, v.trees) for v in found] == [(1, False, 3), (2, True, 4)]
+    info = connection.execute("SELECT model_info('listed') -> 'metrics' ->> 'rmse'").fetchone()
+    assert info == ("0.5",)
+
+
+def test_models_come_back(connection: psycopg.Connection) -> None:
+    frame = models.frame()
+    y = models.target(frame)
+    boosted = booster()
+    light = lightgbm.LGBMRegressor(n_estimators=3, verbose=-1).fit(frame, y)
+    cat = catboost.CatBoostRegressor(iterations=3, verbose=False, allow_writing_files=False)
+    cat.fit(frame, y)
+    for model in (boosted, light, cat):
+        pgboost.push(connection, "back", model)
+    matrix = xgboost.DMatrix(frame)
+    assert (pgboost.pull(connection, "back", 1).predict(matrix) == boosted.predict(matrix)).all()
+    assert (pgboost.pull(connection, "back", 2).predict(frame) == light.predict(frame)).all()
+    assert (pgboost.pull(connection, "back").predict(frame) == cat.predict(frame)).all()
+
+
+def test_errors_are_pythons(
+    connection: psycopg.Connection, connect: Callable[..., psycopg.Connection]
+) -> None:
+    with pytest.raises(LookupError, match='model "none" does not exist'):
+        pgboost.pull(connection, "none")
+    with pytest.raises(TypeError, match="no model of XGBoost"):
+        pgboost.push(connection, "wrong", {"no": "model"})
+    with pytest.raises(ValueError, match="name"):
+        pgboost.push(connection, "a@b", booster())
+    linear = xgboost.train(
+        {"booster": "gblinear"}, xgboost.DMatrix(np.eye(3), np.arange(3)), num_boost_round=1
+    )
+    with pytest.raises(pgboost.UnsupportedModelError, match="gblinear"):
+        pgboost.push(connection, "linear", linear)
+    connection.execute("DROP ROLE IF EXISTS python_nobody")
+    connection.execute("CREATE ROLE python_nobody LOGIN")
+    with pytest.raises(PermissionError):
+        pgboost.push(connect(user="python_nobody"), "denied", booster())
+    with pytest.raises(pgboost.ExtensionMissingError, match="CREATE EXTENSION"):
+        pgboost.models(connect(dbname="template1"))
+
+
+def test_nothing_is_left_or_committed(connect: Callable[..., psycopg.Connection]) -> None:
+    frame = models.frame()
+    model = booster()
+    with connect(autocommit=False) as writer:
+        pgboost.push(writer, "uncommitted", model)
+        assert pgboost.verify(writer, "uncommitted", model, frame)
+        assert writer.execute("SELECT to_regclass('pg_temp.pgboost_verify')").fetchone() == (None,)
+        assert pgboost.verify(writer, "uncommitted", model, frame)
+        writer.rollback()
+        assert "uncommitted" not in {version.name for version in pgboost.models(writer)}
