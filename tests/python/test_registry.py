@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-import catboost
-import lightgbm
 import numpy as np
 import psycopg
 import pytest
 import xgboost
 
+import catboost
+import lightgbm
 import pgboost
 from tests.python import models
 
