@@ -33,3 +33,11 @@ impl Default for Limits {
         }
     }
 }
+
+impl Limits {
+    /// Words of 32 bits that all category sets may have. A set takes memory up to its largest code,
+    /// whatever the number of its codes, so all together may take as many bytes as the file.
+    pub(crate) fn set_words(&self) -> usize {
+        self.bytes / size_of::<u32>()
+    }
+}

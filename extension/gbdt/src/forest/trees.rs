@@ -95,6 +95,7 @@ impl Trees {
         if sums == Precision::Single {
             return Ok((value as f32).to_bits());
         }
+        reserve(&mut self.leaf_values, 1)?;
         self.leaf_values.push(value);
         to_u32(self.leaf_values.len() - 1)
     }
@@ -107,12 +108,14 @@ impl Trees {
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Vec<(WideNode, u32)>> {
         let first_set = to_u32(self.sets.len())?;
+        reserve(&mut self.sets, tree.sets.len())?;
         for (index, words) in tree.sets.iter().enumerate() {
-            if index.is_multiple_of(NODES_PER_CHECK) {
+            if index.is_multiple_of(NODES_PER_CHECK) || words.len() >= NODES_PER_CHECK {
                 check_interrupts();
             }
             let start = to_u32(self.set_words.len())?;
             self.sets.push(SetSpan { start, count: to_u32(words.len())? });
+            reserve(&mut self.set_words, words.len())?;
             self.set_words.extend_from_slice(words);
         }
         let positions = order::positions(tree, check_interrupts);

@@ -47,8 +47,8 @@ pub(crate) struct TreeParts {
     /// Vectors one after another; empty if leaves are scalar.
     pub leaf_vectors: Vec<f64>,
     pub output: TreeOutput,
-    /// 1 where the library has no weights. A forest that averages has a weight of 1 / n in each of
-    /// the n trees of an output.
+    /// 1 where the library has no weights. A forest that averages has none; its sums are divided
+    /// ([`Finish::divisor`]).
     pub weight: f32,
     /// The node id of the library's leaf 0, where it counts leaves alone, else 0.
     pub first_leaf: u32,
@@ -59,6 +59,8 @@ pub(crate) struct Builder<'a> {
     limits: &'a Limits,
     /// Nodes so far, those of a tree with leaf vectors once per output.
     nodes: usize,
+    /// Words of category sets so far, as often as the nodes that test them.
+    set_words: usize,
     /// How the splits so far see each feature.
     uses: Vec<Option<Use>>,
 }
@@ -118,7 +120,7 @@ impl<'a> Builder<'a> {
         model.categories.resize(model.num_features, None);
         check_class_labels(&model.class_labels, model.num_classes())?;
         let uses = vec![None; model.num_features];
-        Ok(Builder { model, limits, nodes: 0, uses })
+        Ok(Builder { model, limits, nodes: 0, set_words: 0, uses })
     }
 
     /// Adds the next tree, in the order of summation.
@@ -135,6 +137,9 @@ impl<'a> Builder<'a> {
         };
         self.nodes = self.nodes.saturating_add(parts.nodes.len().saturating_mul(copies));
         check_limit(self.nodes, self.limits.nodes, "nodes")?;
+        let words: usize = parts.category_sets.iter().map(|set| set.words.len()).sum();
+        self.set_words = self.set_words.saturating_add(words.saturating_mul(copies));
+        check_limit(self.set_words, self.limits.set_words(), "words of category sets")?;
         let tree = self.tree(parts, check_interrupts).map_err(|error| in_tree(error, index))?;
         self.model.trees.try_reserve(1).map_err(|_| out_of_memory())?;
         self.model.trees.push(tree);

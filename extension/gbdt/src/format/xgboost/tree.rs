@@ -7,16 +7,13 @@ use crate::{ErrorKind, Limits, Result};
 /// What the trees that are still to be read may take.
 pub(super) struct Allowance {
     pub nodes: usize,
-    /// A set takes memory up to its largest code, whatever the number of its codes, so all sets
-    /// together may take as many bytes as the file might have.
     pub set_words: usize,
     codes: usize,
 }
 
 impl Allowance {
     pub(super) fn new(limits: &Limits) -> Self {
-        let set_words = limits.bytes / size_of::<u32>();
-        Allowance { nodes: limits.nodes, set_words, codes: limits.bytes }
+        Allowance { nodes: limits.nodes, set_words: limits.set_words(), codes: limits.bytes }
     }
 }
 

@@ -129,3 +129,17 @@ fn what_no_library_has_is_refused() {
         assert_eq!(added(parts).unwrap_err().kind(), kind, "case {index}");
     }
 }
+
+/// In the image, every output has sets of its own.
+#[test]
+fn sets_count_once_per_output() {
+    let added = |words| {
+        let limits = Limits { bytes: 4 * 200, ..Limits::default() };
+        let sets = vec![CategorySet { words: vec![0; words] }];
+        let mut builder = Builder::new(super::tests::parts(), &limits)?;
+        builder.add_tree(TreeParts { category_sets: sets, ..tree() }, &mut || ())?;
+        builder.finish(vec![0, 1])
+    };
+    added(100).unwrap();
+    assert_eq!(added(101).unwrap_err().kind(), ErrorKind::Limit);
+}
