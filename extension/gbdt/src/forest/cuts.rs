@@ -65,20 +65,20 @@ impl Cuts {
                     continue;
                 };
                 if let Some(feature) = features.get_mut(*feature as usize) {
-                    feature.add(node)?;
+                    feature.add(node, check_interrupts)?;
                 }
             }
             check_interrupts();
         }
         for feature in &mut features {
-            cuts.add(feature)?;
+            cuts.add(feature, check_interrupts)?;
             check_interrupts();
         }
         Ok(cuts)
     }
 
-    fn add(&mut self, feature: &mut Feature) -> Result<()> {
-        feature.sort();
+    fn add(&mut self, feature: &mut Feature, check_interrupts: &mut dyn FnMut()) -> Result<()> {
+        feature.sort(check_interrupts);
         let start = to_u32(self.numbers.len())?;
         let count = to_u32(feature.cuts.len())?;
         let ends = feature.cuts.iter().map(|cut| not_below(*cut));
@@ -117,6 +117,9 @@ impl Cuts {
     }
 }
 
+/// The cuts of the largest models take half a second to sort.
+const COMPARISONS_PER_CHECK: usize = 1 << 20;
+
 #[derive(Clone, Default)]
 struct Feature {
     cuts: Vec<f64>,
@@ -127,7 +130,7 @@ struct Feature {
 }
 
 impl Feature {
-    fn add(&mut self, node: &Node) -> Result<()> {
+    fn add(&mut self, node: &Node, check_interrupts: &mut dyn FnMut()) -> Result<()> {
         let Node::Numerical { comparison, threshold, missing, .. } = *node else {
             self.codes = true;
             return Ok(());
@@ -140,14 +143,21 @@ impl Feature {
         reserve(&mut self.cuts, 1)?;
         self.cuts.extend(cut(comparison, threshold));
         if self.cuts.len() >= self.dense.max(1024) {
-            self.sort();
+            self.sort(check_interrupts);
             self.dense = 2 * self.cuts.len();
         }
         Ok(())
     }
 
-    fn sort(&mut self) {
-        self.cuts.sort_unstable_by(f64::total_cmp);
+    fn sort(&mut self, check_interrupts: &mut dyn FnMut()) {
+        let mut compared = 0usize;
+        self.cuts.sort_unstable_by(|a, b| {
+            compared += 1;
+            if compared.is_multiple_of(COMPARISONS_PER_CHECK) {
+                check_interrupts();
+            }
+            a.total_cmp(b)
+        });
         self.cuts.dedup();
     }
 }
@@ -227,8 +237,8 @@ mod tests {
 
     fn cuts_of(splits: &[Node]) -> Cuts {
         let (mut cuts, mut feature) = (Cuts::default(), Feature::default());
-        splits.iter().for_each(|split| feature.add(split).unwrap());
-        cuts.add(&mut feature).unwrap();
+        splits.iter().for_each(|split| feature.add(split, &mut || ()).unwrap());
+        cuts.add(&mut feature, &mut || ()).unwrap();
         cuts
     }
 
@@ -284,6 +294,15 @@ mod tests {
             }
         }
         assert!(kinds[..3].iter().all(|count| *count > 100), "{kinds:?}");
+    }
+
+    #[test]
+    fn a_cancel_is_looked_for_while_cuts_are_sorted() {
+        let mut random = Random(3);
+        let cuts = (0..1 << 18).map(|_| random.next() as f64).collect();
+        let mut looks = 0;
+        Feature { cuts, ..Feature::default() }.sort(&mut || looks += 1);
+        assert!(looks >= 3, "{looks}");
     }
 
     #[test]

@@ -91,6 +91,30 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     assert!(pauses > 100, "interrupts were looked for {pauses} times only");
 }
 
+/// The tree of a few hundred kilobytes becomes 131,071 nodes.
+#[test]
+fn a_cancel_is_looked_for_within_one_symmetric_tree() {
+    let depth = 16;
+    let borders: Vec<f64> = (0..depth).map(f64::from).collect();
+    let split = |border: &f64| json!({"split_type": "FloatFeature", "float_feature_index": 0, "border": border});
+    let model = json!({
+        "features_info": {"float_features": [
+            {"feature_index": 0, "flat_feature_index": 0, "borders": borders, "has_nans": false,
+             "nan_value_treatment": "AsIs"}
+        ]},
+        "model_info": {"params": {"loss_function": {"type": "RMSE"}}},
+        "oblivious_trees": [{
+            "leaf_values": vec![1; 1 << depth],
+            "splits": borders.iter().map(split).collect::<Value>()
+        }],
+        "scale_and_bias": [1, [0]]
+    });
+    let mut looks = 0;
+    gbdt::parse(model.to_string().as_bytes(), &Limits::default(), &mut || looks += 1).unwrap();
+    // The leaves that are read take 16, the builder 3 * 8; the nodes that are made must take more.
+    assert!(looks > 100, "interrupts were looked for {looks} times only");
+}
+
 #[test]
 fn a_caller_may_unwind_between() {
     let bytes = binary().to_json();

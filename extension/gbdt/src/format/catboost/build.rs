@@ -3,6 +3,7 @@
 use super::splits::{Bins, Dictionaries, Split};
 use super::tree::RawTree;
 use super::{File, objective};
+use crate::format::reader::Interrupts;
 use crate::model::{Builder, Finish, Model, Parts, Precision, in_tree};
 use crate::{Error, ErrorKind, Limits, Result};
 
@@ -16,14 +17,18 @@ pub(in crate::format) fn build(
     let num_features = features.count(limits)?;
     let outputs = outputs(&trees, &bias)?;
     let bins = Bins::of(&features);
+    let mut interrupts = Interrupts::new(check_interrupts);
     let mut splits: Vec<Vec<Split>> = Vec::new();
     for (index, tree) in trees.iter().enumerate() {
-        let of_tree = tree.splits.iter().map(|split| bins.split(*split)).collect::<Result<_>>();
-        splits.push(of_tree.map_err(|error| in_tree(error, index))?);
-        check_interrupts();
+        let of_tree = tree.splits.iter().map(|split| {
+            interrupts.count();
+            bins.split(*split)
+        });
+        splits.push(of_tree.collect::<Result<_>>().map_err(|error| in_tree(error, index))?);
+        interrupts.count();
     }
     drop(bins);
-    let dictionaries = Dictionaries::of(splits.iter().flatten(), num_features);
+    let dictionaries = Dictionaries::of(splits.iter().flatten(), num_features, &mut interrupts);
     let columns = features.columns(num_features, &dictionaries)?;
     let objective = objective::of(&info, outputs)?;
     let parts = Parts {
@@ -47,14 +52,13 @@ pub(in crate::format) fn build(
         attributes: info.attributes,
     };
     let mut builder = Builder::new(parts, limits)?;
-    // A tree's sets have a code each, so they take less than the splits do.
-    let mut set_words = limits.bytes;
+    let mut set_words = limits.set_words();
     let count = trees.len();
     for ((index, tree), splits) in trees.into_iter().enumerate().zip(&splits) {
-        let parts = tree.parts(splits, &dictionaries, outputs, &mut set_words);
+        let parts = tree.parts(splits, &dictionaries, outputs, &mut set_words, &mut interrupts);
         let parts = parts.map_err(|error| in_tree(error, index))?;
-        builder.add_tree(parts, check_interrupts)?;
-        check_interrupts();
+        builder.add_tree(parts, &mut || interrupts.check())?;
+        interrupts.check();
     }
     // No more trees than the limit, which is below 2^32.
     builder.finish((0..=count as u32).collect())

@@ -11,6 +11,7 @@ use super::flatbuffer::{Buffer, Table};
 use super::info::Info;
 use super::splits::RawSplit;
 use super::tree::{Child, RawTree, Shape};
+use crate::format::reader::Interrupts;
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{check_limit, in_tree, node_of};
 use crate::{Error, ErrorKind, Limits, Place, Result};
@@ -37,6 +38,7 @@ pub(in crate::format) fn read(
     }
     let mut info = Info::default();
     for entry in root.tables(2)? {
+        check_interrupts();
         let entry = entry?;
         if let (Some(key), Some(value)) = (entry.text(0)?, entry.text(1)?) {
             info.add(key, value, limits, check_interrupts)?;
@@ -108,13 +110,14 @@ fn read_features(trees: &Table<'_, '_>, limits: &Limits) -> Result<Features> {
     }
     let count = |column: &FloatFeature| column.borders.len();
     check_limit(features.floats.iter().map(count).sum(), limits.nodes, "borders")?;
-    for feature in trees.tables(7)?.take(max) {
+    // The first of what is not scored is named, and no more are needed.
+    for feature in trees.tables(7)?.take(1) {
         features.unscored.push(Unscored::Statistics(statistics(&feature?)?));
     }
-    for feature in trees.tables(12)? {
+    for feature in trees.tables(12)?.take(1) {
         features.unscored.push(Unscored::Text(column(&feature?, [0, 1, 2])?));
     }
-    for feature in trees.tables(18)? {
+    for feature in trees.tables(18)?.take(1) {
         features.unscored.push(Unscored::Embedding(column(&feature?, [0, 1, 2])?));
     }
     if trees.tables(13)?.len() > 0 {
@@ -181,6 +184,7 @@ fn read_trees(
     check_limit(vectors.leaves.len(), limits.nodes, "leaves")?;
     check_limit(vectors.splits.len(), limits.nodes, "splits")?;
     let symmetric = vectors.steps.is_empty() && vectors.leaf_ids.is_empty();
+    let mut interrupts = Interrupts::new(check_interrupts);
     let mut trees = Vec::new();
     let mut start = 0usize;
     let starts = table.vector::<4>(3)?;
@@ -191,10 +195,11 @@ fn read_trees(
             return Err(Error::new(ErrorKind::Parameter, message).at(Place::Tree(index)));
         }
         let size = usize::try_from(i32::from_le_bytes(*size)).unwrap_or(usize::MAX);
-        let tree = if symmetric { vectors.symmetric(size) } else { vectors.any(size) };
+        let tree =
+            if symmetric { vectors.symmetric(size) } else { vectors.any(size, &mut interrupts) };
         trees.push(tree.map_err(|error| in_tree(error, index))?);
         start = start.saturating_add(size);
-        check_interrupts();
+        interrupts.check();
     }
     if !(vectors.splits.is_empty() && vectors.leaves.is_empty() && vectors.weights.is_empty()) {
         let message = "the trees do not take up all splits and leaves";
@@ -232,13 +237,14 @@ impl Vectors<'_> {
     }
 
     /// A tree of so many nodes, some of which are leaves.
-    fn any(&mut self, nodes: usize) -> Result<RawTree> {
+    fn any(&mut self, nodes: usize, interrupts: &mut Interrupts<'_>) -> Result<RawTree> {
         let splits = take(&mut self.splits, nodes, "splits")?;
         let steps = take(&mut self.steps, nodes, "steps")?;
         let leaf_ids = take(&mut self.leaf_ids, nodes, "leaves")?;
         let steps = steps.iter().map(|[a, b, c, d]| [[*a, *b], [*c, *d]].map(u16::from_le_bytes));
         let steps: Vec<[u16; 2]> = steps.collect();
         let is_split = |step: &&[u16; 2]| **step != [0, 0];
+        interrupts.check();
         // The number of each split among the splits, by nodes.
         let numbers: Vec<u32> = steps
             .iter()
@@ -272,6 +278,7 @@ impl Vectors<'_> {
         let mut children = Vec::new();
         let mut own = Vec::new();
         for ((node, step), split) in steps.iter().enumerate().zip(splits) {
+            interrupts.count();
             if is_split(&step) {
                 children.push([side(node, step[0])?, side(node, step[1])?]);
                 own.push(bin(split));

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 
 use super::features::{Features, NanTreatment};
+use crate::format::reader::Interrupts;
 use crate::format::sniff::unsupported;
 use crate::model::{CategorySet, Comparison, MissingRule, Node};
 use crate::{Error, ErrorKind, Result};
@@ -172,9 +173,14 @@ pub(super) struct Dictionaries(Vec<Vec<u32>>);
 
 impl Dictionaries {
     /// Of a model of so many columns.
-    pub(super) fn of<'s>(splits: impl Iterator<Item = &'s Split>, columns: usize) -> Self {
+    pub(super) fn of<'s>(
+        splits: impl Iterator<Item = &'s Split>,
+        columns: usize,
+        interrupts: &mut Interrupts<'_>,
+    ) -> Self {
         let mut hashes = vec![Vec::new(); columns];
         for split in splits {
+            interrupts.count();
             if let Split::Is { column, hash } = split
                 && let Some(hashes) = hashes.get_mut(*column as usize)
             {
@@ -182,7 +188,10 @@ impl Dictionaries {
             }
         }
         for hashes in &mut hashes {
-            hashes.sort_unstable();
+            hashes.sort_unstable_by(|a, b| {
+                interrupts.count();
+                a.cmp(b)
+            });
             hashes.dedup();
         }
         Dictionaries(hashes)
