@@ -1,7 +1,7 @@
 //! Transforms in f32, as XGBoost computes them.
 //!
-//! Everything is computed in the order in which XGBoost computes it, with the C library's exponential, which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C
-//! libraries do. That quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
+//! Everything is computed in the order in which XGBoost computes it, with the C library's exponential,
+//! which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C libraries do. That quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
 
 use super::first_largest;
 use crate::model::Transform;

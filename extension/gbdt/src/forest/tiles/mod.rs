@@ -14,8 +14,9 @@
 //! name any predicate and lead to copies of the leaf that is there. A deeper tree has its top in the
 //! tile, whose exits lead to the nodes of interleaved traversal. Groups of successive trees have tiles
 //! of the same number of levels. Where all nodes of a level share a predicate, as in CatBoost's symmetric
-//! trees, the tile names it once, and traversal is nothing but its bits. A node has 16 bits for its predicate, and kernels keep the answers of
-//! a block at hand, so successive groups form *segments* of at most [`MAX_PREDICATES`] predicates.
+//! trees, the tile names it once, and traversal is nothing but its bits. A node has 16 bits for its
+//! predicate, and kernels keep the answers of a block at hand, so successive groups form *segments* of at
+//! most [`MAX_PREDICATES`] predicates.
 
 pub(crate) mod chunks;
 mod collect;
