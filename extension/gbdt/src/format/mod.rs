@@ -14,6 +14,7 @@ mod catboost;
 mod categories;
 mod json;
 mod lightgbm;
+mod onnx;
 mod reader;
 mod sniff;
 mod ubjson;
@@ -63,5 +64,6 @@ pub fn parse(bytes: &[u8], limits: &Limits, check_interrupts: &mut dyn FnMut()) 
             xgboost::build(file, "xgboost ubjson", limits, check_interrupts)
         }
         Format::LightgbmText => lightgbm::read(bytes, limits, check_interrupts),
+        Format::Onnx => onnx::read(bytes, limits, check_interrupts),
     }
 }

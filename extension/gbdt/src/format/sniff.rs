@@ -14,6 +14,7 @@ pub(super) enum Format {
     XgboostJson,
     XgboostUbjson,
     LightgbmText,
+    Onnx,
 }
 
 /// Tells the formats apart: after the brace, JSON has a quote and UBJSON the type of a length.
@@ -26,6 +27,9 @@ pub(super) fn format_of(bytes: &[u8], check_interrupts: &mut dyn FnMut()) -> Res
     }
     if bytes.starts_with(b"binf") || bytes.starts_with(SNAPSHOT) || is_binary(bytes) {
         return Ok(Format::XgboostBinary);
+    }
+    if is_onnx(bytes) {
+        return Ok(Format::Onnx);
     }
     let start = bytes.iter().position(|byte| !json::is_space(*byte)).unwrap_or(bytes.len());
     match bytes.get(start..).unwrap_or_default() {
@@ -86,8 +90,7 @@ fn refusal(bytes: &[u8]) -> Option<Error> {
         .find(|(beginning, ..)| bytes.starts_with(beginning))
         .map(|(_, what, hint)| (*what, *hint))
         .or_else(|| is_pickle(bytes).then_some(("a Python pickle", SAVE)))
-        .or_else(|| is_json_dump(bytes).then_some(("a JSON dump of an XGBoost model", DUMP)))
-        .or_else(|| is_onnx(bytes).then_some(("an ONNX model", "ONNX models are not read.")))?;
+        .or_else(|| is_json_dump(bytes).then_some(("a JSON dump of an XGBoost model", DUMP)))?;
     Some(unsupported(what, hint).at(Place::Byte(0)))
 }
 

@@ -31,6 +31,10 @@ pub enum Transform {
     LogOnePlusExp = 9,
     /// Of two margins the first, and the exponential of twice the second: a mean and a variance.
     MeanVariance = 10,
+    /// The logistic function of each margin; of one below 0, 1 minus that of its opposite.
+    LogisticMirrored = 11,
+    /// As [`Transform::Softmax`], with the sum of exponentials in f32.
+    SoftmaxSingle = 12,
 }
 
 /// The width of numbers.

@@ -12,6 +12,7 @@ pub(crate) fn apply(transform: Transform, slope: f64, margins: &mut [f64]) -> us
         Transform::Identity => {}
         Transform::Logistic => each(margins, |margin| 1.0 / (1.0 + (-margin * slope).exp())),
         Transform::Softmax => softmax(margins),
+        Transform::LogisticMirrored | Transform::SoftmaxSingle => in_single(transform, margins),
         Transform::ArgMax => return arg_max(margins),
         Transform::Exponential => each(margins, f64::exp),
         Transform::SignedSquare => each(margins, signed_square),
@@ -27,6 +28,13 @@ pub(crate) fn apply(transform: Transform, slope: f64, margins: &mut [f64]) -> us
 
 fn each(margins: &mut [f64], value: impl Fn(f64) -> f64) {
     margins.iter_mut().for_each(|margin| *margin = value(*margin));
+}
+
+/// ONNX Runtime rounds margins of f64 to f32 before it transforms them.
+fn in_single(transform: Transform, margins: &mut [f64]) {
+    let mut singles: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
+    super::single::apply(transform, 1.0, &mut singles);
+    margins.iter_mut().zip(singles).for_each(|(margin, single)| *margin = f64::from(single));
 }
 
 fn softmax(margins: &mut [f64]) {

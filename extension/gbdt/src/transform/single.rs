@@ -21,6 +21,8 @@ pub(crate) fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> us
         Transform::Hinge => each(margins, |margin| if margin > 0.0 { 1.0 } else { 0.0 }),
         Transform::Ascending => margins.sort_unstable_by(f32::total_cmp),
         Transform::Expectile => expectiles(margins),
+        Transform::LogisticMirrored => each(margins, logistic_mirrored),
+        Transform::SoftmaxSingle => softmax_single(margins),
         // Of libraries that compute in f64 alone.
         Transform::SignedSquare | Transform::LogOnePlusExp | Transform::MeanVariance => {}
     }
@@ -49,6 +51,23 @@ fn softmax(margins: &mut [f32]) {
         sum += f64::from(*margin);
     }
     let sum = sum as f32;
+    each(margins, |exponential| exponential / sum);
+}
+
+/// ONNX Runtime: `ComputeLogistic` in onnxruntime/core/providers/cpu/ml/ml_common.h.
+fn logistic_mirrored(margin: f32) -> f32 {
+    let value = 1.0 / (1.0 + (-margin.abs()).exp());
+    if margin < 0.0 { 1.0 - value } else { value }
+}
+
+/// ONNX Runtime: `ComputeSoftmax` in the same file.
+fn softmax_single(margins: &mut [f32]) {
+    let largest = margins.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let mut sum = 0.0;
+    for margin in margins.iter_mut() {
+        *margin = (*margin - largest).exp();
+        sum += *margin;
+    }
     each(margins, |exponential| exponential / sum);
 }
 
@@ -114,7 +133,7 @@ mod tests {
 
     #[test]
     fn exact_transforms_have_these_values() {
-        let cases: [(Transform, &[f32], &[f32]); 7] = [
+        let cases: [(Transform, &[f32], &[f32]); 9] = [
             // Of equals the first.
             (Transform::ArgMax, &[1.0, 3.0, 3.0], &[1.0]),
             (Transform::ArgMax, &[-1.0, -3.0], &[0.0]),
@@ -123,6 +142,8 @@ mod tests {
             (Transform::Exponential, &[0.0, 1.0], &[1.0, std::f32::consts::E]),
             (Transform::Ascending, &[2.0, -1.0, 0.5], &[-1.0, 0.5, 2.0]),
             (Transform::Identity, &[-0.0, 7.0], &[-0.0, 7.0]),
+            (Transform::LogisticMirrored, &[0.0, 200.0, -200.0], &[0.5, 1.0, 0.0]),
+            (Transform::SoftmaxSingle, &[1000.0, 1000.0], &[0.5, 0.5]),
         ];
         for (transform, margins, values) in cases {
             assert_eq!(applied(transform, margins), values, "{transform:?}");

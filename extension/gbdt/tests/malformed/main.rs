@@ -10,6 +10,7 @@ mod learner;
 mod lightgbm;
 mod limits;
 mod models;
+mod onnx;
 mod syntax;
 mod trees;
 mod unsupported;

@@ -42,7 +42,6 @@ fn other_files() {
         "JSON dump of a LightGBM model",
         br#"{"name":"tree","version":"v4","num_class":1,"num_tree_per_iteration":1}"#,
     );
-    refused("ONNX", b"\x08\x08\x12\x08skl2onnx\x1a\x061.16.0");
     refused("gzip", b"\x1f\x8b\x08\0");
     refused("zip", b"PK\x03\x04\x14\0");
 }

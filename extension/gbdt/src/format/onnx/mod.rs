@@ -1,0 +1,95 @@
+//! ONNX files of one tree ensemble, as skl2onnx, onnxmltools and others write them.
+//!
+//! `wire` and `proto` read the protocol buffer, `graph` finds what its nodes mean, `ensemble` and `ensemble5`
+//! read the trees. Numbers are those of ONNX Runtime with one thread
+//! (onnxruntime/core/providers/cpu/ml/tree_ensemble_common.h): an ensemble of floats, or of whole numbers,
+//! compares and adds in f32, one of doubles in f64, tree after tree from 0; an average divides the sum; base
+//! values are added last. With several threads ONNX Runtime adds in another order.
+//!
+//! Errors tell the byte, or the tree and node.
+
+mod attributes;
+mod ensemble;
+mod ensemble5;
+mod graph;
+mod proto;
+mod trees;
+mod wire;
+
+use super::reader::Interrupts;
+use crate::model::{Builder, Finish, Model, Node, Parts, Task};
+use crate::{Limits, Result};
+use ensemble::Ensemble;
+use proto::File;
+use wire::Bytes;
+
+pub(super) fn read(
+    bytes: &[u8],
+    limits: &Limits,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Model> {
+    let file = proto::read(Bytes { bytes, start: 0 }, &mut Interrupts::new(check_interrupts))?;
+    let graph = graph::read(&file, limits, Interrupts::new(check_interrupts))?;
+    let graph::Graph { ensemble, value_precision, columns, names } = graph;
+    let num_features = columns.unwrap_or_else(|| tested(&ensemble));
+    let Ensemble { objective, trees, outputs, base, divisor, labels, precision } = ensemble;
+    let base_score = base.iter().map(|value| *value as f32).chain(std::iter::repeat(0.0));
+    let class_labels = match objective.task {
+        Task::Binary | Task::Multiclass => labels,
+        Task::Regression | Task::Ranking => Vec::new(),
+    };
+    let parts = Parts {
+        format: "onnx",
+        version: version(file.producer_version),
+        objective,
+        value_precision,
+        sum_precision: precision,
+        base_score: base_score.take(outputs).collect(),
+        base_margin: vec![0.0; outputs],
+        finish: Finish { divisor, bias: base, in_margin: true, ..Finish::default() },
+        num_features,
+        feature_names: names,
+        feature_types: Vec::new(),
+        categories: Vec::new(),
+        class_labels,
+        attributes: attributes(&file),
+    };
+    let rounds = (0..=trees.len()).map(|tree| tree as u32).collect();
+    let mut builder = Builder::new(parts, limits)?;
+    for tree in trees {
+        builder.add_tree(tree, check_interrupts)?;
+    }
+    builder.finish(rounds)
+}
+
+/// One feature more than the largest that a split tests: ONNX files need not say how wide rows are.
+fn tested(ensemble: &Ensemble) -> usize {
+    let nodes = ensemble.trees.iter().flat_map(|tree| &tree.nodes);
+    let features = nodes.filter_map(|node| match node {
+        Node::Numerical { feature, .. } => Some(*feature as usize),
+        _ => None,
+    });
+    features.max().map_or(1, |feature| feature + 1)
+}
+
+/// The converter's release: the numbers that its version begins with.
+fn version(text: &str) -> [u32; 3] {
+    let mut version = [0; 3];
+    for (number, part) in version.iter_mut().zip(text.split('.')) {
+        let Ok(found) = part.parse() else { break };
+        *number = found;
+    }
+    version
+}
+
+fn attributes(file: &File<'_>) -> Vec<(String, String)> {
+    let opsets = file.opsets.iter().filter(|(domain, _)| *domain == "ai.onnx.ml");
+    let mut attributes: Vec<(String, String)> = opsets
+        .take(1)
+        .map(|(domain, version)| ((*domain).to_owned(), version.to_string()))
+        .collect();
+    if !file.producer.is_empty() {
+        attributes.push(("producer".to_owned(), file.producer.to_owned()));
+    }
+    attributes
+}

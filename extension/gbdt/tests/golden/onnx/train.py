@@ -1,0 +1,102 @@
+"""Trains the models of one release of the converters: train.py <folder for the results>"""
+
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import skl2onnx
+import xgboost
+from onnxmltools import convert_lightgbm, convert_xgboost
+from onnxmltools.convert.common.data_types import FloatTensorType as FloatTable
+from skl2onnx import to_onnx
+from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
+from sklearn import ensemble, tree
+
+import lightgbm
+from rows import COLUMNS, training
+
+warnings.filterwarnings("ignore")
+X, Y = training()
+TWO = (Y > 0).astype(int)
+THREE = np.digitize(Y, [-1, 1])
+NAMES = np.array(["low", "middle", "high"])[THREE]
+NUMBERS = np.array([-7, 40])[TWO]
+SMALL = {"n_estimators": 12, "max_depth": 5, "random_state": 1}
+
+SKLEARN = {
+    "forest": (ensemble.RandomForestRegressor(**SMALL), Y),
+    "forest_two_targets": (ensemble.RandomForestRegressor(**SMALL), np.c_[Y, np.cos(Y)]),
+    "forest_many": (ensemble.RandomForestRegressor(120, max_depth=3, random_state=1), Y),
+    "forest_binary": (ensemble.RandomForestClassifier(**SMALL), NUMBERS),
+    "forest_classes": (ensemble.RandomForestClassifier(**SMALL), NAMES),
+    "extra_trees": (ensemble.ExtraTreesRegressor(**SMALL), Y),
+    "extra_trees_classes": (ensemble.ExtraTreesClassifier(**SMALL), THREE),
+    "boosting": (ensemble.GradientBoostingRegressor(n_estimators=15, random_state=1), Y),
+    "boosting_binary": (ensemble.GradientBoostingClassifier(n_estimators=15, random_state=1), TWO),
+    "boosting_classes": (
+        ensemble.GradientBoostingClassifier(n_estimators=8, random_state=1),
+        NAMES,
+    ),
+    "histogram": (ensemble.HistGradientBoostingRegressor(max_iter=12, random_state=1), Y),
+    "histogram_binary": (ensemble.HistGradientBoostingClassifier(max_iter=12, random_state=1), TWO),
+    "histogram_classes": (
+        ensemble.HistGradientBoostingClassifier(max_iter=6, random_state=1),
+        NAMES,
+    ),
+    "tree": (tree.DecisionTreeRegressor(max_depth=6, random_state=1), Y),
+    "tree_classes": (tree.DecisionTreeClassifier(max_depth=6, random_state=1), THREE),
+}
+OPSETS = {"": {"": 17, "ai.onnx.ml": 3}, "_ml1": {"": 15, "ai.onnx.ml": 1}}
+
+
+def sklearn_models():
+    for name, (model, target) in SKLEARN.items():
+        holes = name.startswith("histogram")
+        model.fit(X if holes else np.nan_to_num(X), target)
+        for ending, opset in OPSETS.items():
+            if ending and name not in ("forest", "forest_classes", "boosting_binary", "histogram"):
+                continue
+            kind = {
+                "initial_types": [("X", FloatTensorType([None, COLUMNS]))],
+                "target_opset": opset,
+            }
+            if ending and hasattr(model, "classes_"):
+                kind["options"] = {id(model): {"zipmap": False}}
+            yield name + ending, to_onnx(model, **kind)
+        if name in ("forest_binary", "boosting_binary", "histogram_classes"):
+            kind = {
+                "initial_types": [("X", DoubleTensorType([None, COLUMNS]))],
+                "target_opset": OPSETS[""],
+            }
+            kind["options"] = {id(model): {"zipmap": False}}
+            made = to_onnx(model, **kind)
+            # The operator's probabilities are floats; ONNX Runtime refuses a file that says otherwise.
+            made.graph.output[1].type.tensor_type.elem_type = 1
+            yield name + "_double", made
+
+
+def other_models():
+    types = {"initial_types": [("X", FloatTable([None, COLUMNS]))], "target_opset": 15}
+    small = {"n_estimators": 12, "verbose": -1, "min_child_samples": 5, "random_state": 1}
+    forest = {**small, "boosting_type": "rf", "subsample": 0.5, "subsample_freq": 1}
+    for name, model, target in [
+        ("lightgbm", lightgbm.LGBMRegressor(**small), Y),
+        ("lightgbm_forest", lightgbm.LGBMRegressor(**forest), Y),
+        ("lightgbm_binary", lightgbm.LGBMClassifier(**small), TWO),
+        ("lightgbm_classes", lightgbm.LGBMClassifier(**small), THREE),
+    ]:
+        yield name, convert_lightgbm(model.fit(X, target), zipmap=False, **types)
+    small = {"n_estimators": 12, "max_depth": 4, "random_state": 1}
+    for name, model, target in [
+        ("xgboost", xgboost.XGBRegressor(**small), Y),
+        ("xgboost_binary", xgboost.XGBClassifier(**small), TWO),
+        ("xgboost_classes", xgboost.XGBClassifier(**small), THREE),
+    ]:
+        yield name, convert_xgboost(model.fit(X, target), **types)
+
+
+folder = Path(sys.argv[1]) / skl2onnx.__version__
+folder.mkdir(parents=True, exist_ok=True)
+for name, model in [*sklearn_models(), *other_models()]:
+    (folder / f"{name}.onnx").write_bytes(model.SerializeToString())

@@ -1,0 +1,98 @@
+//! ONNX files that are damaged, or wrong in one way each: refused for the right reason; and no damage makes
+//! the reader panic.
+
+use crate::damage::{Random, survives};
+use crate::parse;
+use gbdt::ErrorKind;
+
+const REGRESSOR: &[u8] = include_bytes!("../golden/onnx/1.20.0/tree.onnx");
+const CLASSIFIER: &[u8] = include_bytes!("../golden/onnx/1.20.0/boosting_binary.onnx");
+const FIVE: &[u8] = include_bytes!("../golden/onnx/hand/five.onnx");
+
+/// The file with one text in place of another of its length, wherever it stands.
+fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len());
+    let mut replaced = bytes.to_vec();
+    let mut count = 0;
+    for start in 0..=bytes.len() - from.len() {
+        if bytes[start..].starts_with(from.as_bytes()) {
+            replaced[start..start + to.len()].copy_from_slice(to.as_bytes());
+            count += 1;
+        }
+    }
+    assert!(count > 0, "{from}");
+    replaced
+}
+
+fn refused(bytes: &[u8], kind: ErrorKind, message: &str) {
+    let error = parse(bytes).unwrap_err();
+    assert_eq!(error.kind(), kind, "{error}");
+    assert!(error.message().contains(message), "{error}");
+}
+
+#[test]
+fn every_truncation_is_refused() {
+    for bytes in [REGRESSOR, CLASSIFIER, FIVE] {
+        parse(bytes).unwrap();
+        for length in 0..bytes.len() {
+            // The last fields are versions of operators that the graph may not need.
+            if let Ok(model) = parse(&bytes[..length]) {
+                assert!(bytes.len() - length < 64, "{length} of {} bytes", bytes.len());
+                assert_eq!(model.trees(), parse(bytes).unwrap().trees());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_changed_byte_is_refused_or_gives_a_model() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut refused = 0;
+    for bytes in [REGRESSOR, CLASSIFIER, FIVE] {
+        let mut damaged = bytes.to_vec();
+        for index in 0..bytes.len() {
+            for value in [0, 0xff, bytes[index] ^ 1, bytes[index] ^ 0x80, random.next() as u8] {
+                damaged[index] = value;
+                refused += usize::from(!survives(&damaged));
+            }
+            damaged[index] = bytes[index];
+        }
+        for _ in 0..4000 {
+            refused += usize::from(!survives(&random.damaged(bytes)));
+        }
+    }
+    assert!(refused > 10_000, "{refused} refused");
+}
+
+#[test]
+fn what_is_not_scored_is_refused_by_name() {
+    let unsupported = ErrorKind::Unsupported;
+    refused(
+        &replaced(REGRESSOR, "TreeEnsembleRegressor", "TreeEnsembleRegrossor"),
+        unsupported,
+        "TreeEnsembleRegrossor",
+    );
+    refused(&replaced(CLASSIFIER, "ZipMap", "ZapMap"), unsupported, "ZapMap");
+    refused(&replaced(CLASSIFIER, "LOGISTIC", "LOGISTAC"), unsupported, "LOGISTAC");
+    refused(&replaced(CLASSIFIER, "LOGISTIC", "SOFTMAX "), unsupported, "post_transform");
+    refused(&replaced(REGRESSOR, "BRANCH_LEQ", "BRANCH_NEQ"), unsupported, "BRANCH_NEQ");
+    refused(&replaced(REGRESSOR, "NONE", "NANE"), unsupported, "NANE");
+}
+
+#[test]
+fn what_no_model_can_have_is_refused() {
+    refused(&replaced(REGRESSOR, "BRANCH_LEQ", "BRANCH_LOQ"), ErrorKind::Parameter, "no mode");
+    refused(&replaced(REGRESSOR, "nodes_modes", "nodes_madus"), ErrorKind::Length, "nodes_modes");
+    refused(&replaced(REGRESSOR, "n_targets", "n_torgets"), ErrorKind::Parameter, "n_targets");
+    refused(
+        &replaced(REGRESSOR, "nodes_truenodeids", "nodes_treenodeids"),
+        ErrorKind::Length,
+        "nodes_truenodeids",
+    );
+    refused(
+        &replaced(FIVE, "nodes_trueleafs", "nodes_troeleafs"),
+        ErrorKind::Length,
+        "nodes_trueleafs",
+    );
+    refused(&replaced(FIVE, "tree_roots", "tree_raats"), ErrorKind::Length, "no trees");
+}
