@@ -1,0 +1,14 @@
+//! ONNX files. The version may be left out of the input, so that damage goes to what follows.
+#![no_main]
+
+mod scored;
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|bytes: &[u8]| {
+    if bytes.starts_with(b"\x08") {
+        scored::check(bytes);
+    } else {
+        scored::check(&[b"\x08\x08\x12\x07ai.onnx", bytes].concat());
+    }
+});
