@@ -2,7 +2,10 @@
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::sections::{CHECKSUMMED_FROM, Header, SECTIONS, Span};
+use super::sections::{
+    CHECKSUMMED_FROM, CHUNKS, COMPACT_IDS, Header, SECTIONS, Span, TILE_EXITS, TILE_GROUPS,
+};
+use super::tiles::TileGroup;
 use super::{AlignedBytes, Image, compile};
 use crate::ErrorKind;
 use crate::eval::random_model::{Random, Shape, model, narrowed, rows, symmetric, with_categories};
@@ -190,6 +193,23 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     }
     assert!((0..image.num_labels()).all(|class| image.label(class).is_some()));
     true
+}
+
+/// Leaves of a chunk are read without checks, so its tiles must have leaves and no exits.
+#[test]
+fn a_chunk_of_tiles_with_exits_is_refused() {
+    let model = model(9, Shape::of(3, 2, 70, 8));
+    let mut image = compile(&model, &[], &mut || ()).unwrap().to_vec();
+    let span_of = |index| size_of::<Header>() - size_of::<Span>() * (SECTIONS - index);
+    let word = |at: usize| u64::from_ne_bytes(image[at..at + 8].try_into().unwrap()) as usize;
+    assert!(word(span_of(CHUNKS.index) + 8) > 0, "the model has chunks");
+    let below = word(span_of(TILE_GROUPS.index)) + std::mem::offset_of!(TileGroup, below);
+    // There are more nodes than any id says, so ids are exits that nothing else refuses.
+    let (ids, exits) = (span_of(COMPACT_IDS.index), span_of(TILE_EXITS.index));
+    image.copy_within(ids..ids + size_of::<Span>(), exits);
+    image[below..below + 4].copy_from_slice(&1u32.to_ne_bytes());
+    sum(&mut image);
+    assert!(refused(&image));
 }
 
 #[test]

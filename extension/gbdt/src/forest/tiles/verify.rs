@@ -63,6 +63,8 @@ fn verify_chunks(image: &Sections<'_>) -> Result<()> {
         let groups = groups.ok_or_else(|| damaged("has a chunk without tiles"))?;
         next += groups.len();
         let trees: u32 = groups.iter().map(|group| group.count).sum();
+        let whole = groups.iter().all(|group| group.below == 0);
+        ensure(whole, "has a chunk of tiles with exits")?;
         let size = trees == chunk.trees && trees as usize <= CHUNK_TREES;
         ensure(size, "has a chunk of a wrong size")?;
         let levels =
