@@ -7,6 +7,7 @@ import xgboost as xgb
 from psycopg import errors
 
 from tests.e2e.datasets import load
+from tests.e2e.golden import FOLDER
 from tests.e2e.reference import assert_near, assert_same_bits, floats, model_bytes, train
 
 KINDS = {
@@ -88,3 +89,10 @@ def test_what_is_no_base_margin(connection: psycopg.Connection) -> None:
         connection.execute(ask, ([1, None, 2],))
     with pytest.raises(errors.ArraySubscriptError):
         connection.execute("SELECT predict_from('m', 1, 1, 2, 3, 4)")
+
+
+def test_models_of_other_libraries_have_none(connection: psycopg.Connection) -> None:
+    file = FOLDER / "lightgbm" / "4.7.0" / "regression.txt"
+    connection.execute("SELECT load_model('m', %s)", (file.read_bytes(),))
+    with pytest.raises(errors.FeatureNotSupported, match="cannot begin with a base margin"):
+        connection.execute("SELECT predict_from('m', 1, ARRAY[1, 2, 3, 4, 5, 6]::real[])")

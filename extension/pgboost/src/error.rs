@@ -91,6 +91,9 @@ error_table! {
         hint "The kinds are weight, gain, cover, total_gain and total_cover.";
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
+    NoBaseMargin { model: String } =>
+        FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
+        hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";
     BaseMargins { model: String, outputs: usize, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "model \"{model}\" has {outputs} outputs, not {given} base margins",
         hint "Pass one base margin per output.";

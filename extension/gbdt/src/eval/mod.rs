@@ -99,6 +99,11 @@ impl<B: StableBytes> Image<B> {
         self.margins_of::<true, M>(scratch, features, out);
     }
 
+    /// Whether [`Image::margins_from`] has a meaning: sums are XGBoost's, which nothing follows.
+    pub fn takes_base_margins(&self) -> bool {
+        self.sum_precision() == Precision::Single && self.finish_at() == FinishAt::Nowhere
+    }
+
     #[inline(always)]
     fn margins_of<const STARTED: bool, M: Margin>(
         &self,

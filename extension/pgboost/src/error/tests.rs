@@ -98,6 +98,7 @@ fn samples() -> Vec<Error> {
         Error::Encoding { what: "name" },
         Error::NotAnObject,
         Error::FileName,
+        Error::NoBaseMargin { model: text("flights") },
         Error::BaseMargins { model: text("flights"), outputs: 3, given: 1 },
         Error::RoundsTwice,
         Error::NoBestIteration,

@@ -52,6 +52,9 @@ pub fn predict_from(
     let (arguments, start) = arguments.base_margins(output != Output::Value);
     let Some(start) = start else { return Ok(arguments.null()) };
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
+    if !predictor.image().takes_base_margins() {
+        return Err(Error::NoBaseMargin { model: predictor.model().to_owned() });
+    }
     let outputs = predictor.image().num_outputs();
     if start.len() != outputs {
         let (model, given) = (predictor.model().to_owned(), start.len());

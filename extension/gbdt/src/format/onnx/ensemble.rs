@@ -109,7 +109,8 @@ pub(super) fn classifier(
         }
         2 => {
             let column = arrays.outputs.first().copied().unwrap_or(0);
-            if !arrays.outputs.iter().all(|output| *output == column) || column > 1 || column < 0 {
+            if !arrays.outputs.iter().all(|output| *output == column) || !(0..=1).contains(&column)
+            {
                 return Err(unsupported(
                     "a classifier of two classes with weights for both",
                     ONE_COLUMN,
