@@ -24,3 +24,10 @@ class ModelFile:
     categories: Mapping[str, Sequence[Any]] | None = None
     # The number of rounds to use; None for all.
     rounds: int | None = None
+
+
+def probabilities(model: Any) -> Callable[[Any], Any]:
+    """A classifier's `predict_proba`, of whose two columns for two classes the database has the second."""
+    if len(model.classes_) > 2:
+        return model.predict_proba
+    return lambda frame: model.predict_proba(frame)[:, 1]

@@ -9,7 +9,7 @@ from typing import Any
 import catboost
 
 from ..errors import UnsupportedModelError
-from ..model_file import ModelFile
+from ..model_file import ModelFile, probabilities
 
 # What the database returns for a loss function; for others, the raw value.
 _PREDICTION_TYPES = {
@@ -34,10 +34,9 @@ def model_file(model: Any) -> ModelFile:
     if not isinstance(model, catboost.CatBoostClassifier):
         kind = _PREDICTION_TYPES.get(model.get_all_params()["loss_function"].partition(":")[0])
         return ModelFile(content=content, values=lambda frame: _values(model, frame, kind))
-    proba = model.predict_proba
     return ModelFile(
         content=content,
-        values=proba if len(model.classes_) > 2 else lambda frame: proba(frame)[:, 1],
+        values=probabilities(model),
         classes=lambda frame: model.predict(frame).ravel(),
     )
 

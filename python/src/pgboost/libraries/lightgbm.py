@@ -10,7 +10,7 @@ from typing import Any
 import lightgbm
 
 from ..errors import UnsupportedModelError
-from ..model_file import ModelFile
+from ..model_file import ModelFile, probabilities
 
 
 def model_file(model: Any) -> ModelFile:
@@ -22,10 +22,9 @@ def model_file(model: Any) -> ModelFile:
     content = model.booster_.model_to_string().encode()
     if not isinstance(model, lightgbm.LGBMClassifier):
         return ModelFile(content=content, values=model.predict)
-    proba = model.predict_proba
     return ModelFile(
         content=content,
-        values=proba if model.n_classes_ > 2 else lambda frame: proba(frame)[:, 1],
+        values=probabilities(model),
         classes=model.predict,
         labels=[str(label) for label in model.classes_],
     )

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.base import is_classifier
 
 from ..errors import UnsupportedModelError
-from ..model_file import ModelFile
+from ..model_file import ModelFile, probabilities
 
 
 def model_file(model: Any) -> ModelFile:
@@ -28,8 +28,9 @@ def model_file(model: Any) -> ModelFile:
     options = {id(model): {"zipmap": False}} if classifier else None
     try:
         proto = convert_sklearn(model, initial_types=inputs, options=options)
-    except (MissingShapeCalculator, NotImplementedError, RuntimeError) as error:
-        raise UnsupportedModelError(str(error).strip()) from error
+    except (MissingShapeCalculator, NotImplementedError, RuntimeError, ValueError) as error:
+        message = f"skl2onnx cannot convert the model: {str(error).strip()}"
+        raise UnsupportedModelError(message) from error
     names = getattr(model, "feature_names_in_", None)
     found = ModelFile(
         content=proto.SerializeToString(),
@@ -40,7 +41,7 @@ def model_file(model: Any) -> ModelFile:
         return found
     return ModelFile(
         content=found.content,
-        values=model.predict_proba,
+        values=probabilities(model),
         classes=model.predict,
         labels=[str(label) for label in model.classes_],
         feature_names=found.feature_names,

@@ -11,7 +11,7 @@ from typing import Any
 import xgboost
 
 from ..errors import UnsupportedModelError
-from ..model_file import ModelFile
+from ..model_file import ModelFile, probabilities
 
 
 def model_file(model: Any) -> ModelFile:
@@ -28,11 +28,9 @@ def model_file(model: Any) -> ModelFile:
     rounds = _rounds(model)
     if not isinstance(model, xgboost.XGBClassifier):
         return ModelFile(content=content, values=model.predict, rounds=rounds)
-    # Of two columns for two classes, the database has the second.
-    proba = model.predict_proba
     return ModelFile(
         content=content,
-        values=proba if model.n_classes_ > 2 else lambda frame: proba(frame)[:, 1],
+        values=probabilities(model),
         classes=model.predict,
         labels=[str(label) for label in model.classes_],
         rounds=rounds,
