@@ -61,9 +61,7 @@ impl FeatureReader {
     pub fn read(self, context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f32> {
         match (self, value) {
             (FeatureReader::Number, Value::Number(number)) => Ok(number.single()),
-            (FeatureReader::Narrowed, Value::Number(number)) => {
-                Ok(context.image.narrow(index, number.double()))
-            }
+            (FeatureReader::Narrowed, Value::Number(number)) => Ok(narrow(context, index, number)),
             (FeatureReader::Category, value) => code(context, index, value),
             (FeatureReader::Number | FeatureReader::Narrowed, Value::Text(_)) => {
                 Err(context.unusable(index, pg_sys::TEXTOID, TypeReason::TextForNumber))
@@ -75,12 +73,18 @@ impl FeatureReader {
     }
 }
 
+/// Out of line, since models that round their values, XGBoost's, never come here.
+#[inline(never)]
+fn narrow(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
+    context.image.narrow(index, number.double())
+}
+
 /// The f32 of a number that is no category's value.
 #[inline]
 pub fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
     match context.image.narrowing() {
         Narrowing::Rounded => number.single(),
-        Narrowing::Wide | Narrowing::All => context.image.narrow(index, number.double()),
+        Narrowing::Wide | Narrowing::All => narrow(context, index, number),
     }
 }
 
