@@ -4,7 +4,6 @@
 
 use super::json;
 use super::reader::Reader;
-use super::xgboost::SNAPSHOT;
 use crate::{Error, ErrorKind, Place, Result};
 
 pub(super) enum Format {
@@ -58,6 +57,10 @@ fn library_of_json<'a, R: Reader<'a>>(reader: &mut R) -> Result<Format> {
     }
     Ok(Format::XgboostJson)
 }
+
+/// Before a binary model of XGBoost in a memory snapshot of its releases up to 1.2; eight bytes with the
+/// model's length follow.
+pub(super) const SNAPSHOT: &[u8] = b"CONFIG-offset:";
 
 const SAVE: &str = "Save the model with its library's save_model, as model.ubj (XGBoost), model.txt \
                     (LightGBM) or model.cbm (CatBoost).";

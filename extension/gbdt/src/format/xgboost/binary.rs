@@ -13,13 +13,12 @@ use super::learner::{Learner, Parameters, objective_named};
 use super::objective::Link;
 use super::tree::{self, Allowance, Arrays};
 use super::{File, booster, nodes};
+use crate::format::sniff::SNAPSHOT;
 use crate::model::{check_limit, in_tree, out_of_memory};
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
-/// What files of the first releases begin with, then those of memory snapshots up to 1.2, whose
-/// model ends where the offset behind it says.
+/// What some files begin with.
 const MARK: &[u8] = b"binf";
-pub(in crate::format) const SNAPSHOT: &[u8] = b"CONFIG-offset:";
 
 /// Sizes of the structs, in bytes.
 const LEARNER: usize = 136;
@@ -128,74 +127,42 @@ fn arrays(
         let message = "a tree in the binary format has vectors in its leaves";
         return Err(Error::new(ErrorKind::Unsupported, message).at(at));
     }
-    let mut columns = Columns::with_capacity(nodes)?;
-    for _ in 0..nodes {
-        let [parent, left, right, feature, condition] = bytes.words()?;
-        columns.parents.push((parent & REST).cast_signed());
-        columns.left.push(left.cast_signed());
-        columns.right.push(right.cast_signed());
-        columns.features.push((feature & REST).cast_signed());
-        columns.default_left.push(feature > REST);
-        columns.conditions.push(f32::from_bits(condition));
-    }
+    let (records, _) = bytes.take(nodes * NODE)?.as_chunks::<NODE>();
+    let (statistics, _) = bytes.take(nodes * STATISTICS)?.as_chunks::<STATISTICS>();
+    let rest = |word: u32| (word & REST).cast_signed();
+    Ok(Arrays {
+        parameters: Some(tree::Parameters {
+            num_nodes: Some(nodes as i64),
+            num_deleted: Some(i64::from(num_deleted.cast_signed())),
+            size_leaf_vector: 0,
+        }),
+        parents: Some(column(records, 0, rest, check_interrupts)?),
+        left_children: Some(column(records, 1, u32::cast_signed, check_interrupts)?),
+        right_children: Some(column(records, 2, u32::cast_signed, check_interrupts)?),
+        split_indices: Some(column(records, 3, rest, check_interrupts)?),
+        default_left: Some(column(records, 3, |word| word > REST, check_interrupts)?),
+        split_conditions: Some(column(records, 4, f32::from_bits, check_interrupts)?),
+        loss_changes: Some(column(statistics, 0, f32::from_bits, check_interrupts)?),
+        sum_hessian: Some(column(statistics, 1, f32::from_bits, check_interrupts)?),
+        ..Arrays::default()
+    })
+}
+
+/// One word of every record, as what it stands for.
+fn column<T, const N: usize>(
+    records: &[[u8; N]],
+    place: usize,
+    of: impl Fn(u32) -> T,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<Vec<T>> {
     check_interrupts();
-    for _ in 0..nodes {
-        let [gain, cover, _, _] = bytes.words()?;
-        columns.gains.push(f32::from_bits(gain));
-        columns.covers.push(f32::from_bits(cover));
-    }
-    check_interrupts();
-    let parameters = tree::Parameters {
-        num_nodes: Some(nodes as i64),
-        num_deleted: Some(i64::from(num_deleted.cast_signed())),
-        size_leaf_vector: 0,
+    let mut column = Vec::new();
+    column.try_reserve_exact(records.len()).map_err(|_| out_of_memory())?;
+    let word = |record: &[u8; N]| {
+        record.as_chunks().0.get(place).map_or(0, |word| u32::from_le_bytes(*word))
     };
-    Ok(columns.into_arrays(parameters))
-}
-
-#[derive(Default)]
-struct Columns {
-    parents: Vec<i32>,
-    left: Vec<i32>,
-    right: Vec<i32>,
-    features: Vec<i32>,
-    default_left: Vec<bool>,
-    conditions: Vec<f32>,
-    gains: Vec<f32>,
-    covers: Vec<f32>,
-}
-
-impl Columns {
-    fn with_capacity(nodes: usize) -> Result<Self> {
-        fn room<T>(of: &mut Vec<T>, nodes: usize) -> Result<()> {
-            of.try_reserve_exact(nodes).map_err(|_| out_of_memory())
-        }
-        let mut columns = Columns::default();
-        room(&mut columns.parents, nodes)?;
-        room(&mut columns.left, nodes)?;
-        room(&mut columns.right, nodes)?;
-        room(&mut columns.features, nodes)?;
-        room(&mut columns.default_left, nodes)?;
-        room(&mut columns.conditions, nodes)?;
-        room(&mut columns.gains, nodes)?;
-        room(&mut columns.covers, nodes)?;
-        Ok(columns)
-    }
-
-    fn into_arrays(self, parameters: tree::Parameters) -> Arrays {
-        Arrays {
-            parameters: Some(parameters),
-            left_children: Some(self.left),
-            right_children: Some(self.right),
-            parents: Some(self.parents),
-            split_indices: Some(self.features),
-            split_conditions: Some(self.conditions),
-            default_left: Some(self.default_left),
-            loss_changes: Some(self.gains),
-            sum_hessian: Some(self.covers),
-            ..Arrays::default()
-        }
-    }
+    column.extend(records.iter().map(|record| of(word(record))));
+    Ok(column)
 }
 
 /// DART's weights, one per tree, with their number before them.

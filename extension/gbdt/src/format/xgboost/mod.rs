@@ -23,7 +23,7 @@ mod rounds;
 mod sets;
 mod tree;
 
-pub(super) use binary::{SNAPSHOT, read as read_binary};
+pub(super) use binary::read as read_binary;
 pub(super) use build::build;
 pub use objective::objectives;
 
