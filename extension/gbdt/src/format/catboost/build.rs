@@ -29,7 +29,8 @@ pub(in crate::format) fn build(
     }
     drop(bins);
     let dictionaries = Dictionaries::of(splits.iter().flatten(), num_features, &mut interrupts);
-    let columns = features.columns(num_features, &dictionaries)?;
+    let columns =
+        features.columns(num_features, |column| dictionaries.of_column(column).to_vec())?;
     let objective = objective::of(&info, outputs)?;
     let parts = Parts {
         format,

@@ -5,7 +5,6 @@
 //! numeric features, then all categories of all one-hot features, are numbered in one sequence
 //! (`CalcBinFeatures` in catboost/libs/model/model.cpp).
 
-use super::splits::Dictionaries;
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{Categories, FeatureType, check_limit};
 use crate::{Error, ErrorKind, Limits, Result};
@@ -105,8 +104,12 @@ impl Features {
         })
     }
 
-    /// What each of so many columns is.
-    pub(super) fn columns(&self, count: usize, hashes: &Dictionaries) -> Result<Columns> {
+    /// What each of so many columns is; `hashes_of` returns the hashes of a categorical one, ascending.
+    pub(super) fn columns(
+        &self,
+        count: usize,
+        hashes_of: impl Fn(usize) -> Vec<u32>,
+    ) -> Result<Columns> {
         let floats = self.floats.iter().map(|feature| (&feature.column, FeatureType::Numerical));
         let categorical = self.categorical.iter().map(|column| (column, FeatureType::Categorical));
         let mut types = vec![None; count];
@@ -127,8 +130,7 @@ impl Features {
         let numerical = FeatureType::Numerical;
         let types: Vec<_> = types.into_iter().map(|kind| kind.unwrap_or(numerical)).collect();
         let categories = types.iter().enumerate().map(|(column, kind)| {
-            let hashes = || Categories::Hashed(hashes.of_column(column).to_vec());
-            (*kind == FeatureType::Categorical).then(hashes)
+            (*kind == FeatureType::Categorical).then(|| Categories::Hashed(hashes_of(column)))
         });
         let categories = categories.collect();
         Ok(Columns { names: if named { names } else { Vec::new() }, categories, types })
