@@ -17,9 +17,9 @@
 //! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
 
 use super::cuts::Cuts;
-pub(super) use crate::model::NODES_PER_CHECK;
-use crate::model::{self, CategorySet, MissingRule, Model, Precision, TreeOutput};
-use crate::{Error, ErrorKind, Result};
+use super::reserve::reserve;
+use crate::Result;
+use crate::model::{self, CategorySet, MissingRule, Model, NODES_PER_CHECK, Precision, TreeOutput};
 
 /// The trees, in the order of summation.
 pub(super) struct Forest<'m> {
@@ -154,13 +154,6 @@ impl<'m> Tree<'m> {
     pub(super) fn depth(&self) -> u32 {
         self.depth
     }
-}
-
-/// Makes room for more values, or says that there is none.
-pub(super) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
-    values.try_reserve(more).map_err(|_| {
-        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
-    })
 }
 
 fn mark_zero_missing(

@@ -13,10 +13,10 @@
 
 use bytemuck::{CheckedBitPattern, NoUninit};
 
-use super::canonical::{NODES_PER_CHECK, reserve};
+use super::reserve::reserve;
 use super::text::to_u32;
 use crate::Result;
-use crate::model::{Comparison, MissingRule, Model, Node, Precision};
+use crate::model::{Comparison, MissingRule, Model, NODES_PER_CHECK, Node, Precision};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
 #[repr(u32)]

@@ -15,6 +15,7 @@ pub(crate) mod cuts;
 pub(crate) mod key;
 mod order;
 pub(crate) mod records;
+mod reserve;
 pub(crate) mod sections;
 #[cfg(test)]
 mod tests;

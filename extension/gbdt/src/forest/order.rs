@@ -8,7 +8,8 @@
 
 use std::collections::VecDeque;
 
-use super::canonical::{NODES_PER_CHECK, Node, Tree};
+use super::canonical::{Node, Tree};
+use crate::model::NODES_PER_CHECK;
 
 /// Nodes that share a cache line.
 pub(super) const LINE: usize = 8;

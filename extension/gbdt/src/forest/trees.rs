@@ -4,12 +4,13 @@
 //! slots, wide nodes otherwise. Trees with categorical splits have wide nodes. Successive trees of a
 //! kind form the groups of interleaved traversal.
 
-use super::canonical::{Forest, NODES_PER_CHECK, Node, Tree, reserve};
+use super::canonical::{Forest, Node, Tree};
 use super::key::{default_slot, leaf_slot, monotone_key};
 use super::order::{self, Position};
 use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode};
+use super::reserve::reserve;
 use super::text::to_u32;
-use crate::model::Precision;
+use crate::model::{NODES_PER_CHECK, Precision};
 use crate::{Error, ErrorKind, Result, error};
 
 #[derive(Default)]

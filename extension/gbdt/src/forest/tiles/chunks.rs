@@ -8,7 +8,8 @@ use super::fill::fill;
 use super::predicates::{Columns, Sets};
 use super::{TILE_LEVELS, TOP_LEVELS, TileGroup, node_index};
 use crate::Result;
-use crate::forest::canonical::{Forest, Tree, reserve};
+use crate::forest::canonical::{Forest, Tree};
+use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 
 /// Most columns that the nodes of chunks can name: two registers of ranks.

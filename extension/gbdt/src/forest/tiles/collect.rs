@@ -10,12 +10,13 @@ use super::{
     TileGroup,
 };
 use crate::Result;
-use crate::forest::canonical::{Forest, NODES_PER_CHECK, Tree, reserve};
+use crate::forest::canonical::{Forest, Tree};
 use crate::forest::order::{self, Position};
 use crate::forest::records::{GroupKind, LANES};
+use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 use crate::forest::trees::Trees;
-use crate::model::Precision;
+use crate::model::{NODES_PER_CHECK, Precision};
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]

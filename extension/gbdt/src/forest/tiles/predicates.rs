@@ -7,9 +7,11 @@ use super::{
     TILE_LEVELS,
 };
 use crate::Result;
-use crate::forest::canonical::{Forest, NODES_PER_CHECK, Node, Tree, reserve};
+use crate::forest::canonical::{Forest, Node, Tree};
 use crate::forest::key::{monotone_key, number_of_key};
+use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
+use crate::model::NODES_PER_CHECK;
 
 /// What decides at a node. Predicates are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
