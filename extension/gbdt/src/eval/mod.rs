@@ -13,6 +13,8 @@ mod categorical;
 mod interleaved;
 mod kernel;
 #[cfg(test)]
+pub(crate) mod random;
+#[cfg(test)]
 mod random_library;
 #[cfg(test)]
 pub(crate) mod random_model;

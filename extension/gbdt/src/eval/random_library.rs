@@ -1,6 +1,6 @@
 //! The rules that a random model has where they are not XGBoost's.
 
-use super::random_model::{Random, Shape};
+use super::random::{Random, Shape};
 use crate::model::{Comparison, Finish, MissingRule, Node, Precision, Tree, TreeOutput};
 
 /// The rules of one library.

@@ -2,7 +2,8 @@
 
 use proptest::prelude::*;
 
-use super::random_model::{Random, Shape, model, narrowed, rows, symmetric, with_categories};
+use super::random::{Random, Shape};
+use super::random_model::{model, narrowed, rows, symmetric, with_categories};
 use super::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::forest::records::GroupKind;
 use crate::forest::sections::{GROUPS, TILE_GROUPS};

@@ -213,7 +213,7 @@ fn not_below(number: f64) -> f32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::random_model::Random;
+    use crate::eval::random::Random;
 
     fn split(comparison: Comparison, threshold: f64, missing: MissingRule) -> Node {
         let node = Node::numerical(0, threshold, true, [1, 2], 0.0, 0.0);

@@ -157,7 +157,8 @@ impl Order<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::random_model::{Shape, model};
+    use crate::eval::random::Shape;
+    use crate::eval::random_model::model;
     use crate::forest::canonical::Forest;
     use crate::forest::cuts::Cuts;
 

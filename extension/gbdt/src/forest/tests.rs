@@ -8,7 +8,8 @@ use super::sections::{
 use super::tiles::TileGroup;
 use super::{AlignedBytes, Image, compile};
 use crate::ErrorKind;
-use crate::eval::random_model::{Random, Shape, model, narrowed, rows, symmetric, with_categories};
+use crate::eval::random::{Random, Shape};
+use crate::eval::random_model::{model, narrowed, rows, symmetric, with_categories};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::model::{Model, Task, Transform};
 
