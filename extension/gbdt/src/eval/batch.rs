@@ -6,9 +6,8 @@
 //! other processors take one row after another.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
-use super::block::{BLOCK, Buffers, Rows};
-use super::kernel::Kernel;
-use super::sum::Sum;
+use super::block::{BLOCK, BlockSum, Buffers, Rows};
+use super::kernel::{Kernel, RowSum};
 use super::{Margin, Scratch, converted, present_values};
 use crate::forest::sections::GROUPS;
 use crate::forest::{FinishAt, Image, StableBytes};
@@ -20,8 +19,8 @@ pub struct BatchScratch {
     kernel: Kernel,
     row: Scratch,
     present: Vec<f32>,
-    pub(super) block: Option<Buffers<f32>>,
-    pub(super) block_double: Option<Buffers<f64>>,
+    block: Option<Buffers<f32>>,
+    block_double: Option<Buffers<f64>>,
 }
 
 impl BatchScratch {
@@ -39,6 +38,23 @@ impl BatchScratch {
             block: None,
             block_double: None,
         }
+    }
+}
+
+/// Sums of a width, with their buffers.
+trait BatchSum: BlockSum + RowSum {
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>>;
+}
+
+impl BatchSum for f32 {
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>> {
+        &mut scratch.block
+    }
+}
+
+impl BatchSum for f64 {
+    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>> {
+        &mut scratch.block_double
     }
 }
 
@@ -91,7 +107,7 @@ impl<B: StableBytes> Image<B> {
         }
     }
 
-    fn sums_batch<S: Sum>(&self, scratch: &mut BatchScratch, rows: &[f32], out: &mut [S]) {
+    fn sums_batch<S: BatchSum>(&self, scratch: &mut BatchScratch, rows: &[f32], out: &mut [S]) {
         let (features, outputs) = (self.num_features(), self.num_outputs());
         let blocks = rows.chunks(BLOCK * features).zip(out.chunks_mut(BLOCK * outputs));
         for (rows, out) in blocks {
@@ -109,7 +125,7 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// Evaluates up to [`BLOCK`] rows together, if that pays; returns whether it did.
-    fn sums_block<S: Sum>(
+    fn sums_block<S: BatchSum>(
         &self,
         scratch: &mut BatchScratch,
         rows: &[f32],

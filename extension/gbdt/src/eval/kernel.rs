@@ -13,6 +13,7 @@ use super::block::neon;
 use super::block::{avx2, avx512};
 #[cfg(target_arch = "x86_64")]
 use super::row_avx512;
+use super::sum::Sum;
 use crate::forest::sections::Sections;
 
 /// A kernel that this processor can run.
@@ -113,15 +114,24 @@ impl Kernel {
     pub(super) fn block(self) -> Option<&'static BlockKernel> {
         self.0.block
     }
+}
 
+/// Sums of a width that a row's kernel adds to.
+pub(super) trait RowSum: Sum {
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>>;
+}
+
+impl RowSum for f32 {
     #[inline(always)]
-    pub(super) fn row(self) -> Option<RowKernel<f32>> {
-        self.0.row
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>> {
+        kernel.0.row
     }
+}
 
+impl RowSum for f64 {
     #[inline(always)]
-    pub(super) fn row_double(self) -> Option<RowKernel<f64>> {
-        self.0.row_double
+    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>> {
+        kernel.0.row_double
     }
 }
 

@@ -29,6 +29,7 @@ mod tests;
 pub use batch::BatchScratch;
 use categorical::is_in_set;
 pub use kernel::Kernel;
+use kernel::RowSum;
 pub use sum::Margin;
 use sum::Sum;
 
@@ -149,7 +150,7 @@ impl<B: StableBytes> Image<B> {
     }
 
     #[inline(always)]
-    fn sums<const STARTED: bool, S: Sum>(
+    fn sums<const STARTED: bool, S: RowSum>(
         &self,
         scratch: &mut Scratch,
         features: &[f32],

@@ -5,9 +5,6 @@
 
 use std::ops::AddAssign;
 
-use super::batch::BatchScratch;
-use super::block::{self, BLOCK, BlockKernel, Buffers};
-use super::kernel::{Kernel, RowKernel};
 use crate::forest::sections::{
     BASE_MARGINS, LEAF_VALUES, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
 };
@@ -88,7 +85,8 @@ impl Margin for f64 {
     }
 }
 
-/// What differs between the widths: where leaves are, and what adds them.
+/// What differs between the widths: where leaves are, and how sums begin and end. Each way of
+/// evaluation adds to this which of its kernels a width has.
 pub(super) trait Sum: Margin + AddAssign + 'static {
     const ZERO: Self;
     const NO_LEAVES: &[Self];
@@ -106,15 +104,6 @@ pub(super) trait Sum: Margin + AddAssign + 'static {
     fn of_key(leaf_values: &[Self], key: u32) -> Self;
 
     fn tile_leaves(image: Sections<'_>) -> &[Self];
-
-    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>>;
-
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<block::Add<Self>>;
-
-    /// Where the sum of each row of a block lies.
-    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK];
-
-    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>>;
 }
 
 impl Sum for f32 {
@@ -144,26 +133,6 @@ impl Sum for f32 {
     fn tile_leaves(image: Sections<'_>) -> &[Self] {
         image.get(TILE_LEAVES)
     }
-
-    #[inline(always)]
-    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>> {
-        kernel.row()
-    }
-
-    #[inline(always)]
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<block::Add<Self>> {
-        kernel.add.get(levels as usize).copied()
-    }
-
-    #[inline(always)]
-    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK] {
-        &kernel.lanes
-    }
-
-    #[inline(always)]
-    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>> {
-        &mut scratch.block
-    }
 }
 
 impl Sum for f64 {
@@ -192,25 +161,5 @@ impl Sum for f64 {
     #[inline(always)]
     fn tile_leaves(image: Sections<'_>) -> &[Self] {
         image.get(TILE_LEAVES_DOUBLE)
-    }
-
-    #[inline(always)]
-    fn row_kernel(kernel: Kernel) -> Option<RowKernel<Self>> {
-        kernel.row_double()
-    }
-
-    #[inline(always)]
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<block::Add<Self>> {
-        kernel.add_double.get(levels as usize).copied()
-    }
-
-    #[inline(always)]
-    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK] {
-        &kernel.lanes_double
-    }
-
-    #[inline(always)]
-    fn buffers(scratch: &mut BatchScratch) -> &mut Option<Buffers<Self>> {
-        &mut scratch.block_double
     }
 }

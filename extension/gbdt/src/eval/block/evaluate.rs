@@ -11,10 +11,10 @@
 use super::lower_levels::{BlockKeys, LowerLevels};
 use super::predicates::{bit_of_code, goes_right_large, operands, search_tree};
 use super::{
-    BLOCK, BlockKernel, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values, WORDS,
+    BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
+    WORDS,
 };
 use crate::eval::interleaved::NodeSections;
-use crate::eval::sum::Sum;
 use crate::forest::sections::{
     BASE_MARGINS, CODE_TABLES, LARGE_SETS, OUTPUTS, PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS,
     SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS, TILE_GROUPS, TILE_NODES,
@@ -44,7 +44,7 @@ pub(in crate::eval) struct Buffers<S> {
     keys: BlockKeys,
 }
 
-impl<S: Sum> Buffers<S> {
+impl<S: BlockSum> Buffers<S> {
     pub(super) fn new() -> Self {
         Buffers {
             column_indices: Vec::new(),
@@ -73,7 +73,7 @@ impl Rows<'_> {
 ///
 /// # Safety
 /// The processor has the instructions of the kernel.
-pub(super) unsafe fn sums<S: Sum>(
+pub(super) unsafe fn sums<S: BlockSum>(
     kernel: &BlockKernel,
     image: Sections<'_>,
     buffers: &mut Buffers<S>,
@@ -233,7 +233,7 @@ fn look_up_large(
 /// # Safety
 /// The processor has the instructions of the kernel; the group is one of the image's, and the
 /// predicates of its segment have been evaluated.
-unsafe fn add_group<S: Sum>(
+unsafe fn add_group<S: BlockSum>(
     kernel: &BlockKernel,
     image: Sections<'_>,
     group: &TileGroup,

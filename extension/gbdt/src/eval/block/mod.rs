@@ -92,7 +92,7 @@ struct Costs {
 const LEVELS: usize = TILE_LEVELS as usize + 1;
 
 type Walk = unsafe fn(nodes: &[u16], &[Mask], rows: usize, &mut PathBits);
-pub(super) type Add<S> = unsafe fn(&PathBits, rows: usize, leaves: &[S], &mut Sums<S>);
+type Add<S> = unsafe fn(&PathBits, rows: usize, leaves: &[S], &mut Sums<S>);
 
 /// A kernel: what one instruction set does for a block of rows. `instructions::block_kernel` makes it.
 ///
@@ -105,9 +105,9 @@ pub(super) struct BlockKernel {
     min_rows: usize,
     costs: Costs,
     /// Where the sum of each row lies in [`Sums`].
-    pub(super) lanes: [u16; BLOCK],
+    lanes: [u16; BLOCK],
     /// The same for sums of f64.
-    pub(super) lanes_double: [u16; BLOCK],
+    lanes_double: [u16; BLOCK],
     /// The ranks of the first `rows` values in the search tree of a column: the number of thresholds
     /// that a value is not below, or for NaN, if `missing_right`, more than any.
     rank: unsafe fn(&Values, rows: usize, tree: &[f32], missing_right: bool, &mut Ranks),
@@ -120,9 +120,9 @@ pub(super) struct BlockKernel {
     walk: [Walk; LEVELS],
     /// By levels: adds to each row's sum the leaf at the end of its path, among the `leaves` of a tile
     /// of as many levels.
-    pub(super) add: [Add<f32>; LEVELS],
+    add: [Add<f32>; LEVELS],
     /// The same for sums of f64.
-    pub(super) add_double: [Add<f64>; LEVELS],
+    add_double: [Add<f64>; LEVELS],
     /// The index of each row's leaf, in the order of the rows, of a tile of `levels` levels.
     leaf_indices: unsafe fn(&PathBits, rows: usize, levels: u32, &mut [u8; BLOCK]),
 }
@@ -138,13 +138,46 @@ const IN_ORDER: [u16; BLOCK] = {
     lanes
 };
 
+/// Sums of a width that kernels add to.
+pub(super) trait BlockSum: Sum {
+    /// For tiles of so many levels, if they can have as many.
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>>;
+
+    /// Where the sum of each row of a block lies.
+    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK];
+}
+
+impl BlockSum for f32 {
+    #[inline(always)]
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>> {
+        kernel.add.get(levels as usize).copied()
+    }
+
+    #[inline(always)]
+    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK] {
+        &kernel.lanes
+    }
+}
+
+impl BlockSum for f64 {
+    #[inline(always)]
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>> {
+        kernel.add_double.get(levels as usize).copied()
+    }
+
+    #[inline(always)]
+    fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK] {
+        &kernel.lanes_double
+    }
+}
+
 impl BlockKernel {
     /// Computes the sums of up to [`BLOCK`] rows if the costs say that this takes less time than one
     /// row after another; `total_depth` steps. Returns whether it did.
     ///
     /// # Safety
     /// The processor has the instructions.
-    pub(super) unsafe fn sums<S: Sum>(
+    pub(super) unsafe fn sums<S: BlockSum>(
         &self,
         image: Sections<'_>,
         total_depth: u64,
