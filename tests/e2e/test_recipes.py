@@ -1,0 +1,76 @@
+"""Every block of docs/recipes.md runs, in its order.
+
+A section is a recipe. It runs in a database of its own that begins as the first section, which
+makes the page's tables, left it. psql runs `sql`, the shell `sh`, and Python `python`, each as a
+superuser of that database in a folder of the recipe's own. A block `text` is what the block before it prints.
+"""
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"
+TABLES = "recipe_tables"
+PSQL = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "-"]
+COMMANDS = {"sql": PSQL, "sh": ["bash", "-eu"], "python": [sys.executable, "-"]}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A section's title, and its blocks: of which language, and the text."""
+
+    title: str
+    blocks: list[tuple[str, str]]
+
+
+def recipes() -> list[Recipe]:
+    """The sections of the page that have blocks, in its order."""
+    sections = re.split(r"^## (.+)$", PAGE.read_text(), flags=re.M)[1:]
+    read = zip(sections[::2], sections[1::2], strict=True)
+    found = [
+        Recipe(title, re.findall(r"^```(\S*)\n(.*?)^```$", text, re.M | re.S))
+        for title, text in read
+    ]
+    return [recipe for recipe in found if recipe.blocks]
+
+
+FIRST, *OTHERS = recipes()
+
+
+def run(recipe: Recipe, cluster: Cluster, dbname: str, folder: Path) -> None:
+    """Runs the blocks one after another; fails with what the failing one said."""
+    printed = ""
+    for language, text in recipe.blocks:
+        if language == "text":
+            assert printed.split() == text.split(), f"{recipe.title} prints otherwise"
+            continue
+        done = subprocess.run(
+            COMMANDS[language], input=text, cwd=folder, env=cluster.environment(dbname),
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{recipe.title}:\n{text}\n{done.stderr}"
+        printed = done.stdout
+
+
+@pytest.fixture(scope="module")
+def tables(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The database after the first section."""
+    cluster.create_database(TABLES, replace=True)
+    run(FIRST, cluster, TABLES, tmp_path_factory.mktemp(TABLES))
+    return TABLES
+
+
+@pytest.mark.parametrize(
+    "recipe", OTHERS, ids=lambda recipe: recipe.title.lower().replace(" ", "_")
+)
+def test_every_block_runs(recipe: Recipe, cluster: Cluster, tables: str, tmp_path: Path) -> None:
+    with cluster.connect("postgres") as connection:
+        connection.execute("DROP DATABASE IF EXISTS recipe WITH (FORCE)")
+        connection.execute(f"CREATE DATABASE recipe TEMPLATE {tables}")
+    run(recipe, cluster, "recipe", tmp_path)
