@@ -28,7 +28,7 @@ from bench.hosts import STATE, CommandFailed
 from bench.opening import NAMED, opened
 from bench.site import Site
 from bench.sweep import best_pair, is_swept
-from bench.systems import described
+from bench.systems.description import described
 from bench.table import show
 from bench.topology import BadTopology
 from bench.workload import WORKLOADS, Cell, Workload

@@ -16,7 +16,8 @@ import numpy as np
 from bench import answers, machine, record, results, training
 from bench.measuring import Measuring, say
 from bench.site import Site
-from bench.systems import System, described, made
+from bench.systems import System, made
+from bench.systems.description import described
 from bench.workload import Cell
 
 

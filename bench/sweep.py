@@ -22,7 +22,8 @@ from bench.hosts import STATE
 from bench.opening import NAMED, opened
 from bench.results import Spread
 from bench.site import Site
-from bench.systems import described, made
+from bench.systems import made
+from bench.systems.description import described
 from bench.turns import in_turn
 from bench.workload import TREES, WORKLOADS, Cell
 from workbench.tell import say

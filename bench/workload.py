@@ -14,7 +14,7 @@ from typing import Any
 
 from bench.generators.pgbench import CONNECTING_SECONDS
 from bench.requests import REQUESTS
-from bench.systems import Description
+from bench.systems.description import Description
 from bench.turns import shuffled
 from data.flights import DEFAULT_SEED
 

@@ -5,7 +5,7 @@ A system that no folder describes any more keeps its results: it is named as the
 
 from dataclasses import dataclass
 
-from bench.systems import SIDES, described
+from bench.systems.description import SIDES, described
 
 POSTGRES, PYTHON = SIDES
 # The variants that load generators ask.

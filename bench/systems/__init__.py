@@ -1,17 +1,14 @@
 """The systems that are compared, a folder each: what they are is data, in its system.toml (README.md).
 
-Whoever lists, names or draws systems reads `described` and imports no system's code. A system that is
-measured is made of the class that its description names. What systems share (the cluster,
-the Redis) belongs to the site.
+A system that is measured is made of the class that its description names. What systems share (the
+cluster, the Redis) belongs to the site.
 """
 
 import importlib
-import tomllib
 from collections.abc import Set
-from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
+
+from bench.systems.description import Description
 
 if TYPE_CHECKING:
     from bench.answers import Answers
@@ -20,52 +17,6 @@ if TYPE_CHECKING:
     from bench.results import Loading
     from bench.site import Site
     from bench.workload import Cell
-
-FOLDER = Path(__file__).parent
-FILE = "system.toml"
-SIDES = ("postgres", "service")
-
-
-@dataclass(frozen=True)
-class Variant:
-    """A way to ask a system: how pages name and draw it."""
-
-    label: str
-    colour: str
-    marker: str = "o"
-    line: str = "-"
-    # The sets of cells that it is asked, where they are not the system's.
-    takes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Description:
-    """What a system.toml says of one system."""
-
-    name: str
-    # One sentence, in Markdown.
-    what: str
-    # Whose side pages count it to, and its folder's place among all.
-    side: str
-    order: int
-    # The package of its code, and the class and what that is given.
-    package: str
-    kind: str
-    # The first is the plain one: rates and large models are asked of it alone.
-    variants: dict[str, Variant]
-    # The sets of cells that it is asked, as workloads.toml names them.
-    takes: tuple[str, ...]
-    options: dict[str, Any]
-    # Whether the comparison is about it.
-    main: bool = False
-    # Whether it is measured when no other system runs: its connections stay, and would count as
-    # the others' memory.
-    apart: bool = False
-
-    @property
-    def all_takes(self) -> tuple[str, ...]:
-        """The system's sets, and those of its variants."""
-        return (*self.takes, *(name for one in self.variants.values() for name in one.takes))
 
 
 class System(Protocol):
@@ -94,47 +45,6 @@ class System(Protocol):
 
     def configuration(self) -> dict[str, Any]:
         """How it is set up, in full."""
-
-
-def _read(file: Path) -> list[Description]:
-    known = tomllib.loads(file.read_text())
-    side, order = known.pop("side"), known.pop("order")
-    if side not in SIDES:
-        raise ValueError(f"{file}: side is one of {', '.join(SIDES)}")
-    found = []
-    for name, system in known.items():
-        variants = {
-            one: Variant(**{**drawn, "takes": (*drawn.get("takes", ()),)})
-            for one, drawn in system.pop("variants").items()
-        }
-        kind, takes = system.pop("class"), (*system.pop("takes"),)
-        options = system.pop("options", {})
-        package = f"{__name__}.{file.parent.name}.system"
-        found.append(
-            Description(
-                name,
-                side=side,
-                order=order,
-                package=package,
-                kind=kind,
-                variants=variants,
-                takes=takes,
-                options=options,
-                **system,
-            )
-        )
-    return found
-
-
-@cache
-def described() -> dict[str, Description]:
-    """Every system by its name, in the order of pages."""
-    found = [one for file in FOLDER.glob(f"*/{FILE}") for one in _read(file)]
-    ordered = sorted(found, key=lambda one: one.order)
-    names = {one.name: one for one in ordered}
-    if len(names) < len(ordered):
-        raise ValueError("two systems have one name")
-    return names
 
 
 def made(description: Description, site: "Site") -> System:

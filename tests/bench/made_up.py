@@ -5,7 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from bench import harness
-from bench.systems import Description, System, Variant
+from bench.systems import System
+from bench.systems.description import Description, Variant
 
 
 def description(name: str) -> Description:

@@ -14,7 +14,8 @@ from bench.attached import Attached
 from bench.hosts.host import ROOT
 from bench.opening import on_this_machine
 from bench.site import Site
-from bench.systems import described, made
+from bench.systems import made
+from bench.systems.description import described
 from bench.workload import WORKLOADS
 from cluster import stop
 

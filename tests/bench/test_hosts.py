@@ -18,7 +18,7 @@ from bench.hosts import CommandFailed, Host, Login, Process, local, over_ssh, ru
 from bench.hosts.host import ROOT
 from bench.opening import opened
 from bench.site import Site
-from bench.systems import described
+from bench.systems.description import described
 from bench.workload import WORKLOADS, Set
 
 BURN = "import time\nwhile time.process_time() < {}:\n    pass\nprint('burned')"

@@ -18,7 +18,7 @@ from bench.harness import Harness
 from bench.opening import on_this_machine
 from bench.requests import REQUESTS
 from bench.site import Site
-from bench.systems import described
+from bench.systems.description import described
 from bench.workload import WORKLOADS, Set
 from cluster import stop
 

@@ -10,7 +10,8 @@ import pytest
 from bench.key_set import HOT
 from bench.opening import on_this_machine
 from bench.site import Site
-from bench.systems import described, made
+from bench.systems import made
+from bench.systems.description import described
 from bench.systems.fastapi.system import FastApi
 from bench.systems.http import Http
 from bench.workload import WORKLOADS, Set

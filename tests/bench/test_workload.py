@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from bench import systems
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, features_of, key_set, split, timed_batches
 from bench.requests import PLACES, REQUESTS, SIZES, Asked
-from bench.systems import described
+from bench.systems import description, made
+from bench.systems.description import described
 from bench.systems.http import write_bodies
 from bench.workload import WORKLOADS, Cell
 from data.flights import Request, blocks
@@ -40,11 +40,11 @@ def test_a_new_system_is_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     (folder / "system.toml").write_text(
         text + 'variants.http = {label = "axle", colour = "#000000"}\n'
     )
-    monkeypatch.setattr(systems, "FOLDER", tmp_path)
+    monkeypatch.setattr(description, "FOLDER", tmp_path)
     known = described.__wrapped__()
     assert [cell.name for cell in FULL.cells_of(known)] == ["axle/http/random/25t/20c"]
     with pytest.raises(ModuleNotFoundError, match=r"bench\.systems\.axle"):
-        systems.made(known["axle"], None)
+        made(known["axle"], None)
 
 
 def test_no_two_variants_look_or_are_called_the_same() -> None:
