@@ -137,7 +137,10 @@ GRANT regress_group TO regress_member;
 SET ROLE regress_member;
 SELECT predict('m', 60, 4, 1);
 RESET ROLE;
+-- From PostgreSQL 16 on, a grant inherits or not as the role did when it was granted.
 ALTER ROLE regress_member NOINHERIT;
+REVOKE regress_group FROM regress_member;
+GRANT regress_group TO regress_member;
 SET ROLE regress_member;
 SELECT predict('m', 60, 4, 1);
 SET ROLE regress_group;

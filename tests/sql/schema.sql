@@ -11,7 +11,7 @@ CREATE VIEW objects AS
     UNION ALL SELECT 'trigger ' || g.tgname FROM pg_trigger AS g WHERE NOT g.tgisinternal
     UNION ALL SELECT 'schema ' || n.nspname FROM pg_namespace AS n WHERE n.nspname NOT LIKE 'pg\_%' AND n.nspname <> 'information_schema';
 SELECT object FROM objects ORDER BY object COLLATE "C";
-\dx pgboost
+SELECT extname, extversion, extnamespace::regnamespace, obj_description(oid, 'pg_extension') FROM pg_extension WHERE extname = 'pgboost';
 -- The tables can be dumped, and are the only ones.
 SELECT unnest(extconfig)::regclass AS dumped, unnest(extcondition) AS condition FROM pg_extension WHERE extname = 'pgboost';
 -- Who may call what: load, deploy and drop are for those who are granted it.

@@ -5,11 +5,14 @@ SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals FROM pg
 SHOW pgboost.cache_size;
 SET pgboost.cache_size = '64MB';
 SHOW pgboost.cache_size;
+-- From PostgreSQL 17 on, the message has a unit at the bounds.
+\set VERBOSITY sqlstate
 SET pgboost.cache_size = '1023kB';
 SET pgboost.cache_size = -1;
-SET pgboost.cache_size = 'much';
 SET pgboost.max_model_size = 0;
 SET pgboost.max_model_size = '1GB';
+\set VERBOSITY default
+SET pgboost.cache_size = 'much';
 SET pgboost.unknown_category = 'ignore';
 SET pgboost.unknown_category = 'MISSING';
 SHOW pgboost.unknown_category;
