@@ -9,7 +9,8 @@ MAKEFLAGS += --no-print-directory
 PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
 PYTHON ?= python3
 export PG_CONFIG PYTHON
-export PGRX_HOME := $(CURDIR)/.pgrx
+# The crates that bind PostgreSQL's headers look for it.
+export PGRX_PG_CONFIG_PATH := $(PG_CONFIG)
 
 VENV := .venv/bin
 PG_FEATURE = pg$$($(PG_CONFIG) --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/')
@@ -20,16 +21,24 @@ help: ## list the targets
 		printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
-demo: install venv ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed
+demo: setup install venv ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed
 	@$(VENV)/python -m demo
 
 .PHONY: demo-stop
 demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster stop .demo; else echo "the demo was never started"; fi
 
+.PHONY: build
+build: ## build the extensions for the PostgreSQL of PG_CONFIG
+	@toolchain/build.sh
+
 .PHONY: install
-install: pgrx ## build the extensions and install them into the PostgreSQL of PG_CONFIG
+install: ## build the extensions and install them into the PostgreSQL of PG_CONFIG, below DESTDIR if that is set
 	@toolchain/install.sh
+
+.PHONY: setup
+setup: ## install the Debian packages that the build, the demo and the tests need; as root
+	@toolchain/packages.sh
 
 # The tests of what measures and compares; all others are the extensions'.
 HARNESS = bench report baseline speed demo workbench cluster data provision compose
@@ -38,12 +47,12 @@ HARNESS = bench report baseline speed demo workbench cluster data provision comp
 test: lint test-engine test-errors test-python ## run the extensions' tests: lint, engine, table of errors, SQL regression, end to end
 
 .PHONY: test-bench
-test-bench: install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
+test-bench: setup install venv bench-packages ## run the tests of the comparison, the demo, the generator and the report
 	@echo "==> tests of the comparison"
 	@$(VENV)/pytest $(HARNESS:%=tests/%)
 
 .PHONY: lint
-lint: pgrx venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
+lint: setup venv ## check formatting, clippy, ruff, and that the engine knows nothing of PostgreSQL
 	@echo "==> lint"
 	@cd extension && cargo fmt --all --check
 	@cd extension && cargo clippy --quiet --locked --workspace --all-targets \
@@ -57,19 +66,19 @@ lint: pgrx venv ## check formatting, clippy, ruff, and that the engine knows not
 	@$(VENV)/ruff format --quiet --check .
 
 .PHONY: test-engine
-test-engine: packages ## run the engine's unit and property tests
+test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
 	@cd extension && CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
 		cargo test --quiet --locked -p gbdt --target-dir target/engine-tests
 
 .PHONY: test-errors
-test-errors: pgrx ## walk the tables of errors, and run what else of the extensions needs no server
+test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
 	@echo "==> the tables of errors"
 	@cd extension && cargo test --quiet --locked --lib -p pg_interface -p pgboost -p pgboost_train -p pgboost_trainer -p xgboost_ffi \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
 .PHONY: test-python
-test-python: install venv ## run the SQL regression and end-to-end tests against a cluster of their own
+test-python: setup install venv ## run the SQL regression and end-to-end tests against a cluster of their own
 	@echo "==> SQL regression and end-to-end tests"
 	@$(VENV)/pytest $(HARNESS:%=--ignore=tests/%)
 
@@ -82,19 +91,19 @@ test-arm64: ## run the engine's tests, and so its NEON kernel, on an emulated aa
 	@tests/arm64/run.sh
 
 .PHONY: test-sql-accept
-test-sql-accept: install venv ## take the SQL regression tests' present output as the expected one
+test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
 
 .PHONY: compare-formats
-compare-formats: install venv ## compare predictions in SQL with those of each library, and write the table of docs/formats.md
+compare-formats: setup install venv ## compare predictions in SQL with those of each library, and write the table of docs/formats.md
 	@$(VENV)/python -m tests.formats
 
 .PHONY: speed
-speed: install venv ## measure what predict adds inside the database, and record it: a quarter of an hour
+speed: setup install venv ## measure what predict adds inside the database, and record it: a quarter of an hour
 	@$(VENV)/python -m speed
 
 .PHONY: bench-install
-bench-install: install venv bench-packages ## install what the comparison with the Python microservice runs
+bench-install: setup install venv bench-packages ## install what the comparison with the Python microservice runs
 
 .PHONY: bench-quick
 bench-quick: bench-install ## compare with the Python microservice: 25 trees, one repetition, under 6 minutes
@@ -127,19 +136,11 @@ bench-packages:
 .PHONY: venv
 venv: .venv/.complete
 
-.venv/.complete: requirements.txt | packages
+.venv/.complete: requirements.txt | setup
 	@echo "==> making the Python environment .venv"
 	@$(PYTHON) -m venv .venv
 	@$(VENV)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@
-
-.PHONY: packages
-packages:
-	@toolchain/packages.sh
-
-.PHONY: pgrx
-pgrx: packages
-	@toolchain/pgrx.sh
 
 .PHONY: lock
 lock: ## write requirements.txt anew from requirements.in
@@ -152,4 +153,4 @@ lock: ## write requirements.txt anew from requirements.in
 .PHONY: clean
 clean: ## delete what was built and the demo's cluster; what is installed stays
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster delete .demo .test .bench .speed; fi
-	@rm -rf extension/target .build .pgrx .demo .test .bench .speed .venv .pytest_cache .ruff_cache
+	@rm -rf extension/target .build .demo .test .bench .speed .venv .pytest_cache .ruff_cache

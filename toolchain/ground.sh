@@ -16,3 +16,21 @@ die() {
     [ $# -eq 0 ] || printf '       %s\n' "$@" >&2
     exit 1
 }
+
+# put_into DIRECTORY MODE FILE...: installs the files that are not there with the same content.
+put_into() {
+    local directory=$1 mode=$2 file
+    shift 2
+    for file; do
+        put_as "$directory/${file##*/}" "$mode" "$file"
+    done
+}
+
+# put_as TARGET MODE FILE. install(1) replaces a file and does not write over it: backends may have it mapped.
+put_as() {
+    ! cmp -s "$3" "$1" || return 0
+    { mkdir -p "${1%/*}" && [ -w "${1%/*}" ]; } 2>/dev/null ||
+        die "cannot write to ${1%/*}" \
+            "run this as root, or set PG_CONFIG to the pg_config of a PostgreSQL of your own"
+    install -m "$2" "$3" "$1"
+}

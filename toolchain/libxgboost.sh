@@ -8,7 +8,7 @@
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
 
-place=$("$pg_config" --pkglibdir)/pgboost_train
+place=${DESTDIR:-}$("$pg_config" --pkglibdir)/pgboost_train
 pinned=$root/toolchain/libxgboost.txt
 unpacked=$root/.build/xgboost
 python=${PYTHON:-python3}
@@ -28,22 +28,5 @@ fetch() {
 
 mkdir -p "$root/.build"
 cmp -s "$pinned" "$unpacked/pinned.txt" || fetch
-if cmp -s "$unpacked/xgboost/lib/libxgboost.so" "$place/xgboost/lib/libxgboost.so" &&
-    diff -rq "$unpacked/xgboost_cpu.libs" "$place/xgboost_cpu.libs" >/dev/null 2>&1; then
-    exit 0
-fi
-
-[ -w "$(dirname "$place")" ] ||
-    die "cannot write to $(dirname "$place")" \
-        "run this as root, or set PG_CONFIG to the pg_config of a PostgreSQL of your own"
-say "installing libxgboost into $place"
-mkdir -p "$place/xgboost/lib" "$place/xgboost_cpu.libs"
-# A library that backends have mapped is replaced, not written over.
-for file in xgboost/lib/libxgboost.so xgboost_cpu.libs/*; do
-    for source in "$unpacked"/$file; do
-        target=$place/${source#"$unpacked"/}
-        cp "$source" "$target.new"
-        chmod 755 "$target.new"
-        mv -f "$target.new" "$target"
-    done
-done
+put_into "$place/xgboost/lib" 755 "$unpacked/xgboost/lib/libxgboost.so"
+put_into "$place/xgboost_cpu.libs" 755 "$unpacked"/xgboost_cpu.libs/*

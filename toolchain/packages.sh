@@ -27,8 +27,6 @@ lacking() {
     has_server_headers || echo postgresql-server-dev-15
     command -v clang >/dev/null || echo clang
     has_libclang || echo libclang-dev
-    command -v pkg-config >/dev/null || echo pkg-config
-    pkg-config --exists openssl 2>/dev/null || echo libssl-dev
     "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
     # It fetches the wheel that libxgboost comes out of.
     "${PYTHON:-python3}" -c 'import pip' 2>/dev/null || echo python3-pip

@@ -24,9 +24,6 @@ mod registry;
 
 ::pgrx::pg_module_magic!();
 
-::pgrx::extension_sql_file!("../sql/registry.sql", name = "registry", bootstrap);
-::pgrx::extension_sql_file!("../sql/functions.sql", name = "functions", finalize);
-
 /// Defines the settings and the plan node. Starts nothing, reads nothing, and cannot fail.
 #[allow(non_snake_case, reason = "PostgreSQL looks for this name")]
 #[::pgrx::pg_guard]

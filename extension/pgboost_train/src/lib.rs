@@ -23,8 +23,6 @@ mod xgboost;
 
 ::pgrx::pg_module_magic!();
 
-::pgrx::extension_sql_file!("../sql/functions.sql", name = "functions", finalize);
-
 /// Defines the settings. Starts nothing and loads nothing.
 #[allow(non_snake_case, reason = "PostgreSQL looks for this name")]
 #[::pgrx::pg_guard]

@@ -1,3 +1,133 @@
+-- What CREATE EXTENSION pgboost runs. docs/sql-reference.md describes the views and functions.
+\echo Use "CREATE EXTENSION pgboost" to load this file. \quit
+
+-- The registry: what models there are, what they are made of, and who may use them.
+--
+-- Nobody but the owner of the extension has any right to these tables; the functions of the extension
+-- check the rights of the calling user and then write as the owner. Names are compared byte by byte, so
+-- that no change of a locale can make a model unfindable. There are no foreign keys: a parallel restore fills
+-- the tables of an extension in any order. The functions keep the tables consistent under the lock of a model's row.
+
+CREATE TABLE @extschema@.pgboost_model (
+    name text COLLATE "C" PRIMARY KEY,
+    deployed integer NOT NULL,
+    last_version integer NOT NULL
+);
+
+CREATE TABLE @extschema@.pgboost_version (
+    model text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    size integer NOT NULL,
+    digest bytea NOT NULL,
+    feature_names text[],
+    labels text[],
+    categories jsonb,
+    format text NOT NULL,
+    library_version text,
+    objective text NOT NULL,
+    features integer NOT NULL,
+    outputs integer NOT NULL,
+    trees integer NOT NULL,
+    rounds integer NOT NULL,
+    used_rounds integer NOT NULL,
+    depth integer NOT NULL,
+    attributes jsonb NOT NULL,
+    parameters jsonb,
+    metrics jsonb,
+    loaded_by text NOT NULL,
+    loaded_at timestamp with time zone NOT NULL DEFAULT pg_catalog.now(),
+    PRIMARY KEY (model, version)
+);
+
+-- A model's file in parts of some megabytes, each with the number of bytes before it. Parts are what a cancel
+-- waits for, and are stored as they are: to compress the largest file takes seconds.
+CREATE TABLE @extschema@.pgboost_part (
+    model text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    start integer NOT NULL,
+    bytes bytea NOT NULL,
+    PRIMARY KEY (model, version, start)
+);
+
+ALTER TABLE @extschema@.pgboost_part ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE TABLE @extschema@.pgboost_privilege (
+    model text COLLATE "C" NOT NULL,
+    role regrole NOT NULL,
+    privilege text COLLATE "C" NOT NULL CHECK (privilege OPERATOR(pg_catalog.=) ANY (ARRAY['owner', 'predict'])),
+    PRIMARY KEY (model, role, privilege)
+);
+
+CREATE UNIQUE INDEX pgboost_privilege_one_owner ON @extschema@.pgboost_privilege (model)
+    WHERE privilege OPERATOR(pg_catalog.=) 'owner';
+
+COMMENT ON TABLE @extschema@.pgboost_model IS 'pgboost: one row per model; use the view pgboost_models';
+COMMENT ON TABLE @extschema@.pgboost_version IS 'pgboost: one row per version of a model, with the SHA-256 of its file';
+COMMENT ON TABLE @extschema@.pgboost_part IS 'pgboost: the files of the versions as they came, in parts';
+COMMENT ON TABLE @extschema@.pgboost_privilege IS 'pgboost: who owns a model and who may predict with it; role - is everybody';
+
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_model', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_version', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_part', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_privilege', '');
+
+-- Any change, whoever makes it, tells all backends to read the registry again once it is committed. The
+-- triggers fire for replicated changes too.
+CREATE FUNCTION @extschema@.pgboost_registry_changed() RETURNS trigger
+    LANGUAGE c AS 'MODULE_PATHNAME', 'pgboost_registry_changed';
+REVOKE ALL ON FUNCTION @extschema@.pgboost_registry_changed() FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.pgboost_registry_changed() IS 'pgboost: tells all backends that the registry has changed';
+
+CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON @extschema@.pgboost_model
+    FOR EACH ROW EXECUTE FUNCTION @extschema@.pgboost_registry_changed();
+CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON @extschema@.pgboost_version
+    FOR EACH ROW EXECUTE FUNCTION @extschema@.pgboost_registry_changed();
+CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON @extschema@.pgboost_privilege
+    FOR EACH ROW EXECUTE FUNCTION @extschema@.pgboost_registry_changed();
+CREATE TRIGGER all_rows_removed AFTER TRUNCATE ON @extschema@.pgboost_model
+    FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pgboost_registry_changed();
+CREATE TRIGGER all_rows_removed AFTER TRUNCATE ON @extschema@.pgboost_version
+    FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pgboost_registry_changed();
+CREATE TRIGGER all_rows_removed AFTER TRUNCATE ON @extschema@.pgboost_privilege
+    FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pgboost_registry_changed();
+
+ALTER TABLE @extschema@.pgboost_model ENABLE ALWAYS TRIGGER row_changed;
+ALTER TABLE @extschema@.pgboost_version ENABLE ALWAYS TRIGGER row_changed;
+ALTER TABLE @extschema@.pgboost_privilege ENABLE ALWAYS TRIGGER row_changed;
+ALTER TABLE @extschema@.pgboost_model ENABLE ALWAYS TRIGGER all_rows_removed;
+ALTER TABLE @extschema@.pgboost_version ENABLE ALWAYS TRIGGER all_rows_removed;
+ALTER TABLE @extschema@.pgboost_privilege ENABLE ALWAYS TRIGGER all_rows_removed;
+
+CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
+    SELECT m.name,
+           v.version,
+           v.version OPERATOR(pg_catalog.=) m.deployed AS deployed,
+           (SELECT p.role FROM @extschema@.pgboost_privilege AS p
+             WHERE p.model OPERATOR(pg_catalog.=) m.name
+               AND p.privilege OPERATOR(pg_catalog.=) 'owner') AS owner,
+           v.objective,
+           v.features,
+           v.outputs,
+           v.trees,
+           v.rounds,
+           v.used_rounds,
+           v.depth,
+           v.format,
+           library_version AS xgboost_version,
+           v.size,
+           v.loaded_by,
+           v.loaded_at
+      FROM @extschema@.pgboost_model AS m
+      JOIN @extschema@.pgboost_version AS v ON v.model OPERATOR(pg_catalog.=) m.name
+     WHERE (SELECT r.rolsuper FROM pg_catalog.pg_roles AS r
+             WHERE r.rolname OPERATOR(pg_catalog.=) CURRENT_USER)
+        OR EXISTS (SELECT FROM @extschema@.pgboost_privilege AS p
+                    WHERE p.model OPERATOR(pg_catalog.=) m.name
+                      AND (p.role OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+                           OR pg_catalog.pg_has_role(p.role, 'USAGE')));
+GRANT SELECT ON @extschema@.pgboost_models TO PUBLIC;
+COMMENT ON VIEW @extschema@.pgboost_models IS 'pgboost: the models, and their versions, that the current user may predict with';
+
 -- The functions of the extension. docs/sql-reference.md describes them.
 
 CREATE FUNCTION @extschema@.pgboost_predict_support(internal) RETURNS internal

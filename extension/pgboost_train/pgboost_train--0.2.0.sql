@@ -1,3 +1,6 @@
+-- What CREATE EXTENSION pgboost_train runs.
+\echo Use "CREATE EXTENSION pgboost_train" to load this file. \quit
+
 -- The functions of the extension. docs/training.md describes them.
 
 CREATE FUNCTION @extschema@.xgboost_version()

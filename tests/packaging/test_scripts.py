@@ -1,0 +1,65 @@
+"""The SQL scripts: one per release, released ones frozen, and each function of the libraries declared.
+
+pgrx writes no SQL for these extensions (each function says `sql = false`), so what its macros declare
+is the function's symbol and its pg_finfo_ record. A script that names a symbol that the library lacks
+fails in CREATE EXTENSION; a function that no script names is found here.
+"""
+
+import hashlib
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from cluster.server import installed
+
+EXTENSION = Path(__file__).resolve().parents[2] / "extension"
+NAMES = ("pgboost", "pgboost_train")
+RELEASED = {
+    "pgboost--0.1.0.sql": "fb5cb12eefb325f3e82a045193ea866cd9bde83652d3e60de7e287b057a0d9e1",
+    "pgboost_train--0.1.0.sql": "e9eca45e6528c353c6b4d8a5a431d93ae934911b6282deb5126af5a15def1401",
+}
+
+
+def present_version() -> str:
+    """The version in extension/Cargo.toml."""
+    manifest = tomllib.loads((EXTENSION / "Cargo.toml").read_text())
+    return manifest["workspace"]["package"]["version"]
+
+
+def present_script(name: str) -> Path:
+    """What CREATE EXTENSION runs."""
+    return EXTENSION / name / f"{name}--{present_version()}.sql"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_control_file_has_the_version_of_the_crates(name: str) -> None:
+    control = (EXTENSION / name / f"{name}.control").read_text()
+    assert f"default_version = '{present_version()}'" in control
+    assert present_script(name).exists()
+
+
+@pytest.mark.parametrize(("script", "digest"), RELEASED.items())
+def test_a_released_script_never_changes(script: str, digest: str) -> None:
+    content = (EXTENSION / script.partition("--")[0] / script).read_bytes()
+    assert hashlib.sha256(content).hexdigest() == digest
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_function_of_the_library_is_declared(name: str) -> None:
+    library = installed("--pkglibdir") / f"{name}.so"
+    listed = subprocess.run(
+        ["nm", "--dynamic", "--defined-only", library], capture_output=True, text=True, check=True
+    )
+    functions = set(re.findall(r" pg_finfo_(\w+)$", listed.stdout, re.MULTILINE))
+    declared = re.findall(r"AS 'MODULE_PATHNAME', '(\w+)'", present_script(name).read_text())
+    assert functions == set(declared)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_installed_scripts_are_those_of_the_repository(name: str) -> None:
+    scripts = installed("--sharedir") / "extension"
+    for script in (EXTENSION / name).glob(f"{name}--*.sql"):
+        assert (scripts / script.name).read_bytes() == script.read_bytes()

@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# Builds both extensions and pgboost_trainer in release mode for the PostgreSQL that PG_CONFIG names.
+#
+# Plain cargo: the crates that bind PostgreSQL's headers are told of pg_config by PGRX_PG_CONFIG_PATH, and
+# the SQL scripts are files of the repository. Cargo skips what is up to date. It would take a library of
+# another major version for up to date, since a cdylib has the same file name for every feature.
+set -euo pipefail
+. "$(dirname "$0")/ground.sh"
+
+major=$(postgres_major)
+built=${CARGO_TARGET_DIR:-$root/extension/target}/release
+export PGRX_PG_CONFIG_PATH=$pg_config
+
+say "building pgboost for PostgreSQL $major"
+[ "$(cat "$built/postgres" 2>/dev/null)" = "$major" ] || rm -rf "$built"/.fingerprint/pgboost{,_train}-*
+cd "$root/extension"
+cargo build --quiet --locked --release -p pgboost -p pgboost_train -p pgboost_trainer \
+    --no-default-features --features "pgboost/pg$major,pgboost_train/pg$major"
+echo "$major" >"$built/postgres"
