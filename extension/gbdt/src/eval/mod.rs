@@ -36,6 +36,7 @@ use sum::Sum;
 use crate::forest::records::GroupKind;
 use crate::forest::sections::{COMPACT_IDS, OUTPUTS, SOURCES, Sections, WIDE_IDS, ZERO_MISSING};
 use crate::forest::{FinishAt, Image, StableBytes};
+use crate::model::finish::NO_BIAS;
 use crate::model::{ClassBy, MissingRule, Precision, Task};
 use crate::transform::{self, double, single};
 
@@ -192,7 +193,7 @@ impl<B: StableBytes> Image<B> {
             return;
         }
         let (scale, divisor, biases) = self.finish_by();
-        let biases = biases.iter().copied().cycle().chain(std::iter::repeat(0.0));
+        let biases = biases.iter().copied().cycle().chain(std::iter::repeat(NO_BIAS));
         for (sum, bias) in sums.iter_mut().zip(biases) {
             *sum = sum.finished(scale, divisor, bias);
         }

@@ -141,6 +141,25 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
     agrees(&model, &rows(14, &model, 300));
 }
 
+/// XGBoost's margin of a base score of one half is -0.0, and stays that where no tree adds to it.
+#[test]
+fn a_sum_of_nothing_keeps_its_sign() {
+    let file = br#"{"version": [3, 4, 1], "learner": {
+        "objective": {"name": "binary:logistic"},
+        "learner_model_param":
+            {"base_score": "5E-1", "num_class": "0", "num_feature": "1", "num_target": "2"},
+        "gradient_booster": {"name": "gbtree", "model": {
+            "gbtree_model_param": {"num_trees": "1"}, "tree_info": [0], "trees": [{
+                "tree_param": {"num_nodes": "1"}, "left_children": [-1], "right_children": [-1],
+                "split_indices": [0], "split_conditions": [0.25], "default_left": [0],
+                "loss_changes": [0], "sum_hessian": [1]}]}}}}"#;
+    let model = crate::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
+    let mut margins = [1.0f32; 2];
+    reference::margins(&model, &[0.0f64], &mut margins);
+    assert_eq!(bits(&margins), bits(&[0.25f32, -0.0]));
+    agrees(&model, &[vec![0.0]]);
+}
+
 /// A hundred thousand rows, in batches of all sizes.
 #[test]
 fn kernels_agree_with_the_oracle_on_many_rows() {

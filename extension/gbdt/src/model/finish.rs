@@ -3,6 +3,9 @@
 use super::Precision;
 use crate::{Error, ErrorKind, Result};
 
+/// What is added where there is no bias: it leaves the sign of a zero, which 0.0 does not.
+pub(crate) const NO_BIAS: f64 = -0.0;
+
 /// What follows the sum of leaves: `sum * scale / divisor + bias`, each step rounded to the precision
 /// of sums.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +42,7 @@ impl Finish {
 
     /// A sum, finished.
     pub fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
-        let bias = self.bias.get(output).copied().unwrap_or(0.0);
+        let bias = self.bias.get(output).copied().unwrap_or(NO_BIAS);
         match precision {
             Precision::Double => sum * self.scale / self.divisor + bias,
             Precision::Single => {

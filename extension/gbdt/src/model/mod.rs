@@ -7,7 +7,7 @@
 
 mod build;
 mod categories;
-mod finish;
+pub(crate) mod finish;
 mod links;
 mod objective;
 mod tree;
