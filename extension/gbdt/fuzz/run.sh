@@ -1,15 +1,37 @@
-#!/bin/sh
-# Runs a fuzz target for so many seconds, from the golden models on: run.sh TARGET SECONDS
+#!/usr/bin/env bash
+# Runs fuzz targets, each for so many seconds, from the golden models on: run.sh SECONDS [TARGET...]
 #
-# Needs a nightly toolchain, whose compiler instruments; cargo-fuzz is not needed, but finds the same targets.
-# Inputs that fail are left in found/ and belong into a test.
-set -eu
+# libFuzzer with AddressSanitizer, debug assertions and overflow checks. It needs a nightly toolchain,
+# whose compiler instruments; cargo-fuzz is not needed, but finds the same targets.
+# What it learns stays in corpus/. An input that fails is left in found/ and belongs into a test.
+set -euo pipefail
 cd "$(dirname "$0")"
-target=$1 seconds=$2
+seconds=$1
+shift
+targets=("$@")
+[ $# -gt 0 ] || targets=(catboost image lightgbm onnx xgboost)
 export RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4 \
  -Cllvm-args=-sanitizer-coverage-inline-8bit-counters -Cllvm-args=-sanitizer-coverage-pc-table \
  -Cllvm-args=-sanitizer-coverage-trace-compares -Zsanitizer=address"
-mkdir -p "corpus/$target" found
-cargo +nightly run --locked --release --target x86_64-unknown-linux-gnu --bin "$target" -- \
-    -max_total_time="$seconds" -max_len=20000 -artifact_prefix=found/ \
-    "corpus/$target" ../tests/golden/"$target"/*/
+built=target/x86_64-unknown-linux-gnu/release
+LONGEST=20000
+
+# The golden models that the target's reader reads; images need none, since the target makes its own.
+seeds() {
+    case $1 in
+    image) ;;
+    xgboost) find ../tests/golden/[0-9]* -type f ! -name '*.expected.json' -size -"$LONGEST"c ;;
+    *) find ../tests/golden/"$1" -type f ! -name '*.expected.json' -size -"$LONGEST"c ;;
+    esac
+}
+
+cargo +nightly build --quiet --locked --release --target x86_64-unknown-linux-gnu
+mkdir -p found
+for target in "${targets[@]}"; do
+    mkdir -p "corpus/$target"
+    seeds "$target" | while read -r file; do cp -n "$file" "corpus/$target/$(tr / _ <<<"${file#../tests/golden/}")"; done
+    echo "==> $target"
+    $built/"$target" -max_total_time="$seconds" -max_len=$LONGEST -timeout=10 -rss_limit_mb=2048 \
+        -artifact_prefix="found/$target-" -print_final_stats=1 "corpus/$target" 2>&1 |
+        grep -vE '^#[0-9]+\s+(NEW|REDUCE|pulse|RELOAD)|^\s+NEW_FUNC'
+done

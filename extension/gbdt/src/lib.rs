@@ -48,6 +48,9 @@
     allow(dead_code, reason = "tiles have parts for kernels that other architectures lack")
 )]
 
+#[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
+compile_error!("files and images are read and checked on 64-bit little-endian machines alone");
+
 pub mod error;
 pub mod eval;
 pub mod explain;

@@ -29,6 +29,8 @@ pub use aligned::{AlignedBytes, StableBytes};
 pub use categories::{CategoryKind, CategoryView};
 pub(crate) use compiled::FinishAt;
 pub use compiled::{Image, Narrowing};
+#[cfg(any(test, fuzzing))]
+pub use sections::seal;
 pub use write::compile;
 
 /// The version of the image's format, part of the name of a file that holds one.

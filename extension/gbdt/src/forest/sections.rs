@@ -252,3 +252,14 @@ pub(super) fn checksum(bytes: &[u8], check_interrupts: &mut dyn FnMut()) -> u64 
     }
     sum.digest()
 }
+
+/// Puts the checksum right after bytes were tampered with, for tests of what the checksum cannot see.
+///
+/// # Panics
+/// Panics unless there is room for a header.
+#[cfg(any(test, fuzzing))]
+pub fn seal(bytes: &mut [u8]) {
+    let sum = checksum(bytes, &mut || ());
+    bytes[CHECKSUMMED_FROM - size_of::<u64>()..CHECKSUMMED_FROM]
+        .copy_from_slice(&sum.to_ne_bytes());
+}

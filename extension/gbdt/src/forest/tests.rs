@@ -1,12 +1,10 @@
 //! Images of random models: what they say, and that a damaged one is refused or does no harm.
 
-use xxhash_rust::xxh3::xxh3_64;
-
 use super::sections::{
     CHECKSUMMED_FROM, CHUNKS, COMPACT_IDS, Header, SECTIONS, Span, TILE_EXITS, TILE_GROUPS,
 };
 use super::tiles::TileGroup;
-use super::{AlignedBytes, Image, compile};
+use super::{AlignedBytes, Image, compile, seal};
 use crate::ErrorKind;
 use crate::eval::random::{Random, Shape};
 use crate::eval::random_model::{model, narrowed, rows, symmetric, with_categories};
@@ -31,11 +29,6 @@ fn small_image() -> AlignedBytes {
 fn refused(bytes: &[u8]) -> bool {
     let image = AlignedBytes::copy_of(bytes).and_then(Image::open);
     image.is_err_and(|error| error.kind() == ErrorKind::Image)
-}
-
-fn sum(bytes: &mut [u8]) {
-    let checksum = xxh3_64(&bytes[CHECKSUMMED_FROM..]);
-    bytes[24..32].copy_from_slice(&checksum.to_ne_bytes());
 }
 
 #[test]
@@ -209,7 +202,7 @@ fn a_chunk_of_tiles_with_exits_is_refused() {
     let (ids, exits) = (span_of(COMPACT_IDS.index), span_of(TILE_EXITS.index));
     image.copy_within(ids..ids + size_of::<Span>(), exits);
     image[below..below + 4].copy_from_slice(&1u32.to_ne_bytes());
-    sum(&mut image);
+    seal(&mut image);
     assert!(refused(&image));
 }
 
@@ -223,7 +216,7 @@ fn tampered_images_are_refused_or_evaluate_within_bounds() {
         for value in [0, 1, 2, 0x7f, 0x80, 0xff] {
             let mut tampered = whole.clone();
             tampered[at] = value;
-            sum(&mut tampered);
+            seal(&mut tampered);
             *(if survives(&tampered, &rows) { &mut opened } else { &mut refused }) += 1;
         }
     }
@@ -253,7 +246,7 @@ fn tamper(whole: &[u8], random: &mut Random) -> Vec<u8> {
         };
         tampered[at..at + 4].copy_from_slice(&word.to_ne_bytes());
     }
-    sum(&mut tampered);
+    seal(&mut tampered);
     tampered
 }
 

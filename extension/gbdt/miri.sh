@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Runs the engine's unit tests under miri, which finds undefined behaviour: readers, the builder, the image and
+# its sections, the walk by the portable kernel. Needs a nightly Rust with miri and rust-src.
+#
+# Left out is what would take hours: random models of all sizes, images tampered with everywhere (the fuzz target
+# `image` has those, with AddressSanitizer), and every flipped bit. Instructions of AVX2 and AVX-512 are not covered.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+slow=(
+    a_tree_too_large_for_compact_links
+    a_call_takes_fewer_rows_of_a_deep_forest
+    a_cancel_is_looked_for_while_cuts_are_sorted
+    every_double_stays_on_its_side_of_every_threshold
+    every_flipped_bit_is_noticed
+    every_truncation_and_extension_is_noticed
+    kernels_agree_with_the_oracle_on_many_rows
+    models_of_unusual_shapes
+    symmetric_trees_agree
+    tampered_images_are_refused
+    the_image_agrees_with_the_oracle
+)
+# Floats are as the processor has them: miri otherwise errs at random in the last digit of exp.
+export MIRIFLAGS="-Zmiri-deterministic-floats ${MIRIFLAGS:-}"
+cargo +nightly miri test --locked -p gbdt --lib --target-dir target/miri -- "${slow[@]/#/--skip=}"
