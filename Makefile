@@ -90,6 +90,30 @@ test-compose: venv ## build the images and test docker compose, with a Docker en
 test-arm64: ## run the engine's tests, and so its NEON kernel, on an emulated aarch64; as root, five minutes
 	@tests/arm64/run.sh
 
+.PHONY: fuzz
+fuzz: ## fuzz every reader and the image, each for TIME seconds (60); needs a nightly Rust
+	@extension/gbdt/fuzz/run.sh $(or $(TIME),60) $(TARGET)
+
+.PHONY: miri
+miri: ## run the engine's tests that end in reasonable time under miri; needs a nightly Rust with miri
+	@extension/gbdt/miri.sh
+
+.PHONY: licences
+licences: ## check the licences and sources of all that is linked, and that nothing banned is
+	@toolchain/supply_chain.sh licences
+
+.PHONY: audit
+audit: ## look for known vulnerabilities in all that is used; asks GitHub and PyPI
+	@toolchain/supply_chain.sh advisories
+
+.PHONY: scripts
+scripts: install ## look for unsafe SQL in the extensions' scripts (pgspot)
+	@toolchain/supply_chain.sh scripts
+
+.PHONY: sbom
+sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
+	@toolchain/supply_chain.sh sbom
+
 .PHONY: test-sql-accept
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
@@ -130,7 +154,7 @@ test-aws: venv ## check bench/aws and bench/provision, also on fresh hosts of th
 .PHONY: bench-packages
 bench-packages:
 	@toolchain/packages.sh bench
-	@toolchain/oha.sh
+	@toolchain/cargo_program.sh oha
 	@for build in bench/systems/*/build.sh; do "$$build"; done
 
 .PHONY: venv

@@ -11,7 +11,7 @@ from typing import Any
 
 from bench.generators import Figures, Load, Unsound
 
-# Where toolchain/oha.sh puts it, in the repository.
+# Where toolchain/cargo_program.sh puts it, in the repository.
 PROGRAM = PurePath(".build/cargo/bin/oha")
 STORING = "Storing results to "
 

@@ -75,7 +75,7 @@ def test_without_tune_nothing_of_the_kernel_changes(client: DebianHost) -> None:
 
 def test_the_client_has_every_load_generator(client: DebianHost) -> None:
     client.output("command -v wrk && /usr/lib/postgresql/15/bin/pgbench --version")
-    if Path(__file__).parents[2].joinpath("toolchain/oha.sh").exists():
+    if Path(__file__).parents[2].joinpath("toolchain/cargo_program.sh").exists():
         client.output("/opt/pgboost/.build/cargo/bin/oha --version")
 
 
