@@ -9,14 +9,8 @@ use crate::Report;
 /// Makes PostgreSQL refuse settings with this prefix that are not defined.
 pub fn reserve_prefix(prefix: &'static CStr) {
     // SAFETY: the prefix lives for ever and ends in a NUL; the function is called from _PG_init.
-    #[cfg(not(feature = "pg14"))]
     unsafe {
         pg_sys::MarkGUCPrefixReserved(prefix.as_ptr());
-    }
-    // SAFETY: as above, under the name that it had in PostgreSQL 14.
-    #[cfg(feature = "pg14")]
-    unsafe {
-        pg_sys::EmitWarningsOnPlaceholders(prefix.as_ptr());
     }
 }
 

@@ -197,9 +197,9 @@ unsafe extern "C-unwind" fn with_calls(
 unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *mut pg_sys::Node {
     type Mutator =
         unsafe extern "C-unwind" fn(*mut pg_sys::Node, *mut std::ffi::c_void) -> *mut pg_sys::Node;
-    // SAFETY: up to PostgreSQL 15 the parameter's type does not name its arguments, which are these.
+    // SAFETY: in PostgreSQL 15 the parameter's type does not name its arguments, which are these.
     unsafe {
-        #[cfg(any(feature = "pg14", feature = "pg15"))]
+        #[cfg(feature = "pg15")]
         return pg_sys::expression_tree_mutator(
             node,
             Some(
@@ -209,7 +209,7 @@ unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *m
             ),
             context,
         );
-        #[cfg(not(any(feature = "pg14", feature = "pg15")))]
+        #[cfg(not(feature = "pg15"))]
         return pg_sys::expression_tree_mutator_impl(
             node,
             Some(std::mem::transmute::<Mutator, _>(with_calls)),

@@ -20,11 +20,7 @@ use crate::pg::expr::Expr;
 use crate::pg::lists;
 
 /// That the node can compute further expressions of its columns.
-#[cfg(not(feature = "pg14"))]
 pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
-/// PostgreSQL 14 takes that for granted.
-#[cfg(feature = "pg14")]
-pub(super) const PROJECTS: u32 = 0;
 
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn make_plan(
