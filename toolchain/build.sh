@@ -6,14 +6,21 @@
 # another major version for up to date, since a cdylib has the same file name for every feature.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
+. "$root/toolchain/systems.sh"
 
+need_compilers
+need_server_headers
 major=$(postgres_major)
 built=${CARGO_TARGET_DIR:-$root/extension/target}/release
 export PGRX_PG_CONFIG_PATH=$pg_config
 
-say "building pgboost for PostgreSQL $major"
+# cargo's own progress is for a terminal.
+quiet=(--quiet)
+[ ! -t 2 ] || quiet=()
+say "building pgboost for PostgreSQL $major, which takes some two minutes the first time"
 [ "$(cat "$built/postgres" 2>/dev/null)" = "$major" ] || rm -rf "$built"/.fingerprint/pgboost{,_train}-*
 cd "$root/extension"
-cargo build --quiet --locked --release -p pgboost -p pgboost_train -p pgboost_trainer \
+cargo build "${quiet[@]}" --locked --release -p pgboost -p pgboost_train -p pgboost_trainer \
     --no-default-features --features "pgboost/pg$major,pgboost_train/pg$major"
 echo "$major" >"$built/postgres"
+[ "$SECONDS" -lt 10 ] || say "built in $SECONDS s"

@@ -2,7 +2,7 @@
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 debian_pg_config=/usr/lib/postgresql/15/bin/pg_config
-pg_config=${PG_CONFIG:-$debian_pg_config}
+pg_config=${PG_CONFIG:-$("$root/toolchain/pg-config.sh")}
 
 # The number before the point, once PostgreSQL is there.
 postgres_major() { "$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'; }

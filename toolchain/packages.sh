@@ -6,21 +6,14 @@
 # a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
-# the thing by other means is left alone. Without root or apt-get, and for a
-# PostgreSQL other than Debian's 15, the script says what is missing and stops.
+# the thing by other means is left alone. Only Debian 12's packages are installed; on another
+# system, without root, and for another PostgreSQL, the script says what to install and stops.
+# A step that fails leaves nothing of the system's changed but what apt itself has done.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
-
-has_libclang() {
-    [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
-        ldconfig -p 2>/dev/null | grep -q 'libclang.*\.so'
-}
+. "$root/toolchain/systems.sh"
 
 has_server() { [ -x "$(dirname "$pg_config")/initdb" ]; }
-
-has_server_headers() {
-    [ -x "$pg_config" ] && [ -f "$("$pg_config" --includedir-server)/postgres.h" ]
-}
 
 lacking() {
     has_server || echo postgresql-15
@@ -44,16 +37,15 @@ lacking_for_bench() {
 }
 
 # Debian's package makes and starts a cluster "main" when it is first installed. This
-# project does not want it, so that is switched off for the time of the installation.
-without_main_cluster() {
+# project does not want it, so that is switched off for the time of the installation. A subshell,
+# whose EXIT trap cleans up after a failure too.
+without_main_cluster() (
     local directory=/etc/postgresql-common/createcluster.d
-    if [ ! -d /etc/postgresql-common ]; then
-        mkdir -p "$directory"
-        printf 'create_main_cluster = false\n' >"$directory/pgboost-build.conf"
-        trap 'rm -f "$directory/pgboost-build.conf"' RETURN
-    fi
+    mkdir -p "$directory"
+    trap 'rm -f "$directory/zz-pgboost-build.conf"; rmdir -p --ignore-fail-on-non-empty "$directory"' EXIT
+    echo 'create_main_cluster = false' >"$directory/zz-pgboost-build.conf"
     "$@"
-}
+)
 
 # Debian starts and enables a service when its package is installed. The comparison starts
 # its own with its own configuration, so Debian's are kept from starting now and later.
@@ -80,14 +72,7 @@ quietly() {
     rm -f "$log"
 }
 
-check_toolchains() {
-    command -v cargo >/dev/null || die "no cargo found" "install Rust, see https://rustup.rs"
-    command -v cc >/dev/null || die "no C compiler found" "install one, on Debian: apt-get install build-essential"
-    "${PYTHON:-python3}" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
-        die "Python 3.11 or later is needed" "set PYTHON to one"
-}
-
-check_toolchains
+need_compilers
 mapfile -t packages < <(
     lacking
     case "${1:-}" in
@@ -97,18 +82,12 @@ mapfile -t packages < <(
 )
 [ ${#packages[@]} -gt 0 ] || exit 0
 
-if [ "$pg_config" != "$debian_pg_config" ] && { ! has_server || ! has_server_headers; }; then
-    die "$pg_config has no server or no server headers beside it" \
-        "install them, or leave PG_CONFIG unset for Debian's PostgreSQL 15"
-fi
-command -v apt-get >/dev/null ||
-    die "missing, by the names of Debian's packages: ${packages[*]}" \
-        "there is no apt-get here: install them by this system's own means" \
-        "and set PG_CONFIG to the pg_config of your PostgreSQL"
+[ "$(system)" = debian-12 ] && [ "$pg_config" = "$debian_pg_config" ] || die_with_names "${packages[@]}"
 [ "$(id -u)" = 0 ] ||
     die "missing packages: ${packages[*]}" "run: sudo apt-get install ${packages[*]}"
 
-say "installing ${packages[*]}"
+say "installing ${packages[*]}, which takes about a minute"
 export DEBIAN_FRONTEND=noninteractive
 quietly apt-get update -q
 without_main_cluster without_services quietly apt-get install -y -q --no-install-recommends "${packages[@]}"
+say "installed in $SECONDS s"
