@@ -6,7 +6,9 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 # The PostgreSQL to build for and install into.
-PG_CONFIG ?= /usr/lib/postgresql/15/bin/pg_config
+ifndef PG_CONFIG
+PG_CONFIG := $(shell toolchain/pg-config.sh)
+endif
 PYTHON ?= python3
 export PG_CONFIG PYTHON
 # The crates that bind PostgreSQL's headers look for it.
@@ -28,7 +30,8 @@ demo: setup install venv ## a million flights, a model, predictions in SQL compa
 demo-stop: ## stop the demo's cluster (its files stay; make clean deletes them)
 	@if [ -x $(VENV)/python ]; then $(VENV)/python -m cluster stop .demo; else echo "the demo was never started"; fi
 
-.PHONY: build
+.PHONY: all build
+all: build
 build: ## build the extensions for the PostgreSQL of PG_CONFIG
 	@toolchain/build.sh
 
@@ -114,6 +117,10 @@ scripts: install ## look for unsafe SQL in the extensions' scripts (pgspot)
 sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 	@toolchain/supply_chain.sh sbom
 
+.PHONY: test-versions
+test-versions: setup venv ## run the extensions' tests on PostgreSQL 16, 17 and 18 as well; 17 as root; an hour
+	@tests/versions/run.sh 16 17 18
+
 .PHONY: test-sql-accept
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
@@ -161,7 +168,7 @@ bench-packages:
 venv: .venv/.complete
 
 .venv/.complete: requirements.txt | setup
-	@echo "==> making the Python environment .venv"
+	@echo "==> making the Python environment .venv, which takes half a minute"
 	@$(PYTHON) -m venv .venv
 	@$(VENV)/pip install --quiet --disable-pip-version-check --require-hashes -r requirements.txt
 	@touch $@

@@ -1,0 +1,108 @@
+"""Models move to a newer major version: by pg_upgrade, copying and linking, and by a dump.
+
+tests/versions/run.sh names the older server's pg_config in PGBOOST_OLD_PG_CONFIG; it has pgboost too. It is
+not Debian's 15.20, whose columns all have an option (pg_attver) that 17.11 and 18.6 refuse: no table moves.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cluster import Cluster, start, stop
+from cluster.place import Place, choose
+from cluster.server import bin_directory
+
+OLD = os.environ.get("PGBOOST_OLD_PG_CONFIG", "")
+MODEL = Path(__file__).resolve().parents[1] / "sql" / "models" / "price.ubj"
+PREDICTION = """
+SELECT predict('price', 60, 4, 1), (SELECT count(*) FROM pgboost_models), predict('price@1', 60, 4, 1)
+"""
+EXPECTED = (110, 2, 110)
+
+pytestmark = pytest.mark.skipif(not OLD, reason="PGBOOST_OLD_PG_CONFIG names no older server")
+
+
+@contextmanager
+def server_of(pg_config: str) -> Iterator[None]:
+    """What is started or stopped within is of that server."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PG_CONFIG", pg_config)
+        yield
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[Cluster]:
+    """A running older server whose database `postgres` has two versions of a model and a table."""
+    state = tmp_path / "old"
+    with server_of(OLD):
+        running, _ = start(state, 54337)
+    with running.connect() as connection:
+        connection.execute("CREATE EXTENSION pgboost")
+        for _ in range(2):
+            connection.execute("SELECT load_model('price', %s)", (MODEL.read_bytes(),))
+        connection.execute("CREATE VIEW scored AS SELECT predict('price', 60, 4, 1) AS price")
+    yield running
+    with server_of(OLD):
+        stop(state, delete=True)
+
+
+def predictions(cluster: Cluster, dbname: str = "postgres") -> tuple:
+    """What the models of a database predict."""
+    with cluster.connect(dbname) as connection:
+        assert connection.execute("SELECT price FROM scored").fetchone() == (110,)
+        return connection.execute(PREDICTION).fetchone()
+
+
+def new_cluster(state: Path) -> Place:
+    """An empty cluster of the newer server, with the settings of the older one."""
+    place = choose(state, 54338)
+    sums = ["--no-data-checksums"] if "--no-data-checksums" in _help() else []
+    place.run(
+        bin_directory() / "initdb", "--pgdata", place.data, "--username=postgres", "--auth-local=trust",
+        "--encoding=UTF8", "--locale=C.UTF-8", "--no-sync", *sums,
+    )  # fmt: skip
+    place.run("mkdir", "-p", "-m", "700", place.sockets)
+    return place
+
+
+def _help() -> str:
+    return Place("/", 0, None).run(bin_directory() / "initdb", "--help").stdout
+
+
+@pytest.mark.parametrize("way", ["--copy", "--link"])
+def test_pg_upgrade_keeps_the_models(old: Cluster, tmp_path: Path, way: str) -> None:
+    with server_of(OLD):
+        old_programs = bin_directory()
+        stop(tmp_path / "old")
+    state = tmp_path / "new"
+    place = new_cluster(state)
+    place.run(
+        "env", "-C", place.home, bin_directory() / "pg_upgrade", way, "--username=postgres",
+        "--old-bindir", old_programs, "--new-bindir", bin_directory(),
+        "--old-datadir", old.place.data, "--new-datadir", place.data, "--socketdir", place.sockets,
+    )  # fmt: skip
+    try:
+        running, _ = start(state, place.port)
+        assert predictions(running) == EXPECTED
+    finally:
+        stop(state, delete=True)
+
+
+def test_a_dump_brings_the_models(old: Cluster, cluster: Cluster, tmp_path: Path) -> None:
+    cluster.create_database("restored", replace=True)
+    dump = Path(old.place.home) / "dump"
+    old.place.run(
+        bin_directory() / "pg_dump", "--format=custom", "--file", dump,
+        old.conninfo(),
+    )  # fmt: skip
+    old.place.run(
+        bin_directory() / "pg_restore",
+        "--exit-on-error",
+        "--dbname",
+        cluster.conninfo("restored"),
+        dump,
+    )
+    assert predictions(cluster, "restored") == EXPECTED
