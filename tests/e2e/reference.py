@@ -67,11 +67,11 @@ def assert_near(given: np.ndarray, expected: np.ndarray) -> None:
     """Both are f32, and at most VALUE_ULPS units in the last place apart."""
     assert given.dtype == expected.dtype == np.float32
     assert given.shape == expected.shape
-    apart = np.abs(_order(given) - _order(expected))
+    apart = np.abs(order(given) - order(expected))
     assert apart.max() <= VALUE_ULPS, f"up to {apart.max()} units in the last place apart"
 
 
-def _order(values: np.ndarray) -> np.ndarray:
-    """Whole numbers that count the floats below a float."""
+def order(values: np.ndarray) -> np.ndarray:
+    """Whole numbers that count the floats below a float of f32: neighbours differ by 1."""
     bits = values.view(np.int32).astype(np.int64)
     return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)

@@ -10,19 +10,17 @@ import pytest
 from catboost import CatBoost, Pool
 from tests.e2e.golden import FOLDER
 from tests.e2e.reference import assert_same_bits, floats
+from tests.e2e.stored import COLUMNS, ask, rounded, store
 from tests.formats.catboost import (
     CATEGORICAL,
-    KINDS,
     MODELS,
     answers,
     file_of,
     make_frame,
     make_label,
     train,
-    values,
 )
-
-COLUMNS = ", ".join(KINDS)
+from tests.formats.frame import KINDS
 
 
 @pytest.fixture(scope="module")
@@ -40,25 +38,11 @@ def label(frame: pd.DataFrame) -> np.ndarray:
 @pytest.fixture
 def stored(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Connection:
     """A connection with the rows in the table `stored`."""
-    listed = ", ".join(f"{name} {kind}" for name, kind in KINDS.items())
-    connection.execute(f"CREATE TEMP TABLE stored (id int, {listed})")
-    with connection.cursor().copy("COPY stored FROM STDIN") as copy:
-        for number, row in enumerate(frame.itertuples(index=False)):
-            copy.write_row([number, *values(row)])
-    return connection
+    return store(connection, frame)
 
 
 def load(connection: psycopg.Connection, model: CatBoost, file_format: str = "cbm") -> None:
     connection.execute("SELECT load_model('m', %s)", (file_of(model, file_format),))
-
-
-def ask(connection: psycopg.Connection, function: str, features: str) -> list:
-    query = f"SELECT {function}('m', {features}) FROM stored AS t ORDER BY id"
-    return [answer for (answer,) in connection.execute(query)]
-
-
-def rounded(doubles: np.ndarray) -> np.ndarray:
-    return np.asarray(doubles).reshape(len(doubles), -1).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -78,8 +62,7 @@ def test_every_row_is_the_same(
     assert_same_bits(rounded(ask(stored, "predict_array", COLUMNS)), rounded(predicted))
     stored.execute("RESET pgboost.enable_batch")
     pool = Pool(frame.iloc[:500], cat_features=CATEGORICAL)
-    query = f"SELECT predict_leaf('m', {COLUMNS}) FROM stored WHERE id < 500 ORDER BY id"
-    found = [leaf for (leaf,) in stored.execute(query)]
+    found = ask(stored, "predict_leaf", COLUMNS, 500)
     assert found == model.calc_leaf_indexes(pool).tolist()
     if loss in ("Logloss", "MultiClass", "MultiClassOneVsAll"):
         classes = model.predict(Pool(frame, cat_features=CATEGORICAL), prediction_type="Class")

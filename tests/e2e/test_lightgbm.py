@@ -11,18 +11,16 @@ import pytest
 import lightgbm as lgb
 from tests.e2e.golden import FOLDER
 from tests.e2e.reference import assert_same_bits, floats
+from tests.e2e.stored import COLUMNS, ask, rounded, store
+from tests.formats.frame import KINDS
 from tests.formats.lightgbm import (
     COLOURS,
-    KINDS,
     MODELS,
     SIZES,
     make_frame,
     make_label,
     train,
-    values,
 )
-
-COLUMNS = ", ".join(KINDS)
 
 
 @pytest.fixture(scope="module")
@@ -40,25 +38,11 @@ def label(frame: pd.DataFrame) -> np.ndarray:
 @pytest.fixture
 def stored(connection: psycopg.Connection, frame: pd.DataFrame) -> psycopg.Connection:
     """A connection with the rows in the table `stored`."""
-    listed = ", ".join(f"{name} {kind}" for name, kind in KINDS.items())
-    connection.execute(f"CREATE TEMP TABLE stored (id int, {listed})")
-    with connection.cursor().copy("COPY stored FROM STDIN") as copy:
-        for number, row in enumerate(frame.itertuples(index=False)):
-            copy.write_row([number, *values(row)])
-    return connection
+    return store(connection, frame)
 
 
 def load(connection: psycopg.Connection, booster: lgb.Booster) -> None:
     connection.execute("SELECT load_model('m', %s)", (booster.model_to_string().encode(),))
-
-
-def ask(connection: psycopg.Connection, function: str, features: str) -> list:
-    query = f"SELECT {function}('m', {features}) FROM stored AS t ORDER BY id"
-    return [answer for (answer,) in connection.execute(query)]
-
-
-def rounded(doubles: np.ndarray) -> np.ndarray:
-    return np.asarray(doubles).reshape(len(doubles), -1).astype(np.float32)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -77,8 +61,7 @@ def test_every_row_is_the_same(
     assert_same_bits(rounded(ask(stored, "predict_array", COLUMNS)), rounded(predicted))
     stored.execute("RESET pgboost.enable_batch")
     leaves = booster.predict(frame.iloc[:500], pred_leaf=True).reshape(500, -1).astype(int)
-    query = f"SELECT predict_leaf('m', {COLUMNS}) FROM stored WHERE id < 500 ORDER BY id"
-    assert [leaf for (leaf,) in stored.execute(query)] == leaves.tolist()
+    assert ask(stored, "predict_leaf", COLUMNS, 500) == leaves.tolist()
     if MODELS[name]["objective"] in ("binary", "multiclass", "multiclassova"):
         classes = predicted > 0.5 if predicted.ndim == 1 else predicted.argmax(axis=1)
         found = [int(answer) for answer in ask(stored, "predict_class", COLUMNS)]

@@ -7,14 +7,9 @@ import psycopg
 import pytest
 
 from tests.e2e.golden import FOLDER, SUFFIX, hex_rows
+from tests.e2e.reference import floats, order
 
 MODELS = sorted((FOLDER / "onnx").glob("*/*.onnx"))
-
-
-def ordered(floats: np.ndarray) -> np.ndarray:
-    """Numbers of f32 as integers, of which neighbours differ by 1."""
-    bits = np.asarray(floats, np.float32).view(np.int32).astype(np.int64)
-    return np.where(bits < 0, -(2**31) - bits, bits)
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}/{path.stem}")
@@ -26,7 +21,7 @@ def test_values_are_within_a_unit_and_classes_the_same(
     connection.execute("SELECT load_model('onnx', %s)", (path.read_bytes(),))
     query = "SELECT predict_array('onnx', %s::float8[])"
     found = [connection.execute(query, (row,)).fetchone()[0] for row in rows]
-    assert np.abs(ordered(found) - ordered(hex_rows(expected["values"]))).max() <= 1
+    assert np.abs(order(floats(found)) - order(hex_rows(expected["values"]))).max() <= 1
     if "classes" in expected:
         query = "SELECT predict_class('onnx', %s::float8[])"
         assert [connection.execute(query, (row,)).fetchone()[0] for row in rows] == expected[

@@ -15,6 +15,7 @@ import psycopg
 
 import tests.formats
 from cluster import start, stop
+from tests.e2e.reference import order
 from tests.formats.model import Model
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -26,12 +27,6 @@ END = "<!-- end: written by make compare-formats -->\n"
 HEAD = """| library | model | rows | margins: differing | largest ULP | values: differing | largest ULP |
 |---|---|--:|--:|--:|--:|--:|
 """
-
-
-def order(values: np.ndarray) -> np.ndarray:
-    """Whole numbers that count the floats below a float."""
-    bits = values.view(np.int32).astype(np.int64)
-    return np.where(bits < 0, -(bits & 0x7FFFFFFF), bits)
 
 
 def apart(found: list, expected: np.ndarray) -> tuple[int, int]:

@@ -9,23 +9,12 @@ import pandas as pd
 
 import catboost
 from catboost import CatBoost, Pool
+from tests.formats.frame import KINDS, ROWS, numbers, rows_of, score_of_numbers
 from tests.formats.model import Model
 
 NAME = f"CatBoost {catboost.__version__}"
-ROWS = 20_000
 COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c", "x" * 70]
 SIZES = [30, -4, 0, 7_000_000_000]
-KINDS = {
-    "single": "float4",
-    "double": "float8",
-    "exact": "numeric",
-    "small": "int2",
-    "whole": "int4",
-    "large": "int8",
-    "colour": "text",
-    "size": "int8",
-    "flag": "bool",
-}
 CATEGORICAL = ["colour", "size", "flag"]
 DEPTHWISE = {"grow_policy": "Depthwise", "min_data_in_leaf": 20}
 LOSSGUIDE = {"grow_policy": "Lossguide", "max_leaves": 40, "depth": 12}
@@ -58,17 +47,9 @@ def make_frame() -> pd.DataFrame:
     """Numbers of all widths, some missing, and categories of three types."""
     draw = np.random.default_rng(23)
 
-    def gone(column: np.ndarray) -> np.ndarray:
-        return np.where(draw.random(ROWS) < 0.05, np.nan, column)
-
     return pd.DataFrame(
         {
-            "single": gone(np.round(draw.normal(size=ROWS), 2).astype(np.float32)),
-            "double": gone(draw.normal(size=ROWS) * 10.0 ** draw.integers(-30, 30, ROWS)),
-            "exact": gone(np.round(draw.normal(size=ROWS), 3)),
-            "small": gone(draw.integers(-5, 6, ROWS)),
-            "whole": gone(draw.integers(-(2**30), 2**30, ROWS)),
-            "large": gone(draw.integers(-(2**53), 2**53, ROWS)),
+            **numbers(draw, 30),
             "colour": np.array(COLOURS, dtype=object)[draw.integers(0, len(COLOURS), ROWS)],
             "size": np.array(SIZES)[draw.integers(0, len(SIZES), ROWS)],
             "flag": draw.random(ROWS) < 0.5,
@@ -78,8 +59,7 @@ def make_frame() -> pd.DataFrame:
 
 def make_label(frame: pd.DataFrame) -> np.ndarray:
     """Something that all columns have a part in."""
-    score = np.nan_to_num(frame["single"]) + np.sign(np.nan_to_num(frame["double"]))
-    score += np.nan_to_num(frame["whole"]) / 2**30 + np.nan_to_num(frame["large"]) / 2**53
+    score = score_of_numbers(frame)
     score += np.cos(3.0 * frame["colour"].map(COLOURS.index))
     score += np.sin(2.0 * frame["size"].map(SIZES.index))
     return np.asarray(score + frame["flag"] * np.nan_to_num(frame["exact"]))
@@ -134,21 +114,11 @@ def file_of(model: CatBoost, file_format: str) -> bytes:
         return path.read_bytes()
 
 
-def values(row: tuple) -> list:
-    """A row as SQL has it."""
-    whole = {"small", "whole", "large", "size"}
-    given = (None if pd.isna(value) else value for value in row)
-    return [
-        int(value) if name in whole and value is not None else value
-        for name, value in zip(KINDS, given, strict=True)
-    ]
-
-
 def models() -> Iterator[Model]:
     """Every model in both formats in turn, and what CatBoost makes of all rows."""
     frame = make_frame()
     label = make_label(frame)
-    rows = [values(row) for row in frame.itertuples(index=False)]
+    rows = rows_of(frame)
     for number, (name, params) in enumerate(MODELS.items()):
         model = train(frame, label, params)
         file_format = ("cbm", "json")[number % 2]

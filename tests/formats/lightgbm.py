@@ -6,23 +6,12 @@ import numpy as np
 import pandas as pd
 
 import lightgbm as lgb
+from tests.formats.frame import KINDS, ROWS, numbers, rows_of, score_of_numbers
 from tests.formats.model import Model
 
 NAME = f"LightGBM {lgb.__version__}"
-ROWS = 20_000
 COLOURS = ["red", "green", "", "O'Hare", "bl\u00fc", "NULL", "\u65e5\u672c"]
 SIZES = [30, -4, 10, 7_000_000_000]
-KINDS = {
-    "single": "float4",
-    "double": "float8",
-    "exact": "numeric",
-    "small": "int2",
-    "whole": "int4",
-    "large": "int8",
-    "colour": "text",
-    "size": "int8",
-    "flag": "bool",
-}
 FOREST = {"boosting": "rf", "bagging_freq": 1, "bagging_fraction": 0.5}
 MODELS = {
     "regression": {"objective": "regression"},
@@ -56,17 +45,9 @@ def make_frame() -> pd.DataFrame:
     def chosen(values: list) -> pd.Categorical:
         return pd.Categorical.from_codes(draw.integers(-1, len(values), ROWS), pd.Index(values))
 
-    def gone(column: np.ndarray) -> np.ndarray:
-        return np.where(draw.random(ROWS) < 0.05, np.nan, column)
-
     return pd.DataFrame(
         {
-            "single": gone(np.round(draw.normal(size=ROWS), 2).astype(np.float32)),
-            "double": gone(draw.normal(size=ROWS) * 10.0 ** draw.integers(-40, 40, ROWS)),
-            "exact": gone(np.round(draw.normal(size=ROWS), 3)),
-            "small": gone(draw.integers(-5, 6, ROWS)),
-            "whole": gone(draw.integers(-(2**30), 2**30, ROWS)),
-            "large": gone(draw.integers(-(2**53), 2**53, ROWS)),
+            **numbers(draw, 40),
             "colour": chosen(COLOURS),
             "size": chosen(SIZES),
             "flag": chosen([False, True]),
@@ -76,8 +57,7 @@ def make_frame() -> pd.DataFrame:
 
 def make_label(frame: pd.DataFrame) -> np.ndarray:
     """Something that all columns have a part in."""
-    score = np.nan_to_num(frame["single"]) + np.sign(np.nan_to_num(frame["double"]))
-    score += np.nan_to_num(frame["whole"]) / 2**30 + np.nan_to_num(frame["large"]) / 2**53
+    score = score_of_numbers(frame)
     score += np.cos(3.0 * frame["colour"].cat.codes) + np.sin(2.0 * frame["size"].cat.codes)
     return np.asarray(score + frame["flag"].cat.codes * np.nan_to_num(frame["exact"]))
 
@@ -105,21 +85,11 @@ def train(frame: pd.DataFrame, label: np.ndarray, params: dict) -> lgb.Booster:
     return lgb.train({**fixed, **params}, data, 12)
 
 
-def values(row: tuple) -> list:
-    """A row as SQL has it."""
-    whole = {"small", "whole", "large", "size"}
-    given = (None if pd.isna(value) else value for value in row)
-    return [
-        int(value) if name in whole and value is not None else value
-        for name, value in zip(KINDS, given, strict=True)
-    ]
-
-
 def models() -> Iterator[Model]:
     """Every model, and what LightGBM makes of all rows."""
     frame = make_frame()
     label = make_label(frame)
-    rows = [values(row) for row in frame.itertuples(index=False)]
+    rows = rows_of(frame)
     for name, params in MODELS.items():
         booster = train(frame, label, params)
         file = booster.model_to_string().encode()
