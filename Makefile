@@ -83,7 +83,17 @@ test-errors: setup ## walk the tables of errors, and run what else of the extens
 .PHONY: test-python
 test-python: setup install venv ## run the SQL regression and end-to-end tests against a cluster of their own
 	@echo "==> SQL regression and end-to-end tests"
-	@$(VENV)/pytest $(HARNESS:%=--ignore=tests/%)
+	@$(VENV)/pytest $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
+
+# What make test runs too, and what grows with TIMES.
+GROWING = tests/lifecycle/test_stress.py tests/lifecycle/test_memory.py tests/batch/test_random_queries.py
+
+.PHONY: test-long
+test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
+test-long: install venv ## run the long tests, TIMES (10) as large as their smallest: SQLsmith, PgBouncer, full disks, kills, soak
+	@toolchain/packages.sh long
+	@cd extension && cargo test --quiet --locked --release -p gbdt --target-dir target/engine-tests --lib kernels_agree
+	@$(VENV)/pytest -s tests/long $(GROWING)
 
 .PHONY: test-compose
 test-compose: venv ## build the images and test docker compose, with a Docker engine of its own where none runs
@@ -110,7 +120,7 @@ audit: ## look for known vulnerabilities in all that is used; asks GitHub and Py
 	@toolchain/supply_chain.sh advisories
 
 .PHONY: scripts
-scripts: install ## look for unsafe SQL in the extensions' scripts (pgspot)
+scripts: ## look for unsafe SQL in the extensions' scripts (pgspot)
 	@toolchain/supply_chain.sh scripts
 
 .PHONY: sbom

@@ -2,7 +2,8 @@
 # Installs the Debian packages that the build lacks; does nothing where it lacks none.
 #
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,
-# PgBouncer, wrk, PL/Python and Chromium. The services that come with them are never started. With
+# PgBouncer, wrk, PL/Python and Chromium, and with "long" what the long tests run: PgBouncer and
+# SQLsmith. The services that come with them are never started. With
 # a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
@@ -34,6 +35,11 @@ lacking_for_bench() {
     # For another PostgreSQL its own package would be needed; the comparison does without.
     [ "$pg_config" != "$debian_pg_config" ] || [ -f "$(dirname "$pg_config")/../lib/plpython3.so" ] ||
         echo postgresql-plpython3-15
+}
+
+lacking_for_long() {
+    command -v pgbouncer >/dev/null || echo pgbouncer
+    command -v sqlsmith >/dev/null || echo sqlsmith
 }
 
 # Debian's package makes and starts a cluster "main" when it is first installed. This
@@ -77,6 +83,7 @@ mapfile -t packages < <(
     lacking
     case "${1:-}" in
     bench) lacking_for_bench ;;
+    long) lacking_for_long ;;
     llvm-*) echo "$1" ;;
     esac
 )

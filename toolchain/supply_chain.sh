@@ -3,7 +3,7 @@
 #
 # licences    licences, sources and banned crates of every Cargo.lock; asks no server
 # advisories  known vulnerabilities, from RustSec's database on GitHub and from PyPI
-# scripts     the extensions' installed SQL scripts, by pgspot
+# scripts     the extensions' SQL scripts, by pgspot
 # sbom        bills of materials (CycloneDX) of a release into .build/sbom
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
@@ -46,12 +46,9 @@ advisories() {
 }
 
 scripts() {
-    local extension scripts
+    local script
     make_environment
-    scripts=$("$pg_config" --sharedir)/extension
-    for extension in pgboost pgboost_train; do
-        "$environment/bin/pgspot" "$scripts/$extension"--*.sql
-    done
+    for script in "$root"/extension/pgboost*/*.sql; do "$environment/bin/pgspot" "$script"; done
 }
 
 sbom() {

@@ -13,6 +13,7 @@ slow=(
     a_cancel_is_looked_for_while_cuts_are_sorted
     every_double_stays_on_its_side_of_every_threshold
     every_flipped_bit_is_noticed
+    every_node
     every_truncation_and_extension_is_noticed
     kernels_agree_with_the_oracle_on_many_rows
     models_of_unusual_shapes

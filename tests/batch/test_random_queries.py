@@ -10,11 +10,12 @@ from psycopg import sql
 from tests.batch.kernels import present
 from tests.batch.queries import Generator
 from tests.batch.tables import create
+from tests.times import TIMES
 
-QUERIES = 600
+QUERIES = 600 * TIMES
 SEEDS = (1, 2, 3)
 # For each kernel, so many queries of its own.
-QUERIES_A_KERNEL = 80
+QUERIES_A_KERNEL = 80 * TIMES
 # A plan with batches is the point; this many queries of all have one.
 AT_LEAST_IN_BATCHES = 0.25
 
@@ -91,7 +92,7 @@ def test_rows_are_the_same_with_every_kernel(connection: psycopg.Connection, ker
 
 def test_cursors_stop_at_the_same_row(connection: psycopg.Connection) -> None:
     generator = Generator(4)
-    for _ in range(100):
+    for _ in range(100 * TIMES):
         query = generator.query()
         without, with_batches = (fetched(connection, query, on) for on in (False, True))
         assert with_batches == without, query

@@ -9,6 +9,7 @@ import pytest
 from psycopg import errors
 
 from tests.lifecycle.models import grown, load, one
+from tests.times import TIMES
 
 Connect = Callable[..., psycopg.Connection]
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
@@ -70,7 +71,7 @@ def test_many_statements_leave_nothing(connect: Connect, form: str) -> None:
         f"SELECT predict('m', {FORMS[form]}) FROM (VALUES (0.5::real)) AS v (x),"
         f" LATERAL (SELECT {rows}) AS r"
     )
-    assert grows_by(connection, lambda: one(connection, query), 20_000) < MOST_GROWTH_KB
+    assert grows_by(connection, lambda: one(connection, query), 20_000 * TIMES) < MOST_GROWTH_KB
 
 
 def test_rows_of_a_type_that_changes_leave_nothing(connect: Connect) -> None:
@@ -85,7 +86,7 @@ def test_rows_of_a_type_that_changes_leave_nothing(connect: Connect) -> None:
         connection.execute("ALTER TABLE r RENAME f0 TO f1")
         one(connection, "SELECT predict('m', r) FROM r")
 
-    assert grows_by(connection, change, 2_000) < MOST_GROWTH_KB
+    assert grows_by(connection, change, 2_000 * TIMES) < MOST_GROWTH_KB
 
 
 def test_many_errors_leave_nothing(connect: Connect) -> None:
@@ -100,7 +101,7 @@ def test_many_errors_leave_nothing(connect: Connect) -> None:
         with pytest.raises(errors.InvalidBinaryRepresentation):
             connection.execute("SELECT load_model('bad', '{\"learner\": {}}')")
 
-    assert grows_by(connection, fail, 1000) < MOST_GROWTH_KB
+    assert grows_by(connection, fail, 1000 * TIMES) < MOST_GROWTH_KB
 
 
 def test_many_loads_leave_nothing_in_the_one_that_loads_nor_in_one_that_predicts(
@@ -118,7 +119,7 @@ def test_many_loads_leave_nothing_in_the_one_that_loads_nor_in_one_that_predicts
 
     again()
     before = private_kb(reader)
-    growth = grows_by(writer, again, 100)
+    growth = grows_by(writer, again, 100 * TIMES)
     assert growth < 2 * MOST_GROWTH_KB
     assert private_kb(reader) - before < MOST_GROWTH_KB
     assert len(answers) == 2

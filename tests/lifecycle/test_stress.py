@@ -9,10 +9,11 @@ import psycopg
 import pytest
 
 from tests.lifecycle.models import constant, load
+from tests.times import TIMES
 
 Connect = Callable[..., psycopg.Connection]
-DEPLOYS = 200
-READERS = 4
+DEPLOYS = 200 * TIMES
+READERS = 4 if TIMES == 1 else 32
 READER_SECONDS = 10
 
 

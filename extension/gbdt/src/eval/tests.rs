@@ -10,6 +10,11 @@ use crate::forest::sections::{GROUPS, TILE_GROUPS};
 use crate::forest::{AlignedBytes, Image, StableBytes, compile};
 use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
 
+/// How many times larger than usual the tests are that are worth it: `make test-long`.
+fn times() -> usize {
+    std::env::var("PGBOOST_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
+}
+
 fn opened(model: &Model) -> Image<AlignedBytes> {
     Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap()
 }
@@ -160,7 +165,7 @@ fn a_sum_of_nothing_keeps_its_sign() {
     agrees(&model, &[vec![0.0]]);
 }
 
-/// A hundred thousand rows, in batches of all sizes.
+/// A hundred thousand rows and more, in batches of all sizes.
 #[test]
 fn kernels_agree_with_the_oracle_on_many_rows() {
     let shape = |features, outputs, trees, depth, categorical| {
@@ -182,7 +187,7 @@ fn kernels_agree_with_the_oracle_on_many_rows() {
     ];
     let mut random = Random(91);
     let mut count = 0;
-    while count < 100_000 {
+    while count < 100_000 * times() {
         for shape in shapes {
             let seed = random.next();
             let model = model(seed, shape);

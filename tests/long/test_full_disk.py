@@ -1,0 +1,135 @@
+"""A full disk is an error of the statement: what was there predicts, and nothing unfinished stays.
+
+The data directory lies on a small file system of its own, its log elsewhere, as on real servers: a
+full log ends any PostgreSQL. Mounting needs root.
+"""
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cluster import Cluster, start, stop
+from tests.lifecycle.models import constant, grown, load, value
+from tests.times import TIMES
+
+PORT = 54340
+MEGABYTES = 400
+SMALL = {"shared_buffers": "16MB", "max_wal_size": "64MB", "log_error_verbosity": "verbose"}
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
+
+
+@pytest.fixture(scope="module")
+def small_disk() -> Iterator[Cluster]:
+    """A cluster on a disk of 400 MB, with both extensions in its database postgres."""
+    root = Path(tempfile.mkdtemp(prefix="pgboost-full-"))
+    root.chmod(0o755)
+    disk, log = root / "disk", root / "log"
+    for directory in (disk, log):
+        directory.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={MEGABYTES}m,mode=755", "tmpfs", str(disk)]
+    subprocess.run(mount, check=True)
+    try:
+        state = disk / "state"
+        running, _ = start(state, PORT, SMALL)
+        stop(state)
+        written = running.place.data / "pg_wal"
+        shutil.move(written, log / "pg_wal")
+        subprocess.run(["chown", "-R", "--reference", running.place.data, log], check=True)
+        written.symlink_to(log / "pg_wal")
+        running, _ = start(state, PORT, SMALL)
+        with running.connect() as connection:
+            connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+            load(connection, "m", constant(7))
+            connection.execute(
+                "CREATE TABLE rows AS SELECT random() AS a, random() AS b, i AS y "
+                "FROM generate_series(1, 200000) AS i"
+            )
+        yield running
+    finally:
+        stop(disk / "state")
+        subprocess.run(["umount", str(disk)], check=True)
+        shutil.rmtree(root)
+
+
+def fill(cluster: Cluster, left: int) -> Path:
+    """A file that leaves so many bytes of the disk free."""
+    free = os.statvfs(cluster.place.data)
+    path = Path(cluster.place.home).parent / "filler"
+    with path.open("wb") as file:
+        os.posix_fallocate(file.fileno(), 0, max(4096, free.f_bavail * free.f_frsize - left))
+    return path
+
+
+def unfinished(cluster: Cluster) -> list[Path]:
+    """Files that a statement began and did not end."""
+    data = cluster.place.data
+    images = [path for path in (data / "pgboost").rglob("*") if path.is_file()]
+    begun = [path for path in images if path.suffix not in (".image", ".checked")]
+    progress = (data / "pg_stat_tmp").glob("pgboost_train*")
+    return [*begun, *progress, *(data / "base" / "pgsql_tmp").glob("*")]
+
+
+def refused(cluster: Cluster, statement: str, parameters: tuple = ()) -> str | None:
+    """The SQLSTATE of a statement in a connection of its own."""
+    try:
+        with cluster.connect() as connection:
+            connection.execute(statement, parameters)
+    except psycopg.Error as error:
+        return error.sqlstate
+    return None
+
+
+@pytest.mark.parametrize("round_", range(TIMES))
+def test_loads_fail_until_there_is_room(small_disk: Cluster, round_: int) -> None:
+    content = grown(620, 9, seed=round_)
+    states = set()
+    for left in (0, 64 << 10, 1 << 20, 8 << 20, len(content) - (1 << 20), len(content) + (1 << 20)):
+        filler = fill(small_disk, left)
+        states.add(refused(small_disk, "SELECT load_model('large', %s)", (content,)))
+        with small_disk.connect() as connection:
+            assert value(connection) == 7
+        filler.unlink()
+        refused(small_disk, "SELECT drop_model('large')")
+        assert not unfinished(small_disk)
+    assert states <= {None, "53100"} and "53100" in states, states
+    with small_disk.connect() as connection:
+        load(connection, "large", content)
+        connection.execute("SELECT drop_model('large')")
+        connection.execute("VACUUM FULL")
+
+
+def test_an_image_that_cannot_be_written_is_made_in_memory(small_disk: Cluster) -> None:
+    with small_disk.connect() as connection:
+        load(connection, "medium", grown(300, 8))
+        row = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
+        query = f"SELECT predict('medium', {row})"
+        expected = connection.execute(query).fetchone()
+    for path in (small_disk.place.data / "pgboost").rglob("*.image"):
+        path.unlink()
+    filler = fill(small_disk, 0)
+    with small_disk.connect() as connection:
+        assert connection.execute(query).fetchone() == expected
+    assert not unfinished(small_disk)
+    filler.unlink()
+    with small_disk.connect() as connection:
+        assert connection.execute(query).fetchone() == expected
+
+
+@pytest.mark.parametrize("left", [0, 100 << 10, 2 << 20])
+def test_a_training_fails_and_leaves_nothing(small_disk: Cluster, left: int) -> None:
+    filler = fill(small_disk, left)
+    train = "SELECT * FROM train_model('trained', 'rows', 'y', rounds => 3)"
+    assert refused(small_disk, train) in ("53100", None if left else "53100")
+    filler.unlink()
+    with small_disk.connect() as connection:
+        connection.execute("SELECT * FROM pg_stat_progress_train_model")
+        assert not unfinished(small_disk)
+        connection.execute(train)
+        connection.execute("SELECT drop_model('trained')")
