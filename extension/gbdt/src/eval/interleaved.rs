@@ -24,16 +24,16 @@ const STRIDE: u32 = 8;
 
 /// What a traversal reads at every step.
 #[derive(Clone, Copy)]
-pub(super) struct NodeSections<'a> {
-    pub(super) compact: &'a [CompactNode],
-    pub(super) wide: &'a [WideNode],
+pub(crate) struct NodeSections<'a> {
+    pub(crate) compact: &'a [CompactNode],
+    pub(crate) wide: &'a [WideNode],
     sets: &'a [SetSpan],
     set_words: &'a [u32],
 }
 
 impl<'a> NodeSections<'a> {
     #[inline(always)]
-    pub(super) fn of(image: Sections<'a>) -> Self {
+    pub(crate) fn of(image: Sections<'a>) -> Self {
         NodeSections {
             compact: image.get(COMPACT_NODES),
             wide: image.get(WIDE_NODES),
@@ -218,7 +218,7 @@ unsafe fn steps<N: InterleavedNode, const L: usize>(
 }
 
 /// What decides at the nodes.
-pub(super) trait Decide<N> {
+pub(crate) trait Decide<N> {
     /// Whether a lane's row goes left at a node.
     ///
     /// # Safety
@@ -229,9 +229,9 @@ pub(super) trait Decide<N> {
 /// The keys of rows, of which each has `width`: as many as leaf_slot of the image, and one more, which
 /// is `u32::MAX` and so below no leaf's key. Lanes share a row if the width is 0.
 #[derive(Clone, Copy)]
-pub(super) struct Keys<'a> {
-    pub(super) keys: &'a [u32],
-    pub(super) width: usize,
+pub(crate) struct Keys<'a> {
+    pub(crate) keys: &'a [u32],
+    pub(crate) width: usize,
 }
 
 impl Keys<'_> {
@@ -255,11 +255,11 @@ impl<N: InterleavedNode> Decide<N> for Keys<'_> {
 /// Keys, and for categorical splits the rows' features, of which each row has `num_features` if the
 /// keys have a width.
 #[derive(Clone, Copy)]
-pub(super) struct KeysAndSets<'a> {
-    pub(super) keys: Keys<'a>,
-    pub(super) features: &'a [f32],
-    pub(super) num_features: usize,
-    pub(super) nodes: &'a NodeSections<'a>,
+pub(crate) struct KeysAndSets<'a> {
+    pub(crate) keys: Keys<'a>,
+    pub(crate) features: &'a [f32],
+    pub(crate) num_features: usize,
+    pub(crate) nodes: &'a NodeSections<'a>,
 }
 
 impl KeysAndSets<'_> {

@@ -10,7 +10,7 @@
 mod batch;
 mod block;
 mod categorical;
-mod interleaved;
+pub(crate) mod interleaved;
 mod kernel;
 #[cfg(test)]
 pub(crate) mod random;
@@ -21,7 +21,7 @@ pub(crate) mod random_model;
 pub mod reference;
 #[cfg(target_arch = "x86_64")]
 mod row_avx512;
-mod row_keys;
+pub(crate) mod row_keys;
 mod sum;
 #[cfg(test)]
 mod tests;
@@ -64,7 +64,11 @@ impl Scratch {
 /// Rows as splits see them: NaN for the zeros of features whose zeros are missing. Models without such
 /// features see what they are given.
 #[inline]
-fn present_values<'a>(image: Sections<'_>, rows: &'a [f32], buffer: &'a mut Vec<f32>) -> &'a [f32] {
+pub(crate) fn present_values<'a>(
+    image: Sections<'_>,
+    rows: &'a [f32],
+    buffer: &'a mut Vec<f32>,
+) -> &'a [f32] {
     let zero_missing = image.get(ZERO_MISSING);
     if zero_missing.is_empty() {
         return rows;

@@ -42,6 +42,21 @@ pub fn leaves<V: Copy + Into<f64>>(model: &Model, features: &[V], out: &mut [u32
 }
 
 fn leaf<V: Copy + Into<f64>>(model: &Model, tree: &Tree, features: &[V]) -> u32 {
+    let mut id = 0;
+    while let Some(node) = tree.nodes().get(id as usize) {
+        let Some([left, right]) = node.children() else { break };
+        id = if goes_left(model, tree, node, features) { left } else { right };
+    }
+    id
+}
+
+/// Whether a row goes to the left child of a node, which is a split of the tree.
+pub(crate) fn goes_left<V: Copy + Into<f64>>(
+    model: &Model,
+    tree: &Tree,
+    node: &Node,
+    features: &[V],
+) -> bool {
     let value = |feature: u32| {
         let value = features.get(feature as usize).map_or(f64::NAN, |value| (*value).into());
         match model.value_precision() {
@@ -49,37 +64,22 @@ fn leaf<V: Copy + Into<f64>>(model: &Model, tree: &Tree, features: &[V]) -> u32 
             Precision::Double => value,
         }
     };
-    let mut id = 0;
-    while let Some(node) = tree.nodes().get(id as usize) {
-        let (goes_left, [left, right]) = match *node {
-            Node::Numerical {
-                feature,
-                comparison,
-                threshold,
-                missing,
-                default_left,
-                left,
-                right,
-                ..
-            } => {
-                let goes = |value| Comparison::holds(comparison, value, threshold);
-                (missing.present(value(feature)).map_or(default_left, goes), [left, right])
-            }
-            Node::Categorical { feature, set, members_left, default_left, left, right, .. } => {
-                let words =
-                    tree.category_sets().get(set as usize).map_or(&[][..], |set| set.words());
-                let value = value(feature);
-                let code = match model.value_precision() {
-                    Precision::Single => value,
-                    // LightGBM: `CategoricalDecision` in include/LightGBM/tree.h.
-                    Precision::Double => value.trunc(),
-                };
-                let goes = is_in_set(words, code as f32) == members_left;
-                (if value.is_nan() { default_left } else { goes }, [left, right])
-            }
-            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => break,
-        };
-        id = if goes_left { left } else { right };
+    match *node {
+        Node::Numerical { feature, comparison, threshold, missing, default_left, .. } => {
+            let goes = |value| Comparison::holds(comparison, value, threshold);
+            missing.present(value(feature)).map_or(default_left, goes)
+        }
+        Node::Categorical { feature, set, members_left, default_left, .. } => {
+            let words = tree.category_sets().get(set as usize).map_or(&[][..], |set| set.words());
+            let value = value(feature);
+            let code = match model.value_precision() {
+                Precision::Single => value,
+                // LightGBM: `CategoricalDecision` in include/LightGBM/tree.h.
+                Precision::Double => value.trunc(),
+            };
+            let goes = is_in_set(words, code as f32) == members_left;
+            if value.is_nan() { default_left } else { goes }
+        }
+        Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => false,
     }
-    id
 }

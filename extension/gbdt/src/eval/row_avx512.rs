@@ -355,7 +355,9 @@ fn add_leaves<S: Sum>(
     if shift == 0 {
         sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, *path)), sums);
     } else {
-        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, path >> shift)), sums);
+        // A tile without levels in a chunk of eight has a shift of as many bits as a path.
+        let shifted = |path: u8| (u32::from(path) >> shift) as u8;
+        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, shifted(*path))), sums);
     }
 }
 

@@ -14,8 +14,8 @@ use super::categories::CategoryView;
 use super::cuts::CutKind;
 use super::sections::damaged;
 use super::sections::{
-    BIASES, CATEGORICAL, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS, NAMES, NUMBERS, SORTED,
-    SOURCES, Sections, WORDS,
+    BIASES, CATEGORICAL, COMPACT_COVERS, COMPACT_NODES, CUT_SPANS, CUTS, DICTIONARIES, Header,
+    LABELS, NAMES, NUMBERS, SORTED, SOURCES, Sections, WIDE_COVERS, WIDE_NODES, WORDS,
 };
 use super::text::TextList;
 use super::verify;
@@ -154,6 +154,13 @@ impl<B: StableBytes> Image<B> {
     /// Number of trees of the model, of each of which a row reaches one leaf.
     pub fn num_trees(&self) -> usize {
         self.sections().get(SOURCES).last().map_or(0, |last| *last as usize + 1)
+    }
+
+    /// Whether the file has the covers that explanations need.
+    pub fn has_covers(&self) -> bool {
+        let sections = self.sections();
+        sections.get(COMPACT_COVERS).len() == sections.get(COMPACT_NODES).len()
+            && sections.get(WIDE_COVERS).len() == sections.get(WIDE_NODES).len()
     }
 
     /// What the values are good for.

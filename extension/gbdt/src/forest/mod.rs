@@ -11,6 +11,7 @@ mod aligned;
 mod canonical;
 mod categories;
 mod compiled;
+mod covers;
 pub(crate) mod cuts;
 pub(crate) mod key;
 mod order;
@@ -36,4 +37,4 @@ pub use write::compile;
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 6;
+pub const IMAGE_VERSION: u32 = 7;

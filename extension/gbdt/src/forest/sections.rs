@@ -187,6 +187,10 @@ sections! {
     WORDS: u8,
     /// One per dictionary value: codes in the order of their values.
     SORTED: u32,
+    /// One per compact node, or none if the model has no covers: only explanations read them.
+    COMPACT_COVERS: f32,
+    /// One per wide node, likewise.
+    WIDE_COVERS: f32,
 }
 
 /// The sections of an image, verified.

@@ -5,6 +5,7 @@
 //! kind form the groups of interleaved traversal.
 
 use super::canonical::{Forest, Node, Tree};
+use super::covers::has_covers;
 use super::key::{default_slot, leaf_slot, monotone_key};
 use super::order::{self, Position};
 use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode};
@@ -15,12 +16,15 @@ use crate::{Error, ErrorKind, Result, error};
 
 #[derive(Default)]
 pub(super) struct Trees {
+    has_covers: bool,
     pub(super) roots: Vec<u32>,
     pub(super) groups: Vec<Group>,
     pub(super) compact_nodes: Vec<CompactNode>,
     pub(super) compact_ids: Vec<u32>,
+    pub(super) compact_covers: Vec<f32>,
     pub(super) wide_nodes: Vec<WideNode>,
     pub(super) wide_ids: Vec<u32>,
+    pub(super) wide_covers: Vec<f32>,
     /// The leaves' values, if sums are of f64.
     pub(super) leaf_values: Vec<f64>,
     pub(super) sets: Vec<SetSpan>,
@@ -35,7 +39,8 @@ impl Trees {
     }
 
     pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
-        let mut all = Trees::default();
+        let mut all =
+            Trees { has_covers: has_covers(forest, check_interrupts), ..Trees::default() };
         for (index, tree) in forest.trees().iter().enumerate() {
             all.add(tree, forest, check_interrupts)
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
@@ -57,23 +62,31 @@ impl Trees {
             self.roots.push(to_u32(self.compact_nodes.len())?);
             reserve(&mut self.compact_nodes, nodes.len())?;
             reserve(&mut self.compact_ids, nodes.len())?;
+            reserve(&mut self.compact_covers, nodes.len())?;
             for part in nodes.chunks(NODES_PER_CHECK) {
                 check_interrupts();
-                self.compact_nodes.extend(part.iter().map(|(node, _)| CompactNode {
+                self.compact_nodes.extend(part.iter().map(|Compiled { node, .. }| CompactNode {
                     key: node.key,
                     slot: node.slot as u16,
                     right_offset: node.right_offset as u16,
                 }));
-                self.compact_ids.extend(part.iter().map(|(_, id)| id));
+                self.compact_ids.extend(part.iter().map(|compiled| compiled.id));
+                if self.has_covers {
+                    self.compact_covers.extend(part.iter().map(|compiled| compiled.cover));
+                }
             }
         } else {
             self.roots.push(to_u32(self.wide_nodes.len())?);
             reserve(&mut self.wide_nodes, nodes.len())?;
             reserve(&mut self.wide_ids, nodes.len())?;
+            reserve(&mut self.wide_covers, nodes.len())?;
             for part in nodes.chunks(NODES_PER_CHECK) {
                 check_interrupts();
-                self.wide_nodes.extend(part.iter().map(|(node, _)| node));
-                self.wide_ids.extend(part.iter().map(|(_, id)| id));
+                self.wide_nodes.extend(part.iter().map(|compiled| compiled.node));
+                self.wide_ids.extend(part.iter().map(|compiled| compiled.id));
+                if self.has_covers {
+                    self.wide_covers.extend(part.iter().map(|compiled| compiled.cover));
+                }
             }
         }
         self.join_group(to_u32(first)?, tree.depth(), kind);
@@ -101,13 +114,13 @@ impl Trees {
         to_u32(self.leaf_values.len() - 1)
     }
 
-    /// A tree's nodes and their file ids, in the order in which they lie.
+    /// A tree's nodes, in the order in which they lie.
     fn compile(
         &mut self,
         tree: &Tree<'_>,
         forest: &Forest<'_>,
         check_interrupts: &mut dyn FnMut(),
-    ) -> Result<Vec<(WideNode, u32)>> {
+    ) -> Result<Vec<Compiled>> {
         let first_set = to_u32(self.sets.len())?;
         reserve(&mut self.sets, tree.sets.len())?;
         for (index, words) in tree.sets.iter().enumerate() {
@@ -120,8 +133,8 @@ impl Trees {
             self.set_words.extend_from_slice(words);
         }
         let positions = order::positions(tree, check_interrupts);
-        let mut lowered: Vec<(WideNode, u32)> = Vec::new();
-        reserve(&mut lowered, positions.len())?;
+        let mut compiled: Vec<Compiled> = Vec::new();
+        reserve(&mut compiled, positions.len())?;
         let slot = to_u32(leaf_slot(forest.num_features()))?;
         let filler = WideNode { key: 0, slot, right_offset: 0, kind: 0 };
         for (at, position) in positions.into_iter().enumerate() {
@@ -129,47 +142,56 @@ impl Trees {
                 check_interrupts();
             }
             let Position::Node { id, right } = position else {
-                lowered.push((filler, 0));
+                compiled.push(Compiled { node: filler, id: 0, cover: 0.0 });
                 continue;
             };
             let right_offset = right.saturating_sub(to_u32(at)?);
-            let node = match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
-                Node::Leaf { value, .. } => {
+            let (node, cover) = match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
+                Node::Leaf { value, cover } => {
                     let key = self.leaf_key(value, forest.sum_precision())?;
-                    lowered.push((WideNode { key, ..filler }, id - tree.first_leaf));
+                    let node = WideNode { key, ..filler };
+                    compiled.push(Compiled { node, id: id - tree.first_leaf, cover });
                     continue;
                 }
-                Node::Numerical { feature, threshold, default_left, .. } => WideNode {
-                    key: monotone_key(threshold),
-                    slot: to_u32(default_slot(feature as usize, default_left))?,
-                    right_offset,
-                    kind: 0,
-                },
-                Node::Categorical { feature, set, default_left, .. } => WideNode {
-                    key: first_set + set,
-                    slot: to_u32(default_slot(feature as usize, default_left))?,
-                    right_offset,
-                    kind: CATEGORICAL,
-                },
+                Node::Numerical { feature, threshold, default_left, cover, .. } => {
+                    let key = monotone_key(threshold);
+                    let slot = to_u32(default_slot(feature as usize, default_left))?;
+                    (WideNode { key, slot, right_offset, kind: 0 }, cover)
+                }
+                Node::Categorical { feature, set, default_left, cover, .. } => {
+                    let slot = to_u32(default_slot(feature as usize, default_left))?;
+                    (
+                        WideNode { key: first_set + set, slot, right_offset, kind: CATEGORICAL },
+                        cover,
+                    )
+                }
                 Node::Deleted => {
                     return Err(Error::new(ErrorKind::TreeShape, "node in use is a deleted one"));
                 }
             };
-            lowered.push((node, id));
+            compiled.push(Compiled { node, id, cover });
         }
-        Ok(lowered)
+        Ok(compiled)
     }
 }
 
-fn kind_of(nodes: &[(WideNode, u32)], check_interrupts: &mut dyn FnMut()) -> GroupKind {
+/// A node where it lies.
+struct Compiled {
+    node: WideNode,
+    /// Its id in the file.
+    id: u32,
+    cover: f32,
+}
+
+fn kind_of(nodes: &[Compiled], check_interrupts: &mut dyn FnMut()) -> GroupKind {
     let fits = |number: u32| u16::try_from(number).is_ok();
     let mut kind = GroupKind::Compact;
     for part in nodes.chunks(NODES_PER_CHECK) {
         check_interrupts();
-        if part.iter().any(|(node, _)| node.kind == CATEGORICAL) {
+        if part.iter().any(|Compiled { node, .. }| node.kind == CATEGORICAL) {
             return GroupKind::Categorical;
         }
-        if !part.iter().all(|(node, _)| fits(node.slot) && fits(node.right_offset)) {
+        if !part.iter().all(|Compiled { node, .. }| fits(node.slot) && fits(node.right_offset)) {
             kind = GroupKind::Wide;
         }
     }

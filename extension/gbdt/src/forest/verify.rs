@@ -10,6 +10,7 @@ use bytemuck::checked::try_cast;
 use super::IMAGE_VERSION;
 use super::aligned::ALIGNMENT;
 use super::categories::CategoryView;
+use super::covers::is_cover;
 use super::key::leaf_slot;
 use super::records::{CATEGORICAL as CATEGORICAL_SPLIT, InterleavedNode, LANES, SetSpan, WideNode};
 use super::sections::*;
@@ -63,6 +64,8 @@ pub(super) fn sections(
     let ids =
         image.get(COMPACT_IDS).len() == compact.len() && image.get(WIDE_IDS).len() == wide.len();
     ensure(ids, "does not have one id per node")?;
+    covers(image.get(COMPACT_COVERS), compact.len(), check_interrupts)?;
+    covers(image.get(WIDE_COVERS), wide.len(), check_interrupts)?;
     nodes(compact, num_features, check_interrupts)?;
     nodes(wide, num_features, check_interrupts)?;
     sets(image)?;
@@ -91,6 +94,16 @@ fn sources(image: &Sections<'_>, num_trees: usize) -> Result<()> {
         && sources.first().is_none_or(|first| *first == 0)
         && sources.windows(2).all(follows);
     ensure(right, "does not have one tree of the model per tree")
+}
+
+/// Covers of every node or of none, of which quotients can be taken.
+fn covers(covers: &[f32], num_nodes: usize, check_interrupts: &mut dyn FnMut()) -> Result<()> {
+    ensure([0, num_nodes].contains(&covers.len()), "does not have one cover per node")?;
+    let right = covers.chunks(NODES_PER_CHECK).all(|part| {
+        check_interrupts();
+        part.iter().all(|cover| is_cover(*cover))
+    });
+    ensure(right, "has a cover that is none")
 }
 
 /// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's

@@ -87,6 +87,8 @@ pub fn compile(
     writer.put(NUMBERS, &dictionaries.numbers);
     writer.put(WORDS, &words);
     writer.put(SORTED, &dictionaries.sorted);
+    writer.put(COMPACT_COVERS, &trees.compact_covers);
+    writer.put(WIDE_COVERS, &trees.wide_covers);
     let header = Header {
         magic: MAGIC,
         version: IMAGE_VERSION,

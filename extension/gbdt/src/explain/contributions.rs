@@ -1,0 +1,289 @@
+//! Contributions and interactions of rows, by the compiled image.
+//!
+//! Sums are of f64 until the end, whatever the width of the model's own. A model's finish, its scale,
+//! divisor and biases, is applied where its margins have it, so that the contributions of a row and the
+//! bias add up to what [`Image::margins`] returns.
+
+use super::approximate;
+use super::nodes::{TreeNodes, Visit, each_tree};
+use super::paths::{OnPath, POINTS, Sums, Walk};
+use super::quadrature::Rule;
+use crate::eval::interleaved::Decide;
+use crate::eval::present_values;
+use crate::eval::row_keys::RowKeys;
+use crate::forest::records::InterleavedNode;
+use crate::forest::sections::{BASE_MARGINS, GROUPS};
+use crate::forest::{FinishAt, Image, StableBytes};
+use crate::model::Precision;
+use crate::{Error, ErrorKind, Limits, Result};
+
+/// How contributions are computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContributionKind {
+    /// Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's `pred_contrib`,
+    /// CatBoost's `ShapValues`.
+    Exact,
+    /// After Saabas: XGBoost's `approx_contribs`.
+    Approximate,
+}
+
+/// Buffers for explanations of one image; nothing is allocated per row once they have grown.
+pub struct ContributionScratch {
+    keys: RowKeys,
+    present: Vec<f32>,
+    /// One per feature.
+    on_path: Vec<OnPath>,
+    order: Vec<u32>,
+    /// By the number of its chunks of points, less 1; empty until it is needed.
+    rules: Vec<Rule>,
+    /// Of one row: per output one per feature, and the bias.
+    contributions: Vec<f64>,
+    /// Of one output of a row.
+    interactions: Vec<f64>,
+    work: usize,
+    /// Whether a walk has begun and not ended.
+    walking: bool,
+}
+
+impl ContributionScratch {
+    /// Buffers for explanations of this image.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unsupported`] if the model has no covers, or trees deeper than `Limits::default()`
+    /// allows; [`ErrorKind::OutOfMemory`].
+    pub fn new<B: StableBytes>(image: &Image<B>) -> Result<Self> {
+        if !image.has_covers() {
+            let message = "the model file does not say how many rows reached each node";
+            return Err(Error::new(ErrorKind::Unsupported, message).with_hint(COVERS));
+        }
+        let depth = image.sections().get(GROUPS).iter().map(|group| group.depth).max();
+        let (depth, limit) = (depth.unwrap_or(0), Limits::default().depth);
+        if depth as usize > limit {
+            let message = format!("trees of depth {depth} cannot be explained, only up to {limit}");
+            return Err(Error::new(ErrorKind::Unsupported, message));
+        }
+        Ok(ContributionScratch {
+            keys: RowKeys::new(image.num_features()),
+            present: Vec::new(),
+            on_path: filled(image.num_features(), OnPath::NOT)?,
+            order: Vec::new(),
+            rules: vec![Rule::default(); limit / 2 / POINTS],
+            contributions: filled(image.num_outputs() * (image.num_features() + 1), 0.0)?,
+            interactions: Vec::new(),
+            work: 0,
+            walking: false,
+        })
+    }
+}
+
+const COVERS: &str = "Explanations need the covers (XGBoost), counts (LightGBM) or leaf weights (CatBoost) of the training; ONNX files never have them.";
+
+/// So many values, or an error where there is no memory.
+fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    values.try_reserve_exact(count).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for {count} contributions"))
+    })?;
+    values.resize(count, value);
+    Ok(values)
+}
+
+/// Contributions of one row, tree by tree.
+struct Row<'a> {
+    kind: ContributionKind,
+    /// The one output that is explained, or all.
+    output: Option<usize>,
+    num_features: usize,
+    contributions: &'a mut [f64],
+    interactions: &'a mut [f64],
+    rules: &'a mut [Rule],
+    walk: Walk<'a>,
+}
+
+impl Visit for Row<'_> {
+    fn tree<N: InterleavedNode, D: Decide<N>>(&mut self, tree: &TreeNodes<'_, N, D>) {
+        if self.output.is_some_and(|output| output != tree.output) {
+            return;
+        }
+        let width = self.num_features + 1;
+        let own = self.contributions.chunks_exact_mut(width).nth(tree.output);
+        let Some((bias, contributions)) = own.and_then(|own| own.split_last_mut()) else { return };
+        self.walk.count(1);
+        *bias += match self.kind {
+            ContributionKind::Exact => {
+                // A path has at most so many features; a rule of half as many points is exact.
+                let features = (tree.depth as usize).min(self.num_features);
+                let chunks = features.div_ceil(2 * POINTS).max(1);
+                let Some(rule) = self.rules.get_mut(chunks - 1) else { return };
+                if rule.points.is_empty() {
+                    *rule = Rule::of(chunks * POINTS);
+                }
+                let mut sums = Sums { contributions, interactions: self.interactions };
+                self.walk.tree(tree, rule, &mut sums)
+            }
+            ContributionKind::Approximate => {
+                approximate::add(tree, contributions, &mut || self.walk.count(1))
+            }
+        };
+    }
+}
+
+impl<B: StableBytes> Image<B> {
+    /// The contributions of rows, in the order of XGBoost's `pred_contribs`: for each row and output one
+    /// per feature, then the bias, which has the base margin in it.
+    /// `rows.len() == n * num_features`, as [`Image::narrow`] makes them, NaN for what is missing;
+    /// `out.len() == n * num_outputs * (num_features + 1)`. Rows that are not whole, or have no room, are
+    /// left out.
+    ///
+    /// They are sums of f64, rounded once to f32; LightGBM and CatBoost return f64. Of a row and output
+    /// they add up to [`Image::margins`], to `num_features + 1` roundings to f32 and those of the margin.
+    /// `check_interrupts` is called every few milliseconds; it may unwind.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`].
+    pub fn contributions(
+        &self,
+        scratch: &mut ContributionScratch,
+        kind: ContributionKind,
+        rows: &[f32],
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<()> {
+        let num_features = self.num_features();
+        let per_row = self.num_outputs() * (num_features + 1);
+        debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
+        for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
+            self.row(scratch, kind, row, None, check_interrupts);
+            self.finish_contributions(&mut scratch.contributions);
+            let sums = scratch.contributions.iter();
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = *sum as f32);
+        }
+        Ok(())
+    }
+
+    /// The interactions of rows, in the order of XGBoost's `pred_interactions`: for each row and output
+    /// `num_features + 1` rows of as many columns, symmetric. Off the diagonal is half of what two
+    /// features contribute together; rows add up to the contributions; the last element is the bias.
+    /// `out.len() == n * num_outputs * (num_features + 1) * (num_features + 1)`; all else is as for
+    /// [`Image::contributions`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutOfMemory`].
+    pub fn interactions(
+        &self,
+        scratch: &mut ContributionScratch,
+        rows: &[f32],
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<()> {
+        let num_features = self.num_features();
+        let width = num_features + 1;
+        if scratch.interactions.len() != width * width {
+            scratch.interactions = filled(width * width, 0.0)?;
+        }
+        let per_row = self.num_outputs() * width * width;
+        debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
+        for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
+            for (output, out) in out.chunks_exact_mut(width * width).enumerate() {
+                for part in scratch.interactions.chunks_mut(1 << 20) {
+                    part.fill(0.0);
+                    check_interrupts();
+                }
+                let kind = ContributionKind::Exact;
+                self.row(scratch, kind, row, Some(output), check_interrupts);
+                self.finish_contributions(&mut scratch.contributions);
+                let own = scratch.contributions.chunks_exact(width).nth(output);
+                let scale = self.contribution_scale();
+                let pairs = &scratch.interactions;
+                spread(own.unwrap_or_default(), pairs, scale, out, check_interrupts);
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums the trees' contributions of a row, of one output or all; with pairs if there is one.
+    fn row(
+        &self,
+        scratch: &mut ContributionScratch,
+        kind: ContributionKind,
+        row: &[f32],
+        output: Option<usize>,
+        check_interrupts: &mut dyn FnMut(),
+    ) {
+        let image = self.sections();
+        let features = present_values(image, row, &mut scratch.present);
+        scratch.keys.set(self.num_features(), features);
+        scratch.contributions.fill(0.0);
+        if std::mem::replace(&mut scratch.walking, true) {
+            // A cancel has unwound half way down a path.
+            scratch.order.clear();
+            scratch.on_path.fill(OnPath::NOT);
+        }
+        let mut visit = Row {
+            kind,
+            output,
+            num_features: self.num_features(),
+            contributions: &mut scratch.contributions,
+            interactions: if output.is_some() { &mut scratch.interactions } else { &mut [] },
+            rules: &mut scratch.rules,
+            walk: Walk {
+                on_path: &mut scratch.on_path,
+                order: &mut scratch.order,
+                work: &mut scratch.work,
+                check_interrupts,
+            },
+        };
+        each_tree(image, &scratch.keys, features, &mut visit);
+        scratch.walking = false;
+    }
+
+    /// What the sums of leaves are multiplied by in margins.
+    fn contribution_scale(&self) -> f64 {
+        let (scale, divisor, _) = self.finish_by();
+        if self.finish_at() == FinishAt::Margins { scale / divisor } else { 1.0 }
+    }
+
+    /// Makes the sums of a row's trees add up to its margins.
+    fn finish_contributions(&self, contributions: &mut [f64]) {
+        let base = self.sections().get(BASE_MARGINS);
+        let scale = self.contribution_scale();
+        let (_, _, biases) = self.finish_by();
+        let width = self.num_features() + 1;
+        for (output, own) in contributions.chunks_exact_mut(width).enumerate() {
+            if let (Some(bias), Precision::Single) = (own.last_mut(), self.sum_precision()) {
+                *bias += base.get(output).copied().map_or(0.0, f64::from);
+            }
+            own.iter_mut().for_each(|sum| *sum *= scale);
+            if let (Some(bias), FinishAt::Margins) = (own.last_mut(), self.finish_at()) {
+                *bias += biases.get(output).copied().unwrap_or(0.0);
+            }
+        }
+    }
+}
+
+/// Writes the matrix of an output's interactions: `contributions.len()` rows and columns.
+fn spread(
+    contributions: &[f64],
+    pairs: &[f64],
+    scale: f64,
+    out: &mut [f32],
+    check_interrupts: &mut dyn FnMut(),
+) {
+    let width = contributions.len();
+    let pair = |row: usize, column: usize| {
+        let at = row.min(column) * width + row.max(column);
+        scale * pairs.get(at).copied().unwrap_or(0.0)
+    };
+    for (row, (own, out)) in contributions.iter().zip(out.chunks_exact_mut(width)).enumerate() {
+        check_interrupts();
+        let mut rest = *own;
+        for (column, out) in out.iter_mut().enumerate() {
+            let value = if column == row { 0.0 } else { pair(row, column) };
+            rest -= value;
+            *out = value as f32;
+        }
+        if let Some(diagonal) = out.get_mut(row) {
+            *diagonal = rest as f32;
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The trees of an image as explanations walk them: node by node, both sides of every split.
+
+use crate::eval::interleaved::{Decide, Keys, KeysAndSets, NodeSections};
+use crate::eval::row_keys::RowKeys;
+use crate::forest::records::{Group, GroupKind, InterleavedNode};
+use crate::forest::sections::{
+    COMPACT_COVERS, GROUPS, LEAF_VALUES, OUTPUTS, ROOTS, Sections, WIDE_COVERS,
+};
+
+use super::share;
+
+/// A tree of an image and a row's decisions in it.
+pub(super) struct TreeNodes<'a, N, D> {
+    nodes: &'a [N],
+    covers: &'a [f32],
+    decide: &'a D,
+    leaf_values: &'a [f64],
+    pub(super) root: usize,
+    /// Of the deepest tree of its group.
+    pub(super) depth: u32,
+    pub(super) output: usize,
+}
+
+/// What a node is.
+pub(super) enum Step {
+    Leaf(f64),
+    Split {
+        feature: usize,
+        /// The left child, then the right one.
+        children: [Child; 2],
+    },
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Child {
+    pub(super) node: usize,
+    /// Of the rows of the split.
+    pub(super) share: f64,
+    /// Whether the row goes there.
+    pub(super) taken: bool,
+}
+
+impl<N: InterleavedNode, D: Decide<N>> TreeNodes<'_, N, D> {
+    /// What is at a node; nothing adds a leaf of 0 where there is none.
+    #[inline(always)]
+    #[allow(unsafe_code, reason = "decides as evaluation does")]
+    pub(super) fn step(&self, node: usize) -> Step {
+        let Some(record) = self.nodes.get(node) else { return Step::Leaf(0.0) };
+        if record.right_offset() == 0 {
+            let key = record.key();
+            return Step::Leaf(match self.leaf_values {
+                [] => f64::from(f32::from_bits(key)),
+                values => values.get(key as usize).copied().unwrap_or(0.0),
+            });
+        }
+        // SAFETY: the node is one of the image that the keys were set for, whose slots `forest::verify`
+        // has found to be at most leaf_slot; there is one lane.
+        let left = unsafe { self.decide.left(record, 0) };
+        let cover = |node| self.covers.get(node).copied().unwrap_or(0.0);
+        let (right_node, parent) = (node + record.right_offset() as usize, cover(node));
+        let child = |node, taken| Child { node, share: share(cover(node), parent), taken };
+        let children = [child(right_node + 1, left), child(right_node, !left)];
+        Step::Split { feature: record.slot() / 2, children }
+    }
+
+    /// No walk of a whole tree meets more.
+    pub(super) fn num_nodes(&self) -> usize {
+        self.nodes.len()
+    }
+}
+
+/// What is done with each tree.
+pub(super) trait Visit {
+    fn tree<N: InterleavedNode, D: Decide<N>>(&mut self, tree: &TreeNodes<'_, N, D>);
+}
+
+/// Shows every tree in order, with the decisions of a row that the keys have been set to.
+pub(super) fn each_tree(
+    image: Sections<'_>,
+    keys: &RowKeys,
+    features: &[f32],
+    visit: &mut impl Visit,
+) {
+    let nodes = NodeSections::of(image);
+    let (roots, outputs) = (image.get(ROOTS), image.get(OUTPUTS));
+    let leaf_values = image.get(LEAF_VALUES);
+    let keys = Keys { keys: keys.as_slice(), width: 0 };
+    let num_features = keys.keys.len() / 2;
+    let with_sets = KeysAndSets { keys, features, num_features, nodes: &nodes };
+    for &Group { first, count, depth, kind } in image.get(GROUPS) {
+        let trees = first as usize..(first + count) as usize;
+        let trees = roots
+            .get(trees.clone())
+            .into_iter()
+            .flatten()
+            .zip(outputs.get(trees).into_iter().flatten());
+        for (root, output) in trees {
+            let (root, output) = (*root as usize, *output as usize);
+            macro_rules! show {
+                ($nodes:expr, $covers:expr, $decide:expr) => {
+                    visit.tree(&TreeNodes {
+                        nodes: $nodes,
+                        covers: image.get($covers),
+                        decide: $decide,
+                        leaf_values,
+                        root,
+                        depth,
+                        output,
+                    })
+                };
+            }
+            match kind {
+                GroupKind::Compact => show!(nodes.compact, COMPACT_COVERS, &keys),
+                GroupKind::Wide => show!(nodes.wide, WIDE_COVERS, &keys),
+                GroupKind::Categorical => show!(nodes.wide, WIDE_COVERS, &with_sets),
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! Contributions by the image against the oracle, and what must hold of any contributions.
+
+use proptest::prelude::*;
+
+use super::{ContributionKind, ContributionScratch, reference};
+use crate::eval::random::{Random, Shape};
+use crate::eval::random_model::{model, narrowed, rows};
+use crate::eval::{self, Scratch};
+use crate::forest::{AlignedBytes, Image, compile};
+use crate::model::{Model, Node, Tree};
+
+const KINDS: [ContributionKind; 2] = [ContributionKind::Exact, ContributionKind::Approximate];
+
+/// How far a contribution may be from the oracle's, as a part of the largest one.
+const ORACLE: f64 = 1e-6;
+
+fn opened(model: &Model) -> Image<AlignedBytes> {
+    Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap()
+}
+
+fn set_cover(node: &mut Node, covered: f32) {
+    match node {
+        Node::Leaf { cover, .. }
+        | Node::LeafVector { cover, .. }
+        | Node::Numerical { cover, .. }
+        | Node::Categorical { cover, .. } => *cover = covered,
+        Node::Deleted => {}
+    }
+}
+
+/// Gives a tree's leaves random covers, some of them 0, and its splits the sums of what is below.
+fn cover_tree(tree: &mut Tree, random: &mut Random) {
+    fn cover(tree: &mut Tree, id: u32, random: &mut Random) -> f32 {
+        let covered = match tree.nodes[id as usize].children() {
+            Some([left, right]) => cover(tree, left, random) + cover(tree, right, random),
+            None if random.one_in(12) => 0.0,
+            None => 1.0 + random.below(1000) as f32 / 10.0,
+        };
+        set_cover(&mut tree.nodes[id as usize], covered);
+        covered
+    }
+    // Zeros alone would be no covers.
+    while cover(tree, 0, random) == 0.0 {}
+}
+
+fn covered(seed: u64, shape: Shape) -> Model {
+    let mut model = model(seed, shape);
+    let mut random = Random(seed ^ 0xc0);
+    model.trees.iter_mut().for_each(|tree| cover_tree(tree, &mut random));
+    model
+}
+
+fn contributions(
+    image: &Image<AlignedBytes>,
+    kind: ContributionKind,
+    rows: &[Vec<f32>],
+) -> Vec<Vec<f32>> {
+    let mut scratch = ContributionScratch::new(image).unwrap();
+    let per_row = image.num_outputs() * (image.num_features() + 1);
+    let mut out = vec![7.0; rows.len() * per_row];
+    image.contributions(&mut scratch, kind, &rows.concat(), &mut out, &mut || ()).unwrap();
+    out.chunks(per_row).map(<[f32]>::to_vec).collect()
+}
+
+fn interactions(image: &Image<AlignedBytes>, rows: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let mut scratch = ContributionScratch::new(image).unwrap();
+    let per_row = image.num_outputs() * (image.num_features() + 1).pow(2);
+    let mut out = vec![7.0; rows.len() * per_row];
+    image.interactions(&mut scratch, &rows.concat(), &mut out, &mut || ()).unwrap();
+    out.chunks(per_row).map(<[f32]>::to_vec).collect()
+}
+
+/// Whether numbers are within so much of the largest of the expected ones.
+fn close(found: &[f32], expected: &[f64], within: f64, what: &str) {
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let largest = expected.iter().fold(0.0f64, |largest, number| largest.max(number.abs()));
+    for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let apart = (f64::from(*found) - expected).abs();
+        assert!(apart <= within * largest, "{what}, {index}: {found}, not {expected}");
+    }
+}
+
+/// The roundings to f32 of contributions and of the margin that they add up to, which XGBoost sums in
+/// f32: one per tree.
+fn rounding(contributions: &[f32], margin: f64, trees: usize, leaves: f64) -> f64 {
+    let sizes: f64 = contributions.iter().map(|part| f64::from(part.abs())).sum();
+    let epsilon = f64::from(f32::EPSILON) / 2.0;
+    epsilon * (sizes + (trees + 3) as f64 * (leaves + margin.abs())) + 1e-30
+}
+
+/// The largest sum that the leaves of all trees can have on the way to a margin.
+fn largest_sum(model: &Model) -> f64 {
+    let of_tree = |tree: &Tree| {
+        let ids = 0..tree.nodes().len() as u32;
+        let values =
+            ids.flat_map(|id| tree.leaf_values(id, model.num_outputs()).collect::<Vec<_>>());
+        values.fold(0.0f64, |largest, value| largest.max(value.abs()))
+    };
+    model.trees().iter().map(of_tree).sum::<f64>()
+        + model.base_margin().iter().map(|margin| f64::from(margin.abs())).sum::<f64>()
+}
+
+fn agrees(model: &Model, rows: &[Vec<f64>]) {
+    let image = opened(model);
+    let narrow = narrowed(&image, rows);
+    let width = model.num_features() + 1;
+    let mut margins = vec![0.0f64; model.num_outputs()];
+    let mut scratch = Scratch::new(&image);
+    let largest = largest_sum(model);
+    for kind in KINDS {
+        for ((row, narrow), found) in
+            rows.iter().zip(&narrow).zip(contributions(&image, kind, &narrow))
+        {
+            let expected = reference::contributions(model, kind, row);
+            close(&found, &expected, ORACLE, "contributions");
+            image.margins(&mut scratch, narrow, &mut margins);
+            for (own, margin) in found.chunks(width).zip(&margins) {
+                let sum: f64 = own.iter().copied().map(f64::from).sum();
+                let bound = rounding(own, *margin, model.trees().len(), largest);
+                assert!((sum - margin).abs() <= bound, "{kind:?}: {sum}, not {margin}");
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn contributions_agree_with_the_oracle_and_add_up_to_the_margins(
+        seed in any::<u64>(),
+        (features, outputs, trees, depth) in (1usize..14, 1usize..4, 1usize..9, 1u32..10),
+        categorical in 0usize..3,
+        any_library in any::<bool>(),
+    ) {
+        let shape = Shape { features, outputs, trees, depth, categorical, any_library };
+        let model = covered(seed, shape);
+        agrees(&model, &rows(seed ^ 1, &model, 5));
+    }
+
+    #[test]
+    fn interactions_agree_with_the_oracle(
+        seed in any::<u64>(),
+        (features, outputs, trees, depth) in (1usize..9, 1usize..3, 1usize..5, 1u32..8),
+        any_library in any::<bool>(),
+    ) {
+        let shape = Shape { features, outputs, trees, depth, categorical: 2, any_library };
+        let model = covered(seed, shape);
+        let rows = rows(seed ^ 1, &model, 3);
+        let image = opened(&model);
+        let narrow = narrowed(&image, &rows);
+        let width = features + 1;
+        let own = contributions(&image, ContributionKind::Exact, &narrow);
+        for ((row, found), own) in rows.iter().zip(interactions(&image, &narrow)).zip(own) {
+            let expected = reference::interactions(&model, row);
+            close(&found, &expected, ORACLE, "interactions");
+            for (matrix, own) in found.chunks(width * width).zip(own.chunks(width)) {
+                for (index, line) in matrix.chunks(width).enumerate() {
+                    let sum: f64 = line.iter().copied().map(f64::from).sum();
+                    let sizes: f64 = line.iter().map(|part| f64::from(part.abs())).sum();
+                    let bound = f64::from(f32::EPSILON) * (sizes + f64::from(own[index].abs()));
+                    prop_assert!((sum - f64::from(own[index])).abs() <= bound + 1e-30);
+                    for (column, value) in line.iter().enumerate() {
+                        prop_assert_eq!(value.to_bits(), matrix[column * width + index].to_bits());
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_feature_that_no_path_meets_contributes_nothing() {
+    for seed in 0..20 {
+        let mut model = covered(seed, Shape::of(5, 2, 6, 6));
+        model.num_features = 7;
+        model.feature_names.clear();
+        model.feature_types.resize(7, crate::model::FeatureType::Numerical);
+        model.categories.resize(7, None);
+        let rows: Vec<Vec<f64>> = rows(seed, &model, 4);
+        let image = opened(&model);
+        for kind in KINDS {
+            for found in contributions(&image, kind, &narrowed(&image, &rows)) {
+                for own in found.chunks(8) {
+                    assert_eq!(own[5..7], [0.0, 0.0]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn contributions_do_not_depend_on_the_order_of_features() {
+    for seed in 0..20 {
+        let model = covered(seed, Shape::of(6, 1, 6, 7));
+        let rows = rows(seed, &model, 4);
+        let mut turned = model.clone();
+        for node in turned.trees.iter_mut().flat_map(|tree| &mut tree.nodes) {
+            if let Node::Numerical { feature, .. } = node {
+                *feature = 5 - *feature;
+            }
+        }
+        let turned_rows: Vec<Vec<f64>> =
+            rows.iter().map(|row| row.iter().rev().copied().collect()).collect();
+        let (image, turned) = (opened(&model), opened(&turned));
+        for kind in KINDS {
+            let found = contributions(&image, kind, &narrowed(&image, &rows));
+            let others = contributions(&turned, kind, &narrowed(&turned, &turned_rows));
+            for (found, other) in found.iter().zip(&others) {
+                let mut other: Vec<f64> = other.iter().copied().map(f64::from).collect();
+                other[..6].reverse();
+                close(found, &other, ORACLE, "turned");
+            }
+        }
+    }
+}
+
+#[test]
+fn contributions_of_trees_add_up() {
+    for seed in 0..20 {
+        let model = covered(seed, Shape::of(6, 2, 8, 7));
+        let rows = rows(seed, &model, 3);
+        let all = opened(&model);
+        let narrow = narrowed(&all, &rows);
+        let parts: Vec<Image<AlignedBytes>> = model
+            .trees()
+            .iter()
+            .map(|tree| {
+                let mut one = model.clone();
+                one.trees = vec![tree.clone()];
+                one.round_starts = vec![0, 1];
+                one.base_margin.fill(0.0);
+                opened(&one)
+            })
+            .collect();
+        for kind in KINDS {
+            let mut sums = vec![vec![0.0f64; 14]; 3];
+            for part in parts.iter().filter(|part| part.has_covers()) {
+                for (sum, own) in sums.iter_mut().zip(contributions(part, kind, &narrow)) {
+                    sum.iter_mut().zip(own).for_each(|(sum, own)| *sum += f64::from(own));
+                }
+            }
+            for (found, mut sum) in contributions(&all, kind, &narrow).iter().zip(sums) {
+                for (output, margin) in model.base_margin().iter().enumerate() {
+                    sum[7 * output + 6] += f64::from(*margin);
+                }
+                close(found, &sum, ORACLE, "sum of trees");
+            }
+        }
+    }
+}
+
+/// A chain of 512 splits: each has a leaf on its left, and half or more of its rows on its right.
+fn chain(features: u32) -> Model {
+    let mut model = model(3, Shape::of(features as usize, 1, 1, 1));
+    let mut nodes = Vec::new();
+    let mut left_over = 1.0f32;
+    for level in 0..512u32 {
+        let children = [2 * level + 1, 2 * level + 2];
+        let split = Node::numerical(level % features, 0.0, true, children, 0.0, left_over);
+        left_over *= 0.99;
+        let leaf = Node::Leaf { value: f64::from(level % 7) - 3.0, cover: left_over / 99.0 };
+        match nodes.last_mut() {
+            Some(last) => *last = split,
+            None => nodes.push(split),
+        }
+        nodes.extend([leaf, Node::Leaf { value: 5.0, cover: left_over }]);
+    }
+    model.trees = vec![Tree::of(nodes, 512)];
+    model
+}
+
+#[test]
+fn the_deepest_trees_have_finite_and_right_contributions() {
+    let model = chain(90);
+    let rows: Vec<Vec<f64>> = (0..3)
+        .map(|row| (0..90).map(|feature| if feature % 40 < row { -1.0 } else { 1.0 }).collect())
+        .collect();
+    agrees(&model, &rows);
+    let model = chain(512);
+    let image = opened(&model);
+    let row: Vec<f32> = (0..512).map(|feature| if feature == 200 { -1.0 } else { 1.0 }).collect();
+    let mut margin = [0.0f32];
+    eval::reference::margins(&model, &row, &mut margin);
+    let found = contributions(&image, ContributionKind::Exact, std::slice::from_ref(&row));
+    let sum: f64 = found[0].iter().copied().map(f64::from).sum();
+    assert!((sum - f64::from(margin[0])).abs() < 1e-5, "{sum}, not {}", margin[0]);
+    let matrix = interactions(&image, &[row]);
+    for (line, own) in matrix[0].chunks(513).zip(&found[0]) {
+        let sum: f64 = line.iter().copied().map(f64::from).sum();
+        assert!((sum - f64::from(*own)).abs() < 1e-5, "{sum}, not {own}");
+    }
+}
+
+#[test]
+fn a_cancel_is_looked_for_within_a_row() {
+    let model = chain(512);
+    let image = opened(&model);
+    let mut scratch = ContributionScratch::new(&image).unwrap();
+    let (mut looks, row) = (0, vec![1.0; 512]);
+    let mut out = vec![0.0; 513 * 513];
+    image.interactions(&mut scratch, &row, &mut out, &mut || looks += 1).unwrap();
+    // 64 walks of 512 splits with up to 511 other features.
+    assert!(looks > 100, "{looks}");
+}
+
+#[test]
+fn a_cancelled_row_leaves_nothing_behind() {
+    let image = opened(&chain(90));
+    let mut scratch = ContributionScratch::new(&image).unwrap();
+    let row = vec![vec![1.0; 90]];
+    let expected = contributions(&image, ContributionKind::Exact, &row);
+    let mut out = vec![0.0; 91];
+    let mut looks = 0;
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        let rows = row.concat().repeat(1000);
+        let mut out = vec![0.0; 91_000];
+        let mut cancel = || {
+            looks += 1;
+            assert!(looks < 3, "cancelled");
+        };
+        image.contributions(&mut scratch, ContributionKind::Exact, &rows, &mut out, &mut cancel)
+    }));
+    assert!(outcome.is_err());
+    let row = row.concat();
+    image.contributions(&mut scratch, ContributionKind::Exact, &row, &mut out, &mut || ()).unwrap();
+    assert_eq!(out, expected[0]);
+}
+
+#[test]
+fn a_model_without_covers_is_refused() {
+    let mut model = covered(5, Shape::of(3, 1, 4, 4));
+    assert!(opened(&model).has_covers());
+    model.trees.iter_mut().flat_map(|tree| &mut tree.nodes).for_each(|node| set_cover(node, 0.0));
+    let image = opened(&model);
+    assert!(!image.has_covers());
+    let error = ContributionScratch::new(&image).err().unwrap();
+    assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
+    assert!(error.hint().is_some());
+    set_cover(&mut model.trees[0].nodes[0], f32::NAN);
+    assert!(!opened(&model).has_covers());
+}
