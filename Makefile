@@ -95,6 +95,11 @@ test-long: install venv ## run the long tests, TIMES (10) as large as their smal
 	@cd extension && cargo test --quiet --locked --release -p gbdt --target-dir target/engine-tests --lib kernels_agree
 	@$(VENV)/pytest -s tests/long $(GROWING)
 
+.PHONY: test-citus
+test-citus: setup venv ## test models on the nodes of a Citus cluster, with PostgreSQL 18 and Citus built from CITUS_SOURCE
+	@export PG_CONFIG=$$(toolchain/postgres.sh 18) CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-18; \
+		toolchain/citus.sh && toolchain/install.sh && $(VENV)/pytest tests/citus
+
 .PHONY: test-compose
 test-compose: venv ## build the images and test docker compose, with a Docker engine of its own where none runs
 	@PGBOOST_COMPOSE=1 tests/compose/with-engine.sh $(VENV)/pytest tests/compose

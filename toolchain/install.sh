@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds pgboost and puts it into the PostgreSQL that PG_CONFIG names: both extensions with their control files
+# Builds pgboost and puts it into the PostgreSQL that PG_CONFIG names: the extensions with their control files
 # and the SQL scripts of all releases, the program pgboost_trainer, and libxgboost.
 #
 # With DESTDIR all of it goes below that directory, as packagers want it. Nothing else of the system is
@@ -16,6 +16,6 @@ for extension in pgboost pgboost_train; do
     put_as "$libraries/$extension.so" 755 "$built/lib$extension.so"
 done
 put_into "$libraries/pgboost_train" 755 "$built/pgboost_trainer"
-put_into "$scripts" 644 "$root"/extension/{pgboost,pgboost_train}/*.{control,sql}
+put_into "$scripts" 644 "$root"/extension/{pgboost,pgboost_train,pgboost_citus}/*.{control,sql}
 "$root/toolchain/libxgboost.sh"
 say "pgboost is installed in $libraries"
