@@ -144,6 +144,7 @@ fn reads_ahead(path: Path<'_>, first: bool) -> bool {
         | PathKind::Projection
         | PathKind::SubqueryScan
         | PathKind::Scan
+        | PathKind::ForeignScan
         | PathKind::Join
         | PathKind::Batch => {
             evaluates_safely()

@@ -29,6 +29,8 @@ pub enum PathKind {
     Aggregation,
     /// Reads a table, by itself or by an index, and tests conditions.
     Scan,
+    /// Reads a foreign table, row by row, and tests conditions there or here.
+    ForeignScan,
     /// Reads a function's rows, all of which are made before the first is handed out.
     FunctionScan,
     /// Reads a subquery, which was planned by itself, and tests conditions.
@@ -79,6 +81,9 @@ impl<'p> Path<'p> {
                 NodeTag::T_IndexPath => {
                     let index = self.path.cast::<pg_sys::IndexPath>();
                     if (*index).indexorderbys.is_null() { PathKind::Scan } else { PathKind::Other }
+                }
+                NodeTag::T_ForeignPath if reads_one_foreign_table(self.path.cast()) => {
+                    PathKind::ForeignScan
                 }
                 NodeTag::T_BitmapHeapPath | NodeTag::T_TidPath | NodeTag::T_TidRangePath => {
                     PathKind::Scan
@@ -179,7 +184,10 @@ impl<'p> Path<'p> {
             match self.kind() {
                 PathKind::Join => clauses((*self.path.cast::<pg_sys::JoinPath>()).joinrestrictinfo),
                 PathKind::Aggregation => Expr::all((*self.path.cast::<pg_sys::AggPath>()).qual),
-                PathKind::Scan | PathKind::FunctionScan | PathKind::SubqueryScan => {
+                PathKind::Scan
+                | PathKind::ForeignScan
+                | PathKind::FunctionScan
+                | PathKind::SubqueryScan => {
                     let mut conditions = clauses((*(*self.path).parent).baserestrictinfo);
                     let parameters = (*self.path).param_info;
                     if !parameters.is_null() {
@@ -218,6 +226,30 @@ impl<'p> Path<'p> {
     pub fn rows(self) -> f64 {
         // SAFETY: the path is valid.
         unsafe { (*self.path).rows }
+    }
+}
+
+/// Whether the foreign server joins and aggregates nothing, and is not asked while others are: a scan of a
+/// partition that could be asked beside others' could not once a batch is on top of it
+/// (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
+///
+/// # Safety
+/// The path is valid.
+unsafe fn reads_one_foreign_table(path: *mut pg_sys::ForeignPath) -> bool {
+    // SAFETY: the caller says so; a foreign table's relation has the routines of its wrapper.
+    unsafe {
+        let relation = (*path).path.parent;
+        let (is_table, is_partition) = match (*relation).reloptkind {
+            pg_sys::RelOptKind::RELOPT_BASEREL => (true, false),
+            pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL => (true, true),
+            _ => (false, false),
+        };
+        let is_async = || {
+            let routines = (*relation).fdwroutine;
+            let asked = routines.as_ref().and_then(|routines| routines.IsForeignPathAsyncCapable);
+            pg_sys::enable_async_append && asked.is_some_and(|asked| asked(path))
+        };
+        is_table && !(is_partition && is_async())
     }
 }
 

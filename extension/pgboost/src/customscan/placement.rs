@@ -90,6 +90,7 @@ impl<'p> Placement<'_, 'p> {
                 let batch = self.testing(path, demand).or_else(|| self.computing(path, demand));
                 return batch.unwrap_or(path);
             }
+            PathKind::ForeignScan => return self.computing(path, demand).unwrap_or(path),
             PathKind::Projection
             | PathKind::Aggregation
             | PathKind::Sort
