@@ -86,7 +86,8 @@ test-python: setup install venv ## run the SQL regression and end-to-end tests a
 	@$(VENV)/pytest $(HARNESS:%=--ignore=tests/%) --ignore=tests/long
 
 # What make test runs too, and what grows with TIMES.
-GROWING = tests/lifecycle/test_stress.py tests/lifecycle/test_memory.py tests/batch/test_random_queries.py
+GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
+	$(addprefix tests/lifecycle/test_,stress.py memory.py parallel.py preload.py)
 
 .PHONY: test-long
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)

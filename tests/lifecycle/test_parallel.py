@@ -6,9 +6,10 @@ import psycopg
 import pytest
 
 from tests.lifecycle.models import constant, grown, load, one
+from tests.times import TIMES
 
 Connect = Callable[..., psycopg.Connection]
-ROWS = 40_000
+ROWS = 40_000 * TIMES
 COLUMNS = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
 BY_COLUMN = ", ".join(f"f{i + 1}" for i in range(10))
 FORMS = {

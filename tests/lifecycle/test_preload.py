@@ -10,6 +10,7 @@ from psycopg import errors
 from cluster import Cluster
 from cluster.server import bin_directory
 from tests.lifecycle.models import constant, grown, load, one, value
+from tests.times import TIMES
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 
@@ -127,6 +128,6 @@ def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload:
 
 
 def test_hundreds_of_connections_one_after_another(spare: Cluster, expected: float) -> None:
-    for _ in range(300):
+    for _ in range(300 * TIMES):
         with spare.connect() as connection:
             assert one(connection, f"SELECT predict('grown', {ROW})") == expected

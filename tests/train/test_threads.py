@@ -8,14 +8,15 @@ import psycopg
 import pytest
 
 from cluster import Cluster
+from tests.times import TIMES
 
 SOURCE = "SELECT i AS a, sin(i) AS b, i % 17 AS y FROM generate_series(1, 2000) AS i"
-CONNECTIONS = 200
+CONNECTIONS = 200 * TIMES
 TRAIN = "SELECT value FROM train_model('m', %s, 'y', %s, rounds => 3)"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_two_hundred_connections(cluster: Cluster, dbname: str, threads: int) -> None:
+def test_hundreds_of_connections(cluster: Cluster, dbname: str, threads: int) -> None:
     values = set()
     for _ in range(CONNECTIONS):
         with cluster.connect(dbname) as connection:
