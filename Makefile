@@ -62,6 +62,8 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbdt --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
+	@if command -v go >/dev/null && command -v protoc >/dev/null; then bench/caller/generate.sh; \
+		test -z "$$(gofmt -l bench)" && go -C bench vet ./...; fi
 	@for manifest in bench/systems/*/Cargo.toml; do \
 		cargo fmt --manifest-path $$manifest --check; \
 		CARGO_TARGET_DIR=.build/$$(basename $$(dirname $$manifest)) cargo clippy --quiet --locked --release --manifest-path $$manifest -- -D warnings; done
@@ -72,7 +74,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
 	@cd extension && CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
-		cargo test --quiet --locked -p gbdt --target-dir target/engine-tests
+		cargo test --quiet --locked -p gbdt -p gbdt_c --target-dir target/engine-tests
 
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
@@ -165,6 +167,10 @@ bench-split: ## compare over a network: three hosts on this machine, with a dela
 	@for role in server store client; do bench/provision/$$role.sh; done
 	@bench/delay_line/build.sh
 	@bench/run --workload split
+
+.PHONY: bench-ladder
+bench-ladder: install venv bench-packages ## from a row to its prediction by every way, from nanoseconds to milliseconds: 10 minutes
+	@$(VENV)/python -m bench.ladder
 
 .PHONY: report
 report: venv ## make docs/benchmarks and the marked parts of other pages anew from bench/results

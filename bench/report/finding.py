@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bench.report import distance, ladder
+from bench.report import distance, ladder, rungs
 from bench.report.controls import against_control
 from bench.report.entries import PYTHON, Entry, entry
 from bench.report.files import Sources, newest
@@ -169,11 +169,21 @@ def profiled_rows(sources: Sources) -> Spread:
     return _same(_profiles(sources)["plan"]["rows"])
 
 
+def rung_us(sources: Sources, rung: str, verb: str) -> Spread:
+    """What a prediction takes by a rung of the ladder, in µs."""
+    run = newest(sources.directory, rungs.FILE)
+    found = run and rungs.read(run).spread("titanic", rung, verb)
+    if not found:
+        raise Lacking(f"{rung}/{verb}")
+    return found
+
+
 FUNCTIONS: dict[str, Callable[..., Spread]] = {
     one.__name__: one
     for one in (
         times, against_best_service, waiting, of_best, lowest_of_control, step, all_but, memory_of_part,
         serving_memory, trained, largest_table, loading_seconds, loaded, answers, profiled, profiled_rows,
+        rung_us,
     )
 }  # fmt: skip
 

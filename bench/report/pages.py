@@ -13,11 +13,11 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import grid, inside
+from bench.report import grid, inside, rungs
 from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
-from bench.report.pictures import PICTURES, svg
+from bench.report.pictures import described, svg
 from bench.report.web import script
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,6 +34,7 @@ PARTS = {
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "engine.md": ("grid.jsonl", grid.given),
     "inside.md": ("inside.json", inside.given),
+    "ladder.md": (rungs.FILE, rungs.given),
     "inside-part.md": ("inside.json", inside.given),
 }
 # A part, by what its mark says to edit.
@@ -90,12 +91,13 @@ class _Maker:
 
     def _picture(self, name: str) -> str:
         """What shows a picture; nothing where the results have nothing for it."""
-        if name not in PICTURES:
+        shows = described(name)
+        if shows is None:
             raise BadTemplate(f"no picture is called {name}")
         drawn = svg(name, self._sources)
         if drawn:
             self.pictures[PAGES / f"{name}.svg"] = drawn
-        return f"![{PICTURES[name][1]}]({name}.svg)" if drawn else ""
+        return f"![{shows}]({name}.svg)" if drawn else ""
 
     def filled(self, template: str) -> str:
         """Its text; an empty one where there is no run."""

@@ -1,12 +1,15 @@
 """The pictures of the pages, by name: what each shows, and how that is said to those who cannot see it."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 from bench.report import distance, ladder
+from bench.report import rungs as rungs_of
 from bench.report.entries import AS_PUBLISHED, POSTGRES, PYTHON, TUNED, Entry
 from bench.report.figures import tenths, times, whole
-from bench.report.files import Sources
+from bench.report.files import Sources, newest
 from bench.report.measured import CLIENTS, TREES, Asked, Measured
+from bench.report.pictures import rungs
 from bench.report.pictures.charts import Bar, Line, Panel, bars, panels
 from bench.report.pictures.drawing import Drawing
 from bench.report.rates import fixed_rates
@@ -172,7 +175,23 @@ PICTURES: dict[str, tuple[Callable[[Sources], Drawing | None], str]] = {
 }
 
 
+# Those of measurements of their own: the file that a run of it leaves, how it is drawn, and what it shows.
+APART: dict[str, tuple[str, Callable[[Path], Drawing], str]] = {
+    "ladder": (rungs_of.FILE, rungs.drawn, "the time of a prediction by each way, on a log scale"),
+}
+
+
+def described(name: str) -> str | None:
+    """What the picture of that name shows; None: there is no such."""
+    return next((known[name][-1] for known in (PICTURES, APART) if name in known), None)
+
+
 def svg(name: str, sources: Sources) -> str | None:
     """The file of the picture of that name; None: the results have nothing for it."""
-    drawing = PICTURES[name][0](sources)
+    if name in APART:
+        file, draw, _ = APART[name]
+        run = newest(sources.directory, file)
+        drawing = run and draw(run)
+    else:
+        drawing = PICTURES[name][0](sources)
     return drawing and drawing.svg()

