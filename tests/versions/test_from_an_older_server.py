@@ -1,7 +1,7 @@
 """Models move to a newer major version: by pg_upgrade, copying and linking, and by a dump.
 
 tests/versions/run.sh names the older server's pg_config in PGBOOST_OLD_PG_CONFIG; it has pgboost too. It is
-not Debian's 15.20, whose columns all have an option (pg_attver) that 17.11 and 18.6 refuse: no table moves.
+not Debian's 15.20, whose columns all have an option (pg_attver) that 18.6 refuses: no table moves.
 """
 
 import os
