@@ -22,10 +22,13 @@ on_wheel() {
     (cd "$root" && .venv/bin/pytest "${tests[@]}")
 }
 
+# shellcheck disable=SC2016
+on_debian() { "$root/toolchain/in-debian.sh" "$1" "$2" sh -c 'make install venv && exec .venv/bin/pytest "$@"' sh "${tests[@]}"; }
+
 for major; do
     say "tests on PostgreSQL $major"
     case $major in
-    17) "$root/tests/versions/in-trixie.sh" "${tests[@]}" ;;
+    17) on_debian trixie 17 ;;
     *) (on_wheel "$major") ;;
     esac
 done
