@@ -139,6 +139,14 @@ sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 test-versions: setup venv ## run the extensions' tests on PostgreSQL 16, 17 and 18 as well; 17 as root; an hour
 	@tests/versions/run.sh 16 17 18
 
+.PHONY: deb
+deb: ## make Debian packages for the PostgreSQL of PG_CONFIG, in .build/deb
+	@packaging/deb/build.sh
+
+.PHONY: test-deb
+test-deb: deb ## install the packages in a fresh Debian, predict, upgrade, remove them; as root
+	@tests/packaging/deb/run.sh
+
 .PHONY: test-sql-accept
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected

@@ -6,6 +6,7 @@ fails in CREATE EXTENSION; a function that no script names is found here.
 """
 
 import hashlib
+import json
 import re
 import subprocess
 import tomllib
@@ -15,7 +16,8 @@ import pytest
 
 from cluster.server import installed
 
-EXTENSION = Path(__file__).resolve().parents[2] / "extension"
+ROOT = Path(__file__).resolve().parents[2]
+EXTENSION = ROOT / "extension"
 NAMES = ("pgboost", "pgboost_train")
 RELEASED = {
     "pgboost--0.1.0.sql": "fb5cb12eefb325f3e82a045193ea866cd9bde83652d3e60de7e287b057a0d9e1",
@@ -39,6 +41,28 @@ def test_the_control_file_has_the_version_of_the_crates(name: str) -> None:
     control = (EXTENSION / name / f"{name}.control").read_text()
     assert f"default_version = '{present_version()}'" in control
     assert present_script(name).exists()
+
+
+@pytest.mark.parametrize(
+    ("file", "pattern"),
+    [
+        ("META.json", r'^  "version": "(.*)"'),
+        ("debian/changelog", r"^pgboost \((.*)-\d+\)"),
+        ("packaging/cnpg/Dockerfile", r'sql\.version="(.*)"'),
+        ("packaging/cnpg/cluster.yaml", r'version: "(.*)"'),
+    ],
+)
+def test_packages_are_of_the_present_version(file: str, pattern: str) -> None:
+    assert re.search(pattern, (ROOT / file).read_text(), re.MULTILINE)[1] == present_version()
+
+
+def test_pgxn_is_told_of_the_present_scripts() -> None:
+    provided = json.loads((ROOT / "META.json").read_text())["provides"]
+    assert set(provided) == set(NAMES)
+    for name, what in provided.items():
+        assert ROOT / what["file"] == present_script(name)
+        assert (ROOT / what["docfile"]).exists()
+        assert what["version"] == present_version()
 
 
 @pytest.mark.parametrize(("script", "digest"), RELEASED.items())
