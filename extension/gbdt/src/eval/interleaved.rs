@@ -43,7 +43,7 @@ impl<'a> NodeSections<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn words(&self, set: u32) -> &'a [u32] {
+    pub(crate) fn words(&self, set: u32) -> &'a [u32] {
         let Some(span) = self.sets.get(set as usize) else { return &[] };
         let start = span.start as usize;
         self.set_words.get(start..start + span.count as usize).unwrap_or_default()

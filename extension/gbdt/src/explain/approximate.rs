@@ -3,30 +3,28 @@
 //!
 //! XGBoost: `CalculateContributionsApprox` in src/predictor/cpu_treeshap.cc of release 3.2.
 
-use super::nodes::{Step, TreeNodes};
-use crate::eval::interleaved::Decide;
-use crate::forest::records::InterleavedNode;
+use super::nodes::{Explained, Step};
 
 /// Adds a tree's contributions; returns the mean of its leaves. `count` is called with every split.
-pub(super) fn add<N: InterleavedNode, D: Decide<N>>(
-    tree: &TreeNodes<'_, N, D>,
+pub(super) fn add(
+    tree: &impl Explained,
     contributions: &mut [f64],
     count: &mut dyn FnMut(),
 ) -> f64 {
     let mut nodes_left = tree.num_nodes();
     let mut below = Below { tree, contributions, count, nodes_left: &mut nodes_left };
-    below.mean(tree.root, tree.depth, true)
+    below.mean(tree.root(), tree.depth(), true)
 }
 
-struct Below<'a, 't, N, D> {
-    tree: &'a TreeNodes<'t, N, D>,
+struct Below<'a, T> {
+    tree: &'a T,
     contributions: &'a mut [f64],
     count: &'a mut dyn FnMut(),
     /// A damaged image may lead to a node twice, and never to more than there are.
     nodes_left: &'a mut usize,
 }
 
-impl<N: InterleavedNode, D: Decide<N>> Below<'_, '_, N, D> {
+impl<T: Explained> Below<'_, T> {
     fn mean(&mut self, node: usize, depth: u32, taken: bool) -> f64 {
         let (feature, children) = match self.tree.step(node) {
             Step::Leaf(value) => return value,

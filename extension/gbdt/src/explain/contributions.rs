@@ -5,13 +5,12 @@
 //! bias add up to what [`Image::margins`] returns.
 
 use super::approximate;
-use super::nodes::{TreeNodes, Visit, each_tree};
+use super::nodes::{Explained, Visit, each_tree};
 use super::paths::{OnPath, POINTS, Sums, Walk};
 use super::quadrature::Rule;
-use crate::eval::interleaved::Decide;
-use crate::eval::present_values;
+use super::tables::{Blocks, RowBuffers, TableKernel, Tables};
 use crate::eval::row_keys::RowKeys;
-use crate::forest::records::InterleavedNode;
+use crate::eval::{Kernel, present_values};
 use crate::forest::sections::{BASE_MARGINS, GROUPS};
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::Precision;
@@ -29,20 +28,28 @@ pub enum ContributionKind {
 
 /// Buffers for explanations of one image; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
-    keys: RowKeys,
-    present: Vec<f32>,
+    pub(super) keys: RowKeys,
+    pub(super) present: Vec<f32>,
     /// One per feature.
-    on_path: Vec<OnPath>,
-    order: Vec<u32>,
+    pub(super) on_path: Vec<OnPath>,
+    pub(super) order: Vec<u32>,
     /// By the number of its chunks of points, less 1; empty until it is needed.
-    rules: Vec<Rule>,
+    pub(super) rules: Vec<Rule>,
     /// Of one row: per output one per feature, and the bias.
-    contributions: Vec<f64>,
+    pub(super) contributions: Vec<f64>,
     /// Of one output of a row.
     interactions: Vec<f64>,
-    work: usize,
+    /// Of explanations that have tables, of at most `max_table_bytes`.
+    pub(super) tables: Option<Box<Tables>>,
+    pub(super) max_table_bytes: usize,
+    /// Rows that have been explained without them.
+    pub(super) rows_walked: usize,
+    pub(super) kernel: &'static TableKernel,
+    pub(super) row_buffers: RowBuffers,
+    pub(super) blocks: Blocks,
+    pub(super) work: usize,
     /// Whether a walk has begun and not ended.
-    walking: bool,
+    pub(super) walking: bool,
 }
 
 impl ContributionScratch {
@@ -52,6 +59,20 @@ impl ContributionScratch {
     /// [`ErrorKind::Unsupported`] if the model has no covers, or trees deeper than `Limits::default()`
     /// allows; [`ErrorKind::OutOfMemory`].
     pub fn new<B: StableBytes>(image: &Image<B>) -> Result<Self> {
+        Self::with_tables(image, Kernel::default(), 0)
+    }
+
+    /// Buffers that make tables of contributions, of at most so many bytes, once enough rows have been
+    /// explained that they pay; the table of a model of 500 trees of depth 8 takes some 80 MB. What
+    /// they do not hold is computed row by row.
+    ///
+    /// # Errors
+    /// As for [`ContributionScratch::new`].
+    pub fn with_tables<B: StableBytes>(
+        image: &Image<B>,
+        kernel: Kernel,
+        max_table_bytes: usize,
+    ) -> Result<Self> {
         if !image.has_covers() {
             let message = "the model file does not say how many rows reached each node";
             return Err(Error::new(ErrorKind::Unsupported, message).with_hint(COVERS));
@@ -70,9 +91,25 @@ impl ContributionScratch {
             rules: vec![Rule::default(); limit / 2 / POINTS],
             contributions: filled(image.num_outputs() * (image.num_features() + 1), 0.0)?,
             interactions: Vec::new(),
+            tables: None,
+            max_table_bytes,
+            rows_walked: 0,
+            kernel: TableKernel::of(kernel),
+            row_buffers: RowBuffers::default(),
+            blocks: Blocks::default(),
             work: 0,
             walking: false,
         })
+    }
+
+    /// Makes ready for a walk.
+    pub(super) fn reset(&mut self) {
+        self.contributions.fill(0.0);
+        if std::mem::replace(&mut self.walking, true) {
+            // A cancel has unwound half way down a path.
+            self.order.clear();
+            self.on_path.fill(OnPath::NOT);
+        }
     }
 }
 
@@ -89,30 +126,30 @@ fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
 }
 
 /// Contributions of one row, tree by tree.
-struct Row<'a> {
-    kind: ContributionKind,
+pub(super) struct Row<'a> {
+    pub(super) kind: ContributionKind,
     /// The one output that is explained, or all.
-    output: Option<usize>,
-    num_features: usize,
-    contributions: &'a mut [f64],
-    interactions: &'a mut [f64],
-    rules: &'a mut [Rule],
-    walk: Walk<'a>,
+    pub(super) output: Option<usize>,
+    pub(super) num_features: usize,
+    pub(super) contributions: &'a mut [f64],
+    pub(super) interactions: &'a mut [f64],
+    pub(super) rules: &'a mut [Rule],
+    pub(super) walk: Walk<'a>,
 }
 
 impl Visit for Row<'_> {
-    fn tree<N: InterleavedNode, D: Decide<N>>(&mut self, tree: &TreeNodes<'_, N, D>) {
-        if self.output.is_some_and(|output| output != tree.output) {
+    fn tree(&mut self, tree: &impl Explained, output: usize) {
+        if self.output.is_some_and(|explained| explained != output) {
             return;
         }
         let width = self.num_features + 1;
-        let own = self.contributions.chunks_exact_mut(width).nth(tree.output);
+        let own = self.contributions.chunks_exact_mut(width).nth(output);
         let Some((bias, contributions)) = own.and_then(|own| own.split_last_mut()) else { return };
         self.walk.count(1);
         *bias += match self.kind {
             ContributionKind::Exact => {
                 // A path has at most so many features; a rule of half as many points is exact.
-                let features = (tree.depth as usize).min(self.num_features);
+                let features = (tree.depth() as usize).min(self.num_features);
                 let chunks = features.div_ceil(2 * POINTS).max(1);
                 let Some(rule) = self.rules.get_mut(chunks - 1) else { return };
                 if rule.points.is_empty() {
@@ -152,6 +189,11 @@ impl<B: StableBytes> Image<B> {
         let num_features = self.num_features();
         let per_row = self.num_outputs() * (num_features + 1);
         debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
+        if kind == ContributionKind::Exact && self.has_tables(scratch, rows.len(), check_interrupts)
+        {
+            self.by_tables(scratch, rows, out, check_interrupts);
+            return Ok(());
+        }
         for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
             self.row(scratch, kind, row, None, check_interrupts);
             self.finish_contributions(&mut scratch.contributions);
@@ -211,14 +253,9 @@ impl<B: StableBytes> Image<B> {
         check_interrupts: &mut dyn FnMut(),
     ) {
         let image = self.sections();
+        scratch.reset();
         let features = present_values(image, row, &mut scratch.present);
         scratch.keys.set(self.num_features(), features);
-        scratch.contributions.fill(0.0);
-        if std::mem::replace(&mut scratch.walking, true) {
-            // A cancel has unwound half way down a path.
-            scratch.order.clear();
-            scratch.on_path.fill(OnPath::NOT);
-        }
         let mut visit = Row {
             kind,
             output,
@@ -238,13 +275,13 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// What the sums of leaves are multiplied by in margins.
-    fn contribution_scale(&self) -> f64 {
+    pub(super) fn contribution_scale(&self) -> f64 {
         let (scale, divisor, _) = self.finish_by();
         if self.finish_at() == FinishAt::Margins { scale / divisor } else { 1.0 }
     }
 
     /// Makes the sums of a row's trees add up to its margins.
-    fn finish_contributions(&self, contributions: &mut [f64]) {
+    pub(super) fn finish_contributions(&self, contributions: &mut [f64]) {
         let base = self.sections().get(BASE_MARGINS);
         let scale = self.contribution_scale();
         let (_, _, biases) = self.finish_by();

@@ -5,15 +5,18 @@
 //! TreeSHAP defines: a feature that is not in a coalition sends a row down both sides of its splits,
 //! weighed by their covers. `reference` computes them as they are defined and is the oracle; `paths`
 //! computes them along the paths of the compiled image, by an integral that Gauss-Legendre quadrature
-//! solves exactly.
+//! solves exactly. `tables` has what many rows share: the
+//! contributions of groups of leaves, for every way in which a row can meet them.
 
 mod approximate;
+mod by_tables;
 mod contributions;
 mod importance;
 mod nodes;
 mod paths;
 mod quadrature;
 pub mod reference;
+mod tables;
 #[cfg(test)]
 mod tests;
 

@@ -15,10 +15,9 @@ pub(super) struct TreeNodes<'a, N, D> {
     covers: &'a [f32],
     decide: &'a D,
     leaf_values: &'a [f64],
-    pub(super) root: usize,
+    root: usize,
     /// Of the deepest tree of its group.
-    pub(super) depth: u32,
-    pub(super) output: usize,
+    depth: u32,
 }
 
 /// What a node is.
@@ -40,11 +39,24 @@ pub(super) struct Child {
     pub(super) taken: bool,
 }
 
-impl<N: InterleavedNode, D: Decide<N>> TreeNodes<'_, N, D> {
-    /// What is at a node; nothing adds a leaf of 0 where there is none.
+/// A tree and a row's decisions in it, however its nodes lie.
+pub(super) trait Explained {
+    /// What is at a node; where there is none, a leaf that adds 0.
+    fn step(&self, node: usize) -> Step;
+
+    fn root(&self) -> usize;
+
+    /// No path has more splits.
+    fn depth(&self) -> u32;
+
+    /// No walk of the whole tree meets more.
+    fn num_nodes(&self) -> usize;
+}
+
+impl<N: InterleavedNode, D: Decide<N>> Explained for TreeNodes<'_, N, D> {
     #[inline(always)]
     #[allow(unsafe_code, reason = "decides as evaluation does")]
-    pub(super) fn step(&self, node: usize) -> Step {
+    fn step(&self, node: usize) -> Step {
         let Some(record) = self.nodes.get(node) else { return Step::Leaf(0.0) };
         if record.right_offset() == 0 {
             let key = record.key();
@@ -63,15 +75,23 @@ impl<N: InterleavedNode, D: Decide<N>> TreeNodes<'_, N, D> {
         Step::Split { feature: record.slot() / 2, children }
     }
 
-    /// No walk of a whole tree meets more.
-    pub(super) fn num_nodes(&self) -> usize {
+    fn root(&self) -> usize {
+        self.root
+    }
+
+    fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    fn num_nodes(&self) -> usize {
         self.nodes.len()
     }
 }
 
 /// What is done with each tree.
 pub(super) trait Visit {
-    fn tree<N: InterleavedNode, D: Decide<N>>(&mut self, tree: &TreeNodes<'_, N, D>);
+    /// A tree, and the output that it adds to.
+    fn tree(&mut self, tree: &impl Explained, output: usize);
 }
 
 /// Shows every tree in order, with the decisions of a row that the keys have been set to.
@@ -98,15 +118,17 @@ pub(super) fn each_tree(
             let (root, output) = (*root as usize, *output as usize);
             macro_rules! show {
                 ($nodes:expr, $covers:expr, $decide:expr) => {
-                    visit.tree(&TreeNodes {
-                        nodes: $nodes,
-                        covers: image.get($covers),
-                        decide: $decide,
-                        leaf_values,
-                        root,
-                        depth,
+                    visit.tree(
+                        &TreeNodes {
+                            nodes: $nodes,
+                            covers: image.get($covers),
+                            decide: $decide,
+                            leaf_values,
+                            root,
+                            depth,
+                        },
                         output,
-                    })
+                    )
                 };
             }
             match kind {

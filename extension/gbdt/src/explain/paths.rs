@@ -14,10 +14,8 @@
 //! over leaves up. A feature that is split on again changes its `r` and `a` half way down a path: at each
 //! edge the sum is multiplied by what the edge changed of `(a - r) / g`, and the changes add up.
 
-use super::nodes::{Step, TreeNodes};
+use super::nodes::{Explained, Step};
 use super::quadrature::Rule;
-use crate::eval::interleaved::Decide;
-use crate::forest::records::InterleavedNode;
 
 /// Points that are walked together.
 pub(super) const POINTS: usize = 4;
@@ -86,18 +84,13 @@ pub(super) struct Walk<'a> {
 
 impl Walk<'_> {
     /// Adds the contributions of a tree; returns the mean of its leaves, weighed by their shares.
-    pub(super) fn tree<N: InterleavedNode, D: Decide<N>>(
-        &mut self,
-        tree: &TreeNodes<'_, N, D>,
-        rule: &Rule,
-        sums: &mut Sums<'_>,
-    ) -> f64 {
+    pub(super) fn tree(&mut self, tree: &impl Explained, rule: &Rule, sums: &mut Sums<'_>) -> f64 {
         let mut mean = 0.0;
         let weights = rule.weights.as_chunks::<POINTS>().0;
         for (points, weights) in rule.points.as_chunks().0.iter().zip(weights) {
             let nodes_left = tree.num_nodes();
             let mut below = Below { tree, points, nodes_left, walk: self, sums };
-            mean = below.sum(tree.root, tree.depth, *weights).mean;
+            mean = below.sum(tree.root(), tree.depth(), *weights).mean;
         }
         mean
     }
@@ -112,8 +105,8 @@ impl Walk<'_> {
     }
 }
 
-struct Below<'a, 'w, 't, 's, N, D> {
-    tree: &'a TreeNodes<'t, N, D>,
+struct Below<'a, 'w, 's, T> {
+    tree: &'a T,
     points: &'a Lanes,
     /// A damaged image may lead to a node twice, and never to more than there are.
     nodes_left: usize,
@@ -128,7 +121,7 @@ struct Leaves {
     mean: f64,
 }
 
-impl<N: InterleavedNode, D: Decide<N>> Below<'_, '_, '_, '_, N, D> {
+impl<T: Explained> Below<'_, '_, '_, T> {
     fn sum(&mut self, node: usize, depth: u32, product: Lanes) -> Leaves {
         let (feature, children) = match self.tree.step(node) {
             Step::Leaf(value) => {

@@ -1,0 +1,143 @@
+//! Tables of contributions: one load and one addition per group of leaves and row.
+//!
+//! `trees` reads the image, `group` cuts its trees into groups of leaves, `fill` computes their tables,
+//! `literals` are the questions they ask, and `kernel` answers them for blocks of rows and adds up
+//! entries. What no table can hold, because a path has too many features or because memory is bounded, is
+//! left as *rest*: trees without the leaves that have tables, which are walked row by row.
+//!
+//! Entries are f32, rounded once from f64; a row adds them chunk by chunk, and chunks to the total, in an
+//! order that depends neither on the kernel nor on the number of rows.
+
+mod fill;
+mod group;
+mod kernel;
+mod layout;
+mod literals;
+mod rest;
+mod row;
+mod trees;
+
+use self::group::{Group, Path};
+pub(super) use self::kernel::{BLOCK, Batch, Blocks, TableKernel};
+use self::layout::{Class, Planned};
+use self::literals::Literals;
+use self::rest::RestTree;
+pub(super) use self::rest::{Answers, RestOfRow};
+pub(super) use self::row::RowBuffers;
+use self::trees::{Node, Tree};
+use crate::forest::sections::Sections;
+
+/// Lanes of a cache line.
+const WIDTH: usize = 16;
+
+/// A cache line of numbers.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+struct Line([f32; WIDTH]);
+
+/// The tables of a model.
+pub(super) struct Tables {
+    literals: Literals,
+    classes: Vec<Class>,
+    lines: Vec<Line>,
+    pub(super) rest: Vec<RestTree>,
+    /// One per output: the mean of its trees, weighed by shares.
+    pub(super) means: Vec<f64>,
+}
+
+impl Tables {
+    /// The tables of the trees of an image, of at most so many bytes; the rest has none.
+    pub(super) fn build(
+        image: Sections<'_>,
+        num_features: usize,
+        num_outputs: usize,
+        max_bytes: usize,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Self {
+        let mut plan = Plan {
+            literals: Literals::new(),
+            filler: fill::Filler::new(),
+            planned: Vec::new(),
+            bytes_left: max_bytes,
+            check_interrupts,
+        };
+        let (mut rest, mut means) = (Vec::new(), vec![0.0; num_outputs]);
+        trees::each(image, &mut |mut tree| {
+            if let Some(mean) = means.get_mut(tree.output) {
+                *mean += mean_of(&tree);
+            }
+            if plan.cover(&mut tree) {
+                rest.push(RestTree::of(tree));
+            }
+            (plan.check_interrupts)();
+        });
+        let Plan { mut literals, planned, .. } = plan;
+        literals.finish();
+        let (classes, lines) = layout::lay_out(planned, num_features, check_interrupts);
+        Tables { literals, classes, lines, rest, means }
+    }
+}
+
+/// The mean of a tree's leaves, weighed by their shares.
+fn mean_of(tree: &Tree) -> f64 {
+    let mut means = vec![0.0; tree.nodes.len()];
+    for (at, node) in tree.nodes.iter().enumerate().rev() {
+        means[at] = match node {
+            Node::Leaf(value) => *value,
+            Node::Split { children, shares, .. } => {
+                let mean = |child: &u32| means.get(*child as usize).copied().unwrap_or(0.0);
+                children.iter().zip(shares).map(|(child, share)| share * mean(child)).sum()
+            }
+        };
+    }
+    means.first().copied().unwrap_or(0.0)
+}
+
+struct Plan<'a> {
+    literals: Literals,
+    filler: fill::Filler,
+    planned: Vec<Planned>,
+    bytes_left: usize,
+    check_interrupts: &'a mut dyn FnMut(),
+}
+
+impl Plan<'_> {
+    /// Makes the groups of a tree, each as large as fits, and puts leaves that add nothing in their
+    /// place. Returns whether anything is left.
+    fn cover(&mut self, tree: &mut Tree) -> bool {
+        let mut open = vec![(0u32, Path::default())];
+        let mut left = false;
+        while let Some((node, path)) = open.pop() {
+            let at = tree.nodes.get(node as usize).copied();
+            let lone = matches!(at, Some(Node::Leaf(value)) if value == 0.0)
+                || path.0.is_empty() && matches!(at, Some(Node::Leaf(_)));
+            if lone || at.is_none() {
+                continue;
+            }
+            if let Some(group) = Group::of(tree, node, &path, &mut self.literals) {
+                let bytes = Planned::bytes(&group);
+                if bytes <= self.bytes_left {
+                    self.bytes_left -= bytes;
+                    self.filler.fill(tree, node, &group);
+                    self.planned.push(Planned::of(group, &self.filler.entries));
+                    tree.nodes[node as usize] = Node::Leaf(0.0);
+                    (self.check_interrupts)();
+                    continue;
+                }
+            }
+            let Some(Node::Split { question, children, shares }) = at else {
+                left = true;
+                continue;
+            };
+            if self.bytes_left < size_of::<Line>() {
+                left = true;
+                continue;
+            }
+            for (yes, (child, share)) in [true, false].into_iter().zip(children.iter().zip(shares))
+            {
+                open.push((*child, path.to(question, yes, share, &mut self.literals)));
+            }
+        }
+        left
+    }
+}

@@ -1,0 +1,95 @@
+//! Trees without the leaves that have tables.
+
+use super::trees::{Node, Question, Tree};
+use crate::eval::interleaved::NodeSections;
+use crate::eval::is_in_set;
+use crate::explain::nodes::{Child, Explained, Step};
+
+pub(in crate::explain) struct RestTree {
+    nodes: Vec<Node>,
+    depth: u32,
+    pub(in crate::explain) output: usize,
+}
+
+impl RestTree {
+    pub(super) fn of(tree: Tree) -> Self {
+        let Tree { nodes, output } = tree;
+        let mut depths = vec![0; nodes.len()];
+        let mut deepest = 0;
+        for (at, node) in nodes.iter().enumerate() {
+            if let Node::Split { children, .. } = node {
+                let depth = depths[at] + 1;
+                deepest = deepest.max(depth);
+                for child in children {
+                    if let Some(below) = depths.get_mut(*child as usize) {
+                        *below = depth;
+                    }
+                }
+            }
+        }
+        RestTree { nodes, depth: deepest, output }
+    }
+}
+
+/// What a row answers.
+pub(in crate::explain) struct Answers<'a> {
+    pub(in crate::explain) keys: &'a [u32],
+    pub(in crate::explain) features: &'a [f32],
+    pub(in crate::explain) nodes: NodeSections<'a>,
+}
+
+impl Answers<'_> {
+    #[inline(always)]
+    pub(super) fn of(&self, question: Question) -> bool {
+        match question {
+            Question::Below { slot, key } => {
+                self.keys.get(slot as usize).copied().unwrap_or(u32::MAX) < key
+            }
+            Question::NotIn { slot, set } => {
+                let value = self.features.get(slot as usize / 2).copied().unwrap_or(f32::NAN);
+                if value.is_nan() {
+                    return slot.is_multiple_of(2);
+                }
+                !is_in_set(self.nodes.words(set), value)
+            }
+        }
+    }
+}
+
+/// A tree's rest and a row's answers.
+pub(in crate::explain) struct RestOfRow<'a> {
+    pub(in crate::explain) tree: &'a RestTree,
+    pub(in crate::explain) answers: &'a Answers<'a>,
+}
+
+impl Explained for RestOfRow<'_> {
+    #[inline(always)]
+    fn step(&self, node: usize) -> Step {
+        match self.tree.nodes.get(node) {
+            None => Step::Leaf(0.0),
+            Some(Node::Leaf(value)) => Step::Leaf(*value),
+            Some(Node::Split { question, children, shares }) => {
+                let yes = self.answers.of(*question);
+                let child = |at: usize, taken| Child {
+                    node: children[at] as usize,
+                    share: shares[at],
+                    taken,
+                };
+                let children = [child(0, yes), child(1, !yes)];
+                Step::Split { feature: question.feature() as usize, children }
+            }
+        }
+    }
+
+    fn root(&self) -> usize {
+        0
+    }
+
+    fn depth(&self) -> u32 {
+        self.tree.depth
+    }
+
+    fn num_nodes(&self) -> usize {
+        self.tree.nodes.len()
+    }
+}
