@@ -167,6 +167,19 @@ def test_all_releases_keep_their_bits(
     assert features == NUMBERS
 
 
+def test_the_page_shows_what_the_script_prints(cluster: Cluster, dbname: str, pgml: Pgml) -> None:
+    columns = numbers(label(7))
+    pgml.train("flights", "regression", "xgboost", bytes_of("1.6.2/reg_squarederror.bin"), columns)
+    pgml.train("flights", "regression", "linear", b"a linear model", columns)
+    pgml.train(
+        "flights", "regression", "xgboost", bytes_of("1.7.6/reg_squarederror.bin"), columns, deploy=True
+    )  # fmt: skip
+    printed = psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql")).decode()
+    shown = "\n".join(line.rstrip() for line in printed.splitlines())
+    page = (SQL.parent / "docs" / "from-pgml.md").read_text(encoding="utf-8")
+    assert shown.strip("\n") in page, printed
+
+
 def test_texts_and_labels_are_carried(
     cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
 ) -> None:
