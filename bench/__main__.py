@@ -70,7 +70,10 @@ def _workload(arguments: argparse.Namespace) -> Workload:
     if arguments.only and not arguments.train:
         # Some cells are asked for, and no training.
         given["training_rounds"] = 0
-    return replace(WORKLOADS[arguments.workload], **given)
+    workload = WORKLOADS[arguments.workload]
+    if "repetitions" in given:
+        given["cells"] = {name: replace(one, turns=None) for name, one in workload.cells.items()}
+    return replace(workload, **given)
 
 
 def matching(cells: list[Cell], patterns: list[str] | None) -> list[Cell]:

@@ -87,9 +87,9 @@ class Measuring:
 
     def left(self) -> str:
         """How much longer, from what the runs so far took beside what was planned."""
-        repetitions = self._workload.repetitions
         planned = sum(
-            self._workload.planned_seconds(cell) * (repetitions - len(self._runs[cell]))
+            self._workload.planned_seconds(cell)
+            * (self._workload.turns(cell) - len(self._runs[cell]))
             for cell in self._to_come(self._cells)
         )
         minutes = planned * self._seconds / self._planned / 60
@@ -132,7 +132,7 @@ class Measuring:
         rates = [run.requests_per_second for run in runs]
         return results.CellResult(
             name=cell.name,
-            **vars(cell),
+            **cell.asked,
             predictions_per_request=cell.predictions,
             skipped=self.skipped.get(cell),
             runs=runs,

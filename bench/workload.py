@@ -43,6 +43,8 @@ class Cell:
     # The delay of the links between hosts, one way; None: as they are. 0.0 is not that: packets
     # take the way of the delayed ones, and are not delayed.
     delay_ms: float | None = None
+    # In how many of the repetitions it is measured; None: in all.
+    turns: int | None = field(default=None, compare=False)
 
     @property
     def name(self) -> str:
@@ -51,6 +53,11 @@ class Cell:
         rate = f"/{self.rate}r" if self.rate else ""
         delay = "" if self.delay_ms is None else f"/{self.delay_ms:g}ms"
         return "/".join(parts) + rate + delay
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """What a result says of it."""
+        return {name: value for name, value in vars(self).items() if name != "turns"}
 
     @property
     def predictions(self) -> int:
@@ -73,6 +80,7 @@ class Set:
     rates: tuple[int | None, ...] = (None,)
     plain: bool = False
     systems: tuple[str, ...] = ()
+    turns: int | None = None
 
     def _variants(self, name: str, system: Description) -> list[str]:
         """The plain one, or all; one that takes sets of its own is asked those alone."""
@@ -83,7 +91,7 @@ class Set:
     def cells(self, name: str, systems: Mapping[str, Description]) -> list[Cell]:
         """Those of the systems that take a set of this name."""
         return [
-            Cell(system.name, variant, request, trees, clients, rate)
+            Cell(system.name, variant, request, trees, clients, rate, turns=self.turns)
             for trees in self.trees
             for system in systems.values()
             if any(fnmatch.fnmatch(system.name, pattern) for pattern in self.systems)
@@ -129,18 +137,24 @@ class Workload:
             for name, one in systems.items()
             if any(fnmatch.fnmatch(name, pattern) for pattern in self.systems)
         }
-        sets = self.cells.items()
+        # A cell of two sets has the turns of the one with more.
+        sets = sorted(self.cells.items(), key=lambda item: -(item[1].turns or self.repetitions))
         found = dict.fromkeys(cell for name, one in sets for cell in one.cells(name, asked))
         delayed = [replace(cell, delay_ms=delay) for cell in found for delay in self.delays_ms]
         return sorted(delayed, key=lambda cell: cell.trees)
 
+    def turns(self, cell: Cell) -> int:
+        """In how many repetitions a cell is measured: in the first ones."""
+        return min(cell.turns or self.repetitions, self.repetitions)
+
     def in_turn(self, cells: Sequence[Cell], repetition: int) -> list[Cell]:
-        """The cells in the order of a repetition: another each time, the same for a seed.
+        """The cells that have a turn, in the order of a repetition: another each time, the same for a seed.
 
         Of cells that differ in their rate alone the slower ones come first: one that
         cannot be held need not be followed by faster ones.
         """
-        order = shuffled(cells, repetition, self.seed)
+        due = [cell for cell in cells if cell.turns is None or repetition < cell.turns]
+        order = shuffled(due, repetition, self.seed)
         rising = defaultdict(list)
         for cell in sorted(order, key=lambda cell: cell.rate or 0):
             rising[replace(cell, rate=None), cell.rate is None].append(cell)
@@ -154,7 +168,7 @@ class Workload:
 
     def planned_minutes(self, cells: Sequence[Cell]) -> float:
         """How long these take on two cores, the preparation included."""
-        runs = self.repetitions * sum(map(self.planned_seconds, cells))
+        runs = sum(self.turns(cell) * self.planned_seconds(cell) for cell in cells)
         return (self.preparation_seconds + runs) / 60
 
 

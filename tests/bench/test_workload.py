@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections import defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,13 @@ import pytest
 
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, features_of, key_set, split, timed_batches
+from bench.report import finding
+from bench.report.controls import FEWEST_CLIENTS
 from bench.requests import PLACES, REQUESTS, SIZES, Asked
 from bench.systems import description, made
 from bench.systems.description import described
 from bench.systems.http import write_bodies
-from bench.workload import WORKLOADS, Cell
+from bench.workload import WORKLOADS, Cell, Set
 from data.flights import Request, blocks
 from python_baseline.keys import INDICES
 from python_baseline.stores.memory_store import MemoryStore
@@ -68,14 +71,41 @@ def test_the_quick_workload_is_what_it_is_called() -> None:
     assert QUICK.planned_minutes(cells) < 6
 
 
+def test_the_full_workload_takes_half_an_hour() -> None:
+    cells = FULL.cells_of(described())
+    assert FULL.planned_minutes(cells) <= 30
+    # What targets and steps of a request are made of is measured as often as can be.
+    often = {cell.name for cell in cells if FULL.turns(cell) == FULL.repetitions}
+    targets = tomllib.loads((Path(finding.__file__).parent / "targets.toml").read_text())["local"]
+    named = {name for one in targets for name in one["found"] if str(name).endswith("/20c")}
+    assert named <= often
+
+
+def test_a_cell_has_the_turns_of_the_set_with_more() -> None:
+    sets = {
+        "clients": Set(("hot",), (1, 20), turns=1),
+        "random": Set(("random",), (20,), turns=2),
+        "more_clients": Set(("hot",), (20, 100)),
+    }
+    workload = replace(FULL, cells=sets, repetitions=3)
+    cells = [cell for cell in workload.cells_of(described()) if cell.system == "postgres_pgbouncer"]
+    turns = {(cell.request, cell.clients): workload.turns(cell) for cell in cells}
+    assert turns == {("hot", 1): 1, ("random", 20): 2, ("hot", 20): 3, ("hot", 100): 3}
+    for repetition in range(3):
+        found = workload.in_turn(cells, repetition)
+        assert {(cell.request, cell.clients) for cell in found} == {
+            asked for asked, count in turns.items() if repetition < count
+        }
+
+
 def test_each_predicting_cell_of_postgresql_has_its_control() -> None:
     cells = FULL.cells_of(described())
-    assert FULL.repetitions >= 5
+    assert FULL.repetitions >= 3
     names = {cell.name for cell in cells}
     for cell in cells:
         if cell.system.startswith(("postgres_direct", "postgres_pgbouncer")):
             control = replace(cell, request="columns")
-            few = cell.clients <= 100 and cell.variant in ("simple", "prepared")
+            few = FEWEST_CLIENTS <= cell.clients <= 100 and cell.variant in ("simple", "prepared")
             alone = cell.request == "hot" and few and not cell.rate and cell.trees == 25
             assert not alone or control.name in names
 

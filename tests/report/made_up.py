@@ -7,7 +7,7 @@ of them can be judged by eye, and a test that contradicts reality is noticed.
 import itertools
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from bench.results import (
     SCHEMA,
@@ -129,7 +129,7 @@ def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
         for name in (runs[0].latency_ms if runs else ())
     }
     return CellResult(
-        name=cell.name, **asdict(cell), predictions_per_request=cell.predictions, skipped=skipped,
+        name=cell.name, **cell.asked, predictions_per_request=cell.predictions, skipped=skipped,
         runs=runs, latency_ms=latencies,
         requests_per_second=Spread.of([run.requests_per_second for run in runs]) if runs else None,
     )  # fmt: skip
