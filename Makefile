@@ -180,6 +180,10 @@ bench-split: ## compare over a network: three hosts on this machine, with a dela
 bench-ladder: install venv bench-packages ## from a row to its prediction by every way, from nanoseconds to milliseconds: 10 minutes
 	@$(VENV)/python -m bench.ladder
 
+.PHONY: bench-serving
+bench-serving: install venv bench-packages ## Go, FastAPI, Flask and PostgreSQL as services of one model: 8 minutes
+	@$(VENV)/python -m bench.serving
+
 .PHONY: report
 report: venv ## make docs/benchmarks and the marked parts of other pages anew from bench/results
 	@$(VENV)/python -m bench.report

@@ -54,8 +54,10 @@ func (o *overHTTP) write(row int) error {
 	body := o.body[:0]
 	switch o.options.Verb {
 	case "ping":
-	case "key", "top":
+	case "key":
 		body = strconv.AppendInt(body, int64(row+1), 10)
+	case "top":
+		body = strconv.AppendInt(body, int64(row%rows.Keys+1), 10)
 	case "keys":
 		for i := range o.options.Block {
 			body = strconv.AppendInt(append(body, ','), int64(row+i+1), 10)

@@ -96,6 +96,10 @@ func statementOf(options Options) (string, []string, error) {
 		predict := fmt.Sprintf("predict('%s', %s)", model, strings.Join(columns, ", "))
 		return fmt.Sprintf("SELECT id::real FROM %s_candidates WHERE key = $1::integer ORDER BY %s DESC, id LIMIT 10",
 			model, predict), []string{"integer"}, nil
+	case "keys":
+		predict := fmt.Sprintf("predict('%s', %s)::real", model, strings.Join(columns, ", "))
+		return fmt.Sprintf("SELECT %s FROM %s WHERE id = ANY ($1::integer[]) ORDER BY id", predict, model),
+			[]string{"integer[]"}, nil
 	case "put":
 		set := make([]string, len(columns))
 		for i, column := range columns {
@@ -107,8 +111,15 @@ func statementOf(options Options) (string, []string, error) {
 	return "", nil, noVerb(options)
 }
 
-func (o *overPostgres) Rows() int    { return len(o.answers) }
 func (o *overPostgres) Close() error { return o.connection.Close(context.Background()) }
+
+func (o *overPostgres) Rows() int {
+	switch {
+	case o.options.Verb == "keys", o.options.Transport == "pg-pipeline", o.options.Transport == "pg-copy":
+		return o.options.Block
+	}
+	return 1
+}
 
 func (o *overPostgres) Ask(row int) ([]float32, error) {
 	if err := o.ask(row); err != nil {
@@ -128,8 +139,17 @@ func (o *overPostgres) row(row int) []rows.Value {
 		for i, value := range table.Features[row] {
 			o.parameters[i] = rows.Value{Number: value, Missing: value != value}
 		}
-	case "key", "top":
+	case "key":
 		o.parameters[0] = key
+	case "top":
+		o.parameters[0].Number = float32(row%rows.Keys + 1)
+	case "keys":
+		list := []byte{'{'}
+		for i := range o.options.Block {
+			list = append(strconv.AppendInt(list, int64(row+i+1), 10), ',')
+		}
+		list[len(list)-1] = '}'
+		o.parameters[0] = rows.Value{Text: string(list), IsText: true}
 	case "put":
 		o.parameters[0] = key
 		copy(o.parameters[1:], table.Raw[row])
@@ -153,11 +173,13 @@ func (o *overPostgres) simple(row int) error {
 	for i := len(found) - 1; i >= 0; i-- {
 		statement = strings.Replace(statement, "$"+strconv.Itoa(i+1)+"::", literal(&found[i])+"::", 1)
 	}
-	results, err := o.connection.Exec(context.Background(), statement).ReadAll()
-	if err != nil || len(results[0].Rows) == 0 {
-		return err
+	results := o.connection.Exec(context.Background(), statement)
+	for results.NextResult() {
+		if err := o.readAll(results.ResultReader(), false); err != nil {
+			return err
+		}
 	}
-	return o.read(0, results[0].Rows[0][0], false)
+	return results.Close()
 }
 
 func (o *overPostgres) encode(row int) []int16 {
@@ -196,8 +218,15 @@ func (o *overPostgres) isKey(parameter int) bool {
 func (o *overPostgres) prepared(row int) error {
 	format := o.encode(row)
 	reader := o.connection.ExecPrepared(context.Background(), prepared, o.values, o.formats, format)
+	return o.readAll(reader, format[0] == 1)
+}
+
+// Every row of an answer, of which there may be more than was thought.
+func (o *overPostgres) readAll(reader *pgconn.ResultReader, isBinary bool) error {
+	o.answers = o.answers[:0]
 	for reader.NextRow() {
-		if err := o.read(0, reader.Values()[0], format[0] == 1); err != nil {
+		o.answers = append(o.answers, 0)
+		if err := o.read(len(o.answers)-1, reader.Values()[0], isBinary); err != nil {
 			return err
 		}
 	}

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from bench.generators import Figures, tells
 from bench.results import OpenLoop
 
-PERCENTILES = {"p50": 0.5, "p90": 0.9, "p99": 0.99, "p99_9": 0.999}
+PERCENTILES = {"p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99, "p99_9": 0.999}
 LATE_SECONDS = 1e-3
 # A run keeps up whose last tenth was sent, in the middle, within this part of the run's length
 # of when it was due: what cannot keep up by a hundredth of the rate is that far behind.

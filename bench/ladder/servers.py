@@ -58,7 +58,7 @@ class Servers:
         """The caller's questions."""
         return self.directory / "rows.json"
 
-    def start(self, rungs: Iterable[Rung]) -> None:
+    def start(self, rungs: Iterable[Rung], candidates: bool = False) -> None:
         """Starts what the rungs ask; each is waited for when it is asked first."""
         rungs = [*rungs]
         known = json.loads(self.rows.read_text())
@@ -67,7 +67,7 @@ class Servers:
         if any(rung.postgres for rung in rungs):
             self.host.call(
                 "bench.ladder.tables:load", conninfo=self.database.socket, role=self.database.role,
-                directory=str(self.directory),
+                directory=str(self.directory), candidates=candidates,
             )  # fmt: skip
         if any(rung.postgres == "pgbouncer" for rung in rungs):
             self._start_pgbouncer()

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bench.report import distance, ladder, rungs
+from bench.report import distance, ladder, rungs, serving
 from bench.report.controls import against_control
 from bench.report.entries import PYTHON, Entry, entry
 from bench.report.files import Sources, newest
@@ -178,12 +178,20 @@ def rung_us(sources: Sources, rung: str, verb: str) -> Spread:
     return found
 
 
+def served(sources: Sources, above: str, below: str, verb: str, figure: str) -> Spread:
+    """How many times better one service is than another."""
+    run = newest(sources.directory, serving.FILE)
+    if not run:
+        raise Lacking(serving.FILE)
+    return serving.read(run).times(above, below, verb, figure)
+
+
 FUNCTIONS: dict[str, Callable[..., Spread]] = {
     one.__name__: one
     for one in (
         times, against_best_service, waiting, of_best, lowest_of_control, step, all_but, memory_of_part,
         serving_memory, trained, largest_table, loading_seconds, loaded, answers, profiled, profiled_rows,
-        rung_us,
+        rung_us, served,
     )
 }  # fmt: skip
 

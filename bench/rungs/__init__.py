@@ -45,6 +45,8 @@ class Rung:
     # Rows in a request.
     block: int = 1
     document: Document | None = None
+    # What starts it for bench/serving.py, with {workers}.
+    serving: tuple[str, ...] = ()
     # A measure of the caller itself.
     control: bool = False
 
@@ -61,7 +63,7 @@ class Rung:
 
 def _rung(name: str, order: int, known: dict) -> Rung:
     document = known.pop("document", None)
-    lists = {one: (*known.pop(one, ()),) for one in ("verbs", "command")}
+    lists = {one: (*known.pop(one, ()),) for one in ("verbs", "command", "serving")}
     if known.get("postgres") not in (None, *POSTGRES):
         raise ValueError(f"{name}: PostgreSQL is reached by one of {', '.join(POSTGRES)}")
     return Rung(name, order, document=document and Document(**document), **lists, **known)

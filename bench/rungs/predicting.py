@@ -7,11 +7,16 @@ number is scaled, and so every rung can have the same model and the same answers
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from python_baseline import releases
+
+CANDIDATES, STRIDE, WANTED = 1_682, 7_919, 10
+CANDIDATE_NUMBERS = np.arange(CANDIDATES)
+KEYS = 50
 
 Row = Sequence[str | float | None]
 Preprocess = Callable[[Row], np.ndarray]
@@ -79,8 +84,10 @@ class Predictor:
 
     def __init__(self, model: str, rows: str, how: str = "codes", in_place: bool = True) -> None:
         self._xgboost = releases.load("pinned")
-        with open(rows) as file:  # noqa: PTH123
-            self.columns = json.load(file)["columns"]
+        known = json.loads(Path(rows).read_text())
+        self.columns = known["columns"]
+        # Of keys, counted from 1.
+        self._rows = np.array(known["features"], dtype=np.float32)
         settings = {"nthread": 1} if in_place else {}
         self._booster = self._xgboost.Booster(settings, model_file=model)
         self._preprocess = PREPROCESSORS[how](self.columns)
@@ -92,6 +99,19 @@ class Predictor:
             return float(self._booster.inplace_predict(features, validate_features=False)[0])
         matrix = self._xgboost.DMatrix(features)
         return float(self._booster.predict(matrix, validate_features=False)[0])
+
+    def keys(self, wanted: Sequence[int]) -> list[float]:
+        """Of rows that are known here."""
+        features = self._rows[np.array(wanted) - 1]
+        return self._booster.inplace_predict(features, validate_features=False).tolist()
+
+    def top(self, key: int) -> list[int]:
+        """The best of a key's candidates, of equal ones the smaller first, as rows/best.go has them."""
+        rows = (key * STRIDE + CANDIDATE_NUMBERS) % len(self._rows)
+        values = self._booster.inplace_predict(self._rows[rows], validate_features=False)
+        good = values >= np.partition(values, -WANTED)[-WANTED]
+        order = np.lexsort((rows[good], -values[good]))[:WANTED]
+        return (rows[good][order] + 1).tolist()
 
     def features(self, values: Sequence[float | None]) -> float:
         """From features."""

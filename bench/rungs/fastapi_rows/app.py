@@ -23,5 +23,8 @@ def app() -> FastAPI:
     post("/ping", lambda _: 0)
     post("/echo", lambda body: 0 * len(orjson.loads(body)))
     post("/features", lambda body: predictor.features(orjson.loads(body)))
+    post("/key", lambda body: predictor.keys([orjson.loads(body)])[0])
+    post("/keys", lambda body: predictor.keys(orjson.loads(body)))
+    post("/top", lambda body: predictor.top(orjson.loads(body)))
     post("/raw", lambda body: predictor.raw(orjson.loads(body)))
     return made

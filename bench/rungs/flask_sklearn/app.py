@@ -13,7 +13,7 @@ def app(how: str) -> Flask:
     made = Flask(__name__)
     predictor = Predictor(os.environ["MODEL"], os.environ["ROWS"], how, in_place=how == "codes")
 
-    def answer(value: float) -> Response:
+    def answer(value: object) -> Response:
         return Response(orjson.dumps(value), mimetype="application/json")
 
     @made.post("/ping")
@@ -27,6 +27,18 @@ def app(how: str) -> Flask:
     @made.post("/features")
     def features() -> Response:
         return answer(predictor.features(orjson.loads(request.get_data())))
+
+    @made.post("/key")
+    def key() -> Response:
+        return answer(predictor.keys([orjson.loads(request.get_data())])[0])
+
+    @made.post("/keys")
+    def keys() -> Response:
+        return answer(predictor.keys(orjson.loads(request.get_data())))
+
+    @made.post("/top")
+    def top() -> Response:
+        return answer(predictor.top(orjson.loads(request.get_data())))
 
     @made.post("/raw")
     def raw() -> Response:

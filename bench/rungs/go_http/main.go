@@ -1,6 +1,6 @@
 // A service of Go's own HTTP server and the walker, for the ladder: JSON in, JSON out, no library.
 //
-//	go_http MODEL ROWS SOCKET
+//	go_http MODEL ROWS SOCKET-OR-ADDRESS
 package main
 
 import (
@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 
 	"pgboost/bench/caller/rows"
 	"pgboost/bench/caller/walker"
@@ -51,6 +52,59 @@ func (s *service) echo(to http.ResponseWriter, from *http.Request) {
 	}
 }
 
+// Key is the number in the body, counted from 1; false where the request is refused.
+func (s *service) key(to http.ResponseWriter, from *http.Request) (int, bool) {
+	body, _ := io.ReadAll(from.Body)
+	key, err := strconv.Atoi(string(body))
+	if err != nil || key < 1 || key > len(s.table.Features) {
+		http.Error(to, `{"error": "no row has the key"}`, http.StatusNotFound)
+		return 0, false
+	}
+	return key, true
+}
+
+func (s *service) byKey(to http.ResponseWriter, from *http.Request) {
+	if key, known := s.key(to, from); known {
+		answer(to, s.model.Predict(s.table.Features[key-1]))
+	}
+}
+
+func answers(to http.ResponseWriter, values []float32) {
+	body := []byte{'['}
+	for _, value := range values {
+		body = append(strconv.AppendFloat(body, float64(value), 'g', -1, 32), ',')
+	}
+	body[len(body)-1] = ']'
+	to.Header().Set("Content-Type", "application/json")
+	_, _ = to.Write(body)
+}
+
+func (s *service) byKeys(to http.ResponseWriter, from *http.Request) {
+	var keys []int
+	if body, err := io.ReadAll(from.Body); err != nil || json.Unmarshal(body, &keys) != nil || len(keys) == 0 {
+		http.Error(to, `{"error": "a list of keys is wanted"}`, http.StatusBadRequest)
+		return
+	}
+	values := make([]float32, len(keys))
+	for i, key := range keys {
+		if key < 1 || key > len(s.table.Features) {
+			http.Error(to, `{"error": "no row has the key"}`, http.StatusNotFound)
+			return
+		}
+		values[i] = s.model.Predict(s.table.Features[key-1])
+	}
+	answers(to, values)
+}
+
+func (s *service) top(to http.ResponseWriter, from *http.Request) {
+	if key, known := s.key(to, from); known {
+		var ids [rows.Wanted]float32
+		value := func(row int) float32 { return s.model.Predict(s.table.Features[row]) }
+		rows.Best(key, len(s.table.Features), value, ids[:])
+		answers(to, ids[:])
+	}
+}
+
 // Decoded reads the body, a list of so many; else the request is refused.
 func decoded(to http.ResponseWriter, from *http.Request, into any, width int, count func() int) bool {
 	body, err := io.ReadAll(from.Body)
@@ -81,7 +135,14 @@ func main() {
 	http.HandleFunc("POST /echo", one.echo)
 	http.HandleFunc("POST /raw", one.raw)
 	http.HandleFunc("POST /features", one.features)
-	listener, err := net.Listen("unix", os.Args[3])
+	http.HandleFunc("POST /key", one.byKey)
+	http.HandleFunc("POST /keys", one.byKeys)
+	http.HandleFunc("POST /top", one.top)
+	network := "tcp"
+	if strings.HasPrefix(os.Args[3], "/") {
+		network = "unix"
+	}
+	listener, err := net.Listen(network, os.Args[3])
 	if err != nil {
 		log.Fatal(err)
 	}

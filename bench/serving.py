@@ -1,0 +1,157 @@
+"""`python -m bench.serving`: Go, FastAPI, Flask and PostgreSQL as services of one model.
+
+32 clients ask in a closed loop for one prediction, for a hundred, and for the ten best of 1,682 candidates
+of a key; on one core and on all, with one worker and with as many as cores. All keys' answers are
+compared first, to the bit. Writes serving.json, which docs/benchmarks/serving.md is made from.
+"""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from bench import machine, record
+from bench.database import Database
+from bench.generators import Load, caller
+from bench.hosts import local, run_measured
+from bench.ladder import crosscheck
+from bench.ladder.__main__ import prepare
+from bench.ladder.servers import Servers, program
+from bench.measuring import say
+from bench.request_logs import RequestLogs
+from bench.rungs import Rung, described
+from bench.turns import in_turn
+
+SET = "flights"
+# Rows in a request, by its kind.
+VERBS = {"key": 1, "keys": 100, "top": 1}
+POSTGRES = ("pg_simple", "pg_binary")
+ONE, ALL = "one core", "all cores"
+
+
+@dataclass(frozen=True)
+class Service:
+    """A rung as it is started: on which cores, with how many workers (0: it has no such)."""
+
+    rung: Rung
+    of: str
+    cores: str
+    workers: int
+
+    @property
+    def pinned(self) -> bool:
+        """Whether it has one core alone."""
+        return self.cores == ONE
+
+
+def services(cores: int) -> Iterator[Service]:
+    """All there are."""
+    for name, rung in described().items():
+        for where in (ONE, ALL) if rung.serving or name in POSTGRES else ():
+            counts = [0]
+            if any("{workers}" in word for word in rung.serving):
+                counts = [1] if where == ONE else [*dict.fromkeys((1, cores))]
+            for workers in counts:
+                command = [word.replace("{workers}", str(workers)) for word in rung.serving]
+                prefix = ["taskset", "--cpu-list", "0"] if where == ONE and command else []
+                own = f"{name}-{where.split()[0]}-{workers}"
+                started = replace(rung, name=own, command=(*prefix, *command))
+                yield Service(started, name, where, workers)
+
+
+def _pin(servers: Servers, pinned: bool) -> None:
+    """The postmaster, whose new backends follow."""
+    every = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+    pid = str(servers.database.roots()[0].pid)
+    servers.host.run(
+        ["taskset", "--all-tasks", "--cpu-list", "--pid", "0" if pinned else every, pid]
+    )
+
+
+def compare(servers: Servers, found: list[Service]) -> int:
+    """How many answers were equal to the bit; an error where one is not."""
+    total = 0
+    for one in found:
+        for verb, block in VERBS.items():
+            question = servers.question(one.rung, verb, block)
+            said = servers.host.run(
+                caller.checking(program(servers.host, caller.PROGRAM), question)
+            )
+            total += json.loads(said)["compared"]
+    say(f"all {total:,} answers equal XGBoost's to the bit")
+    return total
+
+
+def measure(servers: Servers, one: Service, verb: str, load: Load) -> dict[str, float]:
+    """One run: requests a second, ms, and the servers' memory in MB."""
+    host, logs = servers.host, RequestLogs(servers.host)
+    log = logs.fresh()
+    if one.rung.postgres:
+        _pin(servers, one.pinned)
+    question = servers.question(one.rung, verb, VERBS[verb])
+    command = caller.command(program(host, caller.PROGRAM), question, load, log)
+    _, usage = run_measured(host, command, servers.parts(one.rung))
+    figures = logs.figures("caller", log, load)
+    rate, memory = figures.requests_per_second, usage.server.pss_bytes / 1e6
+    print(f"    {one.rung.name}/{verb}: {rate:,.0f} requests/s, {memory:,.0f} MB", flush=True)
+    cpu = usage.server.cpu_seconds / figures.requests * 1e6
+    return figures.latency_ms | {"rate": rate, "mb": memory, "us": cpu}
+
+
+def run(load: Load, repetitions: int) -> dict[str, Any]:
+    """The whole result; whatever was started is stopped."""
+    began = record.now()
+    with ExitStack() as stack:
+        host = local()
+        stack.callback(host.close)
+        directory = prepare(host)
+        database = Database(host, host, clients=load.clients)
+        stack.callback(database.stop)
+        cores = int(host.facts()["cores"])
+        servers = Servers(host, database, directory / SET, cores)
+        stack.callback(servers.stop)
+        found = [*services(cores)]
+        servers.start([one.rung for one in found], candidates=True)
+        compared = compare(servers, found)
+        values = in_turn(
+            {
+                f"{one.rung.name}/{verb}": partial(measure, servers, one, verb, load)
+                for one in found
+                for verb in VERBS
+            },
+            repetitions,
+        )
+        versions = crosscheck.versions(host, database)
+    return {
+        "schema": 1, "started": began, "finished": record.now(), "commit": record.commit(),
+        "machine": machine.facts(), "versions": versions, "load": asdict(load), "repetitions": repetitions,
+        "compared": compared,
+        "services": {
+            one.rung.name: {"of": one.of, "label": one.rung.label, "cores": one.cores, "workers": one.workers}
+            for one in found
+        },
+        "cells": values,
+    }  # fmt: skip
+
+
+def main() -> None:
+    """Measures and writes the result."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--clients", type=int, default=32)
+    parser.add_argument("--seconds", type=int, default=2, help="of a run")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--output", type=Path, default=record.RESULTS)
+    given = parser.parse_args()
+    result = run(Load(given.clients, given.seconds, 0, warm_up=1), given.repetitions)
+    path = record.directory(given.output, "serving") / "serving.json"
+    record.write(path, result)
+    print(f"results in {path}")
+
+
+if __name__ == "__main__":
+    main()
