@@ -181,9 +181,10 @@ def rung_us(sources: Sources, rung: str, verb: str) -> Spread:
 def served(sources: Sources, above: str, below: str, verb: str, figure: str) -> Spread:
     """How many times better one service is than another."""
     run = newest(sources.directory, serving.FILE)
-    if not run:
+    found = run and serving.read(run).times(above, below, verb, figure)
+    if not found:
         raise Lacking(serving.FILE)
-    return serving.read(run).times(above, below, verb, figure)
+    return found
 
 
 FUNCTIONS: dict[str, Callable[..., Spread]] = {

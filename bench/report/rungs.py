@@ -68,11 +68,6 @@ class Ladder:
             found[name] = Spread.of(pairs) if pairs else None
         return found
 
-    def ratio(self, of: str, above: str, below: str, verb: str) -> Spread:
-        """How many times as long the first takes."""
-        pairs = zip(self.values(of, above, verb), self.values(of, below, verb), strict=True)
-        return Spread.of([a / b for a, b in pairs])
-
     @property
     def answers(self) -> int:
         """How many were compared before anything was timed."""

@@ -37,12 +37,13 @@ class Serving:
         known = [one for one in self.run["services"].items() if self.values(one[0], verb, "rate")]
         return sorted(known, key=lambda one: -self.spread(one[0], verb, "rate").median)
 
-    def times(self, above: str, below: str, verb: str, figure: str) -> Spread:
-        """How many times better the first is."""
+    def times(self, above: str, below: str, verb: str, figure: str) -> Spread | None:
+        """How many times better the first is; None where one of them was not asked."""
         if figure in FEWER:
             above, below = below, above
-        pairs = zip(self.values(above, verb, figure), self.values(below, verb, figure), strict=True)
-        return Spread.of([a / b for a, b in pairs])
+        first, second = (self.values(one, verb, figure) for one in (above, below))
+        found = [a / b for a, b in zip(first, second, strict=False)]
+        return Spread.of(found) if found else None
 
 
 def read(run: Path) -> Serving:
