@@ -136,7 +136,8 @@ impl Number<'_> {
         numeric::single(stored).unwrap_or_else(|| self.numeric_text().parse().unwrap_or(f32::NAN))
     }
 
-    fn numeric_text(self) -> String {
+    /// A numeric with all its digits.
+    pub fn numeric_text(self) -> String {
         output(pg_sys::numeric_out, self.datum)
     }
 

@@ -97,6 +97,26 @@ error_table! {
     BaseMargins { model: String, outputs: usize, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "model \"{model}\" has {outputs} outputs, not {given} base margins",
         hint "Pass one base margin per output.";
+    /// More numbers for a row than an array holds.
+    ExplanationSize { model: String, features: usize, outputs: usize } =>
+        PROGRAM_LIMIT_EXCEEDED, "an explanation of model \"{model}\" does not fit into an array",
+        detail "The model has {features} features and {outputs} outputs.";
+    NoSuchOutput { model: String, output: String } =>
+        UNDEFINED_OBJECT, (Some(format!("model \"{model}\" has no output \"{}\"", shown(output)))),
+        hint "An output's name is its class's label; without labels, its number, counted from 0.";
+    /// An output must be named where there are several, none of which is the predicted class's.
+    OutputNotNamed { model: String, outputs: usize } =>
+        INVALID_PARAMETER_VALUE, "one of the {outputs} outputs of model \"{model}\" must be named",
+        hint "Pass the output's number, counted from 0, as output.";
+    NegativeTop =>
+        INVALID_PARAMETER_VALUE, "top must not be negative",
+        hint "Pass NULL for all features.";
+    /// Contributions of another shape than the model's, or than those before.
+    ContributionShape =>
+        ARRAY_SUBSCRIPT_ERROR, "contributions are not those of one model",
+        hint "Pass what predict_contribs returns, of one model at a time.";
+    OutsideAggregate =>
+        FEATURE_NOT_SUPPORTED, "the function can only be called by its aggregate";
     /// Both arguments that say which rounds to use.
     RoundsTwice =>
         INVALID_PARAMETER_VALUE, "rounds and best_iteration cannot be used together",

@@ -9,10 +9,10 @@ use pgrx::pg_sys::NodeTag;
 use super::error_safety::{ExprKind, is_made_of, kind, never_errors};
 use crate::functions::entry;
 use crate::pg::expr::Expr;
-use crate::predictor::output::Output;
+use crate::predictor::batch::BatchOutput;
 
 /// What the function of a call returns, if it is one that can be computed in batches.
-pub fn prediction(call: Expr<'_>) -> Option<Output> {
+pub fn prediction(call: Expr<'_>) -> Option<BatchOutput> {
     let (function, _) = call.as_call()?;
     entry::batched(function)
 }

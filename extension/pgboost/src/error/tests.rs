@@ -74,6 +74,12 @@ fn samples() -> Vec<Error> {
         Error::NotOwner { name: name.clone() },
         Error::NoSuchRole { role: text("nobody") },
         Error::Deployed { name: name.clone(), version: 2 },
+        Error::ExplanationSize { model: model.clone(), features: 65_536, outputs: 2 },
+        Error::NoSuchOutput { model: model.clone(), output: text("x").repeat(99) },
+        Error::OutputNotNamed { model: model.clone(), outputs: 2 },
+        Error::NegativeTop,
+        Error::ContributionShape,
+        Error::OutsideAggregate,
         Error::FeatureCount {
             model: model.clone(),
             expected: 10,

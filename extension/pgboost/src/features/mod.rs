@@ -104,4 +104,23 @@ impl FeatureBinding {
             }
         }
     }
+
+    /// The values of the features of one row as the caller would see them, nothing for NULL, in the
+    /// database's encoding: those that [`FeatureBinding::read`] reads.
+    pub fn texts<S: ArgSource>(
+        &mut self,
+        arguments: TypedArguments<'_, S>,
+        context: FeatureContext<'_>,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        let features = 0..context.image.num_features();
+        if let FeatureBinding::Columns(_) = self {
+            return Ok(features.map(|index| arguments.text(index)).collect());
+        }
+        Ok(match (self, arguments.composite(0)) {
+            (FeatureBinding::Array(_), Some(Composite::Array(array))) => array.texts(),
+            (FeatureBinding::Row(form), Some(Composite::Row(row))) => form.texts(row, context)?,
+            (FeatureBinding::Object(form), Some(Composite::Jsonb(object))) => form.texts(object),
+            _ => features.map(|_| None).collect(),
+        })
+    }
 }

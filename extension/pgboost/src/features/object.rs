@@ -42,6 +42,12 @@ impl ObjectForm {
         }
         Ok(())
     }
+
+    /// The features' values as text, nothing for null.
+    pub fn texts(&self, object: Option<Object<'_>>) -> Vec<Option<Vec<u8>>> {
+        let text = |name: &str| Some(object.as_ref()?.get(name)?.text()?.into_bytes());
+        self.names.iter().map(|name| text(name)).collect()
+    }
 }
 
 #[inline]

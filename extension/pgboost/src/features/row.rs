@@ -42,6 +42,22 @@ impl RowForm {
             self.0 = Some(Matched::new(row, context)?);
         }
     }
+
+    /// The features' values as text, nothing for NULL.
+    pub fn texts(
+        &mut self,
+        row: RowValue<'_>,
+        context: FeatureContext<'_>,
+    ) -> Result<Vec<Option<Vec<u8>>>> {
+        loop {
+            if let Some(Matched { row_type, columns }) = &mut self.0
+                && let Some(texts) = row_type.texts(row, columns.iter().map(|column| column.0))
+            {
+                return Ok(texts);
+            }
+            self.0 = Some(Matched::new(row, context)?);
+        }
+    }
 }
 
 impl Matched {

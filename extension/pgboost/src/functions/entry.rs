@@ -8,12 +8,14 @@ use pg_interface::report;
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum};
 
-use super::{cost, predict};
+use super::{contributions, cost, explain, predict};
 use crate::error::Result;
 use crate::pg::arguments::Arguments;
 use crate::pg::call_state::CallState;
 use crate::pg::expr::Expr;
 use crate::pg::invalidation;
+use crate::predictor::batch::BatchOutput;
+use crate::predictor::explanation::{APPROXIMATE, CONTRIBUTIONS, Explanation};
 use crate::predictor::output::Output;
 
 /// Defines a C function of that symbol, and the record that tells PostgreSQL its convention.
@@ -62,11 +64,35 @@ c_function!(
     |arguments, state| { predict::predict_from(arguments, state, Output::Margin) }
 );
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
-c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, support);
+c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
+    explain::explain(arguments, state, CONTRIBUTIONS)
+});
+c_function!(
+    pgboost_predict_contribs_approx,
+    pg_finfo_pgboost_predict_contribs_approx,
+    |arguments, state| { explain::explain(arguments, state, APPROXIMATE) }
+);
+c_function!(
+    pgboost_predict_interactions,
+    pg_finfo_pgboost_predict_interactions,
+    |arguments, state| { explain::explain(arguments, state, Explanation::Interactions) }
+);
+c_function!(pgboost_contribs_add, pg_finfo_pgboost_contribs_add, contributions::add);
+c_function!(pgboost_contribs_combine, pg_finfo_pgboost_contribs_combine, contributions::combine);
+c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, contributions::mean);
+c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, |arguments, _state| {
+    support(arguments, cost::prediction)
+});
+c_function!(pgboost_explain_support, pg_finfo_pgboost_explain_support, |arguments, _state| {
+    support(arguments, |model, function| cost::explanation(model, function, explained(function)))
+});
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 
-/// The planner's questions about a prediction.
-fn support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+/// The planner's questions about a prediction or an explanation, which costs a call so much.
+fn support(
+    arguments: Arguments<'_>,
+    cost: impl Fn(&str, pg_sys::Oid) -> Option<f64>,
+) -> Result<Datum> {
     let Some(request) = arguments.get(0) else { return Ok(arguments.null()) };
     let request: *mut pg_sys::Node = request.cast_mut_ptr();
     // SAFETY: PostgreSQL passes a node, whose tag says what it is; a cost request names the call.
@@ -76,7 +102,7 @@ fn support(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
         }
         let request: *mut pg_sys::SupportRequestCost = request.cast();
         let model = constant_text((*request).node);
-        let cost = model.and_then(|model| cost::per_row(&model, (*request).funcid));
+        let cost = model.and_then(|model| cost(&model, (*request).funcid));
         let Some(cost) = cost else { return Ok(Datum::from(0)) };
         (*request).startup = 0.0;
         (*request).per_tuple = cost * pg_sys::cpu_operator_cost;
@@ -96,13 +122,22 @@ unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
 }
 
 /// What a function returns, if it is one of this library's whose calls can be computed in batches.
-pub fn batched(function: pg_sys::Oid) -> Option<Output> {
-    // Only functions of this library have its support function, and PostgreSQL has called it: so
+pub fn batched(function: pg_sys::Oid) -> Option<BatchOutput> {
+    // Only functions of this library have its support functions, and PostgreSQL has called them: so
     // looking up the addresses loads nothing.
     // SAFETY: returns an invalid OID for what has none.
     let support = unsafe { pg_sys::get_func_support(function) };
-    if support == pg_sys::Oid::INVALID || address(support)? != pgboost_predict_support as *const ()
-    {
+    if support == pg_sys::Oid::INVALID {
+        return None;
+    }
+    let support = address(support)?;
+    if support == pgboost_explain_support as *const () {
+        return match explained(function)? {
+            Explanation::Contributions(kind) => Some(BatchOutput::Contributions(kind)),
+            Explanation::Interactions => None,
+        };
+    }
+    if support != pgboost_predict_support as *const () {
         return None;
     }
     let functions: [(*const (), Output); 4] = [
@@ -111,8 +146,23 @@ pub fn batched(function: pg_sys::Oid) -> Option<Output> {
         (pgboost_predict_margin as *const (), Output::Margin),
         (pgboost_predict_class as *const (), Output::Class),
     ];
+    found(function, &functions).map(BatchOutput::Prediction)
+}
+
+/// How a function explains, if it is one of this library's that return arrays of contributions.
+fn explained(function: pg_sys::Oid) -> Option<Explanation> {
+    let functions: [(*const (), Explanation); 3] = [
+        (pgboost_predict_contribs as *const (), CONTRIBUTIONS),
+        (pgboost_predict_contribs_approx as *const (), APPROXIMATE),
+        (pgboost_predict_interactions as *const (), Explanation::Interactions),
+    ];
+    found(function, &functions)
+}
+
+/// What is listed beside the function's address.
+fn found<T: Copy>(function: pg_sys::Oid, functions: &[(*const (), T)]) -> Option<T> {
     let address = address(function)?;
-    functions.iter().find(|(known, _)| *known == address).map(|(_, output)| *output)
+    functions.iter().find(|(known, _)| *known == address).map(|(_, found)| *found)
 }
 
 fn address(function: pg_sys::Oid) -> Option<*const ()> {

@@ -9,7 +9,7 @@ use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{AnyElement, name, pg_extern, pg_sys};
 
-use super::{exists, required_text};
+use super::{exists, feature_name, required_text};
 use crate::cache::{CachedImage, images};
 use crate::error::{Error, Result};
 use crate::pg::snapshot::ReadSnapshot;
@@ -114,9 +114,4 @@ fn pgboost_feature_importance(
         .collect();
     rows.sort_by(|a, b| b.1.total_cmp(&a.1));
     Ok(TableIterator::new(rows))
-}
-
-/// A feature's name, or XGBoost's own for a feature without one.
-fn feature_name(name: Option<&str>, index: usize) -> String {
-    name.map_or_else(|| format!("f{index}"), str::to_owned)
 }

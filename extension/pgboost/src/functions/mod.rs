@@ -1,9 +1,12 @@
 //! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
 
+mod contributions;
 mod cost;
 mod deploy;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
 pub mod entry;
+mod explain;
+mod explain_prediction;
 mod export;
 mod grant;
 mod inspect;
@@ -50,4 +53,9 @@ fn exists(registry: &Registry, name: &str) -> Result<i32> {
     lookup::deployed_version(registry, name, ReadSnapshot::Active)
         .0
         .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
+}
+
+/// A feature's name, or XGBoost's own for a feature without one.
+fn feature_name(name: Option<&str>, index: usize) -> String {
+    name.map_or_else(|| format!("f{index}"), str::to_owned)
 }

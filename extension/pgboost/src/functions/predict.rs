@@ -9,15 +9,18 @@ use pgrx::pg_sys::Datum;
 
 use crate::error::{Error, Result};
 use crate::pg::arguments::Arguments;
-use crate::pg::arrays;
 use crate::pg::call_state::CallState;
+use crate::pg::number_arrays;
 use crate::predictor::margins::Margins;
 use crate::predictor::output::Output;
 use crate::predictor::single::{Predictor, Predictors};
 
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]
-fn row<'c>(arguments: Arguments<'c>, state: CallState<'c>) -> Result<Option<&'c mut Predictor>> {
+pub(super) fn row<'c>(
+    arguments: Arguments<'c>,
+    state: CallState<'c>,
+) -> Result<Option<&'c mut Predictor>> {
     let Some(model) = arguments.model() else { return Ok(None) };
     let predictors = state.kept::<Predictors>();
     let predictor = predictors.of(arguments, &model)?;
@@ -70,5 +73,5 @@ pub fn predict_from(
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.
 pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    Ok(arrays::integer_array(predictor.leaves()))
+    Ok(number_arrays::integer_array(predictor.leaves()))
 }

@@ -7,12 +7,16 @@ use pg_interface::varlena;
 use pgrx::FromDatum;
 use pgrx::pg_sys::{self, Datum, Oid};
 
+use super::number_arrays;
+
 /// The arguments of a call, which is valid for `'c`.
 #[derive(Clone, Copy)]
 pub struct Arguments<'c> {
     call: pg_sys::FunctionCallInfo,
     /// Arguments between the model's name and the features, which do not count.
     between: usize,
+    /// Arguments behind the features, which do not count either.
+    behind: usize,
     lives: PhantomData<&'c ()>,
 }
 
@@ -23,7 +27,7 @@ impl<'c> Arguments<'c> {
     /// second what [`Arguments::base_margins`] says, if that is.
     #[inline]
     pub unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
-        Arguments { call, between: 0, lives: PhantomData }
+        Arguments { call, between: 0, behind: 0, lives: PhantomData }
     }
 
     /// The same call, whose features begin one argument later, and the argument between: base margins, a
@@ -42,10 +46,16 @@ impl<'c> Arguments<'c> {
         (Arguments { between: 1, ..self }, margins)
     }
 
+    /// The same call, in which so many arguments between the model's name and the features, and so many
+    /// behind these, do not count.
+    pub fn beside(self, between: usize, behind: usize) -> Self {
+        Arguments { between, behind, ..self }
+    }
+
     #[inline]
     pub fn len(self) -> usize {
         // SAFETY: `new` was given a valid call.
-        unsafe { ((*self.call).nargs as usize).saturating_sub(self.between) }
+        unsafe { ((*self.call).nargs as usize).saturating_sub(self.between + self.behind) }
     }
 
     /// An argument, or nothing if it is NULL or there are fewer.
@@ -66,6 +76,43 @@ impl<'c> Arguments<'c> {
     pub fn model(self) -> Option<Cow<'c, str>> {
         // SAFETY: `new` was told that it is a text.
         self.get(0).map(|model| unsafe { varlena::text(model) })
+    }
+
+    /// The call that pgrx passes on.
+    pub fn of_pgrx(call: pg_sys::FunctionCallInfo) -> Self {
+        // SAFETY: pgrx passes on what PostgreSQL passed to it.
+        unsafe { Arguments::new(call) }
+    }
+
+    /// Two arguments, nothing for a NULL: an integer, and behind it a text. The functions that ask for
+    /// them declare them so.
+    pub fn integer_and_text(self, index: usize) -> (Option<i32>, Option<Cow<'c, str>>) {
+        let integer = self.get(index).map(|integer| integer.value() as i32);
+        // SAFETY: its type is the one that is declared.
+        let text = self.get(index + 1).map(|text| unsafe { varlena::text(text) });
+        (integer, text)
+    }
+
+    /// A real[]: the lengths of its dimensions and its elements, nothing if it is NULL or has NULLs. The
+    /// functions that ask for it declare such an argument.
+    pub fn reals(self, index: usize) -> Option<(&'c [i32], &'c [f32])> {
+        // SAFETY: its type is the one that is declared.
+        self.get(index).and_then(|array| unsafe { number_arrays::numbers(array) })
+    }
+
+    /// A double precision[] that is the state of an aggregate, and its elements, which may be written to;
+    /// nothing if it is NULL or has NULLs. The functions that ask for it declare such an argument, and
+    /// run in an aggregate.
+    pub fn state_doubles(self, index: usize) -> Option<(Datum, &'c mut [f64])> {
+        let state = self.get(index).filter(|_| self.in_aggregate())?;
+        // SAFETY: its type is the one that is declared; a state is the aggregate's own.
+        unsafe { number_arrays::doubles_mut(state) }
+    }
+
+    /// Whether the function runs as a part of an aggregate, whose state it may then write to.
+    pub fn in_aggregate(self) -> bool {
+        // SAFETY: `new` was given a valid call; a null pointer asks for no memory context.
+        unsafe { pg_sys::AggCheckCallContext(self.call, std::ptr::null_mut()) != 0 }
     }
 
     /// The types of all arguments from one on, as the statement was written, or invalid OIDs where
@@ -158,6 +205,5 @@ unsafe fn type_of_node(node: *const pg_sys::Node) -> Option<Oid> {
 }
 
 pub fn function(call: pg_sys::FunctionCallInfo) -> Oid {
-    // SAFETY: pgrx passes on what PostgreSQL passed to it.
-    unsafe { Arguments::new(call) }.function()
+    Arguments::of_pgrx(call).function()
 }

@@ -1,4 +1,4 @@
-//! One-dimensional arrays: reading features and names, and building results.
+//! One-dimensional arrays: reading features and names.
 
 use std::marker::PhantomData;
 
@@ -6,6 +6,8 @@ use pg_interface::{ScalarType, Value};
 use pgrx::array::RawArray;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{Array, FromDatum, IntoDatum};
+
+use super::output;
 
 #[derive(Clone, Copy)]
 pub struct ArrayValue<'a> {
@@ -68,7 +70,22 @@ impl<'a> ArrayValue<'a> {
 
     /// The number of dimensions, 0 for an empty array, and the elements in order, nothing for a NULL.
     pub fn elements(self) -> (usize, impl ExactSizeIterator<Item = Option<Value<'a>>>) {
-        let ElementType { oid, scalar_type } = self.element;
+        let ElementType { scalar_type, .. } = self.element;
+        let (dimensions, elements) = self.datums();
+        // SAFETY: `new` was told the elements' type.
+        let value = move |datum| unsafe { Value::new(datum, scalar_type) };
+        (dimensions, elements.map(move |element| element.map(value)))
+    }
+
+    /// The elements as their type writes them, nothing for a NULL.
+    pub fn texts(self) -> Vec<Option<Vec<u8>>> {
+        // SAFETY: `new` was told the elements' type.
+        let text = |datum| unsafe { output::text_of(datum, self.element.oid) };
+        self.datums().1.map(|element| element.map(text)).collect()
+    }
+
+    fn datums(self) -> (usize, impl ExactSizeIterator<Item = Option<Datum>>) {
+        let oid = self.element.oid;
         let array = self.array();
         let (mut values, mut nulls, mut len) = (std::ptr::null_mut(), std::ptr::null_mut(), 0);
         let (mut width, mut by_value, mut align) = (0, false, 0);
@@ -89,9 +106,7 @@ impl<'a> ArrayValue<'a> {
             (*array).ndim
         };
         // SAFETY: deconstruct_array returned that many of both.
-        let element = move |index| unsafe {
-            (!*nulls.add(index)).then(|| Value::new(*values.add(index), scalar_type))
-        };
+        let element = move |index| unsafe { (!*nulls.add(index)).then(|| *values.add(index)) };
         let len = usize::try_from(len).unwrap_or(0);
         (usize::try_from(dimensions).unwrap_or(0), (0..len).map(element))
     }
@@ -108,37 +123,6 @@ pub fn dimensions<T>(array: Array<'_, T>) -> usize {
 pub unsafe fn texts(datum: Datum) -> Vec<Option<String>> {
     // SAFETY: the caller says so.
     unsafe { Vec::<Option<String>>::from_datum(datum, false) }.unwrap_or_default()
-}
-
-pub fn real_array(values: &[f32]) -> Datum {
-    build(pg_sys::FLOAT4OID, values)
-}
-
-/// An int[] with these elements, none of which reaches 2^31.
-pub fn integer_array(values: &[u32]) -> Datum {
-    build(pg_sys::INT4OID, values)
-}
-
-/// Lays out an array of four-byte elements without NULLs: the header, one dimension, the elements.
-fn build<T: Copy>(element: Oid, values: &[T]) -> Datum {
-    const { assert!(size_of::<T>() == 4 && size_of::<pg_sys::ArrayType>() == 16) };
-    if values.is_empty() {
-        // SAFETY: takes any type of elements.
-        return unsafe { Datum::from(pg_sys::construct_empty_array(element)) };
-    }
-    let size = 24 + 4 * values.len();
-    // SAFETY: the memory is as large as is written to it; the fields are those of ArrayType.
-    unsafe {
-        let array: *mut pg_sys::ArrayType = pg_sys::palloc(size).cast();
-        pgrx::set_varsize_4b(array.cast(), size as i32);
-        (*array).ndim = 1;
-        (*array).dataoffset = 0;
-        (*array).elemtype = element;
-        *array.byte_add(16).cast::<i32>() = values.len() as i32;
-        *array.byte_add(20).cast::<i32>() = 1;
-        std::ptr::copy_nonoverlapping(values.as_ptr(), array.byte_add(24).cast(), values.len());
-        Datum::from(array)
-    }
 }
 
 pub fn text(value: &str) -> Datum {

@@ -27,6 +27,16 @@ impl Item<'_> {
             Item::Container => "array or object",
         }
     }
+
+    /// What `->>` gives of it, but nothing for an array or an object.
+    pub fn text(self) -> Option<String> {
+        match self {
+            Item::Number(number) => Some(number.numeric_text()),
+            Item::Boolean(truth) => Some(truth.to_string()),
+            Item::Text(text) => Some(text),
+            Item::Null | Item::Container => None,
+        }
+    }
 }
 
 /// A jsonb value that is an object.

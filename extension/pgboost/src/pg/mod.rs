@@ -16,6 +16,8 @@ pub mod identity;
 pub mod jsonb;
 pub mod large;
 pub mod lists;
+pub mod number_arrays;
+pub mod output;
 pub mod rows;
 pub mod scan;
 pub mod signature;

@@ -7,7 +7,7 @@ use pg_interface::{Row, ScalarType, Value};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
-use super::invalidation;
+use super::{invalidation, output};
 
 /// A row type, kept from row to row.
 pub struct RowType {
@@ -128,6 +128,23 @@ impl RowType {
             );
         }
         Some(RowValues { row: Row::new(&self.values, &self.nulls), types: &self.types })
+    }
+
+    /// The values of some columns as their types write them, nothing for a NULL; nothing at all where
+    /// [`RowType::read`] reads nothing.
+    pub fn texts(
+        &mut self,
+        row: RowValue<'_>,
+        positions: impl Iterator<Item = usize>,
+    ) -> Option<Vec<Option<Vec<u8>>>> {
+        self.read(row)?;
+        let row = Row::new(&self.values, &self.nulls);
+        let text = |position| {
+            let (datum, attribute) = (row.get(position)?, self.description.get(position)?);
+            // SAFETY: the row was just taken apart by the description that says so.
+            Some(unsafe { output::text_of(datum, attribute.type_oid().value()) })
+        };
+        Some(positions.map(text).collect())
     }
 }
 

@@ -9,6 +9,7 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use super::arguments::Arguments;
 use super::arrays::{ArrayValue, ElementType};
 use super::jsonb::Object;
+use super::output;
 use super::rows::RowValue;
 
 /// The position of the first argument that counts; the model's name comes before it.
@@ -130,6 +131,13 @@ impl<S: ArgSource> TypedArguments<'_, S> {
                 _ => None,
             }
         }
+    }
+
+    /// A number or a category as its type writes it, or nothing if the argument is NULL.
+    pub fn text(&self, index: usize) -> Option<Vec<u8>> {
+        let datum = self.source.get(FIRST + index)?;
+        // SAFETY: `typed` was told that the argument is of that type.
+        self.types.get(index).map(|(oid, _)| unsafe { output::text_of(datum, *oid) })
     }
 
     /// The arguments, which are all of type real; NaN where one is NULL.

@@ -5,14 +5,13 @@
 //! with a row is not reported from here: the row stays without a result, and the node then has it
 //! evaluated by the function itself, which raises the error as it always does.
 
-use gbdt::{BatchScratch, Margin};
-use pg_interface::report::check_for_interrupts;
+use gbdt::ContributionKind;
 use pgrx::pg_sys::{Datum, Oid};
 
-use super::margins::Margins;
+use super::evaluation::{Contributions, Evaluation, Predictions};
 use super::output::Output;
 use super::single::Predictor;
-use crate::cache::{self, ModelImage};
+use crate::cache;
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory};
 use crate::pg::arguments::Arguments;
@@ -53,8 +52,15 @@ impl BatchValidity {
     }
 }
 
+/// What a function whose calls are computed in batches returns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchOutput {
+    Prediction(Output),
+    Contributions(ContributionKind),
+}
+
 pub struct BatchPredictor {
-    output: Output,
+    output: BatchOutput,
     model: String,
     bound: Option<BoundModel>,
 }
@@ -62,16 +68,13 @@ pub struct BatchPredictor {
 /// A model, and the buffers for rows of it.
 struct BoundModel {
     predictor: Predictor,
-    scratch: BatchScratch,
-    /// Rows between two looks at whether the statement was cancelled.
-    rows_per_call: usize,
+    evaluation: Box<dyn Evaluation>,
     features: Vec<f32>,
-    margins: Margins,
     read: Vec<usize>,
 }
 
 impl BatchPredictor {
-    pub fn new(output: Output, model: String) -> BatchPredictor {
+    pub fn new(output: BatchOutput, model: String) -> BatchPredictor {
         BatchPredictor { output, model, bound: None }
     }
 
@@ -95,13 +98,8 @@ impl BatchPredictor {
     /// Bytes that a row takes here; none are known before the first.
     pub fn row_bytes(&self) -> usize {
         self.bound.as_ref().map_or(0, |bound| {
-            let image = bound.predictor.image();
-            let margin = match bound.margins {
-                Margins::Single(_) => size_of::<f32>(),
-                Margins::Double(_) => size_of::<f64>(),
-            };
-            let features = size_of::<f32>() * image.num_features();
-            features + margin * image.num_outputs() + size_of::<usize>()
+            let features = size_of::<f32>() * bound.predictor.image().num_features();
+            features + bound.evaluation.row_bytes(&bound.predictor) + size_of::<usize>()
         })
     }
 
@@ -124,8 +122,8 @@ impl BatchPredictor {
     /// has none, is left as it is.
     pub fn put_results(&mut self, results: &mut [Option<Datum>]) {
         if let Some(bound) = &mut self.bound {
-            bound.evaluate();
-            bound.put_results(self.output, results);
+            let BoundModel { predictor, evaluation, features, read } = bound;
+            evaluation.put_results(predictor, features, read, results);
         }
     }
 
@@ -137,14 +135,12 @@ impl BatchPredictor {
         }
         self.end();
         let predictor = Predictor::begin(arguments, &self.model)?;
-        self.bound = Some(BoundModel {
-            scratch: BatchScratch::with_kernel(predictor.image(), guc::kernel()),
-            rows_per_call: predictor.image().rows_per_call(),
-            margins: Margins::of(predictor.image(), 0),
-            predictor,
-            features: Vec::new(),
-            read: Vec::new(),
-        });
+        let evaluation: Box<dyn Evaluation> = match self.output {
+            BatchOutput::Prediction(output) => Box::new(Predictions::new(output, &predictor)),
+            BatchOutput::Contributions(kind) => Box::new(Contributions::new(kind)),
+        };
+        let (features, read) = Default::default();
+        self.bound = Some(BoundModel { predictor, evaluation, features, read });
         Ok(())
     }
 
@@ -175,55 +171,5 @@ impl BoundModel {
             }
         }
         self.features.truncate(self.read.len() * width);
-    }
-
-    fn evaluate(&mut self) {
-        self.margins.resize(self.read.len() * self.predictor.image().num_outputs());
-        let BoundModel { predictor, scratch, rows_per_call, features, margins, .. } = self;
-        let (image, rows) = (predictor.image(), *rows_per_call);
-        match margins {
-            Margins::Single(margins) => evaluate(image, scratch, rows, features, margins),
-            Margins::Double(margins) => evaluate(image, scratch, rows, features, margins),
-        }
-    }
-
-    fn put_results(&mut self, output: Output, results: &mut [Option<Datum>]) {
-        let BoundModel { predictor, read, margins, .. } = self;
-        match margins {
-            Margins::Single(margins) => put_results(predictor, output, read, margins, results),
-            Margins::Double(margins) => put_results(predictor, output, read, margins, results),
-        }
-    }
-}
-
-/// The margins of rows, with a look at whether the statement was cancelled every so many of them.
-fn evaluate<M: Margin>(
-    image: &ModelImage,
-    scratch: &mut BatchScratch,
-    rows_per_call: usize,
-    features: &[f32],
-    margins: &mut [M],
-) {
-    let (width, outputs) = (image.num_features().max(1), image.num_outputs().max(1));
-    let parts = features.chunks(rows_per_call * width);
-    for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
-        check_for_interrupts();
-        image.margins_batch(scratch, features, margins);
-    }
-}
-
-/// The results of the rows that were read, each in its place.
-fn put_results<M: Margin + PartialOrd>(
-    predictor: &Predictor,
-    output: Output,
-    read: &[usize],
-    margins: &mut [M],
-    results: &mut [Option<Datum>],
-) {
-    let outputs = predictor.image().num_outputs().max(1);
-    for (row, margins) in read.iter().zip(margins.chunks_mut(outputs)) {
-        if let Some(result) = results.get_mut(*row) {
-            *result = output.of(predictor, margins).ok();
-        }
     }
 }

@@ -7,7 +7,7 @@ use pgrx::pg_sys::Datum;
 use super::single::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
-use crate::pg::arrays;
+use crate::pg::{arrays, number_arrays};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -64,10 +64,10 @@ fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a m
 #[inline]
 fn reals<M: Margin>(numbers: &mut [M]) -> Datum {
     match M::singles(numbers) {
-        Some(reals) => arrays::real_array(reals),
+        Some(reals) => number_arrays::real_array(reals),
         None => {
             let reals: Vec<f32> = numbers.iter().map(|number| number.single()).collect();
-            arrays::real_array(&reals)
+            number_arrays::real_array(&reals)
         }
     }
 }

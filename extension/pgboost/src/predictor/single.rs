@@ -4,14 +4,16 @@
 //! reading them. So when a statement ends, what it worked out stays with the cached image, for the next
 //! that names the same model and passes the same types.
 
+use std::rc::Rc;
+
 use gbdt::Scratch;
 
-use crate::cache::{self, ModelImage, Resolved};
+use crate::cache::{self, CachedImage, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason};
 use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice};
 use crate::pg::arguments::Arguments;
-use crate::pg::signature::{ArgSource, Signature};
+use crate::pg::signature::{ArgSource, Signature, TypedArguments};
 use crate::pg::snapshot::{SnapshotMark, Validity};
 use crate::predictor::margins::Margins;
 
@@ -91,6 +93,16 @@ impl Predictor {
         self.resolved.image.model()
     }
 
+    /// The image as the cache keeps it.
+    pub fn cached(&self) -> &Rc<CachedImage> {
+        &self.resolved.image
+    }
+
+    /// The features of the row that was read.
+    pub fn features(&self) -> &[f32] {
+        &self.state.features
+    }
+
     #[inline]
     pub fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
         let PredictorState { model, signature, binding, features, .. } = &mut *self.state;
@@ -104,6 +116,13 @@ impl Predictor {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
         let context = FeatureContext { model, image: self.resolved.image.model() };
         read(signature, binding, source, context, features)
+    }
+
+    /// The values of the features as the caller would see them, nothing for NULL.
+    pub fn texts(&mut self, arguments: Arguments<'_>) -> Result<Vec<Option<Vec<u8>>>> {
+        let PredictorState { model, signature, binding, .. } = &mut *self.state;
+        let context = FeatureContext { model, image: self.resolved.image.model() };
+        binding.texts(typed(signature, arguments), context)
     }
 
     /// The margins of the row that was read, which the caller hands back for the next row.
@@ -156,7 +175,6 @@ impl Predictor {
 
 /// Reads the features of a row whose arguments are of the signature's types.
 #[inline]
-#[allow(unsafe_code, reason = "says that arguments are of the types that were worked out for them")]
 fn read(
     signature: &Signature,
     binding: &mut FeatureBinding,
@@ -164,10 +182,16 @@ fn read(
     context: FeatureContext<'_>,
     features: &mut [f32],
 ) -> Result<()> {
+    binding.read(typed(signature, source), context, features)
+}
+
+/// The arguments of a row as values of the signature's types.
+#[inline]
+#[allow(unsafe_code, reason = "says that arguments are of the types that were worked out for them")]
+fn typed<S: ArgSource>(signature: &Signature, source: S) -> TypedArguments<'_, S> {
     // SAFETY: a predictor's signature is that of its expression, or was found to fit it; the types of
     // an expression's arguments stay, and the rows of a batch hold the same arguments.
-    let arguments = unsafe { signature.typed(source) };
-    binding.read(arguments, context, features)
+    unsafe { signature.typed(source) }
 }
 
 /// The models that one expression predicts with: one, unless the model's name is a column too.

@@ -1,0 +1,25 @@
+//! `predict_contribs` and its siblings: what each feature contributed to a row's margins.
+//!
+//! As with `predict`, one call is one row, and what the first call of a statement finds out is kept until
+//! its end. The tables that the engine makes of a model are kept for later statements, too.
+
+use pgrx::pg_sys::Datum;
+
+use super::predict::row;
+use crate::error::Result;
+use crate::pg::arguments::Arguments;
+use crate::pg::call_state::CallState;
+use crate::pg::number_arrays::NewArray;
+use crate::predictor::explanation::Explanation;
+
+/// `predict_contribs`, `predict_contribs_approx` and `predict_interactions`, by what they return.
+pub fn explain(
+    arguments: Arguments<'_>,
+    state: CallState<'_>,
+    explanation: Explanation,
+) -> Result<Datum> {
+    match row(arguments, state)? {
+        Some(predictor) => predictor.explanation(explanation).map(NewArray::into_datum),
+        None => Ok(arguments.null()),
+    }
+}

@@ -1,0 +1,139 @@
+//! `explain_prediction`: a row's contributions to read, the largest first.
+//!
+//! Each call is a row of its own and returns a set, so nothing is kept from call to call but what the
+//! cache keeps from statement to statement.
+
+use gbdt::model::Task;
+use pgrx::iter::TableIterator;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{name, pg_extern, pg_sys};
+
+use super::feature_name;
+use crate::cache::ModelImage;
+use crate::error::{Error, Result};
+use crate::pg::arguments::Arguments;
+use crate::predictor::explanation::CONTRIBUTIONS;
+use crate::predictor::margins::Margins;
+use crate::predictor::single::Predictor;
+
+/// What stands in place of a feature's name in the last lines.
+const OTHERS: &str = "(other features)";
+const BIAS: &str = "(bias)";
+
+type Lines = TableIterator<
+    'static,
+    (name!(feature, String), name!(value, Option<Vec<u8>>), name!(contribution, f32)),
+>;
+
+/// `explain_prediction(model, features, top, output) -> table(feature, value, contribution)`
+#[pg_extern(sql = false)]
+fn pgboost_explain_prediction(
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<Lines, ErrorReport> {
+    let arguments = Arguments::of_pgrx(call);
+    let (top, output) = arguments.integer_and_text(2);
+    Ok(explained(arguments.beside(0, 2), top, output.as_deref())?)
+}
+
+/// `explain_prediction_columns(model, top, output, VARIADIC columns) -> the same`
+#[pg_extern(sql = false)]
+fn pgboost_explain_prediction_columns(
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<Lines, ErrorReport> {
+    let arguments = Arguments::of_pgrx(call);
+    let (top, output) = arguments.integer_and_text(1);
+    Ok(explained(arguments.beside(2, 0), top, output.as_deref())?)
+}
+
+/// `top` is how many features are shown, nothing standing for all.
+fn explained(arguments: Arguments<'_>, top: Option<i32>, output: Option<&str>) -> Result<Lines> {
+    let Some(model) = arguments.model() else { return Ok(TableIterator::new(Vec::new())) };
+    let top = top.map(usize::try_from).transpose().map_err(|_| Error::NegativeTop)?;
+    let mut predictor = Predictor::begin(arguments, &model)?;
+    predictor.read_features(arguments)?;
+    let values = predictor.texts(arguments)?;
+    let contributions = of_output(&mut predictor, output)?;
+    let lines = lines(predictor.image(), values, &contributions, top);
+    predictor.end();
+    Ok(TableIterator::new(lines))
+}
+
+/// The row's contributions to the output that is wanted, the bias last.
+fn of_output(predictor: &mut Predictor, wanted: Option<&str>) -> Result<Vec<f32>> {
+    let (output, against) = match wanted {
+        Some(name) => named(predictor, name)?,
+        None => (by_default(predictor)?, false),
+    };
+    let mut array = predictor.explanation(CONTRIBUTIONS)?;
+    let width = predictor.image().num_features() + 1;
+    let of_output = array.elements().chunks(width).nth(output).unwrap_or_default();
+    // Not -0 for what contributes nothing.
+    let signed = |contribution: &f32| if against { 0.0 - contribution } else { *contribution };
+    Ok(of_output.iter().map(signed).collect())
+}
+
+/// The output that is explained when none is named: the only one, or the predicted class's.
+fn by_default(predictor: &mut Predictor) -> Result<usize> {
+    let (outputs, task) = (predictor.image().num_outputs(), predictor.image().task());
+    if outputs == 1 {
+        return Ok(0);
+    }
+    if task != Task::Multiclass {
+        let model = predictor.model().to_owned();
+        return Err(Error::OutputNotNamed { model, outputs });
+    }
+    let mut margins = predictor.take_margins();
+    let class = match &mut margins {
+        Margins::Single(margins) => predictor.image().class(margins),
+        Margins::Double(margins) => predictor.image().class(margins),
+    };
+    predictor.put_back(margins);
+    Ok(class.unwrap_or(0) as usize)
+}
+
+/// The output of that name, and whether its margin is the output's with the other sign, as that of the
+/// first of two classes is.
+fn named(predictor: &Predictor, name: &str) -> Result<(usize, bool)> {
+    let image = predictor.image();
+    let one_of_two = image.task() == Task::Binary && image.num_outputs() == 1;
+    let names = if one_of_two { 2 } else { image.num_outputs() };
+    match (0..names).find(|index| output_name(image, *index) == name) {
+        Some(class) if one_of_two => Ok((0, class == 0)),
+        Some(output) => Ok((output, false)),
+        None => Err(Error::NoSuchOutput {
+            model: predictor.model().to_owned(),
+            output: name.to_owned(),
+        }),
+    }
+}
+
+/// An output's name: the label of its class, or its number.
+pub fn output_name(image: &ModelImage, output: usize) -> String {
+    image.label(output).map_or_else(|| output.to_string(), str::to_owned)
+}
+
+/// The `top` features, then the sum of all others if there are any, and the bias.
+fn lines(
+    image: &ModelImage,
+    mut values: Vec<Option<Vec<u8>>>,
+    contributions: &[f32],
+    top: Option<usize>,
+) -> Vec<(String, Option<Vec<u8>>, f32)> {
+    let Some((bias, features)) = contributions.split_last() else { return Vec::new() };
+    let mut ranked: Vec<(usize, f32)> = features.iter().copied().enumerate().collect();
+    // Stable: of equal ones the first feature comes first.
+    ranked.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+    let shown = top.unwrap_or(ranked.len()).min(ranked.len());
+    let (shown, others) = ranked.split_at(shown);
+    let line = |(index, contribution): &(usize, f32)| {
+        let value = values.get_mut(*index).and_then(Option::take);
+        (feature_name(image.feature_name(*index), *index), value, *contribution)
+    };
+    let mut lines: Vec<_> = shown.iter().map(line).collect();
+    if !others.is_empty() {
+        let sum: f64 = others.iter().map(|(_, contribution)| f64::from(*contribution)).sum();
+        lines.push((OTHERS.to_owned(), None, sum as f32));
+    }
+    lines.push((BIAS.to_owned(), None, *bias));
+    lines
+}

@@ -1,0 +1,153 @@
+//! What is computed of a batch's features: predictions, or contributions.
+
+use gbdt::{BatchScratch, ContributionKind, Margin};
+use pg_interface::report::check_for_interrupts;
+use pgrx::pg_sys::Datum;
+
+use super::explanation::Explanation;
+use super::margins::Margins;
+use super::output::Output;
+use super::single::Predictor;
+use crate::cache::ModelImage;
+use crate::guc;
+
+/// Computes results of rows, and has the buffers for it.
+pub trait Evaluation {
+    /// Bytes that a row takes here, with its result.
+    fn row_bytes(&self, predictor: &Predictor) -> usize;
+
+    /// Puts the result of each row of `features` where `read` says. That of a row that has none is left
+    /// as it is.
+    fn put_results(
+        &mut self,
+        predictor: &Predictor,
+        features: &[f32],
+        read: &[usize],
+        results: &mut [Option<Datum>],
+    );
+}
+
+pub struct Predictions {
+    output: Output,
+    scratch: BatchScratch,
+    /// Rows between two looks at whether the statement was cancelled.
+    rows_per_call: usize,
+    margins: Margins,
+}
+
+impl Predictions {
+    pub fn new(output: Output, predictor: &Predictor) -> Self {
+        let image = predictor.image();
+        Predictions {
+            output,
+            scratch: BatchScratch::with_kernel(image, guc::kernel()),
+            rows_per_call: image.rows_per_call(),
+            margins: Margins::of(image, 0),
+        }
+    }
+}
+
+impl Evaluation for Predictions {
+    fn row_bytes(&self, predictor: &Predictor) -> usize {
+        let margin = match self.margins {
+            Margins::Single(_) => size_of::<f32>(),
+            Margins::Double(_) => size_of::<f64>(),
+        };
+        margin * predictor.image().num_outputs()
+    }
+
+    fn put_results(
+        &mut self,
+        predictor: &Predictor,
+        features: &[f32],
+        read: &[usize],
+        results: &mut [Option<Datum>],
+    ) {
+        let image = predictor.image();
+        let Predictions { output, scratch, rows_per_call, margins } = self;
+        margins.resize(read.len() * image.num_outputs());
+        match margins {
+            Margins::Single(margins) => {
+                evaluate(image, scratch, *rows_per_call, features, margins);
+                put_results(predictor, *output, read, margins, results);
+            }
+            Margins::Double(margins) => {
+                evaluate(image, scratch, *rows_per_call, features, margins);
+                put_results(predictor, *output, read, margins, results);
+            }
+        }
+    }
+}
+
+/// The margins of rows, with a look at whether the statement was cancelled every so many of them.
+fn evaluate<M: Margin>(
+    image: &ModelImage,
+    scratch: &mut BatchScratch,
+    rows_per_call: usize,
+    features: &[f32],
+    margins: &mut [M],
+) {
+    let (width, outputs) = (image.num_features().max(1), image.num_outputs().max(1));
+    let parts = features.chunks(rows_per_call * width);
+    for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
+        check_for_interrupts();
+        image.margins_batch(scratch, features, margins);
+    }
+}
+
+/// The results of the rows that were read, each in its place.
+fn put_results<M: Margin + PartialOrd>(
+    predictor: &Predictor,
+    output: Output,
+    read: &[usize],
+    margins: &mut [M],
+    results: &mut [Option<Datum>],
+) {
+    let outputs = predictor.image().num_outputs().max(1);
+    for (row, margins) in read.iter().zip(margins.chunks_mut(outputs)) {
+        if let Some(result) = results.get_mut(*row) {
+            *result = output.of(predictor, margins).ok();
+        }
+    }
+}
+
+pub struct Contributions {
+    explanation: Explanation,
+    numbers: Vec<f32>,
+}
+
+impl Contributions {
+    pub fn new(kind: ContributionKind) -> Self {
+        Contributions { explanation: Explanation::Contributions(kind), numbers: Vec::new() }
+    }
+}
+
+impl Evaluation for Contributions {
+    fn row_bytes(&self, predictor: &Predictor) -> usize {
+        // Once in the buffer and once in the result.
+        2 * size_of::<f32>() * self.explanation.numbers(predictor.image())
+    }
+
+    fn put_results(
+        &mut self,
+        predictor: &Predictor,
+        features: &[f32],
+        read: &[usize],
+        results: &mut [Option<Datum>],
+    ) {
+        let Contributions { explanation, numbers } = self;
+        let width = explanation.numbers(predictor.image());
+        numbers.resize(read.len() * width, 0.0);
+        if explanation.explain(predictor, features, numbers).is_err() {
+            return;
+        }
+        for (row, numbers) in read.iter().zip(numbers.chunks(width)) {
+            if let (Some(result), Ok(mut array)) =
+                (results.get_mut(*row), explanation.array(predictor))
+            {
+                array.elements().copy_from_slice(numbers);
+                *result = Some(array.into_datum());
+            }
+        }
+    }
+}

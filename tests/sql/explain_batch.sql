@@ -1,0 +1,74 @@
+-- Contributions in batches: which plans have them, what they cost, and that nothing but the time differs.
+CREATE TABLE homes (id int, area real, rooms int, age real, town text);
+INSERT INTO homes SELECT i, i % 100, i % 7, i % 9, 'town ' || i % 5 FROM generate_series(1, 2000) AS i;
+INSERT INTO homes (id) SELECT i FROM generate_series(2001, 2010) AS i;
+ANALYZE homes;
+EXPLAIN (VERBOSE, COSTS OFF) SELECT predict_contribs('large', area, rooms, age) FROM homes;
+EXPLAIN (COSTS OFF) SELECT id, predict_contribs_approx('large', homes), predict('large', homes) FROM homes WHERE id > 100;
+EXPLAIN (COSTS OFF) SELECT mean_abs_contribs(predict_contribs('large', homes)) FROM homes;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE (predict_contribs('large', homes))[1] > 1;
+-- Not those that are too large to be kept for many rows, nor what a set is made of.
+EXPLAIN (COSTS OFF) SELECT predict_interactions('large', homes) FROM homes;
+EXPLAIN (COSTS OFF) SELECT e.feature FROM homes AS h, explain_prediction('large', h) AS e;
+
+CREATE FUNCTION with_and_without(query text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    sums text[];
+    rows bigint;
+    state text;
+    plan text;
+    batches boolean := false;
+BEGIN
+    FOREACH state IN ARRAY ARRAY['off', 'on'] LOOP
+        PERFORM set_config('pgboost.enable_batch', state, true);
+        EXECUTE format('SELECT count(*), md5(coalesce(string_agg(q::text, E''\n''), '''')) FROM (%s) AS q', query) INTO rows, plan;
+        sums := sums || plan;
+    END LOOP;
+    FOR plan IN EXECUTE 'EXPLAIN ' || query LOOP
+        batches := batches OR plan LIKE '%BatchPredict%';
+    END LOOP;
+    RETURN format('%s rows, %s, %s', rows, CASE WHEN sums[1] = sums[2] THEN 'the same' ELSE 'DIFFERENT' END,
+                  CASE WHEN batches THEN 'in batches' ELSE 'row by row' END);
+END $$;
+SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age) FROM homes');
+SELECT with_and_without('SELECT id, predict_contribs(''large'', homes), predict_contribs_approx(''large'', homes), predict(''large'', homes) FROM homes');
+SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age), predict_contribs(''targets'', area, age) FROM homes');
+SELECT with_and_without('SELECT id, predict_contribs(''large'', to_jsonb(homes)), predict_contribs(''large'', ARRAY[area, rooms, age]) FROM homes');
+SELECT with_and_without('SELECT id FROM homes WHERE (predict_contribs(''large'', area, rooms, age))[1] > 0.1');
+SELECT with_and_without('SELECT town, mean_abs_contribs(predict_contribs(''large'', homes)) FROM homes GROUP BY town ORDER BY town');
+SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age) FROM homes LIMIT ' || n) FROM unnest(ARRAY[1, 64, 74, 1999, 3000]) AS n;
+-- Batches that are small because memory is.
+SET work_mem = '64kB';
+SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age) FROM homes');
+RESET work_mem;
+-- An error comes with its row.
+CREATE TABLE fines (id int, day text, zone int, hours real);
+INSERT INTO fines SELECT i, CASE WHEN i = 300 THEN 'doomsday' WHEN i % 2 = 0 THEN 'mon' ELSE 'sat' END, 10, i % 9 FROM generate_series(1, 500) AS i;
+ANALYZE fines;
+SELECT count(*), count(c) FROM (SELECT id, predict_contribs('tickets', day, zone, hours) AS c FROM fines LIMIT 299) AS s;
+SELECT count(*), count(c) FROM (SELECT id, predict_contribs('tickets', day, zone, hours) AS c FROM fines LIMIT 300) AS s;
+SELECT predict_contribs('large', zone, hours) FROM fines;
+
+-- Cost: more than predicting, and more for a larger model.
+CREATE FUNCTION cost_of(query text) RETURNS numeric LANGUAGE plpgsql AS $$
+DECLARE
+    plan json;
+BEGIN
+    EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
+    RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
+END $$;
+SELECT cost_of('SELECT predict(''large'', homes) FROM homes') < cost_of('SELECT predict_contribs_approx(''large'', homes) FROM homes') AS approx,
+       cost_of('SELECT predict_contribs_approx(''large'', homes) FROM homes') < cost_of('SELECT predict_contribs(''large'', homes) FROM homes') AS exact,
+       cost_of('SELECT predict_contribs(''large'', homes) FROM homes') < cost_of('SELECT predict_interactions(''large'', homes) FROM homes') AS interactions,
+       cost_of('SELECT predict_contribs(''price'', homes) FROM homes') < cost_of('SELECT predict_contribs(''large'', homes) FROM homes') AS model;
+EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE (predict_contribs('price', homes))[1] > 5 AND predict('price', homes) > 5 AND age = 3;
+-- Parallel workers, which put together means.
+CREATE TABLE means AS SELECT mean_abs_contribs(predict_contribs('large', homes)) AS m FROM homes;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+EXPLAIN (COSTS OFF) SELECT mean_abs_contribs(predict_contribs('large', homes)) FROM homes;
+SELECT (SELECT mean_abs_contribs(predict_contribs('large', homes)) FROM homes) = m AS same FROM means;
+SELECT (SELECT mean_abs_contribs(predict_contribs('large', homes)) FROM homes WHERE id < 0) AS none;
+SELECT town, mean_abs_contribs(predict_contribs('price', homes)) FROM homes GROUP BY town ORDER BY town;
