@@ -7,6 +7,7 @@
 # fetches for a Python that the package supports, since the library needs none at all.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
+. "$root/toolchain/systems.sh"
 
 place=${DESTDIR:-}$("$pg_config" --pkglibdir)/pgboost_train
 pinned=$root/toolchain/libxgboost.txt
@@ -15,6 +16,8 @@ python=${PYTHON:-python3}
 
 fetch() {
     local wheels
+    "$python" -m pip --version >/dev/null 2>&1 ||
+        die "no pip found, which fetches libxgboost" "run: $(install_command python3-pip)"
     wheels=$(mktemp -d "$root/.build/wheel.XXXXXX")
     say "fetching libxgboost"
     "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \

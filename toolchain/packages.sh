@@ -88,6 +88,8 @@ quietly() {
 }
 
 need_compilers
+"${PYTHON:-python3}" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
+    die "Python 3.11 or later is needed" "set PYTHON to one"
 mapfile -t packages < <(
     lacking
     case "${1:-}" in

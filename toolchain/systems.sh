@@ -60,7 +60,7 @@ die_with_names() {
 # Whether the first version is at least the second.
 at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
 
-# cargo in the version that the crates ask for, a C compiler and Python.
+# cargo in the version that the crates ask for, and a C compiler.
 need_compilers() {
     local wanted found home
     wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/extension/Cargo.toml")
@@ -76,8 +76,6 @@ need_compilers() {
         die "Rust $wanted or later is needed, and $(command -v rustc) is $found" \
             "run: rustup update; without rustup, see https://rustup.rs"
     command -v cc >/dev/null || die "no C compiler found" "run: $(install_command gcc)"
-    "${PYTHON:-python3}" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
-        die "Python 3.11 or later is needed" "set PYTHON to one"
 }
 
 # A pg_config with a server's headers, and libclang, which reads them.
