@@ -17,7 +17,7 @@ def named() -> list[tuple[str, str]]:
 
 
 def test_every_promise_has_a_line() -> None:
-    numbers = re.findall(r"^\| (\d+) \|", PAGE.read_text(), re.MULTILINE)
+    numbers = re.findall(r"^(\d+)\. \*\*", PAGE.read_text(), re.MULTILINE)
     assert numbers == [str(number) for number in range(1, PROMISES + 1)]
 
 

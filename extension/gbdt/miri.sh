@@ -2,8 +2,9 @@
 # Runs the engine's unit tests under miri, which finds undefined behaviour: readers, the builder, the image and
 # its sections, the walk by the portable kernel. Needs a nightly Rust with miri and rust-src.
 #
-# Left out is what would take hours: random models of all sizes, images tampered with everywhere (the fuzz target
-# `image` has those, with AddressSanitizer), and every flipped bit. Instructions of AVX2 and AVX-512 are not covered.
+# Left out is what would take hours: random models of all sizes, contributions of features, every flipped bit,
+# and images tampered with everywhere: the fuzz target `image` has those, with AddressSanitizer. Instructions of
+# AVX2 and AVX-512 are not covered.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,6 +15,8 @@ slow=(
     every_double_stays_on_its_side_of_every_threshold
     every_flipped_bit_is_noticed
     every_node
+    explain::quadrature
+    explain::tests
     every_truncation_and_extension_is_noticed
     kernels_agree_with_the_oracle_on_many_rows
     models_of_unusual_shapes
