@@ -184,6 +184,10 @@ bench-ladder: install venv bench-packages ## from a row to its prediction by eve
 bench-serving: install venv bench-packages ## Go, FastAPI, Flask and PostgreSQL as services of one model: 8 minutes
 	@$(VENV)/python -m bench.serving
 
+.PHONY: bench-fresh
+bench-fresh: install venv bench-packages ## predictions while features are replaced, by Go, Python and PostgreSQL: 20 minutes
+	@$(VENV)/python -m bench.fresh
+
 .PHONY: report
 report: venv ## make docs/benchmarks and the marked parts of other pages anew from bench/results
 	@$(VENV)/python -m bench.report

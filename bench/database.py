@@ -6,7 +6,7 @@ table and owns the models, and nothing else. What is set up is set up on that ho
 
 import json
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -39,7 +39,12 @@ class Database:
     """The cluster, started at the first need of it."""
 
     def __init__(
-        self, host: Host, client: Host, network: str | None = None, clients: int = 0
+        self,
+        host: Host,
+        client: Host,
+        network: str | None = None,
+        clients: int = 0,
+        settings: Mapping[str, str] | None = None,
     ) -> None:
         self.name, self.role = DATABASE, ROLE
         # The role's, made anew for each run.
@@ -51,7 +56,12 @@ class Database:
         durable = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
         # The clients, and who looks on.
         connections = str(max(200, clients + 50))
-        self._added = {"max_connections": connections, "listen_addresses": host.address, **durable}
+        self._added = {
+            "max_connections": connections,
+            "listen_addresses": host.address,
+            **durable,
+            **(settings or {}),
+        }
         self._place: dict[str, Any] | None = None
         self._loaded = self._has_accounts = False
 

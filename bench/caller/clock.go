@@ -8,7 +8,6 @@ import (
 	"os"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -30,7 +29,7 @@ type Job struct {
 	Log     string
 	block   int
 	entries [][]entry
-	next    atomic.Int64
+	due     chan int64
 }
 
 // An entry is a request: when it was due, sent and answered, in nanoseconds since the start.
@@ -55,6 +54,8 @@ func Run(jobs []*Job) error {
 	failed := make(chan error, 1)
 	for _, job := range jobs {
 		job.entries = make([][]entry, job.Load.Clients)
+		// All that is ever due has room: the pace waits for nobody.
+		job.due = make(chan int64, int(job.Load.Rate*(job.Load.WarmUp+job.Load.Lasts).Seconds())+1)
 		for client := range job.Load.Clients {
 			asker, err := Open(job.Options)
 			if err != nil {
@@ -78,10 +79,17 @@ func Run(jobs []*Job) error {
 			})
 		}
 	}
+	// Who sleeps in the kernel holds one of Go's processors: clients are not to wait for it.
+	runtime.GOMAXPROCS(runtime.NumCPU() + len(jobs))
 	started.Wait()
 	runtime.GC()
 	begin = time.Now()
 	close(go_)
+	for _, job := range jobs {
+		if job.Load.Rate > 0 {
+			go job.pace(begin)
+		}
+	}
 	ended.Wait()
 	select {
 	case err := <-failed:
@@ -103,15 +111,15 @@ func (job *Job) client(client int, asker Asker, begin time.Time) error {
 	defer func() { job.entries[client] = entries }()
 	end := (job.Load.WarmUp + job.Load.Lasts).Nanoseconds()
 	for {
-		due := time.Since(begin).Nanoseconds()
+		due, open := time.Since(begin).Nanoseconds(), true
 		if job.Load.Rate > 0 {
-			due = int64(float64(job.next.Add(1)-1) / job.Load.Rate * 1e9)
-			sleepUntil(begin, due)
-		}
-		if due >= end {
-			return nil
+			due, open = <-job.due
 		}
 		sent := time.Since(begin).Nanoseconds()
+		// What cannot keep up is not asked for all that it owes, however long that takes.
+		if !open || due >= end || sent > end+end/4 {
+			return nil
+		}
 		if job.Load.Rate == 0 {
 			sent = due
 		}
@@ -120,6 +128,20 @@ func (job *Job) client(client int, asker Asker, begin time.Time) error {
 		}
 		entries = append(entries, entry{due, sent, time.Since(begin).Nanoseconds()})
 		row = clip((row+asker.Rows())%count, asker.Rows(), count)
+	}
+}
+
+// Pace hands out when requests are due, each at its time, to whichever client is free.
+func (job *Job) pace(begin time.Time) {
+	end := (job.Load.WarmUp + job.Load.Lasts).Nanoseconds()
+	for number := 0; ; number++ {
+		due := int64(float64(number) / job.Load.Rate * 1e9)
+		if due >= end {
+			close(job.due)
+			return
+		}
+		sleepUntil(begin, due)
+		job.due <- due
 	}
 }
 

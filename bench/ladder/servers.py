@@ -73,9 +73,9 @@ class Servers:
             self._start_pgbouncer()
         for rung in rungs:
             if rung.command:
-                self._start(rung)
+                self.start_one(rung)
 
-    def _start(self, rung: Rung) -> None:
+    def start_one(self, rung: Rung) -> None:
         root, port, socket = self.host.root, self.host.free_port(), self._sockets / rung.name
         known = {
             "python": self.host.python, "root": root, "build": root / ".build" / "rungs", "cores": self.cores,
@@ -127,6 +127,11 @@ class Servers:
         if rung.name in self._services:
             found["service"] = [self._services[rung.name].process]
         return found
+
+    def stop_one(self, rung: Rung) -> None:
+        """Stops a rung's server, if it has one."""
+        if service := self._services.pop(rung.name, None):
+            service.stop()
 
     def log_of(self, rung: Rung) -> str:
         """What its server wrote last."""

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import TypedDict
 
 import psycopg
 from psycopg import sql
@@ -54,3 +55,54 @@ def load(conninfo: str, role: str, directory: str, candidates: bool = False) -> 
         connection.execute(sql.SQL("SET ROLE {}").format(owner))
         model = (place / "model.json").read_bytes()
         connection.execute("SELECT load_model(%s, %s)", (place.name, model))
+
+
+class Kept(TypedDict):
+    """How a table is kept."""
+
+    options: str
+    indexed: str | None
+
+
+def grow(conninfo: str, role: str, *, name: str, live: int, table_is: Kept) -> None:
+    """A table of so many rows, of which the first are the data set's, that the role may update.
+
+    `table_is` has the table's storage parameters, and a feature whose index keeps updates from being HOT.
+    """
+    table, owner = sql.Identifier(name), sql.Identifier(role)
+    options, indexed = table_is["options"], table_is["indexed"]
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        count = connection.execute(sql.SQL("SELECT count(*) FROM {}").format(table)).fetchone()[0]
+        query = sql.SQL("SELECT * FROM {} LIMIT 0").format(table)
+        names = [sql.Identifier(one.name) for one in connection.execute(query).description[1:]]
+        columns = sql.SQL(", ").join(names)
+        for statement in (
+            "DROP TABLE IF EXISTS {table}_old",
+            "ALTER TABLE {table} RENAME TO {table}_old",
+            "CREATE TABLE {table} (LIKE {table}_old) WITH (" + options + ")",
+            "INSERT INTO {table} SELECT copy * {count} + id, {columns} FROM {table}_old,"
+            " generate_series(0, {copies}) copy WHERE copy * {count} + id <= {live}",
+            "DROP TABLE {table}_old",
+            "ALTER TABLE {table} ADD PRIMARY KEY (id)",
+            *(["CREATE INDEX ON {table} ({indexed})"] if indexed else []),
+            "VACUUM ANALYZE {table}",
+            "GRANT SELECT, UPDATE ON {table} TO {owner}",
+            "CHECKPOINT",
+        ):
+            text = statement.replace("{table}_old", "{old}")
+            connection.execute(
+                sql.SQL(text).format(
+                    table=table, old=sql.Identifier(f"{name}_old"), owner=owner, columns=columns,
+                    indexed=sql.Identifier(indexed or ""), count=count, live=live, copies=live // count,
+                )
+            )  # fmt: skip
+
+
+def vacuums(conninfo: str, name: str) -> list[int]:
+    """When autovacuum was last done with the table, in ns since 1970."""
+    query = (
+        "SELECT (extract(epoch FROM last_autovacuum) * 1e9)::bigint FROM pg_stat_user_tables"
+        " WHERE relname = %s AND last_autovacuum IS NOT NULL"
+    )
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        return [one for (one,) in connection.execute(query, (name,))]

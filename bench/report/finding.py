@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bench.report import distance, ladder, rungs, serving
+from bench.report import distance, fresh, ladder, rungs, serving
 from bench.report.controls import against_control
 from bench.report.entries import PYTHON, Entry, entry
 from bench.report.files import Sources, newest
@@ -187,12 +187,24 @@ def served(sources: Sources, above: str, below: str, verb: str, figure: str) -> 
     return found
 
 
+def fresh_ratio(
+    sources: Sources, above: list[Any], below: list[Any], figure: str, less: float = 0
+) -> Spread:
+    """How many times a latency of a store is another's; each a store, rows held and updates a second."""
+    run = newest(sources.directory, fresh.FILE)
+    runs = [fresh.read(run).one(*one) for one in (above, below)] if run else [None]
+    if not all(runs):
+        raise Lacking(fresh.FILE)
+    first, second = (one["latency_ms"][figure] for one in runs)
+    return _same(first / second - less)
+
+
 FUNCTIONS: dict[str, Callable[..., Spread]] = {
     one.__name__: one
     for one in (
         times, against_best_service, waiting, of_best, lowest_of_control, step, all_but, memory_of_part,
         serving_memory, trained, largest_table, loading_seconds, loaded, answers, profiled, profiled_rows,
-        rung_us, served,
+        rung_us, served, fresh_ratio,
     )
 }  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import grid, inside, rungs, serving
+from bench.report import fresh, grid, inside, rungs, serving
 from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
@@ -36,6 +36,7 @@ APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "inside.md": ("inside.json", inside.given),
     "ladder.md": (rungs.FILE, rungs.given),
     "serving.md": (serving.FILE, serving.given),
+    "fresh.md": (fresh.FILE, fresh.given),
     "inside-part.md": ("inside.json", inside.given),
 }
 # A part, by what its mark says to edit.

@@ -87,7 +87,7 @@ class Predictor:
         known = json.loads(Path(rows).read_text())
         self.columns = known["columns"]
         # Of keys, counted from 1.
-        self._rows = np.array(known["features"], dtype=np.float32)
+        self.rows = np.array(known["features"], dtype=np.float32)
         settings = {"nthread": 1} if in_place else {}
         self._booster = self._xgboost.Booster(settings, model_file=model)
         self._preprocess = PREPROCESSORS[how](self.columns)
@@ -102,13 +102,13 @@ class Predictor:
 
     def keys(self, wanted: Sequence[int]) -> list[float]:
         """Of rows that are known here."""
-        features = self._rows[np.array(wanted) - 1]
+        features = self.rows[np.array(wanted) - 1]
         return self._booster.inplace_predict(features, validate_features=False).tolist()
 
     def top(self, key: int) -> list[int]:
         """The best of a key's candidates, of equal ones the smaller first, as rows/best.go has them."""
-        rows = (key * STRIDE + CANDIDATE_NUMBERS) % len(self._rows)
-        values = self._booster.inplace_predict(self._rows[rows], validate_features=False)
+        rows = (key * STRIDE + CANDIDATE_NUMBERS) % len(self.rows)
+        values = self._booster.inplace_predict(self.rows[rows], validate_features=False)
         good = values >= np.partition(values, -WANTED)[-WANTED]
         order = np.lexsort((rows[good], -values[good]))[:WANTED]
         return (rows[good][order] + 1).tolist()

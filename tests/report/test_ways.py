@@ -55,10 +55,30 @@ def _serving() -> dict:
     }  # fmt: skip
 
 
+def _fresh() -> dict:
+    """Whoever holds a hundred times the rows takes ten times as long; what has no pointers does not."""
+    ms = {"mean": 1.0, "p50": 1.0, "p99": 2.0, "p99_9": 3.0}
+    runs = [
+        {
+            "store": store, "live": live, "updates": updates, "rate": 1000.0, "updated": updates * done,
+            "mb": 50.0, "latency_ms": {**ms, "max": most}, "timeline": [0.0, 1.0, most], "events": [0.1],
+        }
+        for store, done in (("go_map", 1.0), ("go_flat", 0.5), ("go_controlled", 1.0))
+        for live, most in ((10_000, 4.0), (1_000_000, 4.0 if store == "go_flat" else 40.0))
+        for updates in (0, 8_000)
+    ]  # fmt: skip
+    labels = {"go_map": "map", "go_flat": "flat", "go_controlled": "controlled"}
+    load = {"rate": 1000, "clients": 20, "seconds": 2}
+    return HEAD | {
+        "load": load, "settings": {"autovacuum_naptime": "5s"}, "stores": labels, "runs": runs,
+        "push": {"Clearing": {"ns/op": 240_000.0}, "Window/1KB": {"ns/op": 1e3, "p99-ns": 5e3}},
+    }  # fmt: skip
+
+
 @pytest.fixture
 def ways(directory: Path) -> Sources:
     """Results with a run of each."""
-    for name, value in (("ladder", _ladder()), ("serving", _serving())):
+    for name, value in (("ladder", _ladder()), ("serving", _serving()), ("fresh", _fresh())):
         place = directory / f"2026-01-02-{name}"
         place.mkdir()
         (place / f"{name}.json").write_text(json.dumps(value))
@@ -102,3 +122,18 @@ def test_claims_find_their_figures(ways: Sources) -> None:
     assert finding.found_by(ways, ["served", *args, "rate"]).median == 2.0
     assert finding.found_by(ways, ["served", *args, "p95"]).median == 1.0
     assert finding.found_by(ways, ["served", "http_go-all-0", "nobody", "top", "rate"]) is None
+
+
+def test_stores_that_fall_behind_say_so(ways: Sources, root: Path) -> None:
+    files = files_of(ways, root)
+    page = files[pages.PAGES / "fresh.md"]
+    (behind,) = {line for line in page.splitlines() if "falls behind" in line}
+    assert behind.startswith("| flat | 8,000 |")
+    assert "| clearing alone | 240 |" in page
+    assert "map: longest 40.0 ms" in files[pages.PAGES / "fresh.svg"]
+
+
+def test_claims_compare_stores(ways: Sources) -> None:
+    large, small = ["go_map", 1_000_000, 8_000], ["go_map", 10_000, 8_000]
+    assert finding.found_by(ways, ["fresh_ratio", large, small, "max"]).median == 10.0
+    assert finding.found_by(ways, ["fresh_ratio", ["nobody", 1, 1], small, "max"]) is None

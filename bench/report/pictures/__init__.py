@@ -4,13 +4,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench.report import distance, ladder
+from bench.report import fresh as fresh_of
 from bench.report import rungs as rungs_of
 from bench.report import serving as serving_of
 from bench.report.entries import AS_PUBLISHED, POSTGRES, PYTHON, TUNED, Entry
 from bench.report.figures import tenths, times, whole
 from bench.report.files import Sources, newest
 from bench.report.measured import CLIENTS, TREES, Asked, Measured
-from bench.report.pictures import rungs, serving
+from bench.report.pictures import fresh, rungs, serving
 from bench.report.pictures.charts import Bar, Line, Panel, bars, panels
 from bench.report.pictures.drawing import Drawing
 from bench.report.rates import fixed_rates
@@ -180,6 +181,7 @@ PICTURES: dict[str, tuple[Callable[[Sources], Drawing | None], str]] = {
 APART: dict[str, tuple[str, Callable[[Path], Drawing], str]] = {
     "ladder": (rungs_of.FILE, rungs.drawn, "the time of a prediction by each way, on a log scale"),
     "serving": (serving_of.FILE, serving.drawn, "requests per second of services of one model"),
+    "fresh": (fresh_of.FILE, fresh.drawn, "latency over time while features are replaced"),
 }
 
 
