@@ -26,7 +26,7 @@ from bench.generators import Load, caller, request_log
 from bench.hosts import Host, local, run_measured
 from bench.ladder import crosscheck
 from bench.ladder.__main__ import prepare
-from bench.ladder.servers import Servers, program
+from bench.ladder.servers import Servers
 from bench.measuring import say
 from bench.request_logs import RequestLogs
 from bench.rungs import Rung
@@ -123,7 +123,7 @@ def measure(servers: Servers, store: Store, rung: Rung, load: Load, updates: int
     log = logs.fresh()
     also = log.with_name("updates")
     question = servers.question(rung, "key", 1)
-    command = caller.command(program(host, caller.PROGRAM), question, load, log)
+    command = caller.command(servers.caller(rung), question, load, log)
     if updates:
         command += ["-also", f"put:{WRITERS}:{updates}", "-also-log", str(also)]
     _, usage = run_measured(host, command, servers.parts(rung))
@@ -177,7 +177,7 @@ def run(
                     say(f"{store.label}, {live:,} rows")
                     rung = _start(servers, store, live)
                     question = servers.question(rung, "key", 1)
-                    host.run(caller.checking(program(host, caller.PROGRAM), question))
+                    host.run(caller.checking(servers.caller(rung), question))
                     runs.append(measure(servers, store, rung, load, rate) | {"live": live})
                     servers.stop_one(rung)
         versions = crosscheck.versions(host, database if any(s.table for s in chosen) else None)

@@ -21,7 +21,7 @@ from bench.generators import Load, caller
 from bench.hosts import local, run_measured
 from bench.ladder import crosscheck
 from bench.ladder.__main__ import prepare
-from bench.ladder.servers import Servers, program
+from bench.ladder.servers import Servers
 from bench.measuring import say
 from bench.request_logs import RequestLogs
 from bench.rungs import Rung, described
@@ -79,9 +79,7 @@ def compare(servers: Servers, found: list[Service]) -> int:
     for one in found:
         for verb, block in VERBS.items():
             question = servers.question(one.rung, verb, block)
-            said = servers.host.run(
-                caller.checking(program(servers.host, caller.PROGRAM), question)
-            )
+            said = servers.host.run(caller.checking(servers.caller(one.rung), question))
             total += json.loads(said)["compared"]
     say(f"all {total:,} answers equal XGBoost's to the bit")
     return total
@@ -94,7 +92,7 @@ def measure(servers: Servers, one: Service, verb: str, load: Load) -> dict[str, 
     if one.rung.postgres:
         _pin(servers, one.pinned)
     question = servers.question(one.rung, verb, VERBS[verb])
-    command = caller.command(program(host, caller.PROGRAM), question, load, log)
+    command = caller.command(servers.caller(one.rung), question, load, log)
     _, usage = run_measured(host, command, servers.parts(one.rung))
     figures = logs.figures("caller", log, load)
     rate, memory = figures.requests_per_second, usage.server.pss_bytes / 1e6

@@ -21,7 +21,7 @@ from bench.database import Database
 from bench.generators import Load, caller
 from bench.hosts import STATE, Host, local
 from bench.ladder import crosscheck
-from bench.ladder.servers import Servers, program
+from bench.ladder.servers import Servers
 from bench.measuring import say
 from bench.request_logs import RequestLogs
 from bench.rungs import PREDICTING, Rung, builds, described
@@ -52,7 +52,7 @@ def compare(servers: Servers, rungs: list[Rung]) -> dict[str, int]:
         for verb in rung.verbs:
             if verb in PREDICTING and not rung.control:
                 question = servers.question(rung, verb, rung.block)
-                command = caller.checking(program(servers.host, caller.PROGRAM), question)
+                command = caller.checking(servers.caller(rung), question)
                 said = servers.host.run(command)
                 found[f"{rung.name}/{verb}"] = json.loads(said)["compared"]
     say(f"{servers.name}: all {sum(found.values()):,} answers equal XGBoost's to the bit")
@@ -65,9 +65,7 @@ def measure(servers: Servers, rung: Rung, verb: str, seconds: float) -> Measured
     log = logs.fresh()
     load = Load(CLIENTS, 1, 0, warm_up=0)
     question = servers.question(rung, verb, rung.rows)
-    command = caller.command(
-        program(host, caller.PROGRAM), question, load, log, WARM_UP_SECONDS + seconds
-    )
+    command = caller.command(servers.caller(rung), question, load, log, WARM_UP_SECONDS + seconds)
     before = _cpu(servers, rung)
     host.run(command)
     cpu = _cpu(servers, rung) - before

@@ -11,7 +11,7 @@ from typing import Any
 from bench.database import Database
 from bench.generators import Figures, Load, caller, pgbench, wrk
 from bench.hosts import Host
-from bench.ladder.servers import Servers, program
+from bench.ladder.servers import Servers
 from bench.request_logs import RequestLogs
 from bench.rungs import Rung, described
 from bench.turns import in_turn
@@ -30,7 +30,7 @@ def _by_caller(servers: Servers, rung: Rung, verb: str) -> float:
     logs = RequestLogs(servers.host)
     log = logs.fresh()
     question = servers.question(rung, verb, rung.block)
-    servers.host.run(caller.command(program(servers.host, caller.PROGRAM), question, LOAD, log))
+    servers.host.run(caller.command(servers.caller(rung), question, LOAD, log))
     return logs.figures("caller", log, LOAD).latency_ms["mean"]
 
 

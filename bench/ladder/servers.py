@@ -14,7 +14,7 @@ from pathlib import Path, PurePath
 from psycopg.conninfo import make_conninfo
 
 from bench.database import Database
-from bench.generators.caller import Question
+from bench.generators.caller import PROGRAM, Question
 from bench.hosts import Host, Parts, Service
 from bench.rungs import Rung
 
@@ -117,6 +117,11 @@ class Servers:
         address = self._addresses.get(rung.name, address)
         return Question(rung.transport, address, verb, model, self.rows, block)
 
+    def caller(self, rung: Rung) -> PurePath:
+        """The caller, or what stands in its place."""
+        root = self.host.root
+        return PurePath(rung.program.format(root=root)) if rung.program else root / PROGRAM
+
     def parts(self, rung: Rung) -> Parts:
         """The processes that are asked."""
         found = {}
@@ -145,8 +150,3 @@ class Servers:
             service.stop()
         self._services.clear()
         shutil.rmtree(self._sockets, ignore_errors=True)
-
-
-def program(host: Host, name: PurePath) -> PurePath:
-    """A program of the repository there."""
-    return host.root / name

@@ -10,8 +10,9 @@ from typing import Any
 
 from bench.report.entries import entry
 from bench.report.figures import readable
-from bench.report.files import Sources
+from bench.report.files import Sources, newest
 from bench.report.measured import Measured, held, values
+from bench.report.pictures import APART
 from bench.results import LATENCIES, CellResult, Spread
 
 # As many digits as the tables may have; more would be noise and bytes.
@@ -67,7 +68,13 @@ def script(sources: Sources) -> str:
         cells = (f"{json.dumps(cell.name)}: {json.dumps(_cell(cell))}" for cell in one.result.cells)
         lines.append(head + ', "cells": {\n' + ",\n".join(cells) + "\n}}")
     everything = ",\n".join(lines)
+    drawn = [
+        {"name": name, "shows": shows}
+        for name, (file, _, shows) in APART.items()
+        if newest(sources.directory, file)
+    ]
     return (
         "// Made by make report from bench/results: the medians of all committed runs for index.html.\n"
-        f'window.RESULTS = {{"systems": {json.dumps(systems, indent=0)},\n"runs": [{everything}]}};\n'
+        f'window.RESULTS = {{"systems": {json.dumps(systems, indent=0)},\n'
+        f'"pictures": {json.dumps(drawn)},\n"runs": [{everything}]}};\n'
     )

@@ -40,6 +40,8 @@ class Rung:
     # What starts its server; without one the caller calls in its own process, or asks PostgreSQL.
     command: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    # What takes the caller's flags in its place: a loop of another language.
+    program: str | None = None
     # How PostgreSQL is reached.
     postgres: str | None = None
     # Rows in a request.

@@ -91,6 +91,7 @@ window.RESULTS = {"systems": {
 "what": "tuned, with msgpack for the values in Redis"
 }
 },
+"pictures": [],
 "runs": [{"name": "2026-11-20-amd-epyc-2-cores", "started": "2026-11-20T20:53:16+00:00", "commit": "da7d6f1e2fd5ba7e462cf1d0a252d9892a0e701b", "topology": "local", "processor": "AMD EPYC", "cores": "2", "machine": "Debian GNU/Linux 12 (bookworm), 6.18.44-fc-v657, 23.5 GiB", "workload": "full", "rows": 1000000, "repetitions": 5, "seconds": 2, "cells": {
 "postgres_direct/simple/hot/25t/1c": {"runs": 5, "answered": [12947.92, 12038.49, 13182.54], "us": [49.56299, 48.22167, 52.0189], "mb": [202.3301, 194.6266, 203.351], "mean": [0.077, 0.076, 0.083], "p50": [0.08, 0.079, 0.084], "p90": [0.093, 0.09, 0.099], "p99": [0.136, 0.119, 0.155], "p99_9": [0.266, 0.211, 0.331], "parts": {"postgres": {"us": 49.56299, "mb": 202.3301}}},
 "postgres_direct/simple/hot/25t/5c": {"runs": 5, "answered": [39650.26, 32727.37, 40958.67], "us": [36.69836, 34.8626, 41.60355], "mb": [208.9626, 196.7729, 212.3653], "mean": [0.126, 0.122, 0.153], "p50": [0.104, 0.094, 0.121], "p90": [0.174, 0.17, 0.217], "p99": [0.314, 0.284, 0.424], "p99_9": [2.022, 1.911, 3.422], "parts": {"postgres": {"us": 36.69836, "mb": 208.9626}}},
