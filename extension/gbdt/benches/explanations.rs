@@ -87,7 +87,8 @@ fn sides<'a>(
     }
     if count == 1 {
         let explain = move |rows: &[f32], _: &Matrix, out: &mut Vec<f32>| {
-            let mut scratch = ContributionScratch::new(image).unwrap();
+            let mut scratch =
+                ContributionScratch::with_tables(image, Kernel::default(), 0).unwrap();
             explain(image, &mut scratch, kind, rows, out);
         };
         sides.push(Side { name: "gbdt cold".to_owned(), explain: Box::new(explain) });

@@ -88,3 +88,74 @@ fn contributions_are_those_of_every_release() {
     assert!(cases >= MIN_CASES, "only {cases} cases");
     println!("contributions are up to {farthest:e} of the largest one away");
 }
+
+/// What another library says of its models: `tests/golden/contributions.py` made it.
+fn each_of(library: &str, digits: usize, mut check: impl FnMut(&str, Opened<'_>, &[f64])) {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(library);
+    let all: Value =
+        serde_json::from_slice(&fs::read(folder.join("contributions.json")).unwrap()).unwrap();
+    for (name, record) in all.as_object().unwrap() {
+        let file = folder.join(name);
+        let model = gbdt::parse(&fs::read(&file).unwrap(), &Limits::default(), &mut || ()).unwrap();
+        let expected: Value =
+            serde_json::from_slice(&fs::read(file.with_extension("expected.json")).unwrap())
+                .unwrap();
+        let values = record["values"].as_array().unwrap();
+        for (number, theirs) in record["rows"].as_array().unwrap().iter().zip(values) {
+            let number = usize::try_from(number.as_u64().unwrap()).unwrap();
+            let row = hex(&expected["rows"][number], digits);
+            check(name, Opened { model: &model, row: &row }, &hex(theirs, 16));
+        }
+    }
+}
+
+struct Opened<'a> {
+    model: &'a gbdt::Model,
+    row: &'a [f64],
+}
+
+/// Numbers of so many hex digits: of f32, or of f64.
+fn hex(line: &Value, digits: usize) -> Vec<f64> {
+    let text = line.as_str().unwrap().as_bytes().chunks(digits);
+    let bits =
+        text.map(|text| u64::from_str_radix(std::str::from_utf8(text).unwrap(), 16).unwrap());
+    bits.map(|bits| {
+        if digits == 16 { f64::from_bits(bits) } else { f64::from(f32::from_bits(bits as u32)) }
+    })
+    .collect()
+}
+
+fn found(opened: &Opened<'_>) -> Vec<f32> {
+    let image = Image::open(gbdt::compile(opened.model, &[], &mut || ()).unwrap()).unwrap();
+    let mut scratch = ContributionScratch::new(&image).unwrap();
+    let mut row = vec![0.0; image.num_features()];
+    image.narrow_row(opened.row, &mut row);
+    let mut found = vec![0.0; image.num_outputs() * (image.num_features() + 1)];
+    let kind = ContributionKind::Exact;
+    image.contributions(&mut scratch, kind, &row, &mut found, &mut || ()).unwrap();
+    found
+}
+
+/// Fails with what differs by more than the bound; `least` models must have been compared.
+fn compare(library: &str, digits: usize, least: usize) {
+    let (mut models, mut lines, mut farthest) = (Vec::new(), Vec::new(), 0.0f64);
+    each_of(library, digits, |name, opened, theirs| {
+        let found = found(&opened);
+        assert_eq!(found.len(), theirs.len(), "{name}");
+        let apart = apart(&found, theirs.iter().copied());
+        farthest = farthest.max(apart);
+        if apart > WITHIN {
+            lines.push(format!("{name}: {apart:e}"));
+        }
+        models.push(name.to_owned());
+    });
+    models.dedup();
+    assert!(lines.is_empty(), "{} differ:\n{}", lines.len(), lines.join("\n"));
+    assert!(models.len() >= least, "only {} models", models.len());
+    println!("{library}: up to {farthest:e} of the largest one away");
+}
+
+#[test]
+fn contributions_are_lightgbms() {
+    compare("lightgbm", 16, 180);
+}

@@ -8,7 +8,8 @@
 # that the raw results go to. PYTHON has xgboost and numpy, and for the other engines treelite, tl2cgen,
 # onnxruntime and onnxmltools; without them that part is left out. LIBLIGHTGBM is LightGBM's library, for a
 # minute beside its own models (lightgbm.jsonl), for which PYTHON has lightgbm. Training takes a quarter of an hour
-# once; measuring takes SECONDS, 900 unless given, and two minutes for the other engines. Nothing else should run.
+# once; measuring takes SECONDS, 900 unless given, the same again for explanations (explanations.jsonl), and two
+# minutes for the other engines. Nothing else should run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../../.." && pwd)
@@ -18,10 +19,14 @@ read -ra libraries <<<"$LIBXGBOOST"
 mkdir -p "$results"
 "$PYTHON" "$here/train.py" "$models"
 cd "$root/extension"
-bench=$(cargo bench --locked -p gbdt --bench grid --no-run --message-format=json |
-	"$PYTHON" -c 'import json, sys
+# The executable of a benchmark.
+built() {
+	cargo bench --locked -p gbdt --bench "$1" --no-run --message-format=json |
+		"$PYTHON" -c 'import json, sys
 lines = map(json.loads, sys.stdin)
-print([line["executable"] for line in lines if line.get("target", {}).get("name") == "grid"][-1])')
+print([line["executable"] for line in lines if line.get("target", {}).get("name") == sys.argv[1]][-1])' "$1"
+}
+bench=$(built grid)
 "$PYTHON" - "$(git rev-parse --short HEAD)" >"$results/machine.json" <<'PYTHON'
 import datetime, json, os, platform, subprocess, sys
 from pathlib import Path
@@ -40,6 +45,7 @@ machine = {
 print(json.dumps(machine, indent=2))
 PYTHON
 "$bench" "$models" "$seconds" "${libraries[@]}" >"$results/grid.jsonl"
+"$(built explanations)" "$models" "$seconds" "${libraries[0]}" >"$results/explanations.jsonl"
 if "$PYTHON" -c 'import treelite, tl2cgen, onnxruntime, onnxmltools' 2>/dev/null; then
 	"$PYTHON" "$here/peers.py" "$models" "$bench" "${libraries[0]}" >"$results/peers.jsonl"
 fi

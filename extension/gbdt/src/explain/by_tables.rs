@@ -15,37 +15,47 @@ const MIN_BLOCK: usize = 48;
 
 /// Rows after which tables pay.
 const ROWS_BEFORE_TABLES: usize = 64;
+const ROWS_BEFORE_MEANS: usize = 16;
 
 impl<B: StableBytes> Image<B> {
     /// Whether there are tables; makes them where so many numbers of rows more are worth it.
     pub(super) fn has_tables(
         &self,
         scratch: &mut ContributionScratch,
+        kind: ContributionKind,
         numbers: usize,
         check_interrupts: &mut dyn FnMut(),
     ) -> bool {
-        if scratch.tables.is_none() && scratch.max_table_bytes > 0 {
-            scratch.rows_walked += numbers / self.num_features();
-            if scratch.rows_walked >= ROWS_BEFORE_TABLES {
-                let (features, outputs) = (self.num_features(), self.num_outputs());
-                let max_bytes = scratch.max_table_bytes;
-                let image = self.sections();
-                let tables = Tables::build(image, features, outputs, max_bytes, check_interrupts);
-                scratch.tables = Some(Box::new(tables));
+        // Both kinds share the room.
+        let max_bytes = scratch.max_table_bytes.saturating_sub(scratch.table_bytes());
+        let own = &mut scratch.kinds[kind as usize];
+        // Without room, approximate ones still gain: the means of all nodes are kept.
+        let (pays, least) = match kind {
+            ContributionKind::Exact => (max_bytes > 0, ROWS_BEFORE_TABLES),
+            ContributionKind::Approximate => (true, ROWS_BEFORE_MEANS),
+        };
+        if own.tables.is_none() && pays {
+            own.rows_walked += numbers / self.num_features();
+            if own.rows_walked >= least {
+                let size = [self.num_features(), self.num_outputs()];
+                let tables =
+                    Tables::build(self.sections(), kind, size, max_bytes, check_interrupts);
+                own.tables = Some(Box::new(tables));
             }
         }
-        scratch.tables.is_some()
+        own.tables.is_some()
     }
 
     /// The contributions of rows, by tables and what they leave.
     pub(super) fn by_tables(
         &self,
         scratch: &mut ContributionScratch,
+        kind: ContributionKind,
         rows: &[f32],
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
     ) {
-        let Some(tables) = scratch.tables.take() else { return };
+        let Some(tables) = scratch.kinds[kind as usize].tables.take() else { return };
         let num_features = self.num_features();
         let (width, image) = (num_features + 1, self.sections());
         let per_row = self.num_outputs() * width;
@@ -64,7 +74,7 @@ impl<B: StableBytes> Image<B> {
             out.fill(0.0);
             if count >= MIN_BLOCK {
                 let batch = Batch { image, rows, num_features };
-                let (kernel, blocks) = (scratch.kernel, &mut scratch.blocks);
+                let (kernel, blocks) = (scratch.kernel, &mut scratch.kinds[kind as usize].blocks);
                 tables.add_rows(kernel, blocks, batch, out, check_interrupts);
             }
             for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
@@ -77,7 +87,7 @@ impl<B: StableBytes> Image<B> {
                     }
                 }
                 if !tables.rest.is_empty() {
-                    self.add_rest(scratch, &tables, row, out, check_interrupts);
+                    self.add_rest(scratch, kind, &tables, row, out, check_interrupts);
                 }
                 for (out, start) in out.iter_mut().zip(&start) {
                     *out = *out * scale + start;
@@ -86,13 +96,14 @@ impl<B: StableBytes> Image<B> {
             scratch.present = present;
             check_interrupts();
         }
-        scratch.tables = Some(tables);
+        scratch.kinds[kind as usize].tables = Some(tables);
     }
 
     /// Adds what tables leave of a row, to which the keys have been set.
     fn add_rest(
         &self,
         scratch: &mut ContributionScratch,
+        kind: ContributionKind,
         tables: &Tables,
         row: &[f32],
         out: &mut [f32],
@@ -102,20 +113,27 @@ impl<B: StableBytes> Image<B> {
         let ContributionScratch { keys, on_path, order, rules, contributions, work, .. } = scratch;
         let nodes = NodeSections::of(self.sections());
         let answers = Answers { keys: keys.as_slice(), features: row, nodes };
-        let mut visit = Row {
-            kind: ContributionKind::Exact,
-            output: None,
-            num_features: self.num_features(),
-            contributions,
-            interactions: &mut [],
-            rules,
-            walk: Walk { on_path, order, work, check_interrupts },
-        };
-        for tree in &tables.rest {
-            visit.tree(&RestOfRow { tree, answers: &answers }, tree.output);
+        let width = self.num_features() + 1;
+        if kind == ContributionKind::Approximate {
+            for tree in &tables.rest {
+                let own = contributions.get_mut(tree.output() * width..).unwrap_or_default();
+                tree.add_changes(&answers, own);
+            }
+        } else {
+            let mut visit = Row {
+                kind,
+                output: None,
+                num_features: self.num_features(),
+                contributions,
+                interactions: &mut [],
+                rules,
+                walk: Walk { on_path, order, work, check_interrupts },
+            };
+            for tree in &tables.rest {
+                visit.tree(&RestOfRow { tree, answers: &answers }, tree.output());
+            }
         }
         scratch.walking = false;
-        let width = self.num_features() + 1;
         let sums = scratch.contributions.chunks_exact(width);
         for (out, sums) in out.chunks_exact_mut(width).zip(sums) {
             // The tables' means have the bias of all trees.

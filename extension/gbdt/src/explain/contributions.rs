@@ -26,6 +26,16 @@ pub enum ContributionKind {
     Approximate,
 }
 
+/// What explanations of one kind have.
+#[derive(Default)]
+pub(super) struct OfKind {
+    /// Of at most so many bytes as the caller allows.
+    pub(super) tables: Option<Box<Tables>>,
+    /// Rows that have been explained without them.
+    pub(super) rows_walked: usize,
+    pub(super) blocks: Blocks,
+}
+
 /// Buffers for explanations of one image; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
     pub(super) keys: RowKeys,
@@ -39,27 +49,27 @@ pub struct ContributionScratch {
     pub(super) contributions: Vec<f64>,
     /// Of one output of a row.
     interactions: Vec<f64>,
-    /// Of explanations that have tables, of at most `max_table_bytes`.
-    pub(super) tables: Option<Box<Tables>>,
+    /// By [`ContributionKind`].
+    pub(super) kinds: [OfKind; 2],
     pub(super) max_table_bytes: usize,
-    /// Rows that have been explained without them.
-    pub(super) rows_walked: usize,
     pub(super) kernel: &'static TableKernel,
     pub(super) row_buffers: RowBuffers,
-    pub(super) blocks: Blocks,
     pub(super) work: usize,
     /// Whether a walk has begun and not ended.
     pub(super) walking: bool,
 }
 
 impl ContributionScratch {
-    /// Buffers for explanations of this image.
+    /// What tables take at most unless the caller says otherwise.
+    pub const TABLE_BYTES: usize = 128 << 20;
+
+    /// Buffers for explanations of this image, with tables of at most [`Self::TABLE_BYTES`].
     ///
     /// # Errors
     /// [`ErrorKind::Unsupported`] if the model has no covers, or trees deeper than `Limits::default()`
     /// allows; [`ErrorKind::OutOfMemory`].
     pub fn new<B: StableBytes>(image: &Image<B>) -> Result<Self> {
-        Self::with_tables(image, Kernel::default(), 0)
+        Self::with_tables(image, Kernel::default(), Self::TABLE_BYTES)
     }
 
     /// Buffers that make tables of contributions, of at most so many bytes, once enough rows have been
@@ -91,15 +101,18 @@ impl ContributionScratch {
             rules: vec![Rule::default(); limit / 2 / POINTS],
             contributions: filled(image.num_outputs() * (image.num_features() + 1), 0.0)?,
             interactions: Vec::new(),
-            tables: None,
+            kinds: Default::default(),
             max_table_bytes,
-            rows_walked: 0,
             kernel: TableKernel::of(kernel),
             row_buffers: RowBuffers::default(),
-            blocks: Blocks::default(),
             work: 0,
             walking: false,
         })
+    }
+
+    /// What the tables take that have been made: a caller that keeps buffers bounds them by it.
+    pub fn table_bytes(&self) -> usize {
+        self.kinds.iter().filter_map(|kind| kind.tables.as_ref()).map(|tables| tables.bytes()).sum()
     }
 
     /// Makes ready for a walk.
@@ -189,9 +202,8 @@ impl<B: StableBytes> Image<B> {
         let num_features = self.num_features();
         let per_row = self.num_outputs() * (num_features + 1);
         debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
-        if kind == ContributionKind::Exact && self.has_tables(scratch, rows.len(), check_interrupts)
-        {
-            self.by_tables(scratch, rows, out, check_interrupts);
+        if self.has_tables(scratch, kind, rows.len(), check_interrupts) {
+            self.by_tables(scratch, kind, rows, out, check_interrupts);
             return Ok(());
         }
         for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {

@@ -14,6 +14,8 @@
 //! over leaves up. A feature that is split on again changes its `r` and `a` half way down a path: at each
 //! edge the sum is multiplied by what the edge changed of `(a - r) / g`, and the changes add up.
 
+#![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
+
 use super::nodes::{Explained, Step};
 use super::quadrature::Rule;
 
@@ -125,7 +127,11 @@ impl<T: Explained> Below<'_, '_, '_, T> {
     fn sum(&mut self, node: usize, depth: u32, product: Lanes) -> Leaves {
         let (feature, children) = match self.tree.step(node) {
             Step::Leaf(value) => {
-                return Leaves { weighted: product.map(|product| product * value), mean: value };
+                let mut weighted = product;
+                for lane in 0..POINTS {
+                    weighted[lane] *= value;
+                }
+                return Leaves { weighted, mean: value };
             }
             Step::Split { .. } if depth == 0 || self.nodes_left == 0 => return Leaves::default(),
             Step::Split { feature, children } => (feature, children),
@@ -141,16 +147,19 @@ impl<T: Explained> Below<'_, '_, '_, T> {
         let mut all = Leaves::default();
         for child in children {
             let (after, factor) = before.after(child.share, child.taken, self.points);
-            let product = std::array::from_fn(|lane| product[lane] * factor[lane]);
+            let (mut product, mut change) = (product, [0.0; POINTS]);
+            for lane in 0..POINTS {
+                product[lane] *= factor[lane];
+            }
             self.walk.on_path[feature] = after;
             let below = self.sum(child.node, depth - 1, product);
             all.mean += child.share * below.mean;
-            let change: Lanes = std::array::from_fn(|lane| {
+            for lane in 0..POINTS {
                 all.weighted[lane] += below.weighted[lane];
-                below.weighted[lane] * (after.excess[lane] - before.excess[lane])
-            });
+                change[lane] = below.weighted[lane] * (after.excess[lane] - before.excess[lane]);
+            }
             if let Some(sum) = self.sums.contributions.get_mut(feature) {
-                *sum += change.iter().sum::<f64>();
+                *sum += change[0] + change[1] + change[2] + change[3];
             }
             if !self.sums.interactions.is_empty() {
                 self.pairs(feature, &change);
@@ -172,7 +181,10 @@ impl<T: Explained> Below<'_, '_, '_, T> {
             let Some(on_path) = self.walk.on_path.get(other).filter(|_| other != feature) else {
                 continue;
             };
-            let sum: f64 = change.iter().zip(on_path.excess).map(|(a, b)| a * b).sum();
+            let mut sum = 0.0;
+            for lane in 0..POINTS {
+                sum += change[lane] * on_path.excess[lane];
+            }
             let (row, column) = (feature.min(other), feature.max(other));
             if let Some(pair) = self.sums.interactions.get_mut(row * columns + column) {
                 *pair += 0.5 * sum;

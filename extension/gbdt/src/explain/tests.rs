@@ -55,7 +55,7 @@ fn contributions(
     kind: ContributionKind,
     rows: &[Vec<f32>],
 ) -> Vec<Vec<f32>> {
-    let mut scratch = ContributionScratch::new(image).unwrap();
+    let mut scratch = ContributionScratch::with_tables(image, Kernel::default(), 0).unwrap();
     let per_row = image.num_outputs() * (image.num_features() + 1);
     let mut out = vec![7.0; rows.len() * per_row];
     image.contributions(&mut scratch, kind, &rows.concat(), &mut out, &mut || ()).unwrap();
@@ -173,15 +173,16 @@ proptest! {
 fn by_tables(
     image: &Image<AlignedBytes>,
     kernel: Kernel,
+    kind: ContributionKind,
     max_bytes: usize,
     rows: &[Vec<f32>],
 ) -> Vec<Vec<f32>> {
     let mut scratch = ContributionScratch::with_tables(image, kernel, max_bytes).unwrap();
     let per_row = image.num_outputs() * (image.num_features() + 1);
     let mut out = vec![7.0; rows.len() * per_row];
-    let kind = ContributionKind::Exact;
     image.contributions(&mut scratch, kind, &rows.concat(), &mut out, &mut || ()).unwrap();
     let found: Vec<Vec<f32>> = out.chunks(per_row).map(<[f32]>::to_vec).collect();
+    assert!(scratch.table_bytes() <= max_bytes, "{}", scratch.table_bytes());
     for count in [1, 2, 50] {
         let few = &rows[rows.len() - count..];
         let out = &mut out[..count * per_row];
@@ -200,17 +201,18 @@ fn tables_agree(model: &Model, seed: u64, rows_in_a_call: usize, compared: usize
     let rows = rows(seed, model, rows_in_a_call);
     let image = opened(model);
     let narrow = narrowed(&image, &rows);
-    for max_bytes in [usize::MAX, 60_000] {
+    for (kind, max_bytes) in KINDS.into_iter().flat_map(|kind| [(kind, usize::MAX), (kind, 60_000)])
+    {
         let mut expected: Option<Vec<Vec<f32>>> = None;
         for kernel in Kernel::available() {
-            let found = by_tables(&image, kernel, max_bytes, &narrow);
+            let found = by_tables(&image, kernel, kind, max_bytes, &narrow);
             let same = expected.get_or_insert_with(|| found.clone());
             for (number, (found, same)) in found.iter().zip(same).enumerate() {
                 assert_eq!(bits(found), bits(same), "{kernel:?}, row {number}");
             }
         }
         for (row, found) in rows.iter().zip(expected.unwrap()).take(compared) {
-            let expected = reference::contributions(model, ContributionKind::Exact, row);
+            let expected = reference::contributions(model, kind, row);
             close(&found, &expected, ORACLE, "tables");
         }
     }
@@ -377,7 +379,7 @@ fn a_cancel_is_looked_for_within_a_row() {
 #[test]
 fn a_cancelled_row_leaves_nothing_behind() {
     let image = opened(&chain(90));
-    let mut scratch = ContributionScratch::new(&image).unwrap();
+    let mut scratch = ContributionScratch::with_tables(&image, Kernel::default(), 0).unwrap();
     let row = vec![vec![1.0; 90]];
     let expected = contributions(&image, ContributionKind::Exact, &row);
     let mut out = vec![0.0; 91];

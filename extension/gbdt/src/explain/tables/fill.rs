@@ -1,11 +1,15 @@
 //! Fills the table of a group: for every combination of its features' states the contributions of all its
-//! leaves, by the integral that `paths` computes.
+//! leaves, by the integral that `paths` computes; or, after Saabas, the changes of the mean on the way to
+//! the one leaf that the row reaches, if it is among them.
 //!
 //! A group has at most 8 features, so four points are exact, and 8 lanes hold one number per feature. Lane
 //! `i` of a product has `a_i - r_i` for its own feature and `g_j` for every other one `j`.
 
+#![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
+
 use super::group::{BITS, Group, State};
 use super::trees::{Node, Tree};
+use crate::explain::ContributionKind;
 use crate::explain::quadrature::Rule;
 
 const POINTS: usize = 4;
@@ -15,6 +19,7 @@ pub(super) type Lanes = [f64; BITS];
 
 /// The contributions of a group's features, in their order in the group, per entry.
 pub(super) struct Filler {
+    kind: ContributionKind,
     points: [f64; POINTS],
     weights: [f64; POINTS],
     pub(super) entries: Vec<Lanes>,
@@ -27,9 +32,21 @@ struct Below {
     /// Whether the way answers one question in both ways, so that no row takes it.
     never: bool,
     share: f64,
+    change: f64,
     /// The bits of the questions on the way, and those whose answer must be yes.
     mask: u8,
     yes: u8,
+}
+
+impl Below {
+    /// By state, whether a row takes the way.
+    fn taken(&self, states: &[State]) -> Vec<bool> {
+        let takes = |state: &State| match *state {
+            State::Outside => false,
+            State::Answers(answers) => !self.never && answers & self.mask == self.yes,
+        };
+        states.iter().map(takes).collect()
+    }
 }
 
 /// What a leaf says of a feature, by whether the row takes its path.
@@ -42,11 +59,11 @@ struct Factor {
 }
 
 impl Filler {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(kind: ContributionKind) -> Self {
         let rule = Rule::of(POINTS);
         let of =
             |numbers: &[f64]| std::array::from_fn(|at| numbers.get(at).copied().unwrap_or(0.0));
-        Filler { points: of(&rule.points), weights: of(&rule.weights), entries: Vec::new() }
+        Filler { kind, points: of(&rule.points), weights: of(&rule.weights), entries: Vec::new() }
     }
 
     pub(super) fn fill(&mut self, tree: &Tree, node: u32, group: &Group) {
@@ -58,8 +75,11 @@ impl Filler {
 
     fn leaves(&mut self, tree: &Tree, node: u32, group: &Group, below: &mut [Below; BITS]) {
         match tree.nodes.get(node as usize) {
-            None => {}
-            Some(Node::Leaf(value)) => self.leaf(*value, group, below),
+            None | Some(Node::Covered) => {}
+            Some(Node::Leaf(value)) => match self.kind {
+                ContributionKind::Exact => self.leaf(*value, group, below),
+                ContributionKind::Approximate => self.changes(group, below),
+            },
             Some(Node::Split { question, children, shares }) => {
                 let own = group.features.iter().enumerate();
                 let found = own.clone().find_map(|(at, own)| Some((at, own.bit_of(*question)?)));
@@ -71,6 +91,7 @@ impl Filler {
                         asked: true,
                         never: before.never || asked_before && before.yes >> bit & 1 != yes,
                         share: before.share * share,
+                        change: before.change + tree.change(node, *child),
                         mask: before.mask | 1 << bit,
                         yes: before.yes | yes << bit,
                     };
@@ -79,6 +100,18 @@ impl Filler {
                 below[at] = before;
             }
         }
+    }
+
+    /// Adds the changes of the mean on the path to a leaf to the entries of rows that take it.
+    fn changes(&mut self, group: &Group, below: &[Below; BITS]) {
+        let mut lanes = [0.0; BITS];
+        let own = group.features.iter().zip(below);
+        for (lane, (feature, below)) in lanes.iter_mut().zip(own.clone()) {
+            *lane = feature.change + below.change;
+        }
+        let taken: Vec<Vec<bool>> =
+            own.map(|(feature, below)| below.taken(&feature.states)).collect();
+        add_where_taken(&taken, &lanes, 0, &mut self.entries);
     }
 
     /// Adds a leaf to all entries.
@@ -103,11 +136,7 @@ impl Filler {
                         lanes
                     })
                 });
-                let takes = |state: &State| match *state {
-                    State::Outside => false,
-                    State::Answers(answers) => !below.never && answers & below.mask == below.yes,
-                };
-                Factor { involved, lanes, taken: feature.states.iter().map(takes).collect() }
+                Factor { involved, lanes, taken: below.taken(&feature.states) }
             })
             .collect();
         let mut start = [[0.0; BITS]; POINTS];
@@ -117,6 +146,19 @@ impl Filler {
             }
         }
         multiply(&factors, &start, 0, &mut self.entries);
+    }
+}
+
+/// Adds to the entries, from `entry` on, that take the path by every feature.
+fn add_where_taken(taken: &[Vec<bool>], lanes: &Lanes, entry: usize, entries: &mut [Lanes]) {
+    let Some((states, rest)) = taken.split_first() else {
+        if let Some(entry) = entries.get_mut(entry) {
+            add(entry, lanes);
+        }
+        return;
+    };
+    for state in (0..states.len()).filter(|state| states[*state]) {
+        add_where_taken(rest, lanes, entry * states.len() + state, entries);
     }
 }
 
@@ -146,13 +188,27 @@ fn multiply(factors: &[Factor], product: &[Lanes; POINTS], entry: usize, entries
 }
 
 fn times(product: &[Lanes; POINTS], factor: &[Lanes; POINTS]) -> [Lanes; POINTS] {
-    std::array::from_fn(|q| std::array::from_fn(|lane| product[q][lane] * factor[q][lane]))
+    let mut times = *product;
+    for q in 0..POINTS {
+        for lane in 0..BITS {
+            times[q][lane] *= factor[q][lane];
+        }
+    }
+    times
 }
 
 fn sum(product: &[Lanes; POINTS]) -> Lanes {
-    std::array::from_fn(|lane| product.iter().map(|lanes| lanes[lane]).sum())
+    let mut sum = product[0];
+    for lanes in &product[1..] {
+        for lane in 0..BITS {
+            sum[lane] += lanes[lane];
+        }
+    }
+    sum
 }
 
 fn add(entry: &mut Lanes, more: &Lanes) {
-    entry.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    for lane in 0..BITS {
+        entry[lane] += more[lane];
+    }
 }

@@ -18,6 +18,8 @@ pub(super) struct PathFeature {
     pub(super) feature: u32,
     /// The product of its splits' shares.
     pub(super) share: f64,
+    /// The sum of what its splits change of the mean.
+    pub(super) change: f64,
     /// The least key that the row's is below, and the greatest that it is not below.
     upper: Option<u32>,
     lower: Option<u32>,
@@ -29,11 +31,13 @@ pub(super) struct PathFeature {
 impl PathFeature {
     fn new(feature: u32) -> Self {
         let (upper, lower, takes_missing, sets) = (None, None, true, TRUE);
-        PathFeature { feature, share: 1.0, upper, lower, takes_missing, sets }
+        PathFeature { feature, share: 1.0, change: 0.0, upper, lower, takes_missing, sets }
     }
 
-    fn add(&mut self, question: Question, yes: bool, share: f64, literals: &mut Literals) {
+    fn add(&mut self, edge: Edge, literals: &mut Literals) {
+        let Edge { question, yes, share, change } = edge;
         self.share *= share;
+        self.change += change;
         match question {
             Question::Below { slot, key } => {
                 let default_left = slot.is_multiple_of(2);
@@ -70,27 +74,31 @@ impl PathFeature {
     }
 }
 
+/// A side of a split.
+#[derive(Clone, Copy)]
+pub(super) struct Edge {
+    pub(super) question: Question,
+    pub(super) yes: bool,
+    pub(super) share: f64,
+    /// Of the mean.
+    pub(super) change: f64,
+}
+
 /// The features of a path, in the order of their first splits.
 #[derive(Clone, Default)]
 pub(super) struct Path(pub(super) Vec<PathFeature>);
 
 impl Path {
     /// The path to a child.
-    pub(super) fn to(
-        &self,
-        question: Question,
-        yes: bool,
-        share: f64,
-        literals: &mut Literals,
-    ) -> Path {
+    pub(super) fn to(&self, edge: Edge, literals: &mut Literals) -> Path {
         let mut path = self.clone();
-        let feature = question.feature();
+        let feature = edge.question.feature();
         let known = path.0.iter().position(|known| known.feature == feature);
         let at = known.unwrap_or_else(|| {
             path.0.push(PathFeature::new(feature));
             path.0.len() - 1
         });
-        path.0[at].add(question, yes, share, literals);
+        path.0[at].add(edge, literals);
         path
     }
 }
@@ -100,6 +108,8 @@ pub(super) struct GroupFeature {
     pub(super) feature: u32,
     /// Its share on the path to the group; 1 if it is not on it.
     pub(super) share: f64,
+    /// What the path to the group changes of the mean by it.
+    pub(super) change: f64,
     /// The bit of the path's conjunction, if it is on the path.
     path_bit: Option<usize>,
     /// The questions below, each with its bit.
@@ -139,12 +149,12 @@ impl Group {
         gather(tree, node, BITS - path.0.len(), &mut questions)?;
         let mut features: Vec<GroupFeature> = Vec::new();
         for known in &path.0 {
-            features.push(GroupFeature::new(known.feature, known.share));
+            features.push(GroupFeature::new(known.feature, known.share, known.change));
         }
         for question in &questions {
             let feature = question.feature();
             if !features.iter().any(|known| known.feature == feature) {
-                features.push(GroupFeature::new(feature, 1.0));
+                features.push(GroupFeature::new(feature, 1.0, 0.0));
             }
         }
         let mut bit = 0;
@@ -204,9 +214,9 @@ fn gather(tree: &Tree, node: u32, most: usize, questions: &mut Vec<Question>) ->
 }
 
 impl GroupFeature {
-    fn new(feature: u32, share: f64) -> Self {
+    fn new(feature: u32, share: f64, change: f64) -> Self {
         let (path_bit, questions, states) = (None, Vec::new(), Vec::new());
-        GroupFeature { feature, share, path_bit, questions, states }
+        GroupFeature { feature, share, change, path_bit, questions, states }
     }
 
     fn set_states(&mut self) {

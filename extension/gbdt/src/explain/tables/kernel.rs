@@ -4,6 +4,10 @@
 //! eight masks turned into a byte per row; a look-up makes it the index of an entry, and entries of
 //! several groups are added for a row before it is written. The same Rust is compiled for each
 //! instruction set; what compilers do not find is written with instructions (`x86`).
+#![allow(
+    clippy::needless_range_loop,
+    reason = "loops over lanes become vectors; iterators of arrays do so only in some builds"
+)]
 #![allow(unsafe_code, reason = "vector instructions, and look-ups that the layout has vouched for")]
 
 #[cfg(target_arch = "x86_64")]
@@ -61,7 +65,7 @@ static PORTABLE: TableKernel = TableKernel {
     entries: |masks, record, words, out| entries_of(masks, record, words, out),
     add: |lines, records, entries, sums| {
         // SAFETY: the safety of the field's type is that of the function.
-        unsafe { add::<2>(lines, records, entries, sums) }
+        unsafe { add::<2>(lines, records, entries, 0, sums) }
     },
 };
 
@@ -236,17 +240,35 @@ fn ordered(key: u32) -> i32 {
 
 /// The rows for which both literals hold.
 #[inline(always)]
-fn both(masks: &[Mask], literals: [u32; 2]) -> Mask {
-    let of = |literal: u32| (&masks[literal as usize / 2].0, u64::from(literal & 1).wrapping_neg());
-    let [(one, invert_one), (other, invert_other)] = literals.map(of);
-    Mask(std::array::from_fn(|word| (one[word] ^ invert_one) & (other[word] ^ invert_other)))
+fn both(masks: &[Mask], [one, other]: [u32; 2]) -> Mask {
+    let mut mask = masks[one as usize / 2];
+    let more = &masks[other as usize / 2];
+    let (invert_one, invert_other) =
+        (u64::from(one & 1).wrapping_neg(), u64::from(other & 1).wrapping_neg());
+    for word in 0..WORDS {
+        mask.0[word] = (mask.0[word] ^ invert_one) & (more.0[word] ^ invert_other);
+    }
+    mask
+}
+
+/// The rows for which each bit of a group's code is set.
+#[inline(always)]
+fn bits_of(masks: &[Mask], record: &Record) -> [Mask; BITS] {
+    let mut bits = [Mask([0; WORDS]); BITS];
+    for bit in 0..BITS {
+        bits[bit] = both(masks, record.bits[bit]);
+    }
+    bits
 }
 
 #[inline(always)]
 fn below(keys: &Keys, key: i32) -> Mask {
     let mut mask = Mask([0; WORDS]);
     for (word, keys) in mask.0.iter_mut().zip(keys.0.as_chunks::<64>().0) {
-        let bytes: [u8; 64] = std::array::from_fn(|row| u8::from(keys[row] < key));
+        let mut bytes = [0u8; 64];
+        for row in 0..64 {
+            bytes[row] = u8::from(keys[row] < key);
+        }
         for (byte, eight) in bytes.as_chunks::<8>().0.iter().enumerate() {
             // Gathers the lowest bit of each byte in the highest byte.
             let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
@@ -259,15 +281,20 @@ fn below(keys: &Keys, key: i32) -> Mask {
 /// The entry of each row of so many words, by its code: bit `k` is whether both literals of bit `k` hold.
 #[inline(always)]
 fn entries_of(masks: &[Mask], record: &Record, words: usize, out: &mut Entries) {
-    let bits: [Mask; BITS] = record.bits.map(|literals| both(masks, literals));
-    let bytes = out.0.as_chunks_mut::<64>().0;
-    for (word, out) in bytes.iter_mut().enumerate().take(words) {
-        let codes: [u64; 8] = std::array::from_fn(|byte| {
-            let of = |all, bit: usize| all | (bits[bit].0[word] >> (8 * byte) & 0xff) << (8 * bit);
-            transposed((0..BITS).fold(0, of))
-        });
-        for (out, code) in out.as_chunks_mut::<8>().0.iter_mut().zip(codes) {
-            *out = code.to_le_bytes().map(|code| record.look_up[usize::from(code)]);
+    let bits = bits_of(masks, record);
+    for word in 0..words.min(WORDS) {
+        // Eight rows each.
+        let mut codes = [0u64; 8];
+        for bit in 0..BITS {
+            for byte in 0..8 {
+                codes[byte] |= (bits[bit].0[word] >> (8 * byte) & 0xff) << (8 * bit);
+            }
+        }
+        for byte in 0..8 {
+            let eight = transposed(codes[byte]).to_le_bytes();
+            for row in 0..8 {
+                out.0[64 * word + 8 * byte + row] = record.look_up[usize::from(eight[row])];
+            }
         }
     }
 }
@@ -284,15 +311,16 @@ fn transposed(mut bits: u64) -> u64 {
     bits
 }
 
-/// Adds the entries of all groups to each row's sums, of `ROWS` rows at a time.
+/// Adds the entries of all groups to the sums of rows from `first` on, of `ROWS` rows at a time.
 ///
 /// # Safety
-/// Every entry is one of the group's table.
+/// Every entry is one of the group's table, and there are as many as rows.
 #[inline(always)]
 unsafe fn add<const ROWS: usize>(
     lines: &[Line],
     records: &[Record],
     entries: &[Entries],
+    first: usize,
     sums: &mut [Line],
 ) {
     let mut tables = [lines.as_ptr(); CHUNK_GROUPS];
@@ -302,28 +330,38 @@ unsafe fn add<const ROWS: usize>(
     }
     let (tables, entries) = (&tables[..records.len()], &entries[..records.len()]);
     let (whole, last) = sums.as_chunks_mut::<ROWS>();
-    let done = whole.len() * ROWS;
+    let done = first + whole.len() * ROWS;
     for (at, sums) in whole.iter_mut().enumerate() {
         let mut part = [[0.0f32; WIDTH]; ROWS];
-        for (table, entries) in tables.iter().zip(entries) {
-            for (row, part) in part.iter_mut().enumerate() {
+        for group in 0..tables.len() {
+            for row in 0..ROWS {
                 // SAFETY: the caller's promise; there are at most BLOCK rows.
-                let line =
-                    unsafe { &*table.add(usize::from(*entries.0.get_unchecked(ROWS * at + row))) };
-                part.iter_mut().zip(&line.0).for_each(|(sum, number)| *sum += number);
+                let line = unsafe {
+                    let entry = *entries[group].0.get_unchecked(first + ROWS * at + row);
+                    &(*tables[group].add(usize::from(entry))).0
+                };
+                for lane in 0..WIDTH {
+                    part[row][lane] += line[lane];
+                }
             }
         }
-        for (sums, part) in sums.iter_mut().zip(part) {
-            sums.0.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        for row in 0..ROWS {
+            for lane in 0..WIDTH {
+                sums[row].0[lane] += part[row][lane];
+            }
         }
     }
     for (row, sums) in (done..).zip(last) {
         let mut part = [0.0f32; WIDTH];
-        for (table, entries) in tables.iter().zip(entries) {
+        for group in 0..tables.len() {
             // SAFETY: as above.
-            let line = unsafe { &*table.add(usize::from(entries.0[row])) };
-            part.iter_mut().zip(&line.0).for_each(|(sum, number)| *sum += number);
+            let line = unsafe { &(*tables[group].add(usize::from(entries[group].0[row]))).0 };
+            for lane in 0..WIDTH {
+                part[lane] += line[lane];
+            }
         }
-        sums.0.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+        for lane in 0..WIDTH {
+            sums.0[lane] += part[lane];
+        }
     }
 }

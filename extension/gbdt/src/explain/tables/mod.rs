@@ -17,7 +17,7 @@ mod rest;
 mod row;
 mod trees;
 
-use self::group::{Group, Path};
+use self::group::{Edge, Group, Path};
 pub(super) use self::kernel::{BLOCK, Batch, Blocks, TableKernel};
 use self::layout::{Class, Planned};
 use self::literals::Literals;
@@ -25,6 +25,7 @@ use self::rest::RestTree;
 pub(super) use self::rest::{Answers, RestOfRow};
 pub(super) use self::row::RowBuffers;
 use self::trees::{Node, Tree};
+use super::ContributionKind;
 use crate::forest::sections::Sections;
 
 /// Lanes of a cache line.
@@ -46,17 +47,18 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// The tables of the trees of an image, of at most so many bytes; the rest has none.
+    /// The tables of the trees of an image of so many features and outputs, of at most so many bytes; the rest has none.
     pub(super) fn build(
         image: Sections<'_>,
-        num_features: usize,
-        num_outputs: usize,
+        kind: ContributionKind,
+        [num_features, num_outputs]: [usize; 2],
         max_bytes: usize,
         check_interrupts: &mut dyn FnMut(),
     ) -> Self {
         let mut plan = Plan {
+            kind,
             literals: Literals::new(),
-            filler: fill::Filler::new(),
+            filler: fill::Filler::new(kind),
             planned: Vec::new(),
             bytes_left: max_bytes,
             check_interrupts,
@@ -64,7 +66,7 @@ impl Tables {
         let (mut rest, mut means) = (Vec::new(), vec![0.0; num_outputs]);
         trees::each(image, &mut |mut tree| {
             if let Some(mean) = means.get_mut(tree.output) {
-                *mean += mean_of(&tree);
+                *mean += tree.means.first().copied().unwrap_or(0.0);
             }
             if plan.cover(&mut tree) {
                 rest.push(RestTree::of(tree));
@@ -76,24 +78,17 @@ impl Tables {
         let (classes, lines) = layout::lay_out(planned, num_features, check_interrupts);
         Tables { literals, classes, lines, rest, means }
     }
-}
 
-/// The mean of a tree's leaves, weighed by their shares.
-fn mean_of(tree: &Tree) -> f64 {
-    let mut means = vec![0.0; tree.nodes.len()];
-    for (at, node) in tree.nodes.iter().enumerate().rev() {
-        means[at] = match node {
-            Node::Leaf(value) => *value,
-            Node::Split { children, shares, .. } => {
-                let mean = |child: &u32| means.get(*child as usize).copied().unwrap_or(0.0);
-                children.iter().zip(shares).map(|(child, share)| share * mean(child)).sum()
-            }
-        };
+    /// What the entries and groups take.
+    pub(super) fn bytes(&self) -> usize {
+        let chunks = self.classes.iter().flat_map(|class| &class.chunks);
+        let records: usize = chunks.map(|chunk| chunk.records.len()).sum();
+        size_of_val(&self.lines[..]) + records * size_of::<layout::Record>()
     }
-    means.first().copied().unwrap_or(0.0)
 }
 
 struct Plan<'a> {
+    kind: ContributionKind,
     literals: Literals,
     filler: fill::Filler,
     planned: Vec<Planned>,
@@ -102,30 +97,30 @@ struct Plan<'a> {
 }
 
 impl Plan<'_> {
-    /// Makes the groups of a tree, each as large as fits, and puts leaves that add nothing in their
-    /// place. Returns whether anything is left.
+    /// Makes the groups of a tree, each as large as fits, and marks what they cover. Returns whether anything is left.
     fn cover(&mut self, tree: &mut Tree) -> bool {
         let mut open = vec![(0u32, Path::default())];
         let mut left = false;
         while let Some((node, path)) = open.pop() {
-            let at = tree.nodes.get(node as usize).copied();
-            let lone = matches!(at, Some(Node::Leaf(value)) if value == 0.0)
-                || path.0.is_empty() && matches!(at, Some(Node::Leaf(_)));
-            if lone || at.is_none() {
-                continue;
-            }
+            let at = match tree.nodes.get(node as usize).copied() {
+                None | Some(Node::Covered) => continue,
+                // It adds nothing, or to the mean alone.
+                Some(Node::Leaf(0.0)) if self.kind == ContributionKind::Exact => continue,
+                Some(Node::Leaf(_)) if path.0.is_empty() => continue,
+                Some(at) => at,
+            };
             if let Some(group) = Group::of(tree, node, &path, &mut self.literals) {
                 let bytes = Planned::bytes(&group);
                 if bytes <= self.bytes_left {
                     self.bytes_left -= bytes;
                     self.filler.fill(tree, node, &group);
                     self.planned.push(Planned::of(group, &self.filler.entries));
-                    tree.nodes[node as usize] = Node::Leaf(0.0);
+                    tree.nodes[node as usize] = Node::Covered;
                     (self.check_interrupts)();
                     continue;
                 }
             }
-            let Some(Node::Split { question, children, shares }) = at else {
+            let Node::Split { question, children, shares } = at else {
                 left = true;
                 continue;
             };
@@ -135,7 +130,9 @@ impl Plan<'_> {
             }
             for (yes, (child, share)) in [true, false].into_iter().zip(children.iter().zip(shares))
             {
-                open.push((*child, path.to(question, yes, share, &mut self.literals)));
+                let change = tree.change(node, *child);
+                let edge = Edge { question, yes, share, change };
+                open.push((*child, path.to(edge, &mut self.literals)));
             }
         }
         left

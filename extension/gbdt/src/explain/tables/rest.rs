@@ -6,17 +6,15 @@ use crate::eval::is_in_set;
 use crate::explain::nodes::{Child, Explained, Step};
 
 pub(in crate::explain) struct RestTree {
-    nodes: Vec<Node>,
+    tree: Tree,
     depth: u32,
-    pub(in crate::explain) output: usize,
 }
 
 impl RestTree {
     pub(super) fn of(tree: Tree) -> Self {
-        let Tree { nodes, output } = tree;
-        let mut depths = vec![0; nodes.len()];
+        let mut depths = vec![0; tree.nodes.len()];
         let mut deepest = 0;
-        for (at, node) in nodes.iter().enumerate() {
+        for (at, node) in tree.nodes.iter().enumerate() {
             if let Node::Split { children, .. } = node {
                 let depth = depths[at] + 1;
                 deepest = deepest.max(depth);
@@ -27,7 +25,35 @@ impl RestTree {
                 }
             }
         }
-        RestTree { nodes, depth: deepest, output }
+        RestTree { tree, depth: deepest }
+    }
+
+    pub(in crate::explain) fn output(&self) -> usize {
+        self.tree.output
+    }
+
+    /// Adds the changes of the mean on a row's path, unless a table has its leaf.
+    pub(in crate::explain) fn add_changes(&self, answers: &Answers<'_>, contributions: &mut [f64]) {
+        let next = |node: u32| match self.tree.nodes.get(node as usize) {
+            Some(Node::Split { question, children, .. }) => {
+                Some((question.feature(), children[usize::from(!answers.of(*question))]))
+            }
+            _ => None,
+        };
+        let mut leaf = 0;
+        while let Some((_, child)) = next(leaf) {
+            leaf = child;
+        }
+        if matches!(self.tree.nodes.get(leaf as usize), Some(Node::Covered)) {
+            return;
+        }
+        let mut node = 0;
+        while let Some((feature, child)) = next(node) {
+            if let Some(sum) = contributions.get_mut(feature as usize) {
+                *sum += self.tree.change(node, child);
+            }
+            node = child;
+        }
     }
 }
 
@@ -65,8 +91,8 @@ pub(in crate::explain) struct RestOfRow<'a> {
 impl Explained for RestOfRow<'_> {
     #[inline(always)]
     fn step(&self, node: usize) -> Step {
-        match self.tree.nodes.get(node) {
-            None => Step::Leaf(0.0),
+        match self.tree.tree.nodes.get(node) {
+            None | Some(Node::Covered) => Step::Leaf(0.0),
             Some(Node::Leaf(value)) => Step::Leaf(*value),
             Some(Node::Split { question, children, shares }) => {
                 let yes = self.answers.of(*question);
@@ -90,6 +116,6 @@ impl Explained for RestOfRow<'_> {
     }
 
     fn num_nodes(&self) -> usize {
-        self.tree.nodes.len()
+        self.tree.tree.nodes.len()
     }
 }

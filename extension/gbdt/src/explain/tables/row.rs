@@ -1,5 +1,9 @@
 //! One row, by the tables: its literals one after another, then a code per group.
 
+#![allow(unsafe_code, reason = "literals that the groups were made with are looked up unchecked")]
+#![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
+
+use super::group::BITS;
 use super::literals::{Literal, Source};
 use super::rest::Answers;
 use super::{Tables, WIDTH};
@@ -7,7 +11,7 @@ use super::{Tables, WIDTH};
 /// Buffers for one row after another.
 #[derive(Default)]
 pub(in crate::explain) struct RowBuffers {
-    /// Per literal 1 if it is true, else 0.
+    /// By literal 1 if it is true, else 0.
     truths: Vec<u8>,
 }
 
@@ -24,26 +28,34 @@ impl Tables {
         truths.clear();
         for source in &self.literals.sources {
             let truth = match *source {
-                Source::True => 1,
-                Source::Asked(question) => u8::from(answers.of(question)),
-                Source::Both(one, other) => truth(truths, one) & truth(truths, other),
+                Source::True => true,
+                Source::Asked(question) => answers.of(question),
+                Source::Both(one, other) => truths[one as usize] & truths[other as usize] == 1,
             };
-            truths.push(truth);
+            truths.extend([u8::from(truth), u8::from(!truth)]);
         }
+        let truth = |literal: Literal| {
+            debug_assert!((literal as usize) < truths.len(), "literal");
+            // SAFETY: the bits of a group are literals of the model, and each has two truths.
+            unsafe { *truths.get_unchecked(literal as usize) }
+        };
         for class in &self.classes {
             let mut sums = [0.0f32; WIDTH];
             for chunk in &class.chunks {
                 let mut part = [0.0f32; WIDTH];
                 for record in &chunk.records {
                     let mut code = 0;
-                    for (bit, [one, other]) in record.bits.iter().enumerate() {
-                        code |= (truth(truths, *one) & truth(truths, *other)) << bit;
+                    for bit in 0..BITS {
+                        let [one, other] = record.bits[bit];
+                        code |= (truth(one) & truth(other)) << bit;
                     }
                     let entry = record.look_up[usize::from(code)];
                     let Some(line) = self.lines.get(record.table + usize::from(entry)) else {
                         continue;
                     };
-                    part.iter_mut().zip(line.0).for_each(|(sum, number)| *sum += number);
+                    for lane in 0..WIDTH {
+                        part[lane] += line.0[lane];
+                    }
                 }
                 sums.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
             }
@@ -55,9 +67,4 @@ impl Tables {
             }
         }
     }
-}
-
-#[inline(always)]
-fn truth(truths: &[u8], literal: Literal) -> u8 {
-    truths.get(literal as usize / 2).copied().unwrap_or(0) ^ (literal & 1) as u8
 }

@@ -31,6 +31,8 @@ impl Question {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Node {
     Leaf(f64),
+    /// A table has all leaves that were below.
+    Covered,
     Split {
         question: Question,
         /// Where the answer is yes, and where it is no.
@@ -42,6 +44,8 @@ pub(super) enum Node {
 /// A tree: children come behind their parents, the root is first.
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
+    /// Of the leaves below each node, weighed by their shares.
+    pub(super) means: Vec<f64>,
     pub(super) output: usize,
 }
 
@@ -87,7 +91,9 @@ pub(super) fn each(image: Sections<'_>, visit: &mut dyn FnMut(Tree)) {
                 let shares = children.map(|child| share(cover(child), cover(node)));
                 Some(Node::Split { question, children, shares })
             };
-            visit(Tree { nodes: copied(*root, group.depth, &read), output: *output as usize });
+            let nodes = copied(*root, group.depth, &read);
+            let means = means_of(&nodes);
+            visit(Tree { nodes, means, output: *output as usize });
         }
     }
 }
@@ -124,3 +130,26 @@ fn copied(root: u32, depth: u32, read: &dyn Fn(u32) -> Option<Node>) -> Vec<Node
 
 /// More nodes than the trees of a model may have together.
 const MAX_NODES: usize = 16 << 20;
+
+fn means_of(nodes: &[Node]) -> Vec<f64> {
+    let mut means = vec![0.0; nodes.len()];
+    for (at, node) in nodes.iter().enumerate().rev() {
+        means[at] = match node {
+            Node::Leaf(value) => *value,
+            Node::Covered => 0.0,
+            Node::Split { children, shares, .. } => {
+                let mean = |child: &u32| means.get(*child as usize).copied().unwrap_or(0.0);
+                children.iter().zip(shares).map(|(child, share)| share * mean(child)).sum()
+            }
+        };
+    }
+    means
+}
+
+impl Tree {
+    /// How the mean changes from a node to a child.
+    pub(super) fn change(&self, node: u32, child: u32) -> f64 {
+        let mean = |node: u32| self.means.get(node as usize).copied().unwrap_or(0.0);
+        mean(child) - mean(node)
+    }
+}

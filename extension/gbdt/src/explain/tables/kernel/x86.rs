@@ -2,10 +2,10 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Entries, Keys, Mask, TableKernel, WORDS, add, both, entries_of};
-use crate::explain::tables::Line;
-use crate::explain::tables::group::BITS;
+use super::{BLOCK, Entries, Keys, Mask, TableKernel, WORDS, add, bits_of, entries_of};
+use crate::explain::tables::layout::CHUNK_GROUPS;
 use crate::explain::tables::layout::Record;
+use crate::explain::tables::{Line, WIDTH};
 
 pub(super) static AVX2: TableKernel =
     TableKernel { below: below_avx2, entries: entries_avx2, add: add_avx2 };
@@ -32,10 +32,63 @@ unsafe fn entries_avx2(masks: &[Mask], record: &Record, words: usize, out: &mut 
     entries_of(masks, record, words, out);
 }
 
+/// Adds entries four rows at a time, whose indices are one word, and leaves what remains to [`add`].
+macro_rules! add_four_rows {
+    ($lines:expr, $records:expr, $entries:expr, $sums:expr, $parts:literal, $zero:expr, $load:expr, $add:expr, $store:expr) => {{
+        let mut tables = [$lines.as_ptr(); CHUNK_GROUPS];
+        for (table, record) in tables.iter_mut().zip($records) {
+            *table = $lines.as_ptr().add(record.table);
+        }
+        let groups = $records.len().min(CHUNK_GROUPS).min($entries.len());
+        let (whole, last) = $sums.as_chunks_mut::<4>();
+        for (at, sums) in whole.iter_mut().enumerate() {
+            let mut part = [[$zero; $parts]; 4];
+            for group in 0..groups {
+                let four = $entries[group].0.as_ptr().add(4 * at).cast::<u32>().read_unaligned();
+                let indices = four.to_le_bytes();
+                macro_rules! row {
+                    ($row:literal) => {
+                        let line = tables[group].add(usize::from(indices[$row]));
+                        let line = line.cast::<f32>();
+                        for (at, sum) in part[$row].iter_mut().enumerate() {
+                            *sum = $add(*sum, $load(line.add(at * (WIDTH / $parts))));
+                        }
+                    };
+                }
+                row!(0);
+                row!(1);
+                row!(2);
+                row!(3);
+            }
+            for (sums, part) in sums.iter_mut().zip(part) {
+                for (at, part) in part.into_iter().enumerate() {
+                    let sum = sums.0.as_mut_ptr().add(at * (WIDTH / $parts));
+                    $store(sum, $add($load(sum.cast_const()), part));
+                }
+            }
+        }
+        let done = 4 * whole.len();
+        add::<1>($lines, $records, $entries, done, last);
+    }};
+}
+
 #[target_feature(enable = "avx2")]
 unsafe fn add_avx2(lines: &[Line], records: &[Record], entries: &[Entries], sums: &mut [Line]) {
-    // SAFETY: the caller's promise.
-    unsafe { add::<4>(lines, records, entries, sums) }
+    // SAFETY: the caller's promise: entries are those of their tables. There are as many entries as
+    // rows of a block.
+    unsafe {
+        add_four_rows!(
+            lines,
+            records,
+            entries,
+            sums,
+            2,
+            _mm256_setzero_ps(),
+            |at| _mm256_loadu_ps(at),
+            |a, b| _mm256_add_ps(a, b),
+            |at, sum| _mm256_storeu_ps(at, sum)
+        );
+    }
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
@@ -66,7 +119,7 @@ const TURN: [u8; 64] = {
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni")]
 unsafe fn entries_avx512(masks: &[Mask], record: &Record, words: usize, out: &mut Entries) {
-    let bits: [Mask; BITS] = record.bits.map(|literals| both(masks, literals));
+    let bits = bits_of(masks, record);
     // SAFETY: 64 bytes are read of each array, and written.
     unsafe {
         let turn = _mm512_loadu_si512(TURN.as_ptr().cast());
@@ -90,6 +143,18 @@ unsafe fn entries_avx512(masks: &[Mask], record: &Record, words: usize, out: &mu
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
 unsafe fn add_avx512(lines: &[Line], records: &[Record], entries: &[Entries], sums: &mut [Line]) {
-    // SAFETY: the caller's promise.
-    unsafe { add::<4>(lines, records, entries, sums) }
+    // SAFETY: as above.
+    unsafe {
+        add_four_rows!(
+            lines,
+            records,
+            entries,
+            sums,
+            1,
+            _mm512_setzero_ps(),
+            |at| _mm512_loadu_ps(at),
+            |a, b| _mm512_add_ps(a, b),
+            |at, sum| _mm512_storeu_ps(at, sum)
+        );
+    }
 }
