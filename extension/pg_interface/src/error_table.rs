@@ -43,10 +43,11 @@ macro_rules! error_table {
         /// An error of the extension.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Error {
-            $($(#[$doc])* $name $({ $($field: $type),* })?,)*
+            $($(#[$doc])* $name $({ $(#[allow(missing_docs, reason = "the message says it")] $field: $type),* })?,)*
         }
 
         impl Error {
+            /// How it is told.
             #[allow(unused_variables, reason = "not every text has every field")]
             pub fn report(&self) -> $crate::Report {
                 match self {

@@ -4,10 +4,16 @@
 //! of the server's own code; none is XX000, which PostgreSQL keeps for bugs. Messages repeat no values of
 //! rows, except the name of a group that is in two places.
 
+use pg_interface::nearest::hint as meant;
+use pg_interface::source::SourceError;
 use pg_interface::{error_table, error_text, *};
 
 error_table! {
     "pgboost_train":
+    /// The source, or what is in it, is not what it should be.
+    Source { error: SourceError } =>
+        error.report().sqlstate, (Some(error.report().message)),
+        detail (error.report().detail), hint (error.report().hint);
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
     ArgumentRange { argument: &'static str, given: String, allowed: &'static str } =>
@@ -40,33 +46,15 @@ error_table! {
     ParameterRefused { name: String, hint: &'static str } =>
         FEATURE_NOT_SUPPORTED, "training parameter \"{name}\" cannot be used in train_model",
         hint "{hint}";
-    NotOneSelect { argument: &'static str, detail: &'static str } =>
-        SYNTAX_ERROR, "{argument} must be the name of a table or view, or one SELECT statement",
-        detail "{detail}";
-    NoSuchColumn { column: String, argument: &'static str, nearest: Option<String> } =>
-        UNDEFINED_COLUMN, "column \"{column}\" is not in the {argument}",
-        hint (meant(nearest.as_deref()));
-    AmbiguousColumn { column: String } =>
-        AMBIGUOUS_COLUMN, "column \"{column}\" is in the source more than once",
-        hint "Give the columns of the query names of their own.";
     ColumnTwice { column: String } =>
         DUPLICATE_COLUMN, "column \"{column}\" cannot be used for two things",
         hint "Leave it out of the features.";
-    ColumnType { column: String, type_name: String, role: &'static str, hint: &'static str } =>
-        DATATYPE_MISMATCH, "column \"{column}\" of type {type_name} cannot be the {role}",
-        hint "{hint}";
     NoFeatures =>
         INVALID_PARAMETER_VALUE, "there are no features to train on";
-    NoRows { argument: &'static str, skipped: u64 } =>
-        DATA_EXCEPTION, "{argument} returns no rows",
-        detail ((*skipped > 0).then(|| "The target is null in all of them.".to_owned()));
     ValueRange { column: String } =>
         NUMERIC_VALUE_OUT_OF_RANGE,
         "a value of column \"{column}\" is infinite or out of range for type real",
         hint "Filter such rows out, or make the values null.";
-    /// A target, a weight or a group that cannot be one.
-    ValueRefused { column: String, what: &'static str } =>
-        DATA_EXCEPTION, "a value of column \"{column}\" {what}";
     TooManyCategories { column: String, limit: usize } =>
         PROGRAM_LIMIT_EXCEEDED,
         "column \"{column}\" has more than {limit} distinct texts, or too long ones",
@@ -78,9 +66,6 @@ error_table! {
     Classes { objective: String, classes: usize, allowed: &'static str } =>
         INVALID_PARAMETER_VALUE,
         "objective {objective} needs a target of {allowed}, not of {classes}";
-    GroupApart { group: String } =>
-        INVALID_PARAMETER_VALUE, "rows of group \"{group}\" are not next to each other",
-        hint "Order the query by the column of the group.";
     LibraryMissing { path: String, reason: String } =>
         UNDEFINED_FILE, "libxgboost is not installed",
         detail "It should be at {path}: {reason}", hint (install());
@@ -96,9 +81,6 @@ error_table! {
     TrainerEnded { how: String, said: String } =>
         EXTERNAL_ROUTINE_EXCEPTION, "the training process ended unexpectedly",
         detail (Some(if said.is_empty() { format!("{how}.") } else { format!("{how}: {said}") }));
-    TemporaryFile { reason: String, disk_full: bool } =>
-        if *disk_full { DISK_FULL } else { IO_ERROR },
-        "could not use a temporary file of the training: {reason}";
     TooManyPredictions { rows: u64, outputs: u64, max: u64 } =>
         PROGRAM_LIMIT_EXCEEDED,
         "too many predictions to train: {rows} rows times {outputs} outputs",
@@ -130,10 +112,6 @@ error_table! {
         OBJECT_NOT_IN_PREREQUISITE_STATE, "extension pgboost gave no {what}";
 }
 
-fn meant(nearest: Option<&str>) -> Option<String> {
-    nearest.map(|nearest| format!("Perhaps you mean \"{nearest}\"."))
-}
-
 fn install() -> Option<String> {
     error_text!("Install it with make install; extension pgboost works without it.")
 }
@@ -142,6 +120,12 @@ fn need_less_memory() -> Option<String> {
     error_text!(
         "Train on fewer rows, with a smaller max_bin or max_depth, or give the server more memory."
     )
+}
+
+impl From<SourceError> for Error {
+    fn from(error: SourceError) -> Self {
+        Error::Source { error }
+    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use pg_interface::error_table_tests;
+use pg_interface::source::SourceError;
 
 use super::{Error, NAMES};
 
@@ -13,6 +14,7 @@ fn samples() -> Vec<Error> {
     let said = || "It failed.".to_owned();
     let (argument, hint) = ("source", "Do this.");
     vec![
+        Error::Source { error: SourceError::AmbiguousColumn { column: text() } },
         Error::NullArgument { argument },
         Error::ArgumentRange { argument, given: text(), allowed: "between 1 and 2" },
         Error::Arguments { message: "one needs the other", hint },
@@ -25,21 +27,12 @@ fn samples() -> Vec<Error> {
         Error::Contradiction { first: text(), second: text() },
         Error::ParameterValue { name: text(), allowed: text(), given: text() },
         Error::ParameterRefused { name: text(), hint },
-        Error::NotOneSelect { argument, detail: "It is two." },
-        Error::NoSuchColumn { column: text(), argument, nearest: Some(text()) },
-        Error::NoSuchColumn { column: text(), argument, nearest: None },
-        Error::AmbiguousColumn { column: text() },
         Error::ColumnTwice { column: text() },
-        Error::ColumnType { column: text(), type_name: text(), role: "feature", hint },
         Error::NoFeatures,
-        Error::NoRows { argument, skipped: 0 },
-        Error::NoRows { argument, skipped: 1 },
         Error::ValueRange { column: text() },
-        Error::ValueRefused { column: text(), what: "is null" },
         Error::TooManyCategories { column: text(), limit: 1 },
         Error::UnknownCategory { column: text(), argument },
         Error::Classes { objective: text(), classes: 1, allowed: "two" },
-        Error::GroupApart { group: text() },
         Error::LibraryMissing { path: text(), reason: said() },
         Error::LibraryOld { version: text() },
         Error::XGBoost { message: said() },
@@ -53,8 +46,6 @@ fn samples() -> Vec<Error> {
         Error::TrainerKilled,
         Error::TrainerEnded { how: said(), said: said() },
         Error::TrainerEnded { how: "It failed".to_owned(), said: String::new() },
-        Error::TemporaryFile { reason: text(), disk_full: false },
-        Error::TemporaryFile { reason: text(), disk_full: true },
         Error::TooManyPredictions { rows: 2, outputs: 2, max: 3 },
         Error::ModelSize { bytes: 1 },
     ]

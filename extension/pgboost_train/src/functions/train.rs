@@ -1,5 +1,6 @@
 //! `train_model`: rows of a source become a new version of a model.
 
+use pg_interface::source::query::argument_text;
 use pg_interface::{report, server};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -10,7 +11,6 @@ use super::required;
 use crate::error::{Error, Result};
 use crate::params::Parameters;
 use crate::params::table::MAX_ROUNDS;
-use crate::pg::query::argument_text;
 use crate::registry::{Registry, Trained};
 use crate::source::columns::Roles;
 use crate::training::progress::{Phase, Progress};

@@ -5,6 +5,7 @@
 
 use gbdt::Image;
 use gbdt::forest::{AlignedBytes, CategoryKind};
+use pg_interface::source::{Row, Source, SourceError, query};
 use pg_interface::{report, settings};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -13,9 +14,7 @@ use xgboost_ffi::Output;
 
 use super::required;
 use crate::error::{Error, Result};
-use crate::pg::query::{self, Row};
 use crate::registry::Registry;
-use crate::source::argument::Source;
 use crate::source::columns::{Columns, UsedColumn};
 use crate::source::kind;
 use crate::xgboost::cached::CachedBooster;
@@ -71,7 +70,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
             .is_some_and(|value| value.eq_ignore_ascii_case("missing")),
         found: Found::default(),
     };
-    query::run(&query, "source", &mut |row| comparison.add(row))?;
+    query::run(&query, "source", |row| comparison.add(row))?;
     comparison.flush()?;
     Ok(comparison.found)
 }
@@ -97,7 +96,7 @@ fn check_types(image: &Image<AlignedBytes>, features: &[UsedColumn]) -> Result<(
             ),
         };
         let (column, type_name) = (feature.name.clone(), type_name.to_owned());
-        return Err(Error::ColumnType { column, type_name, role, hint });
+        return Err(SourceError::ColumnType { column, type_name, role, hint }.into());
     }
     Ok(())
 }

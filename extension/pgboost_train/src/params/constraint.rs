@@ -1,9 +1,11 @@
 //! Constraints, which speak of features: by name here, by position in libxgboost.
 
+use pg_interface::nearest::nearest;
+use pg_interface::source::SourceError;
 use serde_json::Value;
 
 use super::value::wrong;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The constraint as libxgboost takes it.
 pub fn checked(name: &'static str, value: &Value, features: &[&str]) -> Result<String> {
@@ -59,9 +61,12 @@ fn interaction(name: &'static str, value: &Value, features: &[&str]) -> Result<S
 }
 
 fn position(feature: &str, features: &[&str], argument: &'static str) -> Result<usize> {
-    features.iter().position(|known| *known == feature).ok_or_else(|| Error::NoSuchColumn {
-        column: feature.to_owned(),
-        argument,
-        nearest: super::nearest::nearest(feature, features.iter().copied()).map(str::to_owned),
+    features.iter().position(|known| *known == feature).ok_or_else(|| {
+        SourceError::NoSuchColumn {
+            column: feature.to_owned(),
+            argument,
+            nearest: nearest(feature, features.iter().copied()).map(str::to_owned),
+        }
+        .into()
     })
 }

@@ -2,11 +2,11 @@
 
 mod constraint;
 pub mod metric;
-pub mod nearest;
 pub mod objective;
 pub mod table;
 mod value;
 
+use pg_interface::nearest::nearest;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
@@ -135,7 +135,7 @@ fn find(name: &str) -> Result<(&'static Parameter, &'static str)> {
         return Err(Error::ParameterRefused { name: (*name).to_owned(), hint });
     }
     let names = TABLE.iter().flat_map(Parameter::names);
-    let nearest = nearest::nearest(name, names.chain(SPECIAL));
+    let nearest = nearest(name, names.chain(SPECIAL));
     Err(Error::UnknownParameter { name: name.to_owned(), nearest })
 }
 
@@ -174,7 +174,7 @@ fn checked_metrics(value: &Value) -> Result<Vec<String>> {
 
 /// What a parameter takes, with the nearest of the names.
 fn known_names(what: &str, value: &Value, names: impl Iterator<Item = &'static str>) -> String {
-    let nearest = value.as_str().and_then(|given| nearest::nearest(given, names));
+    let nearest = value.as_str().and_then(|given| nearest(given, names));
     nearest.map_or_else(|| what.to_owned(), |nearest| format!("{what} such as \"{nearest}\""))
 }
 

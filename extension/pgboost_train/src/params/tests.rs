@@ -26,5 +26,5 @@ fn constraints_name_features() {
     assert!(settings.contains(&("interaction_constraints", "[[0,1],[2]]".to_owned())));
     let wrong = json!({"monotone_constraints": {"x": 1}});
     let wrong = Parameters::parse(&wrong).unwrap().settings(&["a"]);
-    assert!(matches!(wrong, Err(Error::NoSuchColumn { .. })));
+    assert!(matches!(wrong, Err(Error::Source { .. })));
 }

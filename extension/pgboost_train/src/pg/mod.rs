@@ -5,9 +5,6 @@
 //! back at the entry point.
 
 pub mod backend;
-pub mod catalog;
-pub mod query;
 pub mod spi;
 pub mod statement;
-pub mod temporary;
 pub mod wait;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::kind::Kind;
 use crate::error::{Error, Result};
-use crate::pg::query::Column;
+use pg_interface::source::{self, Column, SourceError};
 use pg_interface::types;
 
 /// What the caller says of columns, by their names.
@@ -107,21 +107,7 @@ struct SourceColumns<'a> {
 
 impl SourceColumns<'_> {
     fn find(&self, name: &str) -> Result<(usize, &Column)> {
-        let mut found = self.columns.iter().enumerate().filter(|(_, column)| column.name == name);
-        match (found.next(), found.next()) {
-            (Some(column), None) => Ok(column),
-            (Some(_), Some(_)) => Err(Error::AmbiguousColumn { column: name.to_owned() }),
-            (None, _) => Err(Error::NoSuchColumn {
-                column: name.to_owned(),
-                argument: self.argument,
-                nearest: self.nearest(name),
-            }),
-        }
-    }
-
-    fn nearest(&self, name: &str) -> Option<String> {
-        let names = self.columns.iter().map(|column| column.name.as_str());
-        crate::params::nearest::nearest(name, names).map(str::to_owned)
+        Ok(source::find(self.columns, name, self.argument)?)
     }
 
     fn used(&self, name: &str, role: &'static str, hint: &'static str) -> Result<UsedColumn> {
@@ -174,10 +160,11 @@ impl SourceColumns<'_> {
 }
 
 fn unusable(column: &Column, role: &'static str, hint: &'static str) -> Error {
-    Error::ColumnType {
+    SourceError::ColumnType {
         column: column.name.clone(),
         type_name: types::type_name(column.type_oid),
         role,
         hint,
     }
+    .into()
 }

@@ -1,12 +1,10 @@
 //! How a field of a row is read: as a number, as a category, or as the label of a class.
 
-use std::borrow::Cow;
-
 use gbdt::forest::CategoryView;
 use pg_interface::{Exact, NumberType, ScalarType, Value};
 use pgrx::pg_sys::Oid;
 
-use crate::pg::query::Field;
+use pg_interface::source::Field;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(ScalarType);
@@ -57,16 +55,4 @@ pub fn category(field: Field<'_>, categories: CategoryView<'_>) -> Option<f32> {
         },
     };
     code.map(|code| code as f32)
-}
-
-/// A category, or the label of a class, as text. It is what pgboost compares with.
-#[inline]
-pub fn label(field: Field<'_>) -> Cow<'_, str> {
-    match field.value() {
-        Some(Value::Text(text)) => text.text(),
-        Some(Value::Number(number)) if number.number_type() == NumberType::Bool => {
-            Cow::Borrowed(if number.single() == 0.0 { "false" } else { "true" })
-        }
-        _ => Cow::Owned(field.written()),
-    }
 }

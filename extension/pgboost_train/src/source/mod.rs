@@ -5,10 +5,8 @@
 //! other rows the second time does no harm. A record is four bytes per value, and lies on disk, not in
 //! memory.
 
-pub mod argument;
 pub mod columns;
 pub mod dictionary;
-mod first_word;
 pub mod kind;
 pub mod records;
 pub mod spool;

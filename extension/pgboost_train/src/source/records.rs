@@ -1,15 +1,12 @@
 //! One row of the source to one record: features, target, weight, bounds.
 
-use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hash, Hasher};
-
+use pg_interface::source::{Field, Row, SourceError};
 use xgboost_ffi::Layout;
 
 use super::columns::{Columns, UsedColumn};
 use super::dictionary::{Dictionary, Full};
 use super::kind;
 use crate::error::{Error, Result};
-use crate::pg::query::{Field, Row};
 
 const MAX_CATEGORIES: usize = 65_536;
 const MAX_CLASSES: usize = 4_096;
@@ -110,7 +107,7 @@ impl<'a> Records<'a> {
         let value = number(column, field)?;
         if value.is_nan() {
             let what = "is not a number, so it cannot be learned";
-            return Err(Error::ValueRefused { column: column.name.clone(), what });
+            return Err(SourceError::ValueRefused { column: column.name.clone(), what }.into());
         }
         Ok(value)
     }
@@ -118,7 +115,7 @@ impl<'a> Records<'a> {
 
 pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
     let Some(column) = &columns.weight else { return Ok(1.0) };
-    let refuse = |what| Err(Error::ValueRefused { column: column.name.clone(), what });
+    let refuse = |what| Err(SourceError::ValueRefused { column: column.name.clone(), what }.into());
     let Some(field) = row.get(column.position) else {
         return refuse("is null, so it cannot be a weight");
     };
@@ -135,7 +132,7 @@ fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
 }
 
 fn code(column: &UsedColumn, texts: &mut Dictionary, field: Field<'_>) -> Result<f32> {
-    let text = kind::label(field);
+    let text = field.label();
     match texts.code(&text) {
         Ok(code) => Ok(code as f32),
         Err(Full) => {
@@ -143,39 +140,4 @@ fn code(column: &UsedColumn, texts: &mut Dictionary, field: Field<'_>) -> Result
             Err(Error::TooManyCategories { column, limit })
         }
     }
-}
-
-/// Groups of rows, which must come one after another.
-#[derive(Default)]
-pub struct Groups {
-    current: Option<String>,
-    /// Of the groups that have ended only a hash is kept: two of a billion groups share one with a
-    /// chance of 3 %, of a million with one of 3 in a hundred million.
-    ended: HashSet<u64>,
-}
-
-impl Groups {
-    /// Whether the row begins a group.
-    pub fn begins(&mut self, columns: &Columns, row: Row<'_>) -> Result<bool> {
-        let Some(column) = &columns.group else { return Ok(false) };
-        let Some(field) = row.get(column.position) else {
-            let what = "is null, so it cannot be a group";
-            return Err(Error::ValueRefused { column: column.name.clone(), what });
-        };
-        let group = field.written();
-        if self.current.as_deref() == Some(group.as_str()) {
-            return Ok(false);
-        }
-        if self.ended.contains(&hash(&group)) {
-            return Err(Error::GroupApart { group });
-        }
-        self.ended.extend(self.current.replace(group).as_deref().map(hash));
-        Ok(true)
-    }
-}
-
-fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    text.hash(&mut hasher);
-    hasher.finish()
 }

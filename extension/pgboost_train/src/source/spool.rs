@@ -1,7 +1,7 @@
 //! Records in a temporary file, written once; the trainer reads them as often as libxgboost asks.
 
 use crate::error::Result;
-use crate::pg::temporary::TemporaryFile;
+use pg_interface::temporary::TemporaryFile;
 
 /// About as many words are in memory at once.
 const BUFFER_WORDS: usize = 1 << 18;

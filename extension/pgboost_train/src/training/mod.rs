@@ -10,12 +10,12 @@ mod split;
 mod task;
 mod trainer;
 
+use pg_interface::source::{Source, SourceError};
 use serde_json::{Map, Value};
 use xgboost_ffi::Feature;
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
-use crate::source::argument::Source;
 use crate::source::columns::{Columns, Roles};
 use crate::source::dictionary::Dictionary;
 use crate::source::records::Dictionaries;
@@ -110,12 +110,13 @@ fn read_eval(
     let (columns, query) = open(text, &roles, ARGUMENT)?;
     for (column, texts) in columns.features.iter().zip(&dictionaries.features) {
         if column.kind.is_text() != texts.is_some() {
-            return Err(Error::ColumnType {
+            return Err(SourceError::ColumnType {
                 column: column.name.clone(),
                 type_name: column.kind.xgboost().to_owned(),
                 role: "same feature in eval_source",
                 hint: "Give it the type that it has in the source.",
-            });
+            }
+            .into());
         }
     }
     let classes = dictionaries.target.as_ref().map(Dictionary::len);

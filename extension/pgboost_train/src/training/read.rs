@@ -2,11 +2,11 @@
 
 use super::progress::Progress;
 use super::split::Split;
-use crate::error::{Error, Result};
-use crate::pg::query::{self, Row};
+use crate::error::Result;
 use crate::source::columns::Columns;
-use crate::source::records::{self, Dictionaries, Groups, Records};
+use crate::source::records::{self, Dictionaries, Records};
 use crate::source::spool::Spool;
+use pg_interface::source::{Groups, Row, SourceError, query};
 
 /// Rows for one purpose.
 pub struct Set {
@@ -75,7 +75,7 @@ impl<'a> Reader<'a> {
         argument: &'static str,
         progress: &mut Progress,
     ) -> Result<()> {
-        query::run(query, argument, &mut |row| {
+        query::run(query, argument, |row| {
             self.read += 1;
             progress.rows(self.read);
             self.take(row)
@@ -88,7 +88,10 @@ impl<'a> Reader<'a> {
             return Ok(());
         };
         let grouped = self.columns.group.is_some();
-        let begins = grouped && self.groups.begins(self.columns, row)?;
+        let begins = match &self.columns.group {
+            Some(group) => self.groups.begins(&group.name, row.get(group.position))?,
+            None => false,
+        };
         if begins {
             self.group += 1;
             self.group_kept = self.split.keeps(self.group);
@@ -114,12 +117,12 @@ impl<'a> Reader<'a> {
     pub fn finish(mut self, argument: &'static str) -> Result<Rows> {
         let Rows { train, eval, skipped } = &mut self.rows;
         if train.rows() == 0 {
-            return Err(Error::NoRows { argument, skipped: *skipped });
+            return Err(SourceError::NoRows { argument, skipped: *skipped }.into());
         }
         train.spool.finish()?;
         if let Some(eval) = eval {
             if eval.rows() == 0 {
-                return Err(Error::NoRows { argument: "eval_fraction", skipped: 0 });
+                return Err(SourceError::NoRows { argument: "eval_fraction", skipped: 0 }.into());
             }
             eval.spool.finish()?;
         }

@@ -1,6 +1,8 @@
 //! What is to be learned: the objective, and the classes if the target has such.
 
 use super::Request;
+use pg_interface::source::SourceError;
+
 use crate::error::{Error, Result};
 use crate::params::objective::{
     BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target,
@@ -111,12 +113,13 @@ fn check(objective: &Objective, columns: &Columns) -> Result<()> {
 
 fn numbers_only(columns: &Columns) -> Result<()> {
     if columns.target.kind.is_text() {
-        return Err(Error::ColumnType {
+        return Err(SourceError::ColumnType {
             column: columns.target.name.clone(),
             type_name: "text".to_owned(),
             role: "target of this objective",
             hint: "Choose an objective for classes, or cast the target to a number.",
-        });
+        }
+        .into());
     }
     Ok(())
 }

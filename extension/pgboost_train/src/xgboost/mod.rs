@@ -7,6 +7,7 @@ pub mod cached;
 
 use std::sync::OnceLock;
 
+use pg_interface::source::SourceError;
 use xgboost_ffi::Library;
 
 use crate::error::{Error, Result};
@@ -30,7 +31,7 @@ impl From<xgboost_ffi::Error> for Error {
             Theirs::Missing { path, reason } => Error::LibraryMissing { path, reason },
             Theirs::Old(version) => Error::LibraryOld { version },
             Theirs::OutOfMemory => Error::OutOfMemory,
-            Theirs::Rows(reason) => Error::TemporaryFile { reason, disk_full: false },
+            Theirs::Rows(reason) => SourceError::TemporaryFile { reason, disk_full: false }.into(),
             Theirs::Refused(message) => Error::XGBoost { message },
         }
     }

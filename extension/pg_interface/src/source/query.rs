@@ -4,26 +4,30 @@
 //! read-only under the snapshot of the statement that called us. Rows go from the executor to the
 //! closure without a copy: nothing of the result is held.
 
+use std::borrow::Cow;
 use std::ffi::{CString, c_int};
 
-use pg_interface::settings::with_setting;
-use pg_interface::varlena::owned_string;
-use pg_interface::{ScalarType, Value, types};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{AnyElement, PgMemoryContexts, Spi, pg_guard};
 
-use crate::error::{Error, Result};
+use super::error::{Error, Result};
+use crate::settings::with_setting;
+use crate::varlena::owned_string;
+use crate::{NumberType, ScalarType, Value, types};
 
+/// A column that a query returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
+    /// Its name, which other columns may have too.
     pub name: String,
+    /// Its type.
     pub type_oid: Oid,
 }
 
 /// A row, as long as the closure that is given it runs.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
-    values: pg_interface::Row<'a>,
+    values: crate::Row<'a>,
     types: &'a [FieldType],
 }
 
@@ -58,6 +62,27 @@ impl<'a> Field<'a> {
         self.field_type.scalar.map(|scalar| unsafe { Value::new(self.datum, scalar) })
     }
 
+    /// A number as f64; nothing if it is text or of another type.
+    #[inline]
+    pub fn number(self) -> Option<f64> {
+        match self.value() {
+            Some(Value::Number(number)) => Some(number.double()),
+            _ => None,
+        }
+    }
+
+    /// A category, or the label of a class, as text. It is what pgboost compares with.
+    #[inline]
+    pub fn label(self) -> Cow<'a, str> {
+        match self.value() {
+            Some(Value::Text(text)) => text.text(),
+            Some(Value::Number(number)) if number.number_type() == NumberType::Bool => {
+                Cow::Borrowed(if number.single() == 0.0 { "false" } else { "true" })
+            }
+            _ => Cow::Owned(self.written()),
+        }
+    }
+
     /// The value as text, by the output function of its type.
     pub fn written(self) -> String {
         // SAFETY: as above.
@@ -79,23 +104,42 @@ unsafe fn written(value: Datum, output: Oid) -> String {
 }
 
 /// The columns that a query returns.
+///
+/// # Errors
+/// [`Error::NotOneSelect`]. PostgreSQL's own are raised.
 pub fn columns(query: &str, argument: &'static str) -> Result<Vec<Column>> {
     Spi::connect(|_| Ok(prepare(query, argument)?.columns))
 }
 
-/// Runs a query. The closure's first error ends it.
-pub fn run(
+/// Runs a query and hands over each row. The closure's first error ends it.
+///
+/// # Errors
+/// [`Error::NotOneSelect`], and those of the closure. PostgreSQL's own are raised.
+pub fn run<E: From<Error>>(
     query: &str,
     argument: &'static str,
-    each: &mut dyn FnMut(Row<'_>) -> Result<()>,
-) -> Result<()> {
+    mut each: impl FnMut(Row<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut outcome = Ok(());
+    let mut received = |row: Row<'_>| {
+        outcome = each(row);
+        outcome.is_ok()
+    };
+    receive_all(query, argument, &mut received)?;
+    outcome
+}
+
+fn receive_all(query: &str, argument: &'static str, each: &mut Each<'_>) -> Result<()> {
     Spi::connect(|_| {
         let prepared = prepare(query, argument)?;
         // Scans of one table start at its first page, also if another scan of it is under way: the
         // rows of a table that nobody changes then come in the same order each time.
-        with_setting(c"synchronize_seqscans", c"off", || prepared.execute(each))
+        with_setting(c"synchronize_seqscans", c"off", || prepared.execute(argument, each))
     })
 }
+
+/// What a row is handed to; it says whether it wants more.
+type Each<'a> = dyn FnMut(Row<'_>) -> bool + 'a;
 
 /// A prepared query; it lives as long as SPI's connection.
 struct Prepared {
@@ -142,7 +186,7 @@ unsafe fn columns_of(description: pg_sys::TupleDesc) -> Vec<Column> {
 }
 
 impl Prepared {
-    fn execute(&self, each: &mut dyn FnMut(Row<'_>) -> Result<()>) -> Result<()> {
+    fn execute(&self, argument: &'static str, each: &mut Each<'_>) -> Result<()> {
         let mut receiver = Receiver {
             interface: pg_sys::DestReceiver {
                 receiveSlot: Some(receive),
@@ -153,8 +197,7 @@ impl Prepared {
             },
             each,
             types: Vec::new(),
-            outcome: Ok(()),
-            memory: PgMemoryContexts::new("pgboost_train row"),
+            memory: PgMemoryContexts::new("source row"),
             received: 0,
         };
         let options = pg_sys::SPIExecuteOptions {
@@ -166,9 +209,8 @@ impl Prepared {
         // SAFETY: SPI is connected, the plan is valid, and the receiver lives as long as the call,
         // which alone uses it.
         let code = unsafe { pg_sys::SPI_execute_plan_extended(self.plan, &options) };
-        receiver.outcome?;
         if code < 0 {
-            return Err(Error::NotOneSelect { argument: "source", detail: "It cannot be run." });
+            return Err(Error::NotOneSelect { argument, detail: "It cannot be run." });
         }
         Ok(())
     }
@@ -178,10 +220,9 @@ impl Prepared {
 #[repr(C)]
 struct Receiver<'a> {
     interface: pg_sys::DestReceiver,
-    each: &'a mut dyn FnMut(Row<'_>) -> Result<()>,
+    each: &'a mut Each<'a>,
     /// Of the columns that the executor sends.
     types: Vec<FieldType>,
-    outcome: Result<()>,
     /// What reading a row allocates.
     memory: PgMemoryContexts,
     received: u32,
@@ -191,18 +232,18 @@ struct Receiver<'a> {
 const ROWS_BETWEEN_RESETS: u32 = 256;
 
 impl Receiver<'_> {
-    fn receive(&mut self, values: pg_interface::Row<'_>) -> bool {
+    fn receive(&mut self, values: crate::Row<'_>) -> bool {
         let Receiver { each, types, memory, .. } = self;
         let row = Row { values, types };
         // SAFETY: the context is this receiver's own.
-        self.outcome = unsafe { memory.switch_to(|_| each(row)) };
+        let more = unsafe { memory.switch_to(|_| each(row)) };
         self.received += 1;
         if self.received >= ROWS_BETWEEN_RESETS {
             self.received = 0;
             // SAFETY: nothing that was read from earlier rows is kept in it.
             unsafe { self.memory.reset() };
         }
-        self.outcome.is_ok()
+        more
     }
 }
 
@@ -219,7 +260,7 @@ unsafe extern "C-unwind" fn receive(
             pg_sys::slot_getsomeattrs_int(slot, columns);
         }
         let columns = usize::try_from(columns).unwrap_or(0);
-        let row = pg_interface::Row::from_raw((*slot).tts_values, (*slot).tts_isnull, columns);
+        let row = crate::Row::from_raw((*slot).tts_values, (*slot).tts_isnull, columns);
         (*receiver.cast::<Receiver<'_>>()).receive(row)
     }
 }

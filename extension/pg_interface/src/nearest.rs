@@ -10,3 +10,8 @@ pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Opt
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }
+
+/// The hint that asks whether this was meant.
+pub fn hint(nearest: Option<&str>) -> Option<String> {
+    nearest.map(|nearest| format!("Perhaps you mean \"{nearest}\"."))
+}

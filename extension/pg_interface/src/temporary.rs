@@ -6,22 +6,36 @@ use std::io;
 
 use pgrx::pg_sys;
 
-use crate::error::{Error, Result};
+use crate::source::SourceError;
 
-/// The file. It is written here, and read by its path.
+/// What is written as it lies in memory: every bit of it means something.
+pub trait Plain: Copy + sealed::Plain {}
+
+mod sealed {
+    pub trait Plain {}
+    impl Plain for f32 {}
+    impl Plain for u64 {}
+}
+
+impl Plain for f32 {}
+impl Plain for u64 {}
+
+/// The file. It is written here, and read here or by its path.
 pub struct TemporaryFile {
     file: pg_sys::File,
     bytes: i64,
 }
 
 impl TemporaryFile {
+    /// An empty file.
+    #[allow(clippy::new_without_default, reason = "it opens a file")]
     pub fn new() -> TemporaryFile {
         // SAFETY: the file belongs to the current resource owner, which an abort cleans up.
         TemporaryFile { file: unsafe { pg_sys::OpenTemporaryFile(false) }, bytes: 0 }
     }
 
     /// Writes behind what was written last. Raises PostgreSQL's error at temp_file_limit.
-    pub fn write(&mut self, words: &[f32]) -> Result<()> {
+    pub fn write<T: Plain>(&mut self, words: &[T]) -> Result<(), SourceError> {
         let bytes = size_of_val(words);
         let start = words.as_ptr().cast_mut().cast();
         // SAFETY: the slice is that long; the function only reads it.
@@ -36,7 +50,23 @@ impl TemporaryFile {
         }
         // A file that takes some of the bytes has no room for the others.
         let disk_full = written >= 0 || failed.kind() == io::ErrorKind::StorageFull;
-        Err(Error::TemporaryFile { reason: failed.to_string(), disk_full })
+        Err(SourceError::TemporaryFile { reason: failed.to_string(), disk_full })
+    }
+
+    /// Reads as many words as there is room for, from a word on; they were written before.
+    pub fn read(&self, first: u64, words: &mut [u64]) -> Result<(), SourceError> {
+        let bytes = size_of_val(words);
+        let offset = (first * size_of::<u64>() as u64).cast_signed();
+        // SAFETY: the slice has room for so many bytes, and every value of them is a word.
+        let read = unsafe {
+            const EVENT: u32 = pg_sys::WaitEventIO::WAIT_EVENT_BUFFILE_READ;
+            pg_sys::FileRead(self.file, words.as_mut_ptr().cast(), bytes as _, offset, EVENT)
+        };
+        if usize::try_from(read) == Ok(bytes) {
+            return Ok(());
+        }
+        let reason = io::Error::last_os_error().to_string();
+        Err(SourceError::TemporaryFile { reason, disk_full: false })
     }
 
     /// The path, below the data directory.

@@ -3,14 +3,16 @@
 //! A text that begins like a query is one, and runs as it is. Everything else is a name, which
 //! PostgreSQL itself resolves and quotes; only such names, and those of columns, are put into SQL.
 
+use super::error::Result;
 use super::first_word::begins_like_a_query;
-use crate::error::Result;
-use crate::pg::catalog;
-use crate::pg::query::{self, Column};
+use super::query::{self, Column};
+use crate::catalog;
 
+/// What rows come from.
 pub enum Source {
     /// A table or view, by its quoted name.
     Relation(String),
+    /// A query, as it was given.
     Query(String),
 }
 
@@ -28,6 +30,7 @@ impl Source {
         matches!(self, Source::Relation(_))
     }
 
+    /// The columns that there are.
     pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
         match self {
             Source::Relation(name) => query::columns(&format!("SELECT * FROM {name}"), argument),
