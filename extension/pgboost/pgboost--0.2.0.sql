@@ -71,6 +71,27 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_version', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_part', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_privilege', '');
 
+-- What the features of a version were where it was trained: of numbers points of their distribution, each with the
+-- shares of the numbers below it and up to it; of categories the share of each.
+CREATE TABLE @extschema@.pgboost_profile (
+    model text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    position integer NOT NULL,
+    feature text NOT NULL,
+    rows bigint NOT NULL,
+    missing bigint NOT NULL,
+    numbers double precision[],
+    below double precision[],
+    upto double precision[],
+    categories text[],
+    shares double precision[],
+    PRIMARY KEY (model, version, position)
+);
+
+COMMENT ON TABLE @extschema@.pgboost_profile IS 'pgboost: one row per feature of a version whose features were profiled';
+
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_profile', '');
+
 -- Any change, whoever makes it, tells all backends to read the registry again once it is committed. The
 -- triggers fire for replicated changes too.
 CREATE FUNCTION @extschema@.pgboost_registry_changed() RETURNS trigger
@@ -280,3 +301,54 @@ CREATE FUNCTION @extschema@.feature_importance(model text, kind text DEFAULT 'ga
     LANGUAGE c STABLE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_feature_importance_wrapper';
 COMMENT ON FUNCTION @extschema@.feature_importance(text, text) IS 'how important each feature is: by weight, gain, cover, total_gain or total_cover';
+
+CREATE FUNCTION @extschema@.evaluate_model(model text, source text, target text, weight text DEFAULT NULL, by text DEFAULT NULL,
+                                           group_by text DEFAULT NULL, quantile_alpha double precision[] DEFAULT NULL)
+    RETURNS TABLE (by_value text, metric text, value double precision, rows bigint)
+    LANGUAGE c VOLATILE ROWS 10
+    AS 'MODULE_PATHNAME', 'pgboost_evaluate_model_wrapper';
+COMMENT ON FUNCTION @extschema@.evaluate_model(text, text, text, text, text, text, double precision[]) IS 'the metrics of a model on the rows of a table, a view or a query';
+
+CREATE FUNCTION @extschema@.confusion_matrix(model text, source text, target text, weight text DEFAULT NULL, by text DEFAULT NULL)
+    RETURNS TABLE (by_value text, actual text, predicted text, rows bigint, total_weight double precision)
+    LANGUAGE c VOLATILE ROWS 10
+    AS 'MODULE_PATHNAME', 'pgboost_confusion_matrix_wrapper';
+COMMENT ON FUNCTION @extschema@.confusion_matrix(text, text, text, text, text) IS 'how many rows of each class a model gives which class';
+
+CREATE FUNCTION @extschema@.calibration_curve(model text, source text, target text, weight text DEFAULT NULL, by text DEFAULT NULL,
+                                              bins integer DEFAULT 10)
+    RETURNS TABLE (by_value text, bin integer, rows bigint, predicted double precision, actual double precision)
+    LANGUAGE c VOLATILE ROWS 10
+    AS 'MODULE_PATHNAME', 'pgboost_calibration_curve_wrapper';
+COMMENT ON FUNCTION @extschema@.calibration_curve(text, text, text, text, text, integer) IS 'what a model predicts and what there is, on average in bins of equal numbers of rows';
+
+CREATE FUNCTION @extschema@.compare_models(a text, b text, source text, target text, weight text DEFAULT NULL,
+                                           quantile_alpha double precision[] DEFAULT NULL)
+    RETURNS TABLE (metric text, value_a double precision, value_b double precision, difference double precision,
+                   lower double precision, upper double precision, better bigint, worse bigint)
+    LANGUAGE c VOLATILE ROWS 3
+    AS 'MODULE_PATHNAME', 'pgboost_compare_models_wrapper';
+COMMENT ON FUNCTION @extschema@.compare_models(text, text, text, text, text, double precision[]) IS 'the losses of two models on the same rows, and their difference with its confidence interval';
+
+CREATE FUNCTION @extschema@.profile_features(model text, source text)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_profile_features_wrapper';
+COMMENT ON FUNCTION @extschema@.profile_features(text, text) IS 'keeps with a version what its features are in the rows of a table, a view or a query';
+
+CREATE FUNCTION @extschema@.load_profile(model text, profile jsonb)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_load_profile_wrapper';
+COMMENT ON FUNCTION @extschema@.load_profile(text, jsonb) IS 'keeps with a version what its features were where it was trained';
+
+CREATE FUNCTION @extschema@.feature_profile(model text)
+    RETURNS TABLE (feature text, rows bigint, missing bigint, quantiles double precision[], categories text[], shares double precision[])
+    LANGUAGE c STABLE ROWS 20
+    AS 'MODULE_PATHNAME', 'pgboost_feature_profile_wrapper';
+COMMENT ON FUNCTION @extschema@.feature_profile(text) IS 'what the features of a version were where it was trained';
+
+CREATE FUNCTION @extschema@.feature_drift(model text, source text)
+    RETURNS TABLE (feature text, psi double precision, ks double precision, p_value double precision,
+                   missing_before double precision, missing_now double precision)
+    LANGUAGE c VOLATILE ROWS 20
+    AS 'MODULE_PATHNAME', 'pgboost_feature_drift_wrapper';
+COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS 'how far the features of a model are from their profile in the rows of a table, a view or a query';

@@ -1,4 +1,4 @@
-"""Every block of docs/recipes.md runs, in its order.
+"""Every block of docs/recipes.md runs, in its order, and so do the examples of evaluation in the reference.
 
 A section is a recipe. It runs in a database of its own that begins as the first section, which
 makes the page's tables, left it. psql runs `sql`, the shell `sh`, and Python `python`, each as a
@@ -15,7 +15,7 @@ import pytest
 
 from cluster import Cluster
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "recipes.md"
+DOCS = Path(__file__).resolve().parents[2] / "docs"
 TABLES = "recipe_tables"
 PSQL = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "-"]
 COMMANDS = {"sql": PSQL, "sh": ["bash", "-eu"], "python": [sys.executable, "-"]}
@@ -29,18 +29,18 @@ class Recipe:
     blocks: list[tuple[str, str]]
 
 
-def recipes() -> list[Recipe]:
-    """The sections of the page that have blocks, in its order."""
-    sections = re.split(r"^## (.+)$", PAGE.read_text(), flags=re.M)[1:]
+def recipes(page: str) -> list[Recipe]:
+    """The sections of a page that have blocks, in its order. A block without a language is none to run."""
+    sections = re.split(r"^## (.+)$", (DOCS / page).read_text(), flags=re.M)[1:]
     read = zip(sections[::2], sections[1::2], strict=True)
     found = [
-        Recipe(title, re.findall(r"^```(\S*)\n(.*?)^```$", text, re.M | re.S))
+        Recipe(title, re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S))
         for title, text in read
     ]
     return [recipe for recipe in found if recipe.blocks]
 
 
-FIRST, *OTHERS = recipes()
+FIRST, *OTHERS = recipes("recipes.md")
 
 
 def run(recipe: Recipe, cluster: Cluster, dbname: str, folder: Path) -> None:
@@ -74,3 +74,10 @@ def test_every_block_runs(recipe: Recipe, cluster: Cluster, tables: str, tmp_pat
         connection.execute("DROP DATABASE IF EXISTS recipe WITH (FORCE)")
         connection.execute(f"CREATE DATABASE recipe TEMPLATE {tables}")
     run(recipe, cluster, "recipe", tmp_path)
+
+
+def test_the_examples_of_evaluation_run(cluster: Cluster, tmp_path: Path) -> None:
+    (evaluation,) = [part for part in recipes("sql-reference.md") if part.title == "Evaluation"]
+    assert len(evaluation.blocks) == 3
+    cluster.create_database("evaluation_examples", replace=True)
+    run(evaluation, cluster, "evaluation_examples", tmp_path)

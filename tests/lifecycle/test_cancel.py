@@ -58,6 +58,21 @@ def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
 
+def test_an_evaluation_is_cancelled(connect: Connect) -> None:
+    connection, admin = connect(), connect()
+    features = ", ".join(f"x / 1e4 AS f{number}" for number in range(1, 11))
+    rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
+    query = f"SELECT * FROM evaluate_model('m', 'SELECT {features}, y FROM {rows}', 'y')"
+    error, seconds = cancelled(
+        connection,
+        lambda: connection.execute(query),
+        lambda: admin.execute("SELECT pg_cancel_backend(%s)", (connection.info.backend_pid,)),
+    )
+    assert isinstance(error, errors.QueryCanceled)
+    assert seconds < SOON
+    assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+
+
 def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
     connection = connect()
     connection.execute("SET statement_timeout = '200ms'")

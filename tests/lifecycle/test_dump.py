@@ -49,6 +49,9 @@ def source(cluster: Cluster, dbname: str) -> str:
         connection.execute("SELECT deploy_model('m', 2), grant_model('m', 'dump_user')")
         load(connection, "open", constant(5))
         connection.execute("SELECT grant_model('open', 'public')")
+        rows = "SELECT i AS {} FROM generate_series(1, 9) AS i"
+        name = one(connection, "SELECT feature FROM model_features('open')")
+        connection.execute("SELECT profile_features('open', %s)", (rows.format(name),))
     return dbname
 
 
@@ -58,7 +61,8 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
         SELECT name, version, deployed, owner::text, objective, features, trees, size, loaded_by,
                loaded_at, model_info(name || '@' || version) ->> 'sha256',
                CASE WHEN features = 1 THEN predict_margin(name || '@' || version, 1)
-                    ELSE predict_margin(name || '@' || version, %s) END
+                    ELSE predict_margin(name || '@' || version, %s) END,
+               (SELECT jsonb_agg(p) FROM feature_profile(name || '@' || version) AS p)
           FROM pgboost_models ORDER BY name, version""".replace("%s", ROW)
     rights = "SELECT model, role::text, privilege FROM pgboost_privilege ORDER BY 1, 2, 3"
     functions = """

@@ -13,7 +13,7 @@ from tests.lifecycle.models import constant, grown, load, one, value
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 SECONDS = 20
-TABLES = "pgboost_model, pgboost_version, pgboost_part, pgboost_privilege"
+TABLES = "pgboost_model, pgboost_version, pgboost_part, pgboost_privilege, pgboost_profile"
 Pair = tuple[psycopg.Connection, psycopg.Connection]
 
 

@@ -78,6 +78,26 @@ def replayed(primary: psycopg.Connection, replica: psycopg.Connection) -> None:
         time.sleep(0.01)
 
 
+def test_a_standby_evaluates_as_its_primary_does(pair: Pair) -> None:
+    primary, replica = pair
+    source = NAMED_ROWS.replace(" FROM", ", i FROM")
+    profile = f"SELECT profile_features('grown', $${source}$$)"
+    primary.execute(profile)
+    replayed(primary, replica)
+    with pytest.raises(errors.ReadOnlySqlTransaction):
+        replica.execute(profile)
+    for call in (
+        "evaluate_model('grown', %s, 'i')",
+        "calibration_curve('grown', %s, 'i')",
+        "compare_models('grown', 'grown', %s, 'i')",
+        "feature_drift('grown', %s)",
+    ):
+        query = "SELECT * FROM " + call.replace("%s", f"$${source}$$")
+        expected = primary.execute(query).fetchall()
+        assert expected
+        assert replica.execute(query).fetchall() == expected
+
+
 def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
     primary, replica = pair
     assert one(replica, "SELECT pg_is_in_recovery()")

@@ -43,7 +43,9 @@ macro_rules! error_table {
         /// An error of the extension.
         #[derive(Clone, Debug, PartialEq)]
         pub enum Error {
-            $($(#[$doc])* $name $({ $(#[allow(missing_docs, reason = "the message says it")] $field: $type),* })?,)*
+            $($(#[$doc])* $name $({
+                $(#[allow(missing_docs, reason = "the message says it")] $field: $type),*
+            })?,)*
         }
 
         impl Error {

@@ -4,6 +4,7 @@
 //! except an unknown category, which the caller has just supplied.
 
 use gbdt::{ErrorKind, Place};
+use pg_interface::source::SourceError;
 use pg_interface::{error_table, *};
 
 /// Characters of an unknown category that a message shows.
@@ -15,6 +16,10 @@ error_table! {
     Engine { error: gbdt::Error } =>
         engine_sqlstate(error.kind()), (Some(engine_message(error))),
         detail (engine_detail(error)), hint (error.hint());
+    /// A source of rows, or what is in it, is not what it should be.
+    Source { error: SourceError } =>
+        error.report().sqlstate, (Some(error.report().message)),
+        detail (error.report().detail), hint (error.report().hint);
     /// A name that no model can have.
     ModelName { name: String, reason: &'static str } =>
         INVALID_NAME, "invalid model name: \"{name}\"", detail "{reason}";
@@ -89,6 +94,46 @@ error_table! {
     ImportanceKind { kind: String } =>
         INVALID_PARAMETER_VALUE, "unknown kind of importance: \"{kind}\"",
         hint "The kinds are weight, gain, cover, total_gain and total_cover.";
+    /// A target that is none of the model's classes.
+    UnknownClass { column: String, value: String } =>
+        INVALID_TEXT_REPRESENTATION,
+        (Some(format!(
+            "a value of column \"{column}\" is not a class of the model: \"{}\"",
+            shown(value)
+        ))),
+        hint "A class is its label, or its number from 0 if the model has no labels.";
+    /// A model whose target is more than a column can say.
+    NoMetrics { model: String, objective: String } =>
+        FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot be evaluated",
+        detail "There are no metrics for objective {objective}.";
+    /// Levels of quantiles that were not given, or do not fit.
+    QuantileLevels { model: String, values: usize } =>
+        INVALID_PARAMETER_VALUE, "quantile_alpha must have {values} numbers between 0 and 1",
+        detail "Model \"{model}\" predicts a quantile at each of them.",
+        hint "Pass the levels that the model was trained for, such as \
+              quantile_alpha => '{{0.1, 0.5, 0.9}}'.";
+    /// An argument that the model's objective needs, or has no use for.
+    EvaluationArgument { message: &'static str, hint: &'static str } =>
+        INVALID_PARAMETER_VALUE, "{message}", hint "{hint}";
+    /// Two models that do not predict the same.
+    NotComparable { a: String, b: String } =>
+        WRONG_OBJECT_TYPE, "models \"{a}\" and \"{b}\" cannot be compared",
+        detail "Their values or classes are not the same.";
+    /// A version whose features were never profiled.
+    NoProfile { name: String, version: i32 } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "version {version} of model \"{name}\" has no profile of its features",
+        hint "The owner can record one with profile_features, on the rows that the model was trained on.";
+    InvalidProfile =>
+        INVALID_PARAMETER_VALUE, "profile is not one of the model's features",
+        hint "It is an array with an object for each feature, as train_model makes it.";
+    TooManyParts { parts: usize } =>
+        PROGRAM_LIMIT_EXCEEDED,
+        "the metrics of more than {parts} values of by do not fit into work_mem",
+        hint "Raise work_mem, or choose a column of fewer values.";
+    GroupTooLarge { rows: usize } =>
+        PROGRAM_LIMIT_EXCEEDED, "a group of more than {rows} rows does not fit into work_mem",
+        hint "Raise work_mem.";
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
     NoBaseMargin { model: String } =>
@@ -255,6 +300,12 @@ fn shown(category: &str) -> String {
     match category.char_indices().nth(MAX_SHOWN) {
         Some((end, _)) => format!("{}...", category.split_at(end).0),
         None => category.to_owned(),
+    }
+}
+
+impl From<SourceError> for Error {
+    fn from(error: SourceError) -> Self {
+        Error::Source { error }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A prediction goes through these rooms in order: `functions` takes the call, `predictor` keeps what
 //! a statement has found out, `cache` finds the model's image by its name (asking `registry` when it
 //! does not know), `features` makes a row of f32 of the arguments, and the engine, crate `gbdt`, walks
-//! the trees. `customscan` is the plan node that predicts for many rows. `guc` and `error` have a table
+//! the trees. `evaluation` compares predictions with what is known to be right, `drift` the features with what they were. `customscan` is the plan node that predicts for many rows. `guc` and `error` have a table
 //! each, and `pg` makes PostgreSQL's C interface safe to use.
 //!
 //! `unsafe` is in `pg`, and where PostgreSQL calls in or nodes of its planner and executor are handled:
@@ -12,7 +12,9 @@
 mod cache;
 #[allow(unsafe_code, reason = "nodes and callbacks of PostgreSQL's planner and executor")]
 mod customscan;
+mod drift;
 mod error;
+mod evaluation;
 mod features;
 mod functions;
 #[allow(unsafe_code, reason = "the hooks of a setting")]

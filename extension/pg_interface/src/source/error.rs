@@ -32,6 +32,10 @@ error_table! {
     GroupApart { group: String } =>
         INVALID_PARAMETER_VALUE, "rows of group \"{group}\" are not next to each other",
         hint "Order the query by the column of the group.";
+    /// More distinct texts than fit into memory.
+    TooManyTexts { column: String } =>
+        PROGRAM_LIMIT_EXCEEDED, "the distinct texts of column \"{column}\" do not fit into work_mem",
+        hint "Raise work_mem.";
     /// A temporary file that cannot be written or read.
     TemporaryFile { reason: String, disk_full: bool } =>
         if *disk_full { DISK_FULL } else { IO_ERROR },
@@ -58,6 +62,7 @@ mod tests {
             Error::NoRows { argument, skipped: 1 },
             Error::ValueRefused { column: text(), what: "is null" },
             Error::GroupApart { group: text() },
+            Error::TooManyTexts { column: text() },
             Error::TemporaryFile { reason: text(), disk_full: false },
             Error::TemporaryFile { reason: text(), disk_full: true },
         ]

@@ -9,6 +9,7 @@
 )]
 
 use gbdt::{ErrorKind, Limits, Place};
+use pg_interface::source::SourceError;
 use pg_interface::{Report, error_table_tests};
 
 use super::{Error, NAMES, ShapeReason, TypeReason};
@@ -98,6 +99,16 @@ fn samples() -> Vec<Error> {
         Error::AmbiguousColumn { column: text("x") },
         Error::UnknownCategory { feature, value: text("XX") },
         Error::ImportanceKind { kind: text("shap") },
+        Error::Source { error: SourceError::AmbiguousColumn { column: text("x") } },
+        Error::UnknownClass { column: text("x"), value: text("XX") },
+        Error::NoMetrics { model: text("flights"), objective: text("survival:cox") },
+        Error::QuantileLevels { model: text("flights"), values: 3 },
+        Error::EvaluationArgument { message: "one needs the other", hint: "Do this." },
+        Error::NotComparable { a: text("a"), b: text("b") },
+        Error::NoProfile { name: text("flights"), version: 2 },
+        Error::InvalidProfile,
+        Error::TooManyParts { parts: 3 },
+        Error::GroupTooLarge { rows: 3 },
         Error::NullArgument { argument: "name" },
         Error::NoRegistry,
         Error::Registry { name, what: "digest" },

@@ -5,6 +5,7 @@
 
 mod array;
 mod columns;
+pub mod named;
 mod object;
 mod reader;
 mod row;

@@ -1,10 +1,15 @@
 //! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
 
+mod calibration;
+mod compare;
+mod confusion;
 mod contributions;
 mod cost;
 mod deploy;
+mod drift;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
 pub mod entry;
+mod evaluate;
 mod explain;
 mod explain_prediction;
 mod export;
@@ -12,6 +17,7 @@ mod grant;
 mod inspect;
 mod load;
 mod predict;
+mod source;
 
 use std::ffi::CStr;
 
@@ -19,6 +25,7 @@ use pg_interface::server;
 use pgrx::pg_sys::FunctionCallInfo;
 
 use crate::error::{Error, Result};
+use crate::features::named::feature_name;
 use crate::pg::snapshot::ReadSnapshot;
 use crate::pg::{encoding, identity};
 use crate::registry::{Registry, lookup, privilege};
@@ -53,9 +60,4 @@ fn exists(registry: &Registry, name: &str) -> Result<i32> {
     lookup::deployed_version(registry, name, ReadSnapshot::Active)
         .0
         .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })
-}
-
-/// A feature's name, or XGBoost's own for a feature without one.
-fn feature_name(name: Option<&str>, index: usize) -> String {
-    name.map_or_else(|| format!("f{index}"), str::to_owned)
 }

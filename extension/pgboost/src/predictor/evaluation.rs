@@ -80,7 +80,7 @@ impl Evaluation for Predictions {
 }
 
 /// The margins of rows, with a look at whether the statement was cancelled every so many of them.
-fn evaluate<M: Margin>(
+pub fn evaluate<M: Margin>(
     image: &ModelImage,
     scratch: &mut BatchScratch,
     rows_per_call: usize,

@@ -8,3 +8,4 @@ pub mod explanation;
 pub mod margins;
 pub mod output;
 pub mod single;
+pub mod source;

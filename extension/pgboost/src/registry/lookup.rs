@@ -50,6 +50,11 @@ impl Stored<'_> {
             .ok_or_else(|| self.invalid("model file"))
     }
 
+    /// The library's name for the objective.
+    pub fn objective(&self) -> Result<String> {
+        self.row.text(c"objective").ok_or_else(|| self.invalid("objective"))
+    }
+
     pub fn feature_names(&self) -> Vec<String> {
         self.row.texts(c"feature_names").unwrap_or_default()
     }

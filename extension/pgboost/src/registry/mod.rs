@@ -9,6 +9,7 @@ pub mod describe;
 pub mod lookup;
 mod parts;
 pub mod privilege;
+pub mod profile;
 pub mod reference;
 mod statement;
 pub mod write;

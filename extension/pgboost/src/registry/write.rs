@@ -7,7 +7,7 @@ use pgrx::{AnyElement, JsonB};
 
 use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
-use super::{Registry, parts};
+use super::{Registry, parts, profile};
 use crate::error::{Error, Result};
 use crate::pg::{identity, jsonb};
 
@@ -105,6 +105,7 @@ pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
 
 pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     lock(registry, name)?;
+    profile::forget(registry, name, None)?;
     for statement in [
         "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1",
         "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1",
@@ -122,6 +123,7 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
     if lock(registry, name)? == version {
         return Err(Error::Deployed { name: name.to_owned(), version });
     }
+    profile::forget(registry, name, Some(version))?;
     execute(
         registry,
         "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1 AND p.version = $2",
@@ -169,7 +171,7 @@ fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) ->
 ///
 /// # Errors
 /// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
-fn lock(registry: &Registry, name: &str) -> Result<i32> {
+pub fn lock(registry: &Registry, name: &str) -> Result<i32> {
     let deployed = query::<i32>(
         registry,
         "SELECT m.deployed FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",

@@ -96,6 +96,7 @@ fn train(name: &str, request: &Request) -> Result<(i32, Vec<Score>)> {
         labels: outcome.labels,
         parameters: JsonB(outcome.parameters.into()),
         metrics,
+        profile: JsonB(outcome.profile),
     };
     registry.store(name, trained)?;
     if skipped > 0 {

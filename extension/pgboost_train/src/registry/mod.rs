@@ -44,6 +44,8 @@ pub struct Trained {
     pub labels: Option<Vec<String>>,
     pub parameters: JsonB,
     pub metrics: JsonB,
+    /// What the features were.
+    pub profile: JsonB,
 }
 
 impl Registry {
@@ -114,7 +116,22 @@ impl Registry {
             ],
         );
         // PostgreSQL's own errors do not come back here; what does is an answer without rows.
-        stored.ok().flatten().ok_or(Error::Registry { what: "version" })
+        let version: i32 = stored.ok().flatten().ok_or(Error::Registry { what: "version" })?;
+        // The SQL of 0.1.0 has no such function until ALTER EXTENSION UPDATE.
+        let profiles = self.ask::<bool>(
+            "SELECT pg_catalog.to_regprocedure('{schema}.load_profile(pg_catalog.text, \
+             pg_catalog.jsonb)') IS NOT NULL",
+            &[],
+        );
+        if profiles != Some(true) {
+            return Ok(version);
+        }
+        let profiled = Spi::run_with_args(
+            &self.in_schema("SELECT {schema}.load_profile($1, $2)"),
+            &[format!("{name}@{version}").into(), model.profile.into()],
+        );
+        profiled.map_err(|_| Error::Registry { what: "profile" })?;
+        Ok(version)
     }
 
     /// The version in use, or the one that is named. Raises pgboost's errors for a model that is not

@@ -78,7 +78,8 @@ impl Dictionary {
         Sorted::of(&all)
     }
 
-    fn all(&self) -> Vec<(&str, u32)> {
+    /// The texts with their codes, in no order.
+    pub fn all(&self) -> Vec<(&str, u32)> {
         self.codes.iter().map(|(text, code)| (text.as_ref(), *code)).collect()
     }
 }

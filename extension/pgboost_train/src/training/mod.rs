@@ -2,6 +2,7 @@
 
 mod job;
 mod process;
+mod profile;
 pub mod progress;
 mod read;
 mod rounds;
@@ -20,6 +21,7 @@ use crate::source::columns::{Columns, Roles};
 use crate::source::dictionary::Dictionary;
 use crate::source::records::Dictionaries;
 use job::Training;
+use profile::Profile;
 use progress::{Phase, Progress};
 use read::Reader;
 pub use score::Score;
@@ -51,6 +53,8 @@ pub struct Outcome {
     pub rounds: u32,
     pub scores: Vec<Score>,
     pub parameters: Map<String, Value>,
+    /// What the features were, as pgboost keeps it.
+    pub profile: Value,
     /// Rows that were trained on, kept for evaluation, and left out because their target is NULL.
     pub rows: [u64; 3],
 }
@@ -63,8 +67,12 @@ pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
     let split = Split::new(request.eval_fraction, request.seed);
     progress.phase(Phase::Reading);
     let mut reader = Reader::new(&columns, &mut dictionaries, split);
+    reader.profile = Some(Profile::of(&columns));
     reader.read(&query, "source", progress)?;
     let mut rows = reader.finish("source")?;
+    let profile = rows.profile.take();
+    let profile =
+        profile.map(|profile| profile.json(&dictionaries)).transpose()?.unwrap_or_default();
     if let Some(text) = &request.eval_source {
         rows.eval = Some(read_eval(text, request, &columns, &mut dictionaries, progress)?);
     }
@@ -80,6 +88,7 @@ pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
         rounds,
         scores,
         parameters: training.parameters(),
+        profile,
         rows: rows.counts(),
         labels: task.labels,
     })

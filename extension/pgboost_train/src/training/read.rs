@@ -1,5 +1,6 @@
 //! Reads the rows of a source, once, into temporary files: one to train on, one for evaluation.
 
+use super::profile::Profile;
 use super::progress::Progress;
 use super::split::Split;
 use crate::error::Result;
@@ -32,6 +33,8 @@ impl Set {
 pub struct Rows {
     pub train: Set,
     pub eval: Option<Set>,
+    /// What the features are in the rows to train on, if that is asked for.
+    pub profile: Option<Profile>,
     skipped: u64,
 }
 
@@ -47,6 +50,8 @@ pub struct Reader<'a> {
     records: Records<'a>,
     groups: Groups,
     split: Split,
+    /// Takes in the rows to train on.
+    pub profile: Option<Profile>,
     rows: Rows,
     /// Rows that were read, also those without a target.
     read: u64,
@@ -62,7 +67,13 @@ impl<'a> Reader<'a> {
             records: Records::new(columns, texts),
             groups: Groups::default(),
             split,
-            rows: Rows { train: Set::new(), eval: split.keeps_some().then(Set::new), skipped: 0 },
+            rows: Rows {
+                train: Set::new(),
+                eval: split.keeps_some().then(Set::new),
+                profile: None,
+                skipped: 0,
+            },
+            profile: None,
             read: 0,
             group: 0,
             group_kept: false,
@@ -99,7 +110,12 @@ impl<'a> Reader<'a> {
         let kept = if grouped { self.group_kept } else { self.split.keeps(self.read) };
         let set = match &mut self.rows.eval {
             Some(eval) if kept => eval,
-            _ => &mut self.rows.train,
+            _ => {
+                if let Some(profile) = &mut self.profile {
+                    profile.add(record)?;
+                }
+                &mut self.rows.train
+            }
         };
         if begins {
             set.told.groups.push(0);
@@ -115,7 +131,7 @@ impl<'a> Reader<'a> {
 
     /// The rows.
     pub fn finish(mut self, argument: &'static str) -> Result<Rows> {
-        let Rows { train, eval, skipped } = &mut self.rows;
+        let Rows { train, eval, skipped, .. } = &mut self.rows;
         if train.rows() == 0 {
             return Err(SourceError::NoRows { argument, skipped: *skipped }.into());
         }
@@ -126,6 +142,7 @@ impl<'a> Reader<'a> {
             }
             eval.spool.finish()?;
         }
+        self.rows.profile = self.profile;
         Ok(self.rows)
     }
 }

@@ -1,0 +1,71 @@
+//! Reads a model's features from a source: as they are, not as the model takes them. A category that it
+//! was not trained on counts as well.
+
+use pg_interface::profile::Collector;
+use pg_interface::report::check_for_interrupts;
+use pg_interface::source::{PlacedColumn, Row, Source, SourceError, query};
+use pg_interface::{ScalarType, types};
+
+use crate::cache::ModelImage;
+use crate::error::Result;
+use crate::features::named;
+
+/// Rows between two looks at whether the statement was cancelled.
+const ROWS_PER_CHECK: u64 = 1 << 12;
+
+/// The values of all features of a model in the rows of a source, which runs once, with the caller's rights.
+pub fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
+    let names = named::column_names(image);
+    let texts: Vec<&str> = names.iter().map(String::as_str).collect();
+    let (query, columns) = Source::of(source)?.select(&texts, None, "source")?;
+    let categorical =
+        |index: usize| image.is_categorical(index) || image.categories(index).is_some();
+    for (index, column) in columns.iter().enumerate() {
+        check_type(column, categorical(index))?;
+    }
+    let features = names.iter().enumerate().map(|(index, name)| (name.clone(), categorical(index)));
+    let mut collector = Collector::of(features);
+    let mut rows: u64 = 0;
+    query::run(&query, "source", |row| {
+        rows += 1;
+        if rows.is_multiple_of(ROWS_PER_CHECK) {
+            check_for_interrupts();
+        }
+        read(&mut collector, &columns, row)
+    })?;
+    if rows == 0 {
+        return Err(SourceError::NoRows { argument: "source", skipped: 0 }.into());
+    }
+    Ok(collector)
+}
+
+fn check_type(column: &PlacedColumn, categorical: bool) -> Result<()> {
+    match ScalarType::of(column.type_oid) {
+        Some(ScalarType::Number(_)) => Ok(()),
+        Some(ScalarType::Text(_)) if categorical => Ok(()),
+        _ => Err(SourceError::ColumnType {
+            column: column.name.clone(),
+            type_name: types::type_name(column.type_oid),
+            role: "feature of this model",
+            hint: "Cast it to a numeric type in a query.",
+        }
+        .into()),
+    }
+}
+
+fn read(
+    collector: &mut Collector,
+    columns: &[PlacedColumn],
+    row: Row<'_>,
+) -> std::result::Result<(), SourceError> {
+    for (index, column) in columns.iter().enumerate() {
+        let field = row.get(column.position);
+        if collector.is_categorical(index) {
+            collector.text(index, field.map(|field| field.label()).as_deref())?;
+        } else {
+            let number = field.and_then(|field| field.number()).map_or(f32::NAN, |x| x as f32);
+            collector.number(index, number)?;
+        }
+    }
+    Ok(())
+}

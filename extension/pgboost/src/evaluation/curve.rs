@@ -1,0 +1,118 @@
+//! The area under the ROC curve, and the average precision, of each part: what depends on the order of
+//! the scores.
+//!
+//! They are scikit-learn's `roc_auc_score` and `average_precision_score`: rows of the same score count
+//! together, and the average precision is the sum of steps, without interpolation. XGBoost's `aucpr`
+//! interpolates.
+
+use crate::error::Result;
+use pg_interface::sorter::{Sorter, ordered, work_mem};
+
+pub enum Curve {
+    /// Part, score and class in one word.
+    Plain(Sorter<1>),
+    /// The same, and the weight's bits.
+    Weighted(Sorter<2>),
+}
+
+/// Of one part; nothing where it is not defined.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Areas {
+    pub auc: Option<f64>,
+    pub average_precision: Option<f64>,
+}
+
+impl Curve {
+    pub fn new(weighted: bool) -> Curve {
+        if weighted {
+            Curve::Weighted(Sorter::new(work_mem()))
+        } else {
+            Curve::Plain(Sorter::new(work_mem()))
+        }
+    }
+
+    #[inline]
+    pub fn add(&mut self, part: u32, score: f32, positive: bool, weight: f64) -> Result<()> {
+        // The best come first.
+        let score = u64::from(!ordered(score));
+        let key = u64::from(part) << 33 | score << 1 | u64::from(positive);
+        match self {
+            Curve::Plain(sorter) => sorter.push([key])?,
+            Curve::Weighted(sorter) => sorter.push([key, weight.to_bits()])?,
+        }
+        Ok(())
+    }
+
+    /// The areas, by part.
+    pub fn areas(self, parts: usize) -> Result<Vec<Areas>> {
+        let mut walk = Walk { areas: vec![Areas::default(); parts], ..Walk::default() };
+        match self {
+            Curve::Plain(sorter) => sorter.each(|[key]| walk.step(*key, 1.0))?,
+            Curve::Weighted(sorter) => {
+                sorter.each(|[key, weight]| walk.step(*key, f64::from_bits(*weight)))?;
+            }
+        }
+        walk.end_part();
+        Ok(walk.areas)
+    }
+}
+
+/// A walk down the scores.
+#[derive(Default)]
+struct Walk {
+    areas: Vec<Areas>,
+    /// Part and score of the rows that are counted together.
+    current: u64,
+    /// The weights of these rows: not of the class, and of it.
+    block: [f64; 2],
+    /// Those of the rows before, of the part.
+    before: [f64; 2],
+    /// The sum over rows not of the class of the weight of those above them that are.
+    pairs: f64,
+    /// The sum of precisions, each times the weight found with it.
+    precisions: f64,
+}
+
+impl Walk {
+    #[inline]
+    fn step(&mut self, key: u64, weight: f64) {
+        let block = key >> 1;
+        if block != self.current {
+            self.end_block();
+            if block >> 32 != self.current >> 32 {
+                self.end_part();
+            }
+            self.current = block;
+        }
+        let [other, positive] = &mut self.block;
+        *(if key & 1 == 1 { positive } else { other }) += weight;
+    }
+
+    fn end_block(&mut self) {
+        let [others, positives] = std::mem::take(&mut self.block);
+        let [others_before, positives_before] = &mut self.before;
+        self.pairs += others * (*positives_before + positives / 2.0);
+        *positives_before += positives;
+        *others_before += others;
+        if positives > 0.0 {
+            let chosen = *positives_before + *others_before;
+            self.precisions += positives * (*positives_before / chosen);
+        }
+    }
+
+    fn end_part(&mut self) {
+        self.end_block();
+        let [others, positives] = std::mem::take(&mut self.before);
+        let (pairs, precisions) =
+            (std::mem::take(&mut self.pairs), std::mem::take(&mut self.precisions));
+        let part = (self.current >> 32) as usize;
+        if others + positives > 0.0
+            && let Some(areas) = self.areas.get_mut(part)
+        {
+            *areas = Areas {
+                auc: (others > 0.0 && positives > 0.0).then(|| pairs / (others * positives)),
+                average_precision: (positives > 0.0).then(|| precisions / positives),
+            };
+        }
+    }
+}

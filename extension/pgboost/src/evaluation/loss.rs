@@ -1,0 +1,71 @@
+//! What a prediction of a row loses, in f64, as scikit-learn computes it (sklearn/metrics/_regression.py
+//! and _classification.py).
+
+use super::task::Task;
+use crate::predictor::source::Prediction;
+
+/// The logarithm of a probability, which is kept from 0 and 1 (`log_loss`).
+#[inline]
+pub fn log_of(probability: f64) -> f64 {
+    probability.clamp(f64::EPSILON, 1.0 - f64::EPSILON).ln()
+}
+
+/// `log_loss` of two classes; the target is 0 or 1.
+#[inline]
+pub fn binary_log(target: f64, prediction: Prediction<'_>) -> f64 {
+    let second = f64::from(prediction.value());
+    -log_of(if target == 1.0 { second } else { 1.0 - second })
+}
+
+/// `log_loss` of several classes; the target is the place of one.
+#[inline]
+pub fn class_log(target: f64, prediction: Prediction<'_>) -> f64 {
+    -log_of(prediction.values.get(target as usize).copied().map_or(0.0, f64::from))
+}
+
+/// 1 where the class is another one (`zero_one_loss`).
+#[inline]
+pub fn zero_one(target: f64, prediction: Prediction<'_>) -> f64 {
+    f64::from(u8::from(target as u32 != prediction.class))
+}
+
+/// `mean_pinball_loss` of one row.
+#[inline]
+pub fn pinball(target: f64, prediction: f64, level: f64) -> f64 {
+    let difference = target - prediction;
+    (level * difference).max((level - 1.0) * difference)
+}
+
+/// The losses of a row whose means are metrics, in the order of [`names`].
+pub fn losses(task: &Task, target: f64, prediction: Prediction<'_>) -> Vec<f64> {
+    let difference = target - f64::from(prediction.value());
+    match task {
+        Task::Number => vec![difference * difference, difference.abs()],
+        Task::Quantiles(levels) => {
+            let pairs = levels.iter().zip(prediction.values);
+            let sum: f64 = pairs.map(|(level, x)| pinball(target, f64::from(*x), *level)).sum();
+            vec![sum / levels.len() as f64]
+        }
+        Task::Binary { probability: true } => {
+            vec![binary_log(target, prediction), zero_one(target, prediction)]
+        }
+        Task::Classes { probabilities: true, .. } => {
+            vec![class_log(target, prediction), zero_one(target, prediction)]
+        }
+        Task::Binary { .. } | Task::Classes { .. } => vec![zero_one(target, prediction)],
+        Task::Ranking => Vec::new(),
+    }
+}
+
+/// The metrics that are means of losses.
+pub fn names(task: &Task) -> &'static [&'static str] {
+    match task {
+        Task::Number => &["mse", "mae"],
+        Task::Quantiles(_) => &["quantile"],
+        Task::Binary { probability: true } => &["logloss", "error"],
+        Task::Classes { probabilities: true, .. } => &["mlogloss", "merror"],
+        Task::Binary { .. } => &["error"],
+        Task::Classes { .. } => &["merror"],
+        Task::Ranking => &[],
+    }
+}

@@ -1,0 +1,118 @@
+//! Metrics of classes: scikit-learn's `log_loss`, `zero_one_loss`, and `precision_score`,
+//! `recall_score` and `f1_score`, of two classes for the second one, of more the mean over the classes
+//! that a row has or was given (`average="macro"`). A share of nothing is 0.
+
+use super::{Metrics, Results, named};
+use crate::error::Result;
+use crate::evaluation::loss;
+use crate::evaluation::rows::KnownRow;
+use crate::predictor::source::Prediction;
+
+/// Weights of the rows of a class, of those that were given it, and of those that were so rightly.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    actual: f64,
+    predicted: f64,
+    right: f64,
+}
+
+impl Counts {
+    /// Precision, recall and their harmonic mean.
+    fn scores(self) -> [f64; 3] {
+        let share = |of: f64| if of > 0.0 { self.right / of } else { 0.0 };
+        [share(self.predicted), share(self.actual), share((self.predicted + self.actual) / 2.0)]
+    }
+}
+
+struct Classes {
+    weight: f64,
+    log: f64,
+    wrong: f64,
+    counts: Vec<Counts>,
+}
+
+impl Classes {
+    fn new(count: usize) -> Classes {
+        Classes { weight: 0.0, log: 0.0, wrong: 0.0, counts: vec![Counts::default(); count] }
+    }
+
+    #[inline]
+    fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>, log: f64) {
+        let KnownRow { target, weight, .. } = *row;
+        let (actual, predicted) = (target as usize, prediction.class as usize);
+        self.weight += weight;
+        self.log += weight * log;
+        if let Some(counts) = self.counts.get_mut(actual) {
+            counts.actual += weight;
+            counts.right += if actual == predicted { weight } else { 0.0 };
+        }
+        if let Some(counts) = self.counts.get_mut(predicted) {
+            counts.predicted += weight;
+        }
+        self.wrong += if actual == predicted { 0.0 } else { weight };
+    }
+
+    fn results(&self, names: [&str; 2], log: bool, scores: [f64; 3]) -> Results {
+        let [log_name, error_name] = names;
+        let log = log.then(|| named(log_name, self.log / self.weight));
+        let error = named(error_name, self.wrong / self.weight);
+        let scores = ["precision", "recall", "f1"].into_iter().zip(scores);
+        let scores = scores.map(|(name, score)| named(name, score));
+        log.into_iter().chain([error]).chain(scores).collect()
+    }
+}
+
+pub struct Binary {
+    probability: bool,
+    classes: Classes,
+}
+
+impl Binary {
+    pub fn new(probability: bool) -> Binary {
+        Binary { probability, classes: Classes::new(2) }
+    }
+}
+
+impl Metrics for Binary {
+    #[inline]
+    fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
+        let log = if self.probability { loss::binary_log(row.target, prediction) } else { 0.0 };
+        self.classes.add(row, prediction, log);
+        Ok(())
+    }
+
+    fn results(&mut self) -> Results {
+        let second = self.classes.counts.last().copied().unwrap_or_default();
+        self.classes.results(["logloss", "error"], self.probability, second.scores())
+    }
+}
+
+pub struct Multiclass {
+    probabilities: bool,
+    classes: Classes,
+}
+
+impl Multiclass {
+    pub fn new(count: usize, probabilities: bool) -> Multiclass {
+        Multiclass { probabilities, classes: Classes::new(count) }
+    }
+}
+
+impl Metrics for Multiclass {
+    #[inline]
+    fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
+        let log = if self.probabilities { loss::class_log(row.target, prediction) } else { 0.0 };
+        self.classes.add(row, prediction, log);
+        Ok(())
+    }
+
+    fn results(&mut self) -> Results {
+        let met = self.classes.counts.iter().filter(|class| class.actual + class.predicted > 0.0);
+        let scores: Vec<[f64; 3]> = met.map(|class| class.scores()).collect();
+        let mean = |which: fn(&[f64; 3]) -> f64| {
+            scores.iter().map(which).sum::<f64>() / scores.len() as f64
+        };
+        let means = [mean(|[x, _, _]| *x), mean(|[_, x, _]| *x), mean(|[_, _, x]| *x)];
+        self.classes.results(["mlogloss", "merror"], self.probabilities, means)
+    }
+}

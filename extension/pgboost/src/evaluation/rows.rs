@@ -1,0 +1,184 @@
+//! Runs a source and hands over each of its rows with what it should be and what models predict for it.
+//!
+//! The source runs once, read-only, with the caller's rights and row-level security. Rows are gathered
+//! until there are enough to evaluate together; of a relation, only the columns in use are read.
+
+use pg_interface::report::{check_for_interrupts, notice};
+use pg_interface::source::{Groups, PlacedColumn, Row, Source, SourceError, query};
+use pg_interface::{ScalarType, types};
+
+use super::parts::Parts;
+use super::target::Target;
+use super::task::Task;
+use crate::error::{Error, Result};
+use crate::predictor::source::SourcePredictor;
+
+/// Rows that are evaluated together: some of the kernels' blocks of 512.
+const BATCH_ROWS: usize = 2048;
+
+/// What the caller says of the rows: where they come from, and what some columns are.
+pub struct Request<'a> {
+    pub source: &'a str,
+    pub target: &'a str,
+    pub weight: Option<&'a str>,
+    /// Metrics are computed for each of its values.
+    pub by: Option<&'a str>,
+    /// What the rows of a group have in common.
+    pub group: Option<&'a str>,
+}
+
+/// A row, but for its features.
+#[derive(Clone, Copy)]
+pub struct KnownRow {
+    /// A number, or the place of a class.
+    pub target: f64,
+    pub weight: f64,
+    /// The number of its part, by the column `by`.
+    pub part: u32,
+    /// The number of its group, by the column `group_by`.
+    pub group: u64,
+}
+
+/// What is done with each row: the predictors have evaluated it, as the row of that number.
+pub type Visit<'a> = dyn FnMut(&KnownRow, &[SourcePredictor], usize) -> Result<()> + 'a;
+
+/// Hands over each row whose target is not NULL. Returns the values of `by`; one NULL without it.
+pub fn each(
+    predictors: &mut [SourcePredictor],
+    task: &Task,
+    part_bytes: usize,
+    request: &Request<'_>,
+    visit: &mut Visit<'_>,
+) -> Result<Vec<Option<String>>> {
+    let features: Vec<String> = predictors.iter().flat_map(SourcePredictor::column_names).collect();
+    let mut names: Vec<&str> = features.iter().map(String::as_str).collect();
+    names.push(request.target);
+    names.extend([request.weight, request.by, request.group].into_iter().flatten());
+    let (query, placed) = Source::of(request.source)?.select(&names, request.group, "source")?;
+
+    let mut placed = placed.as_slice();
+    for predictor in predictors.iter_mut() {
+        let (own, rest) = placed.split_at(predictor.image().num_features().min(placed.len()));
+        predictor.bind(own)?;
+        placed = rest;
+    }
+    let mut rest = placed.iter();
+    let mut of_role = |given: Option<&str>| given.and_then(|_| rest.next());
+    let (target, weight) = (of_role(Some(request.target)), of_role(request.weight));
+    let (by, group) = (of_role(request.by), of_role(request.group));
+    let (Some(target), Some(first)) = (target, predictors.first()) else { return Ok(Vec::new()) };
+    let mut reader = Reader {
+        target: Target::of(first.image(), task.classes(), target)?,
+        target_position: target.position,
+        weight: weight.map(checked_weight).transpose()?,
+        by,
+        group,
+        predictors,
+        visit,
+        rows: Vec::with_capacity(BATCH_ROWS),
+        parts: Parts::default(),
+        part_bytes,
+        groups: Groups::default(),
+        group_number: 0,
+        evaluated: 0,
+        skipped: 0,
+    };
+    query::run(&query, "source", |row| reader.take(row))?;
+    reader.finish()
+}
+
+fn checked_weight(column: &PlacedColumn) -> Result<&PlacedColumn> {
+    if matches!(ScalarType::of(column.type_oid), Some(ScalarType::Number(_))) {
+        return Ok(column);
+    }
+    let error = SourceError::ColumnType {
+        column: column.name.clone(),
+        type_name: types::type_name(column.type_oid),
+        role: "weight",
+        hint: "Cast it to a numeric type in a query.",
+    };
+    Err(error.into())
+}
+
+struct Reader<'a, 'v> {
+    target: Target,
+    target_position: usize,
+    weight: Option<&'a PlacedColumn>,
+    by: Option<&'a PlacedColumn>,
+    group: Option<&'a PlacedColumn>,
+    predictors: &'a mut [SourcePredictor],
+    visit: &'a mut Visit<'v>,
+    /// Those read since the last evaluation.
+    rows: Vec<KnownRow>,
+    parts: Parts,
+    part_bytes: usize,
+    groups: Groups,
+    group_number: u64,
+    evaluated: u64,
+    skipped: u64,
+}
+
+impl Reader<'_, '_> {
+    fn take(&mut self, row: Row<'_>) -> Result<()> {
+        let Some(target) = row.get(self.target_position) else {
+            self.skipped += 1;
+            return Ok(());
+        };
+        let target = self.target.read(target)?;
+        let weight = self.weight.map_or(Ok(1.0), |column| weight(column, row))?;
+        let part = match self.by {
+            Some(column) => {
+                let value = row.get(column.position).map(|field| field.label());
+                self.parts.number(value, self.part_bytes)?
+            }
+            None => 0,
+        };
+        if let Some(column) = self.group
+            && self.groups.begins(&column.name, row.get(column.position))?
+        {
+            self.group_number += 1;
+        }
+        for predictor in self.predictors.iter_mut() {
+            predictor.read(row)?;
+        }
+        self.rows.push(KnownRow { target, weight, part, group: self.group_number });
+        if self.rows.len() >= BATCH_ROWS { self.evaluate() } else { Ok(()) }
+    }
+
+    fn evaluate(&mut self) -> Result<()> {
+        check_for_interrupts();
+        for predictor in self.predictors.iter_mut() {
+            predictor.evaluate(self.rows.len());
+        }
+        for (number, row) in self.rows.iter().enumerate() {
+            (self.visit)(row, self.predictors, number)?;
+        }
+        self.evaluated += self.rows.len() as u64;
+        self.rows.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Vec<Option<String>>> {
+        self.evaluate()?;
+        if self.evaluated == 0 {
+            let error = SourceError::NoRows { argument: "source", skipped: self.skipped };
+            return Err(error.into());
+        }
+        if self.skipped > 0 {
+            notice(&format!("{} rows were left out because their target is null", self.skipped));
+        }
+        Ok(if self.by.is_some() { self.parts.into_names() } else { vec![None] })
+    }
+}
+
+fn weight(column: &PlacedColumn, row: Row<'_>) -> Result<f64> {
+    let refuse = |what| {
+        let column = column.name.clone();
+        Err(Error::from(SourceError::ValueRefused { column, what }))
+    };
+    match row.get(column.position).and_then(|field| field.number()) {
+        None => refuse("is null, so it cannot be a weight"),
+        Some(weight) if weight >= 0.0 => Ok(weight),
+        Some(_) => refuse("is negative, so it cannot be a weight"),
+    }
+}

@@ -1,0 +1,213 @@
+//! `profile_features`, `feature_profile` and `feature_drift`: what the features of a model were, and how
+//! far they are from that now.
+
+use std::collections::BTreeMap;
+
+use pg_interface::profile::{FeatureProfile, Point, Values};
+use pg_interface::server;
+use pgrx::iter::TableIterator;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{AnyElement, name, pg_extern, pg_sys};
+
+use super::{required, required_text};
+use crate::drift::distance::{Distribution, NumberDrift, Shares, stability_index};
+use crate::drift::features::collect;
+use crate::error::{Error, Result};
+use crate::pg::{arguments, identity, jsonb};
+use crate::predictor::source::SourcePredictor;
+use crate::registry::reference::Reference;
+use crate::registry::{Registry, privilege, profile, write};
+
+/// The quantiles that `feature_profile` shows: the least, the deciles, the greatest.
+const DECILES: u32 = 10;
+
+/// A model that the user may predict with, and where its profile is.
+struct Profiled<'a> {
+    registry: Registry,
+    predictor: SourcePredictor,
+    name: &'a str,
+    version: i32,
+}
+
+impl<'a> Profiled<'a> {
+    fn find(model: Option<&'a [u8]>, call: pg_sys::FunctionCallInfo) -> Result<Self> {
+        let model = required_text(model, "model")?;
+        let function = arguments::function(call);
+        let predictor = SourcePredictor::new(model, function)?;
+        let version = predictor.version();
+        let name = Reference::parse(model)?.name;
+        Ok(Profiled { registry: Registry::of_function(function)?, predictor, name, version })
+    }
+
+    fn profiles(&self) -> Result<Vec<FeatureProfile>> {
+        profile::read(&self.registry, self.name, self.version)
+    }
+}
+
+/// `profile_features(model, source)`
+#[pg_extern(sql = false)]
+fn pgboost_profile_features(
+    model: Option<&[u8]>,
+    source: Option<&[u8]>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    server::require_writable(c"profile_features()");
+    let found = Profiled::find(model, call)?;
+    privilege::require_owner(&found.registry, found.name, identity::current_user())?;
+    let collector = collect(found.predictor.image(), required_text(source, "source")?)?;
+    let profiles = collector.profiles().map_err(Error::from)?;
+    write::lock(&found.registry, found.name)?;
+    Ok(profile::store(&found.registry, found.name, found.version, profiles)?)
+}
+
+/// `load_profile(model, profile)`
+#[pg_extern(sql = false)]
+fn pgboost_load_profile(
+    model: Option<&[u8]>,
+    profile: Option<AnyElement>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<(), ErrorReport> {
+    server::require_writable(c"load_profile()");
+    let found = Profiled::find(model, call)?;
+    privilege::require_owner(&found.registry, found.name, identity::current_user())?;
+    let text = jsonb::text(&required(profile, "profile")?).unwrap_or_default();
+    let profiles = profile::of_json(&text).ok_or(Error::InvalidProfile)?;
+    let names = found.predictor.column_names();
+    if !profiles.iter().map(|profile| &profile.feature).eq(&names) {
+        return Err(Error::InvalidProfile.into());
+    }
+    write::lock(&found.registry, found.name)?;
+    Ok(profile::store(&found.registry, found.name, found.version, profiles)?)
+}
+
+/// `feature_profile(model) -> table(feature, rows, missing, quantiles, categories, shares)`
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+fn pgboost_feature_profile(
+    model: Option<&[u8]>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<
+    TableIterator<
+        'static,
+        (
+            name!(feature, String),
+            name!(rows, i64),
+            name!(missing, i64),
+            name!(quantiles, Option<Vec<f64>>),
+            name!(categories, Option<Vec<String>>),
+            name!(shares, Option<Vec<f64>>),
+        ),
+    >,
+    ErrorReport,
+> {
+    let rows = Profiled::find(model, call)?.profiles()?.into_iter().map(|profile| {
+        let (rows, missing) = (profile.rows.cast_signed(), profile.missing.cast_signed());
+        let (quantiles, (categories, shares)) = match profile.values {
+            Values::Numbers(points) => (Some(deciles(&points)), (None, None)),
+            Values::Categories(categories) => (None, Some(categories.into_iter().unzip()).unzip()),
+        };
+        (profile.feature, rows, missing, quantiles, categories, shares)
+    });
+    Ok(TableIterator::new(rows))
+}
+
+/// The least of the numbers up to which there are so many tenths.
+fn deciles(points: &[Point]) -> Vec<f64> {
+    let at = |decile: u32| {
+        let share = f64::from(decile) / f64::from(DECILES);
+        points.iter().find(|point| point.upto >= share).map(|point| point.number)
+    };
+    (0..=DECILES).filter_map(at).collect()
+}
+
+/// `feature_drift(model, source)
+/// -> table(feature, psi, ks, p_value, missing_before, missing_now)`
+#[pg_extern(sql = false)]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+fn pgboost_feature_drift(
+    model: Option<&[u8]>,
+    source: Option<&[u8]>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<
+    TableIterator<
+        'static,
+        (
+            name!(feature, String),
+            name!(psi, Option<f64>),
+            name!(ks, Option<f64>),
+            name!(p_value, Option<f64>),
+            name!(missing_before, f64),
+            name!(missing_now, f64),
+        ),
+    >,
+    ErrorReport,
+> {
+    let found = Profiled::find(model, call)?;
+    let source = required_text(source, "source")?;
+    let profiles = found.profiles()?;
+    if profiles.len() != found.predictor.image().num_features() {
+        let (name, version) = (found.name.to_owned(), found.version);
+        return Err(Error::NoProfile { name, version }.into());
+    }
+    Ok(TableIterator::new(drift(&found, &profiles, source)?))
+}
+
+/// A row of `feature_drift`.
+type Drift = (String, Option<f64>, Option<f64>, Option<f64>, f64, f64);
+
+fn drift(found: &Profiled<'_>, profiles: &[FeatureProfile], source: &str) -> Result<Vec<Drift>> {
+    let collector = collect(found.predictor.image(), source)?;
+    let references: Vec<Distribution> = profiles
+        .iter()
+        .map(|profile| match &profile.values {
+            Values::Numbers(points) => {
+                Distribution::new(points.clone(), profile.rows.saturating_sub(profile.missing))
+            }
+            Values::Categories(_) => Distribution::new(Vec::new(), 0),
+        })
+        .collect();
+    let current = collector.numbers();
+    let mut numbers: Vec<NumberDrift<'_>> = references
+        .iter()
+        .zip(current)
+        .map(|(reference, current)| NumberDrift::from(reference, current))
+        .collect();
+    let now = collector.finish(|feature, number, values| {
+        if let Some(feature) = numbers.get_mut(feature) {
+            feature.add(number, values);
+        }
+    })?;
+    let each = profiles.iter().zip(now).zip(numbers);
+    Ok(each
+        .map(|((before, now), numbers)| {
+            let missing = |profile: &FeatureProfile| profile.missing as f64 / profile.rows as f64;
+            let found = match (&before.values, &now.values) {
+                (Values::Categories(before), Values::Categories(now)) => {
+                    (category_drift(before, now), None, None)
+                }
+                _ => numbers.finish().map_or((None, None, None), |(psi, ks, chance)| {
+                    (Some(psi), Some(ks), Some(chance))
+                }),
+            };
+            let (psi, ks, chance) = found;
+            (before.feature.clone(), psi, ks, chance, missing(before), missing(&now))
+        })
+        .collect())
+}
+
+/// The stability index of the shares of categories; nothing where one side has none.
+fn category_drift(before: &[(String, f64)], now: &[(String, f64)]) -> Option<f64> {
+    if before.is_empty() || now.is_empty() {
+        return None;
+    }
+    let mut shares: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
+    for (category, share) in before {
+        shares.entry(category).or_default()[0] = *share;
+    }
+    for (category, share) in now {
+        shares.entry(category).or_default()[1] = *share;
+    }
+    let bins: Vec<Shares> =
+        shares.into_values().map(|[before, now]| Shares::of(before, now)).collect();
+    Some(stability_index(&bins))
+}

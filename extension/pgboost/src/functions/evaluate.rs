@@ -1,0 +1,108 @@
+//! `evaluate_model`: how good a model is on a table or query.
+
+use pgrx::iter::TableIterator;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{Array, name, pg_extern, pg_sys};
+
+use super::source::{Texts, levels, predictor};
+use crate::error::{Error, Result};
+use crate::evaluation::curve::{Areas, Curve};
+use crate::evaluation::metrics::{self, Metrics};
+use crate::evaluation::rows::{self, Request};
+use crate::evaluation::task::Task;
+use crate::predictor::source::SourcePredictor;
+
+type Evaluated = (Option<String>, String, Option<f64>, i64);
+
+/// `evaluate_model(model, source, target, weight, by, group_by, quantile_alpha)
+/// -> table(by_value, metric, value, rows)`
+#[pg_extern(sql = false)]
+#[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
+#[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
+fn pgboost_evaluate_model(
+    model: Option<&[u8]>,
+    source: Option<&[u8]>,
+    target: Option<&[u8]>,
+    weight: Option<&[u8]>,
+    by: Option<&[u8]>,
+    group_by: Option<&[u8]>,
+    quantile_alpha: Option<Array<'_, f64>>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<
+    TableIterator<
+        'static,
+        (
+            name!(by_value, Option<String>),
+            name!(metric, String),
+            name!(value, Option<f64>),
+            name!(rows, i64),
+        ),
+    >,
+    ErrorReport,
+> {
+    let (predictor, registry) = predictor(model, call)?;
+    let request = Texts { source, target, weight, by, group: group_by }.request()?;
+    let task = Task::of(&predictor, &registry, levels(quantile_alpha)?, "evaluate_model")?;
+    Ok(TableIterator::new(evaluate(predictor, &task, &request)?))
+}
+
+/// The metrics of one value of `by`.
+struct Part {
+    metrics: Box<dyn Metrics>,
+    rows: i64,
+}
+
+fn evaluate(
+    predictor: SourcePredictor,
+    task: &Task,
+    request: &Request<'_>,
+) -> Result<Vec<Evaluated>> {
+    let ranking = *task == Task::Ranking;
+    if ranking != request.group.is_some() {
+        return Err(if ranking {
+            Error::EvaluationArgument {
+                message: "a ranking needs groups",
+                hint: "Name the column of the group with group_by.",
+            }
+        } else {
+            Error::EvaluationArgument {
+                message: "group_by is for rankings",
+                hint: "Use by for the metrics of each value of a column.",
+            }
+        });
+    }
+    let mut curve =
+        matches!(task, Task::Binary { .. }).then(|| Curve::new(request.weight.is_some()));
+    let mut parts: Vec<Part> = Vec::new();
+    let bytes = metrics::bytes(task);
+    let names =
+        rows::each(&mut [predictor], task, bytes, request, &mut |row, predictors, number| {
+            let Some(predictor) = predictors.first() else { return Ok(()) };
+            let prediction = predictor.prediction(number);
+            while parts.len() <= row.part as usize {
+                parts.push(Part { metrics: metrics::of(task, request.target), rows: 0 });
+            }
+            if let Some(part) = parts.get_mut(row.part as usize) {
+                part.rows += 1;
+                part.metrics.add(row, prediction)?;
+            }
+            match &mut curve {
+                Some(curve) => {
+                    curve.add(row.part, prediction.value(), row.target == 1.0, row.weight)
+                }
+                None => Ok(()),
+            }
+        })?;
+    let areas = curve.map(|curve| curve.areas(names.len())).transpose()?;
+    let mut found = Vec::new();
+    for (index, (name, mut part)) in names.into_iter().zip(parts).enumerate() {
+        let areas = areas.as_ref().map(|areas| areas.get(index).copied().unwrap_or_default());
+        let areas = areas.into_iter().flat_map(|Areas { auc, average_precision }| {
+            [("auc".to_owned(), auc), ("aucpr".to_owned(), average_precision)]
+        });
+        for (metric, value) in part.metrics.results().into_iter().chain(areas) {
+            found.push((name.clone(), metric, value, part.rows));
+        }
+    }
+    Ok(found)
+}

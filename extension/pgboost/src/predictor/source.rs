@@ -1,0 +1,155 @@
+//! Predictions for the rows of a source, which are read one by one and evaluated together.
+//!
+//! The features, the margins and the values are those of `predict`, and the errors too; what a model's
+//! name means is found out once, under the snapshot of the statement, and holds for all rows.
+
+use gbdt::model::Task;
+use gbdt::{BatchScratch, Margin};
+use pg_interface::source::{PlacedColumn, Row};
+use pgrx::pg_sys::Oid;
+
+use super::evaluation;
+use super::margins::Margins;
+use crate::cache::{self, ModelImage, Resolved};
+use crate::error::Result;
+use crate::features::FeatureContext;
+use crate::features::named::{self, NamedColumns};
+use crate::guc;
+
+pub struct SourcePredictor {
+    model: String,
+    resolved: Resolved,
+    columns: Option<NamedColumns>,
+    scratch: BatchScratch,
+    /// Of the rows read since the last evaluation.
+    features: Vec<f32>,
+    margins: Margins,
+    /// Of the rows evaluated last.
+    values: Vec<f32>,
+    classes: Vec<u32>,
+}
+
+/// What a model says of a row.
+#[derive(Clone, Copy)]
+pub struct Prediction<'a> {
+    /// What `predict_array` returns, or `predict`.
+    pub values: &'a [f32],
+    /// The class, of a classifier.
+    pub class: u32,
+}
+
+impl Prediction<'_> {
+    /// The first value, or the only one.
+    #[inline]
+    pub fn value(&self) -> f32 {
+        self.values.first().copied().unwrap_or(f32::NAN)
+    }
+}
+
+impl SourcePredictor {
+    /// The model that the name means to this statement; `function` is one of the extension's.
+    pub fn new(model: &str, function: Oid) -> Result<SourcePredictor> {
+        let resolved = cache::resolve(model, function)?;
+        let image = resolved.image.model();
+        Ok(SourcePredictor {
+            model: model.to_owned(),
+            columns: None,
+            scratch: BatchScratch::with_kernel(image, guc::kernel()),
+            features: Vec::new(),
+            margins: Margins::of(image, 0),
+            values: Vec::new(),
+            classes: Vec::new(),
+            resolved,
+        })
+    }
+
+    /// The model as the statement names it.
+    pub fn model(&self) -> &str {
+        &self.model
+    }
+
+    /// Its version.
+    pub fn version(&self) -> i32 {
+        self.resolved.version
+    }
+
+    pub fn image(&self) -> &ModelImage {
+        self.resolved.image.model()
+    }
+
+    fn context(&self) -> FeatureContext<'_> {
+        FeatureContext { model: &self.model, image: self.image() }
+    }
+
+    pub fn column_names(&self) -> Vec<String> {
+        named::column_names(self.image())
+    }
+
+    /// The columns, one for each of [`SourcePredictor::column_names`].
+    pub fn bind(&mut self, columns: &[PlacedColumn]) -> Result<()> {
+        self.columns = Some(NamedColumns::bind(columns, self.context())?);
+        Ok(())
+    }
+
+    /// Reads the features of a row.
+    #[inline]
+    pub fn read(&mut self, row: Row<'_>) -> Result<()> {
+        let SourcePredictor { model, resolved, columns, features, .. } = self;
+        let Some(columns) = columns else { return Ok(()) };
+        let context = FeatureContext { model, image: resolved.image.model() };
+        let first = features.len();
+        features.resize(first + context.image.num_features(), 0.0);
+        columns.read(row, context, features.get_mut(first..).unwrap_or_default())
+    }
+
+    /// Evaluates so many rows, those read since it was called last.
+    pub fn evaluate(&mut self, rows: usize) {
+        self.margins.resize(rows * self.image().num_outputs());
+        self.values.clear();
+        self.classes.clear();
+        let SourcePredictor { resolved, scratch, features, margins, values, classes, .. } = self;
+        let image = resolved.image.model();
+        let rows = image.rows_per_call();
+        match margins {
+            Margins::Single(margins) => {
+                evaluation::evaluate(image, scratch, rows, features, margins);
+                finish(image, margins, values, classes);
+            }
+            Margins::Double(margins) => {
+                evaluation::evaluate(image, scratch, rows, features, margins);
+                finish(image, margins, values, classes);
+            }
+        }
+        features.clear();
+    }
+
+    /// The prediction for a row of the last evaluation.
+    #[inline]
+    pub fn prediction(&self, row: usize) -> Prediction<'_> {
+        let width = self.image().num_values();
+        Prediction {
+            values: self.values.get(row * width..(row + 1) * width).unwrap_or_default(),
+            class: self.classes.get(row).copied().unwrap_or(0),
+        }
+    }
+}
+
+/// The values and classes of rows with these margins.
+fn finish<M: Margin + PartialOrd>(
+    image: &ModelImage,
+    margins: &mut [M],
+    values: &mut Vec<f32>,
+    classes: &mut Vec<u32>,
+) {
+    let classifies = matches!(image.task(), Task::Binary | Task::Multiclass);
+    let mut row = Vec::with_capacity(image.num_outputs());
+    for margins in margins.chunks_mut(image.num_outputs().max(1)) {
+        if classifies {
+            row.clear();
+            row.extend_from_slice(margins);
+            classes.push(image.class(&mut row).unwrap_or(0));
+        }
+        let count = image.values(margins);
+        values.extend(margins.iter().take(count).map(|margin| margin.single()));
+    }
+}

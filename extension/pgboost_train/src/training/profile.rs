@@ -1,0 +1,84 @@
+//! What the features are in the rows that a model is trained on, kept with the version for `feature_drift`.
+//!
+//! Numbers are collected as they are read. Texts are counted by their codes, which the dictionaries hold
+//! anyway, so that a profile has no limit of its own.
+
+use std::collections::BTreeMap;
+
+use pg_interface::profile::{Collector, FeatureProfile, Values};
+use pg_interface::source::SourceError;
+use serde_json::{Value, json};
+
+use crate::source::columns::{Columns, UsedColumn};
+use crate::source::records::Dictionaries;
+
+pub struct Profile {
+    collector: Collector,
+    rows: u64,
+    /// By feature and code, how often a text was met.
+    codes: Vec<Vec<u64>>,
+}
+
+impl Profile {
+    pub fn of(columns: &Columns) -> Profile {
+        let feature = |column: &UsedColumn| (column.name.clone(), column.kind.is_text());
+        Profile {
+            collector: Collector::of(columns.features.iter().map(feature)),
+            rows: 0,
+            codes: vec![Vec::new(); columns.features.len()],
+        }
+    }
+
+    /// Takes in the features of a record.
+    pub fn add(&mut self, record: &[f32]) -> Result<(), SourceError> {
+        self.rows += 1;
+        for (index, (codes, value)) in self.codes.iter_mut().zip(record).enumerate() {
+            if !self.collector.is_categorical(index) {
+                self.collector.number(index, *value)?;
+            } else if !value.is_nan() {
+                let code = *value as usize;
+                if codes.len() <= code {
+                    codes.resize(code + 1, 0);
+                }
+                codes.get_mut(code).into_iter().for_each(|count| *count += 1);
+            }
+        }
+        Ok(())
+    }
+
+    /// The profiles as pgboost's `load_profile` takes them.
+    pub fn json(mut self, dictionaries: &Dictionaries) -> Result<Value, SourceError> {
+        let features = self.codes.into_iter().zip(&dictionaries.features).enumerate();
+        for (index, (codes, texts)) in features {
+            let Some(texts) = texts else { continue };
+            let count = |(text, code): (&str, u32)| {
+                let count = codes.get(code as usize).copied().filter(|count| *count > 0)?;
+                Some((text.to_owned(), count))
+            };
+            let texts: BTreeMap<String, u64> = texts.all().into_iter().filter_map(count).collect();
+            self.collector.set_texts(index, self.rows, texts);
+        }
+        Ok(self.collector.profiles()?.iter().map(object).collect())
+    }
+}
+
+fn object(profile: &FeatureProfile) -> Value {
+    let mut object = json!({
+        "feature": profile.feature, "rows": profile.rows, "missing": profile.missing,
+    });
+    let values = match &profile.values {
+        Values::Numbers(points) => json!({
+            "numbers": points.iter().map(|point| point.number).collect::<Vec<_>>(),
+            "below": points.iter().map(|point| point.below).collect::<Vec<_>>(),
+            "upto": points.iter().map(|point| point.upto).collect::<Vec<_>>(),
+        }),
+        Values::Categories(categories) => json!({
+            "categories": categories.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+            "shares": categories.iter().map(|(_, share)| share).collect::<Vec<_>>(),
+        }),
+    };
+    if let (Some(object), Value::Object(values)) = (object.as_object_mut(), values) {
+        object.extend(values);
+    }
+    object
+}

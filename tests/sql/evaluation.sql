@@ -1,0 +1,112 @@
+-- Metrics of a model on a table, a view or a query.
+\pset null (null)
+CREATE TABLE homes (id integer, area integer, rooms integer, age integer, price numeric, weight real, region text);
+INSERT INTO homes VALUES
+    (1, 40, 2, 1, 2, 1, 'north'), (2, 60, 2, 1, 100, 1, 'north'), (3, 60, 4, 1, 106, 2, 'south'),
+    (4, 40, 4, 9, 10, 0, 'south'), (5, 40, 2, 9, NULL, 1, 'south'), (6, 60, 2, 9, 104, 4, NULL);
+CREATE TABLE calls (id integer, calls integer, months integer, churned boolean, code integer, owner name);
+INSERT INTO calls SELECT id, id, 5, id % 3 = 0, (id % 3 = 0)::integer, CASE WHEN id < 7 THEN 'regress_reader' END
+    FROM generate_series(1, 12) AS id;
+CREATE TABLE flowers (length integer, width integer, species text, place integer);
+INSERT INTO flowers VALUES (1, 1, 'setosa', 0), (3, 1, 'versicolor', 1), (3, 2, 'setosa', 0), (5, 1, 'virginica', 2), (5, 2, 'versicolor', 1);
+
+-- A number: errors of 2, 0, 4, 0 and 4; a row without a target is left out.
+SELECT metric, round(value::numeric, 6) AS value, rows FROM evaluate_model('price', 'homes', 'price');
+SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('price', 'homes', 'price', weight => 'weight');
+SELECT by_value, metric, value, rows FROM evaluate_model('price', 'homes', 'price', by => 'region') WHERE metric IN ('mae', 'r2');
+SELECT metric, value FROM evaluate_model('price', 'SELECT * FROM homes WHERE id < 3 -- the first', 'price') WHERE metric = 'mse';
+
+-- Two classes: by boolean, by number.
+SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('churn', 'calls', 'churned');
+SELECT (SELECT array_agg(value) FROM evaluate_model('churn', 'calls', 'code'))
+     = (SELECT array_agg(value) FROM evaluate_model('churn', 'calls', 'churned')) AS same;
+SELECT * FROM confusion_matrix('churn', 'calls', 'churned');
+SELECT bin, rows, round(predicted::numeric, 4) AS predicted, round(actual::numeric, 4) AS actual
+    FROM calibration_curve('churn', 'calls', 'churned', bins => 3);
+-- One class alone has no ROC curve.
+SELECT metric, value FROM evaluate_model('churn', 'SELECT * FROM calls WHERE NOT churned', 'churned') WHERE metric LIKE 'auc%';
+
+-- Several classes: by label, by number where there are no labels.
+SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('flower', 'flowers', 'species');
+SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('flower_class', 'flowers', 'place');
+SELECT actual, predicted, rows FROM confusion_matrix('flower', 'flowers', 'species') WHERE rows > 0;
+
+-- Features without names are f0, f1 and so on; categories are read as predict reads them.
+SELECT metric, value FROM evaluate_model('nameless', 'SELECT 1 AS f0, 1 AS f1, 10 AS y', 'y') WHERE metric = 'mae';
+SELECT metric, value FROM evaluate_model('tickets', $$SELECT 'sat' AS weekday, 20 AS zone, 1 AS hours, 3 AS y$$, 'y') WHERE metric = 'mae';
+SELECT * FROM evaluate_model('tickets', $$SELECT 'day' AS weekday, 20 AS zone, 1 AS hours, 3 AS y$$, 'y');
+SET pgboost.unknown_category = missing;
+SELECT metric, value FROM evaluate_model('tickets', $$SELECT 'day' AS weekday, 20 AS zone, 1 AS hours, 3 AS y$$, 'y') WHERE metric = 'mae';
+RESET pgboost.unknown_category;
+
+-- Two models on the same rows.
+SELECT metric, value_a, value_b, difference, round(lower::numeric, 3) AS lower, round(upper::numeric, 3) AS upper, better, worse
+    FROM compare_models('price', 'price_doubled', 'homes', 'price');
+SELECT load_model('churn', file_of('churn'), labels => ARRAY['stays', 'leaves']);
+SELECT * FROM compare_models('churn@1', 'churn@2', 'calls', 'churned');
+SELECT * FROM compare_models('churn@1', 'churn@1', 'calls', 'churned') WHERE metric <> 'logloss';
+SELECT * FROM compare_models('price', 'churn', 'homes', 'price');
+-- The labels of version 2 are no numbers, so 0 and 1 are the places of the classes.
+SELECT actual, predicted, rows FROM confusion_matrix('churn@2', 'calls', 'code');
+
+-- What cannot be evaluated.
+SELECT * FROM evaluate_model('nosuch', 'homes', 'price');
+SELECT * FROM evaluate_model('price', 'nosuch', 'price');
+SELECT * FROM evaluate_model('price', 'homes', 'prise');
+SELECT * FROM evaluate_model('price', 'calls', 'churned');
+SELECT * FROM evaluate_model('price', 'homes', 'region');
+SELECT * FROM evaluate_model('price', 'homes', 'price', weight => 'region');
+SELECT * FROM evaluate_model('price', 'SELECT *, -1 AS less FROM homes', 'price', weight => 'less');
+SELECT * FROM evaluate_model('price', 'SELECT *, NULL::integer AS gone FROM homes', 'price', weight => 'gone');
+SELECT * FROM evaluate_model('price', 'SELECT *, area FROM homes', 'price');
+SELECT * FROM evaluate_model('price', 'SELECT * FROM homes WHERE id > 9', 'price');
+SELECT * FROM evaluate_model('price', 'SELECT * FROM homes WHERE id = 5', 'price');
+SELECT * FROM evaluate_model('price', 'SELECT 1; SELECT 2', 'price');
+SELECT * FROM evaluate_model('price', 'WITH gone AS (DELETE FROM homes RETURNING *) SELECT * FROM gone', 'price');
+SELECT * FROM evaluate_model('price', 'homes', 'price', group_by => 'region');
+SELECT * FROM evaluate_model('price', 'homes', 'price', quantile_alpha => '{0.1,0.9}');
+SELECT * FROM evaluate_model('price', 'homes', NULL);
+SELECT * FROM evaluate_model('targets', 'SELECT 1 AS x, 1 AS y, 1 AS z', 'z');
+SELECT * FROM evaluate_model('flower', 'SELECT *, $$rose$$ AS kind FROM flowers', 'kind');
+SELECT * FROM evaluate_model('flower_class', 'flowers', 'species');
+SELECT * FROM evaluate_model('flower_class', 'SELECT *, 3 AS kind FROM flowers', 'kind');
+SELECT * FROM confusion_matrix('price', 'homes', 'price');
+SELECT * FROM calibration_curve('flower', 'flowers', 'species');
+SELECT * FROM calibration_curve('price', 'homes', 'price', bins => 0);
+
+SET work_mem = '64kB';
+SELECT * FROM evaluate_model('price', 'SELECT id AS part, 40 AS area, 2 AS rooms, 1 AS age, 0 AS price FROM generate_series(1, 2000) AS id',
+                             'price', by => 'part');
+RESET work_mem;
+
+-- With the caller's rights: to the model, to the columns in use, to rows.
+CREATE ROLE regress_reader;
+SET ROLE regress_reader;
+SELECT * FROM evaluate_model('churn@1', 'calls', 'churned');
+RESET ROLE;
+SELECT grant_model('churn', 'regress_reader');
+SET ROLE regress_reader;
+SELECT * FROM evaluate_model('churn@1', 'calls', 'churned');
+RESET ROLE;
+GRANT SELECT (calls, months, churned, owner) ON calls TO regress_reader;
+SET ROLE regress_reader;
+SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
+SELECT * FROM evaluate_model('churn@1', 'calls', 'code');
+SELECT * FROM compare_models('churn@1', 'price', 'calls', 'churned');
+RESET ROLE;
+ALTER TABLE calls ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON calls USING (owner = current_user);
+SET ROLE regress_reader;
+SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
+SELECT sum(rows) FROM confusion_matrix('churn@1', 'SELECT calls, months, churned FROM calls', 'churned');
+SELECT better + worse AS changed FROM compare_models('churn@1', 'churn@1', 'calls', 'churned') WHERE metric = 'changed';
+RESET ROLE;
+
+-- No function or operator of another schema takes part.
+CREATE SCHEMA attack;
+CREATE FUNCTION attack.predict(text, VARIADIC "any") RETURNS real LANGUAGE internal AS 'pg_typeof';
+SET search_path = attack, public;
+SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
+RESET search_path;
+DROP TABLE homes, calls, flowers;
+DROP ROLE regress_reader;
