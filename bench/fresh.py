@@ -1,19 +1,22 @@
 """`python -m bench.fresh`: what keeping features fresh costs the tail of predictions.
 
 Predictions are asked for at a fixed rate while features are replaced at another: of Go services whose
-collector runs as it comes, within a memory limit, between requests, or has nothing to look at; of a Python
-service with its collector on or frozen; of PostgreSQL with autovacuum off, as it comes and eager, and with
-an index that keeps updates from being HOT. Latency begins when a request was due. One system runs at a time.
+collector runs as it comes, within a memory limit, between requests, or has nothing to look at; of one with
+Redis, with snapshots or without; of a Python service with its collector on or frozen; of PostgreSQL with
+autovacuum off, as it comes and eager, and with an index that keeps updates from being HOT.
+Latency begins when a request was due. One system runs at a time.
 Writes fresh.json, which docs/benchmarks/fresh.md is made from.
 """
 
 import argparse
 import json
 import re
+import time
 import urllib.request
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
@@ -43,6 +46,7 @@ NAPTIME = {"autovacuum_naptime": "5s"}
 EAGER = "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0"
 CLIENTS, WRITERS = 20, 8
 BUCKET_SECONDS = 0.1
+PATIENCE_SECONDS = 10
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Store:
     environment: Mapping[str, str] = field(default_factory=dict)
     table: str = ""
     hot: bool = True
+    # Of Redis, when it takes a snapshot.
+    save: str | None = None
 
     def rung(self, live: int) -> Rung:
         """As a server is started and asked."""
@@ -73,6 +79,8 @@ STORES = (
     Store("go_limit", "Go, a memory limit alone", "map", {"GOGC": "off", "GOMEMLIMIT": "1GiB"}),
     Store("go_controlled", "Go, collected between requests", "controlled", {"GOGC": "off"}),
     Store("go_flat", "Go, without pointers", "flat"),
+    Store("redis", "Go with Redis, no snapshots", "redis", save=""),
+    Store("redis_snapshots", "Go with Redis, snapshots every 2 s", "redis", save="2 1"),
     Store("python", "Python, collector on", environment={"FROZEN": "0"}),
     Store("python_frozen", "Python, frozen", environment={"FROZEN": "1"}),
     Store("pg_auto", "PostgreSQL, autovacuum as it comes", table="fillfactor=50"),
@@ -84,6 +92,10 @@ STORES = (
 
 def _start(servers: Servers, store: Store, live: int) -> Rung:
     rung = store.rung(live)
+    if store.save is not None:
+        socket = servers.start_redis(store.save)
+        rung = replace(rung, environment={**rung.environment, "REDIS": str(socket)})
+        _until_there(socket)
     if not store.table:
         servers.start_one(rung)
         return rung
@@ -97,11 +109,31 @@ def _start(servers: Servers, store: Store, live: int) -> Rung:
     return rung
 
 
+def _until_there(socket: Path) -> None:
+    """Waits until a server has made its socket."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not socket.exists():
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"{socket.name} does not answer")
+        time.sleep(0.05)
+
+
+def _snapshots(log: str) -> list[int]:
+    """When snapshots ended, by Redis' log, in nanoseconds since 1970."""
+    ended = re.findall(r"(\d+ \w+ \d+ [\d:.]+) \* Background saving terminated", log)
+    times = (datetime.strptime(one, "%d %b %Y %H:%M:%S.%f").astimezone() for one in ended)
+    return [int(one.timestamp() * 1e9) for one in times]
+
+
 def _events(servers: Servers, store: Store, rung: Rung) -> list[int]:
     """The ends of collections or vacuums, in nanoseconds since 1970."""
     if store.table:
         where = {"conninfo": servers.database.socket, "name": SET}
         return servers.host.call("bench.ladder.tables:vacuums", **where)
+    if store.save is not None:
+        return _snapshots(
+            servers.host.run(["cat", str(servers.host.directory / "services/redis.log")])
+        )
     address = servers.question(rung, "key", 1).address
     with urllib.request.urlopen(f"http://{address}/events") as answer:
         return json.load(answer)

@@ -100,6 +100,16 @@ class Servers:
         command = ["pgbouncer", str(place / "pgbouncer.ini")]
         self._services["pgbouncer"] = self.host.start(command, log, user=database.owner)
 
+    def start_redis(self, save: str) -> Path:
+        """A Redis with a rule when to take snapshots, none if empty; its Unix socket."""
+        socket = self._sockets / "redis"
+        command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", save]
+        log = self.host.directory / "services" / "redis.log"
+        self.host.run(["rm", "-f", str(log)])
+        command += ["--dir", str(self._sockets)]
+        self._services["redis"] = self.host.start(command, log)
+        return socket
+
     def _conninfo(self, how: str) -> str:
         """Where PostgreSQL is, as the role."""
         database = self.database
@@ -129,14 +139,16 @@ class Servers:
             found["postgres"] = self.database.roots()
         if rung.postgres == "pgbouncer":
             found["pgbouncer"] = [self._services["pgbouncer"].process]
-        if rung.name in self._services:
-            found["service"] = [self._services[rung.name].process]
+        for name in (rung.name, "redis"):
+            if name in self._services:
+                found[name] = [self._services[name].process]
         return found
 
     def stop_one(self, rung: Rung) -> None:
-        """Stops a rung's server, if it has one."""
-        if service := self._services.pop(rung.name, None):
-            service.stop()
+        """Stops a rung's server, if it has one, and its Redis."""
+        for name in (rung.name, "redis"):
+            if service := self._services.pop(name, None):
+                service.stop()
 
     def log_of(self, rung: Rung) -> str:
         """What its server wrote last."""

@@ -3,11 +3,13 @@
 //	go_fresh MODEL ROWS ADDRESS STORE LIVE
 //
 // STORE is `map`: every row behind a pointer, a new one at each update; `controlled`: the same, with a collector
-// that runs between requests alone, which wait for it; `flat`: one array without pointers, written in place.
+// that runs between requests alone, which wait for it; `flat`: one array without pointers, written in place;
+// `redis`: the Redis at the Unix socket REDIS, in the environment.
 // LIVE rows are held, of which those of the table are asked for.
 package main
 
 import (
+	"bufio"
 	"encoding/json"
 	"io"
 	"log"
@@ -15,6 +17,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -134,11 +137,19 @@ func events(to http.ResponseWriter, _ *http.Request) {
 func filled(kind string, table *rows.Table, live int) store {
 	width, count := len(table.Columns), len(table.Features)
 	var made store = &pointers{rows: make(map[int][]float32, live+1)}
-	if kind == "flat" {
+	switch kind {
+	case "redis":
+		made = &redis{path: os.Getenv("REDIS"), idle: make(chan *bufio.ReadWriter, 64)}
+	case "flat":
 		made = &flat{width: width, values: make([]float32, (live+1)*width)}
 	}
+	row := func(key int) []float32 { return table.Features[(key-1)%count] }
+	if one, known := made.(*redis); known {
+		one.fill(live, row)
+		return made
+	}
 	for key := 1; key <= live; key++ {
-		made.put(key, append([]float32(nil), table.Features[(key-1)%count]...))
+		made.put(key, slices.Clone(row(key)))
 	}
 	return made
 }
