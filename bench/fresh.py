@@ -122,7 +122,7 @@ def _snapshots(log: str) -> list[int]:
     """When snapshots ended, by Redis' log, in nanoseconds since 1970."""
     ended = re.findall(r"(\d+ \w+ \d+ [\d:.]+) \* Background saving terminated", log)
     times = (datetime.strptime(one, "%d %b %Y %H:%M:%S.%f").astimezone() for one in ended)
-    return [int(one.timestamp() * 1e9) for one in times]
+    return [round(one.timestamp() * 1e6) * 1_000 for one in times]
 
 
 def _events(servers: Servers, store: Store, rung: Rung) -> list[int]:
