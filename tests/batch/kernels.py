@@ -8,6 +8,7 @@ NEEDS = {
     "avx512": {
         "avx2", "avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512vbmi", "popcnt"
     },
+    "avx512bw": {"avx512f", "avx512bw", "avx512dq", "avx512vl"},
     "avx2": {"avx2"},
     "neon": {"asimd"},
     "portable": set(),

@@ -10,7 +10,7 @@ use super::block::BlockKernel;
 #[cfg(target_arch = "aarch64")]
 use super::block::neon;
 #[cfg(target_arch = "x86_64")]
-use super::block::{avx2, avx512};
+use super::block::{avx2, avx512, avx512bw};
 #[cfg(target_arch = "x86_64")]
 use super::row_avx512;
 use super::sum::Sum;
@@ -56,6 +56,13 @@ static KERNELS: &[Entry] = &[
         row_double: Some(row_avx512::add::<f64>),
     },
     #[cfg(target_arch = "x86_64")]
+    Entry {
+        name: "avx512bw",
+        present: has!("avx512f", "avx512bw", "avx512dq", "avx512vl"),
+        block: Some(&avx512bw::KERNEL),
+        ..PORTABLE
+    },
+    #[cfg(target_arch = "x86_64")]
     Entry { name: "avx2", present: has!("avx2"), block: Some(&avx2::KERNEL), ..PORTABLE },
     // Every aarch64 has it.
     #[cfg(target_arch = "aarch64")]
@@ -91,7 +98,7 @@ impl std::fmt::Debug for Kernel {
 impl Kernel {
     /// The names of all kernels, also of those that other architectures have, as a C library's
     /// settings take them.
-    pub const NAMES: [&CStr; 4] = [c"avx512", c"avx2", c"neon", c"portable"];
+    pub const NAMES: [&CStr; 5] = [c"avx512", c"avx512bw", c"avx2", c"neon", c"portable"];
 
     /// All that this processor can run, best first; the last is the portable one.
     pub fn available() -> impl Iterator<Item = Kernel> {

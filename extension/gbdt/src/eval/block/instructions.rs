@@ -96,7 +96,7 @@ pub(super) trait Instructions: Copy {
 /// # Safety
 /// The processor has the instructions; there are 2^LEVELS leaves.
 #[inline(always)]
-unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
+pub(super) unsafe fn add_one_by_one<I: Instructions, S: Sum, const LEVELS: u32>(
     path: &PathBits,
     rows: usize,
     leaves: &[S],

@@ -16,10 +16,14 @@ pub(super) mod avx2;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512;
 #[cfg(target_arch = "x86_64")]
+pub(super) mod avx512bw;
+#[cfg(target_arch = "x86_64")]
 mod bytes_avx512;
 mod evaluate;
 mod instructions;
 mod lower_levels;
+#[cfg(target_arch = "x86_64")]
+mod mask_avx512;
 mod mux;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
