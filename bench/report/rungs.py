@@ -58,6 +58,14 @@ class Ladder:
         ]
         return sorted(found, key=lambda one: one[2].median)
 
+    def fastest(self, server: bool) -> tuple[Mapping[str, Any], Spread] | None:
+        """The fastest rung that asks a server for one row at a time, or that asks none."""
+        for _, rung, spread in self.shown():
+            asks = bool(rung["command"] or rung["postgres"])
+            if asks == server and rung["block"] == 1 and not rung["control"]:
+                return rung, spread
+        return None
+
     def steps(self, rung: str, of: str = "titanic") -> dict[str, Spread | None]:
         """µs of each step; None where a verb is missing."""
         found: dict[str, Spread | None] = {}
