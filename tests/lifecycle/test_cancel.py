@@ -83,6 +83,19 @@ def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
     assert one(connection, "SELECT 1") == 1
 
 
+@pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
+def test_explaining_ends_at_the_statement_timeout(connect: Connect, function: str) -> None:
+    """And the next statement is not given what was left half done."""
+    connection = connect()
+    connection.execute("SET statement_timeout = '200ms'")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+        connection.execute(SCAN.format(FORMS["columns"]).replace("predict", function))
+    assert 0.2 <= time.monotonic() - begin < 0.2 + SOON
+    query = f"SELECT {function}('m', {FORMS['array']}) FROM (SELECT 0.5) AS v (x)"
+    assert one(connection, query) == one(connect(), query)
+
+
 def test_a_connection_is_terminated(connect: Connect) -> None:
     connection, admin = connect(), connect()
     error, seconds = cancelled(

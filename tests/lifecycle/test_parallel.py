@@ -65,7 +65,9 @@ def test_every_row_is_equal(connect: Connect, form: str) -> None:
     assert sorted(parallel.execute(query).fetchall()) == expected
 
 
-@pytest.mark.parametrize("function", ["predict_array", "predict_margin", "predict_leaf"])
+@pytest.mark.parametrize(
+    "function", ["predict_array", "predict_margin", "predict_leaf", "predict_contribs"]
+)
 def test_the_other_functions_run_in_workers(connect: Connect, function: str) -> None:
     query = f"SELECT id, {function}('m', {BY_COLUMN}) FROM points WHERE id <= 5000"
     serial, parallel = connect(), connect()
@@ -73,6 +75,17 @@ def test_the_other_functions_run_in_workers(connect: Connect, function: str) -> 
     in_parallel(parallel, 2)
     assert workers_launched(parallel, query) == 2
     assert sorted(parallel.execute(query).fetchall()) == sorted(serial.execute(query).fetchall())
+
+
+def test_means_of_contributions_are_put_together_from_workers(connect: Connect) -> None:
+    query = (
+        f"SELECT mean_abs_contribs(predict_contribs('m', {BY_COLUMN})) FROM points WHERE id <= 3000"
+    )
+    serial, parallel = connect(), connect()
+    serial.execute("SET max_parallel_workers_per_gather = 0")
+    in_parallel(parallel, 2)
+    assert workers_launched(parallel, query) == 2
+    assert one(parallel, query) == one(serial, query)
 
 
 def test_a_condition_is_checked_in_workers(connect: Connect) -> None:

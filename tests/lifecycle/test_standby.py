@@ -120,12 +120,17 @@ def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
         "SELECT export_model('grown')",
         *[
             f"SELECT {function}('grown', {ROW})"
-            for function in ("predict", "predict_array", "predict_margin", "predict_leaf")
+            for function in (
+                "predict", "predict_array", "predict_margin", "predict_leaf", "predict_contribs",
+                "predict_contribs_approx", "predict_interactions",
+            )
         ],
+        f"SELECT array_agg(e::text) FROM explain_prediction('grown', {ROW}) AS e",
+        f"SELECT mean_abs_contribs(predict_contribs('grown', {ROW}))",
         f"SELECT xgboost_predict('grown', {ROW})",
         f"SELECT v::text FROM verify_model('grown', '{NAMED_ROWS}') AS v",
     ],
-)
+)  # fmt: skip
 def test_a_look_at_a_model_needs_no_writing(pair: Pair, query: str) -> None:
     """Nor a transaction id, which a standby cannot give."""
     primary, replica = pair
