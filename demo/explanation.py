@@ -1,0 +1,84 @@
+"""`python -m demo.explanation`: draws docs/explanations.svg, why a flight of the demo is predicted late.
+
+It asks the demo's cluster, which `make demo` has started, the query of docs/explanations.md, and draws its
+lines one under the other: each begins where the one before ends, from the bias to the prediction.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bench.report.pictures.drawing import WIDTH, Drawing
+from cluster import start
+from workbench.preparation import DATABASE, PREFERRED_PORT, STATE
+from workbench.queries import MODEL
+
+PICTURE = Path(__file__).resolve().parent.parent / "docs" / "explanations.svg"
+BIAS = "(bias)"
+QUERY = f"""
+    SELECT e.feature, e.value, e.contribution
+      FROM (SELECT f FROM flights AS f ORDER BY predict('{MODEL}', f) DESC LIMIT 1) AS latest,
+           explain_prediction('{MODEL}', latest.f, top => 6) AS e"""
+# Blue and orange are told apart by those who see few colours, and in grey.
+MORE, LESS, SUM = "#D55E00", "#0072B2", "#8A8F98"
+LABELS, BEHIND, ROW = 300, 80, 26
+
+
+@dataclass(frozen=True)
+class Line:
+    """A bar from one sum to the next."""
+
+    label: str
+    begin: float
+    end: float
+    colour: str
+    text: str
+
+
+def lines(rows: list[tuple[str, str | None, float]]) -> list[Line]:
+    """The bias, the contributions on top of it, the largest first, and what they come to."""
+    (bias,) = [contribution for feature, _, contribution in rows if feature == BIAS]
+    found = [Line("mean of all flights", 0, bias, SUM, f"{bias:.1f}")]
+    sum_ = bias
+    for feature, value, contribution in rows:
+        if feature != BIAS:
+            label = feature if value is None else f"{feature} = {value}"
+            colour = MORE if contribution > 0 else LESS
+            text = f"{contribution:+.1f}"
+            found.append(Line(label, sum_, sum_ + contribution, colour, text))
+            sum_ += contribution
+    return [*found, Line("prediction", 0, sum_, SUM, f"{sum_:.1f}")]
+
+
+def drawn(found: list[Line]) -> Drawing:
+    """The picture of the lines."""
+    drawing = Drawing(
+        "Why this flight is predicted late: minutes of delay",
+        "From the mean of all flights to the prediction, by what each feature contributes.",
+    )
+    places = [place for line in found for place in (line.begin, line.end)]
+    low, high = min(places), max(places)
+    scale = (WIDTH - LABELS - BEHIND) / (high - low)
+    at = [LABELS + (place - low) * scale for place in places]
+    for number, (line, begin, end) in enumerate(zip(found, at[::2], at[1::2], strict=True)):
+        top, middle = drawing.height, drawing.height + ROW / 2
+        drawing.text(LABELS - 10, middle + 4.5, line.label, anchor="end")
+        drawing.box(min(begin, end), top + 4, max(abs(end - begin), 1), ROW - 8, line.colour)
+        if number + 1 < len(found):
+            drawing.line(end, top + 4, end, top + ROW + 4, "rule")
+        drawing.text(max(begin, end) + 8, middle + 4.5, line.text)
+        drawing.height += ROW
+    drawing.height += 6
+    drawing.legend([("later", MORE), ("earlier", LESS)])
+    return drawing
+
+
+def main() -> None:
+    """Asks and draws."""
+    cluster, _ = start(STATE, PREFERRED_PORT)
+    with cluster.connect(DATABASE) as connection:
+        rows = connection.execute(QUERY).fetchall()
+    PICTURE.write_text(drawn(lines(rows)).svg(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,52 @@
+"""Every query of docs/explanations.md runs, on fewer flights than the demo has, and the picture is drawn."""
+
+import itertools
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import psycopg
+import pytest
+import xgboost
+
+from cluster import Cluster
+from data.columns import FEATURES
+from data.flights import Request
+from data.load import copy_rows, create_table, finish_table, generated
+from demo import explanation
+from tests.e2e.reference import model_bytes
+from workbench.training import Recipe, departed
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "explanations.md"
+QUERIES = re.findall(r"^```sql\n(.*?)^```$", PAGE.read_text(), re.M | re.S)
+ROWS = 65_536
+
+
+@pytest.fixture(scope="module")
+def flights(cluster: Cluster, dbname: str) -> Iterator[psycopg.Connection]:
+    """The demo's table and model, smaller."""
+    features, delay = departed(Recipe(ROWS, rounds=8))
+    data = xgboost.DMatrix(features, delay, feature_names=[*FEATURES])
+    booster = xgboost.train({"max_depth": 5, "nthread": 1}, data, 8)
+    with cluster.connect(dbname) as connection:
+        create_table(connection)
+        copy_rows(connection, generated(Request(ROWS)), ROWS)
+        finish_table(connection)
+        connection.execute("SELECT load_model('flights', %s)", (model_bytes(booster),))
+        yield connection
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_query_runs(flights: psycopg.Connection, query: str) -> None:
+    assert flights.execute(query).fetchall()
+
+
+def test_the_lines_of_the_picture_lead_to_the_prediction(flights: psycopg.Connection) -> None:
+    lines = explanation.lines(flights.execute(explanation.QUERY).fetchall())
+    latest = "SELECT predict('flights', f) FROM flights AS f ORDER BY 1 DESC LIMIT 1"
+    (predicted,) = flights.execute(latest).fetchone()
+    assert lines[-1].end == pytest.approx(predicted, rel=1e-5)
+    for before, after in itertools.pairwise(lines[:-1]):
+        assert after.begin == before.end
+    svg = explanation.drawn(lines).svg()
+    assert all(line.text in svg for line in lines)
