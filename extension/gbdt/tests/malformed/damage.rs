@@ -45,14 +45,21 @@ fn assert_invariants(model: &Model) {
     assert_eq!(model.feature_types().len(), model.num_features());
     assert_eq!(model.categories().len(), model.num_features());
     for tree in model.trees() {
-        assert!(matches!(tree.output(), TreeOutput::One(output) if (output as usize) < outputs));
+        let vectors = tree.output() == TreeOutput::All;
+        assert!(
+            vectors || matches!(tree.output(), TreeOutput::One(one) if (one as usize) < outputs)
+        );
         let mut way = vec![(0usize, 0u32)];
         let mut steps = 0;
         while let Some((node, depth)) = way.pop() {
             steps += 1;
             assert!(steps <= tree.nodes().len() && depth <= tree.depth());
             match &tree.nodes()[node] {
-                Node::Leaf { value, .. } => assert!(value.is_finite()),
+                Node::Leaf { value, .. } => assert!(value.is_finite() && !vectors),
+                Node::LeafVector { vector, .. } => {
+                    assert!(vectors);
+                    assert!((*vector as usize + 1) * outputs <= tree.leaf_vectors().len());
+                }
                 Node::Numerical { feature, threshold, left, right, .. } => {
                     assert!((*feature as usize) < model.num_features() && !threshold.is_nan());
                     way.extend([(*left as usize, depth + 1), (*right as usize, depth + 1)]);
@@ -62,7 +69,6 @@ fn assert_invariants(model: &Model) {
                     assert!((*set as usize) < tree.category_sets().len());
                     way.extend([(*left as usize, depth + 1), (*right as usize, depth + 1)]);
                 }
-                Node::LeafVector { .. } => panic!("a vector in a leaf for one output"),
                 Node::Deleted => panic!("a link leads to a deleted node"),
             }
         }
@@ -80,7 +86,7 @@ impl Random {
         self.0
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
@@ -122,21 +128,30 @@ pub fn survives(bytes: &[u8]) -> bool {
     }
 }
 
+/// Puts other values in place of each byte, one at a time: with one bit changed, at random, and those
+/// given. Returns how many are refused and how many still are a model.
+pub fn change_every_byte(bytes: &[u8], values: &[u8], random: &mut Random) -> [usize; 2] {
+    let mut counts = [0, 0];
+    let mut damaged = bytes.to_vec();
+    for index in 0..bytes.len() {
+        let byte = bytes[index];
+        let others = [0, 0xff, byte ^ 1, byte ^ 0x20, byte ^ 0x80, random.next() as u8];
+        for value in others.iter().chain(values) {
+            damaged[index] = *value;
+            counts[usize::from(survives(&damaged))] += 1;
+        }
+        damaged[index] = byte;
+    }
+    counts
+}
+
 #[test]
 fn every_changed_byte_is_refused_or_gives_a_model() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut accepted, mut refused) = (0, 0);
     for bytes in models() {
-        let mut damaged = bytes.clone();
-        for index in 0..bytes.len() {
-            let byte = bytes[index];
-            let values = [0, 0xff, b'[', b'"', b'9', byte ^ 1, byte ^ 0x20, random.next() as u8];
-            for value in values {
-                damaged[index] = value;
-                if survives(&damaged) { accepted += 1 } else { refused += 1 }
-            }
-            damaged[index] = byte;
-        }
+        let counts = change_every_byte(&bytes, b"[\"9", &mut random);
+        (refused, accepted) = (refused + counts[0], accepted + counts[1]);
     }
     assert!(accepted > 1000 && refused > 10_000, "{accepted} accepted, {refused} refused");
 }

@@ -20,14 +20,25 @@ use gbdt::model::Model;
 use gbdt::{Error, ErrorKind, Limits, Place};
 use value::{Document, value};
 
-/// Where the edits of [`run`] lead: the model of the booster, the learner's parameters, the booster
-/// itself, and the first tree.
-const PREFIXES: [(&str, &str); 4] = [
+/// Where edits lead. In XGBoost's files: the model of the booster, the learner's parameters, the booster
+/// itself, and the first tree. In CatBoost's: the first symmetric tree and its two splits, the root of
+/// the first other tree, and the first numeric feature.
+const PREFIXES: [(&str, &str); 9] = [
     ("M.", "learner.gradient_booster.model."),
     ("P.", "learner.learner_model_param."),
     ("B.", "learner.gradient_booster."),
     ("$.", "learner.gradient_booster.model.trees.0."),
+    ("T.", "oblivious_trees.0."),
+    ("S.", "oblivious_trees.0.splits.0."),
+    ("C.", "oblivious_trees.0.splits.1."),
+    ("R.", "trees.0."),
+    ("F.", "features_info.float_features.0."),
 ];
+
+/// What a case does to a model in one encoding.
+type Encoding = (&'static str, fn(&Document) -> Vec<u8>);
+const JSON: Encoding = ("json", Document::to_json);
+const UBJSON: Encoding = ("ubjson", Document::to_ubjson);
 
 fn parse(bytes: &[u8]) -> Result<Model, Error> {
     gbdt::parse(bytes, &Limits::default(), &mut || {})
@@ -51,20 +62,32 @@ fn step(model: &mut Document, edit: &str) {
     }
 }
 
-/// Runs cases on both encodings of a model that is valid before. A case has a name, what is done to
-/// the model, the kind of the error and its place; lines that are indented further belong to the
+/// The cases of a text: parts with ` | ` between them; lines that are indented further belong to the
 /// line before.
+fn cases<const PARTS: usize>(text: &str) -> Vec<[String; PARTS]> {
+    let text = text.replace("\n            ", " ");
+    let lines = text.lines().filter(|line| !line.trim().is_empty());
+    let parts =
+        |line: &str| line.split(" | ").map(|part| part.trim().to_owned()).collect::<Vec<_>>();
+    lines.map(|line| parts(line).try_into().unwrap()).collect()
+}
+
+/// Runs cases on both encodings of a model of XGBoost that is valid before.
 fn run(valid: fn() -> Document, cases: &str) {
-    parse(&valid().to_json()).unwrap();
-    parse(&valid().to_ubjson()).unwrap();
-    for case in cases.replace("\n            ", " ").lines().filter(|line| !line.trim().is_empty())
-    {
-        let [name, edits, kind, place] =
-            case.split(" | ").map(str::trim).collect::<Vec<_>>().try_into().unwrap();
-        let mut model = valid();
-        edit(&mut model, edits);
-        for (encoding, bytes) in [("json", model.to_json()), ("ubjson", model.to_ubjson())] {
-            let Err(error) = parse(&bytes) else { panic!("{name} is accepted as {encoding}") };
+    run_as(&[JSON, UBJSON], valid, cases);
+}
+
+/// Runs cases on encodings of a model that is valid before. A case has a name, what is done to the
+/// model, the kind of the error and its place.
+fn run_as(encodings: &[Encoding], valid: fn() -> Document, text: &str) {
+    for (encoding, encode) in encodings {
+        parse(&encode(&valid())).unwrap();
+        for [name, edits, kind, place] in cases(text) {
+            let mut model = valid();
+            edit(&mut model, &edits);
+            let Err(error) = parse(&encode(&model)) else {
+                panic!("{name} is accepted as {encoding}")
+            };
             assert_eq!(format!("{:?}", error.kind()), kind, "{name} as {encoding}: {error}");
             let found = match error.place() {
                 Place::Byte(_) => "byte".to_owned(),
