@@ -138,8 +138,8 @@ def main() -> None:
     """Measures and writes the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", action="append", metavar="PATTERN", help="rungs, such as 'pg_*'")
-    parser.add_argument("--seconds", type=float, default=0.6, help="of a run")
-    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.4, help="of a run")
+    parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--output", type=Path, default=record.RESULTS)
     given = parser.parse_args()
     patterns = given.only or ["*"]
