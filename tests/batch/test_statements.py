@@ -117,3 +117,18 @@ def test_it_runs_in_batches(connection: psycopg.Connection, plans: list[str], na
     plans.clear()
     assert run(connection, name) == with_batches
     assert not any("BatchPredict" in plan for plan in plans), "\n".join(plans)
+
+
+@pytest.mark.parametrize("source", [
+    f"(SELECT id, {PRICE} AS p FROM homes UNION ALL SELECT id, area FROM homes) AS s",
+    f"(SELECT id, {PRICE} AS p FROM parted) AS s",
+    f"(SELECT id, {PRICE} AS p FROM homes WHERE {PRICE} > 50) AS s",
+])  # fmt: skip
+@pytest.mark.parametrize("condition", ["(SELECT true)", "EXISTS (SELECT WHERE false LIMIT 1)"])
+def test_a_condition_is_tested_once_for_all_rows(
+    connection: psycopg.Connection, source: str, condition: str
+) -> None:
+    query = f"SELECT id, p FROM {source} WHERE {condition} ORDER BY 1, 2"
+    with_batches = connection.execute(query).fetchall()
+    connection.execute("SET pgboost.enable_batch = off")
+    assert connection.execute(query).fetchall() == with_batches

@@ -206,14 +206,25 @@ impl<'p> Path<'p> {
         unsafe { !(*self.path).param_info.is_null() }
     }
 
-    /// Whether it reads rows of a table, and has no condition that is tested once for all rows.
+    /// Whether it reads rows of a table.
     pub fn reads_table(self) -> bool {
-        // SAFETY: the path is valid; its relation's conditions are those that the planner keeps.
+        // SAFETY: the path is valid.
+        unsafe { (*(*self.path).parent).rtekind == pg_sys::RTEKind::RTE_RELATION }
+    }
+
+    /// Whether a scan has a condition that is tested once for all of its rows. The planner puts a node on top
+    /// of it for that, which computes what the path was to compute before it had a batch
+    /// (src/backend/optimizer/plan/createplan.c, `create_gating_plan`).
+    pub fn is_gated(self) -> bool {
+        // SAFETY: the path is valid; the lists are those of conditions that the planner keeps.
         unsafe {
-            let relation = (*self.path).parent;
-            (*relation).rtekind == pg_sys::RTEKind::RTE_RELATION
-                && lists::pointers::<pg_sys::RestrictInfo>((*relation).baserestrictinfo)
-                    .all(|condition| !(*condition).pseudoconstant)
+            let gates = |list| {
+                lists::pointers::<pg_sys::RestrictInfo>(list)
+                    .any(|condition| (*condition).pseudoconstant)
+            };
+            let parameters = (*self.path).param_info;
+            gates((*(*self.path).parent).baserestrictinfo)
+                || !parameters.is_null() && gates((*parameters).ppi_clauses)
         }
     }
 

@@ -129,7 +129,7 @@ impl<'p> Placement<'_, 'p> {
         let outputs = scan.outputs();
         let columns = columns_of(&outputs);
         let calls = calls_to_batch(computed_calls(&outputs)?, &columns)?;
-        if !scan.conditions().into_iter().all(never_errors) {
+        if scan.is_gated() || !scan.conditions().into_iter().all(never_errors) {
             return None;
         }
         let below = self.level.projected(scan, &columns);
@@ -146,7 +146,7 @@ impl<'p> Placement<'_, 'p> {
             .iter()
             .copied()
             .min_by(|one, other| self.level.cost(*one).total_cmp(&self.level.cost(*other)))?;
-        if scan.is_parameterized() || !scan.reads_table() {
+        if scan.is_parameterized() || scan.is_gated() || !scan.reads_table() {
             return None;
         }
         let outputs = scan.outputs();
