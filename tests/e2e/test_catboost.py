@@ -7,6 +7,7 @@ import pandas as pd
 import psycopg
 import pytest
 
+import catboost
 from catboost import CatBoost, Pool
 from tests.e2e.golden import FOLDER
 from tests.e2e.reference import assert_same_bits, floats
@@ -78,6 +79,8 @@ def test_what_is_known_of_a_model(
         (info,) = stored.execute("SELECT model_info('m')").fetchone()
         assert (info["format"], info["objective"]) == (f"catboost {file_format}", "MultiClass")
         assert (info["features"], info["trees"], info["rounds"]) == (len(KINDS), 12, 12)
+        assert info["library_version"] == catboost.__version__
+        assert "xgboost_version" not in info
         query = "SELECT feature, type, categories FROM model_features('m')"
         features = stored.execute(query).fetchall()
         kinds = ["categorical" if name in CATEGORICAL else "numerical" for name in KINDS]

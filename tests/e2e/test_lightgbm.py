@@ -76,6 +76,9 @@ def test_what_is_known_of_a_model(
     (info,) = stored.execute("SELECT model_info('m')").fetchone()
     assert (info["format"], info["objective"]) == ("lightgbm text", "binary")
     assert (info["features"], info["trees"], info["rounds"]) == (len(KINDS), 12, 12)
+    # Its files do not name the release.
+    assert info["library_version"] is None
+    assert "xgboost_version" not in info
     features = stored.execute(
         "SELECT feature, type, categories FROM model_features('m')"
     ).fetchall()

@@ -49,15 +49,17 @@ class Running:
 
 
 @contextmanager
-def seen(watcher: psycopg.Connection, pid: int, phase: str, rounds: int = 0) -> Iterator[Any]:
-    """Waits until the training is seen in the phase."""
+def seen(
+    watcher: psycopg.Connection, pid: int, phase: str, rounds: int = 0, rows: int = 0
+) -> Iterator[Any]:
+    """Waits until the training is seen in the phase, with so many rounds and rows behind it."""
     until = time.monotonic() + PATIENCE
     while True:
         row = watcher.execute(
             "SELECT phase, rows_read, round, rounds, metric, model, datname, usename "
             "FROM pg_stat_progress_train_model WHERE pid = %s", (pid,)
         ).fetchone()  # fmt: skip
-        if row and row[0] == phase and row[2] >= rounds:
+        if row and row[0] == phase and row[1] >= rows and row[2] >= rounds:
             yield row
             return
         assert time.monotonic() < until, f"never seen in that phase: {row}"

@@ -48,7 +48,8 @@ def test_out_of_memory(
     cluster: Cluster, connection: psycopg.Connection, connect: Callable[..., Any]
 ) -> None:
     running = Running(connect(), WIDE)
-    with seen(connection, running.pid, "reading rows"):
+    # The trainer is started before the first row is read, in the same phase.
+    with seen(connection, running.pid, "reading rows", rows=1):
         (trainer,) = trainers(running.pid)
         status = Path(f"/proc/{trainer}/status").read_text()
         most = (int(status.split("VmPeak:")[1].split()[0]) << 10) + (4 << 20)
@@ -62,7 +63,7 @@ def test_it_is_alone_with_its_socket(
 ) -> None:
     """No file and no variable of the server's; and where memory runs out, the system ends it first."""
     running = Running(connect(), ENDLESS)
-    with seen(connection, running.pid, "reading rows"):
+    with seen(connection, running.pid, "reading rows", rows=1):
         (trainer,) = trainers(running.pid)
     place = Path(f"/proc/{trainer}")
     descriptors = sorted(int(entry.name) for entry in (place / "fd").iterdir())
