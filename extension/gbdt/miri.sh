@@ -10,6 +10,7 @@ cd "$(dirname "$0")/.."
 
 slow=(
     a_tree_too_large_for_compact_links
+    a_chunk_of_tiles_with_exits
     a_call_takes_fewer_rows_of_a_deep_forest
     a_cancel_is_looked_for_while_cuts_are_sorted
     every_double_stays_on_its_side_of_every_threshold
