@@ -32,6 +32,17 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// The values of columns of type real one after another from this one on, NaN where one is NULL.
+    /// Places for which there is no column stay as they are.
+    #[inline]
+    pub fn read_reals(self, first: usize, reals: &mut [f32]) {
+        let values = self.values.get(first..).unwrap_or_default();
+        let nulls = self.nulls.get(first..).unwrap_or_default();
+        for ((real, value), null) in reals.iter_mut().zip(values).zip(nulls) {
+            *real = if *null { f32::NAN } else { f32::from_bits(value.value() as u32) };
+        }
+    }
+
     /// The value of a column, counted from 0, or nothing if it is NULL or there is no such column.
     #[inline]
     pub fn get(self, column: usize) -> Option<Datum> {

@@ -40,6 +40,14 @@ impl<'a> Row<'a> {
     }
 }
 
+impl Row<'_> {
+    /// The values of columns of type real one after another from this one on, NaN where one is NULL.
+    #[inline]
+    pub fn read_reals(self, first: usize, reals: &mut [f32]) {
+        self.values.read_reals(first, reals);
+    }
+}
+
 struct FieldType {
     /// How values are read, if they are numbers or texts.
     scalar: Option<ScalarType>,

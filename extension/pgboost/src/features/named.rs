@@ -2,6 +2,7 @@
 
 use pg_interface::ScalarType;
 use pg_interface::source::{PlacedColumn, Row};
+use pgrx::pg_sys::FLOAT4OID;
 
 use super::FeatureContext;
 use super::reader::FeatureReader;
@@ -11,6 +12,8 @@ use crate::error::Result;
 pub struct NamedColumns {
     /// For each feature the place of its column, and how it is read.
     columns: Vec<(usize, FeatureReader)>,
+    /// Place of the first column, if all follow one another, are of type real, and numbers to the model.
+    reals: Option<usize>,
 }
 
 /// What a feature is called: its name, or XGBoost's own for one without.
@@ -31,8 +34,15 @@ impl NamedColumns {
             let reader = FeatureReader::of(context, index, column.type_oid, scalar_type)?;
             Ok((column.position, reader))
         };
-        let columns = columns.iter().enumerate().map(reader).collect::<Result<_>>()?;
-        Ok(NamedColumns { columns })
+        let readers: Vec<_> = columns.iter().enumerate().map(reader).collect::<Result<_>>()?;
+        let real = |column: &PlacedColumn| column.type_oid == FLOAT4OID;
+        let number = |(_, reader): &(usize, FeatureReader)| *reader == FeatureReader::Number;
+        let first = columns.first().map(|column| column.position);
+        let follow = |first: usize| {
+            columns.iter().zip(first..).all(|(column, place)| column.position == place)
+        };
+        let reals = columns.iter().all(real) && readers.iter().all(number);
+        Ok(NamedColumns { columns: readers, reals: first.filter(|first| reals && follow(*first)) })
     }
 
     /// `features.len() == num_features`.
@@ -43,6 +53,10 @@ impl NamedColumns {
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
+        if let Some(first) = self.reals {
+            row.read_reals(first, features);
+            return Ok(());
+        }
         for (index, (feature, (position, reader))) in
             features.iter_mut().zip(&self.columns).enumerate()
         {
