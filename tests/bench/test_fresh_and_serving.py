@@ -35,7 +35,13 @@ def test_a_store_is_started_as_it_is_described() -> None:
 def test_a_timeline_has_the_slowest_of_each_tenth_of_a_second() -> None:
     # Due, sent and done; the first second does not count, nor does what is due after the end.
     requests = np.array(
-        [[0.5, 0.5, 9.0], [1.0, 1.0, 1.002], [1.05, 1.05, 1.058], [1.95, 2.0, 2.15], [2.0, 2.0, 2.5]]
+        [
+            [0.5, 0.5, 9.0],
+            [1.0, 1.0, 1.002],
+            [1.05, 1.05, 1.058],
+            [1.95, 2.0, 2.15],
+            [2.0, 2.0, 2.5],
+        ]
     )
     found = fresh._timeline(requests, Window(1, 1))
     assert found == [8.0, *[0.0] * 8, 200.0]
