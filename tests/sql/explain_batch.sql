@@ -37,6 +37,12 @@ SELECT with_and_without('SELECT id, predict_contribs(''large'', to_jsonb(homes))
 SELECT with_and_without('SELECT id FROM homes WHERE (predict_contribs(''large'', area, rooms, age))[1] > 0.1');
 SELECT with_and_without('SELECT town, mean_abs_contribs(predict_contribs(''large'', homes)) FROM homes GROUP BY town ORDER BY town');
 SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age) FROM homes LIMIT ' || n) FROM unnest(ARRAY[1, 64, 74, 1999, 3000]) AS n;
+-- Without room for tables, and with little.
+SET pgboost.explain_memory = 0;
+SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_contribs_approx(''large'', homes) FROM homes');
+SET pgboost.explain_memory = '4kB';
+SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_contribs_approx(''large'', homes) FROM homes');
+RESET pgboost.explain_memory;
 -- Batches that are small because memory is.
 SET work_mem = '64kB';
 SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age) FROM homes');

@@ -1,22 +1,30 @@
-//! The engine's buffers for explanations, kept from statement to statement.
+//! The engine's buffers for explanations, and its tables of contributions, kept from statement to statement.
 //!
 //! Whoever works with an image's takes them out meanwhile, so an error, which unwinds, leaves none behind
-//! that are half filled. Those of the images that were explained last stay.
+//! that are half filled. Those that were used last stay, within `pgboost.explain_memory` for all tables
+//! together. Each kind of contributions has its own, as tables of two kinds would share the room, and what
+//! the second one gets, and so a result's last digits, would depend on which came first.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::rc::{Rc, Weak};
 
-use gbdt::ContributionScratch;
+use gbdt::{ContributionKind, ContributionScratch};
 
 use super::CachedImage;
 use crate::error::Result;
+use crate::guc::{self, KernelChoice};
 
 /// Each call looks through them all.
 const MAX_KEPT: usize = 16;
 
 struct Kept {
     image: Weak<CachedImage>,
+    /// Nothing for interactions, which have no tables.
+    kind: Option<ContributionKind>,
+    /// The settings when it was made.
+    kernel: KernelChoice,
+    table_bytes: usize,
     scratch: ContributionScratch,
 }
 
@@ -25,40 +33,61 @@ thread_local! {
     static KEPT: RefCell<ManuallyDrop<Vec<Kept>>> = RefCell::default();
 }
 
-/// Works with the image's buffers, which are kept afterwards.
+/// Works with the image's buffers for that kind of contributions, or for interactions, which are kept
+/// afterwards. The closure is told whether they are new, and so have no tables yet.
 ///
 /// # Errors
 /// The closure's; and the engine's if the model cannot be explained.
 pub fn with_scratch<T>(
     image: &Rc<CachedImage>,
-    work: impl FnOnce(&mut ContributionScratch) -> gbdt::Result<T>,
+    kind: Option<ContributionKind>,
+    work: impl FnOnce(&mut ContributionScratch, bool) -> gbdt::Result<T>,
 ) -> Result<T> {
-    let mut kept = match taken(image) {
+    let found = taken(image, kind);
+    let is_new = found.is_none();
+    let mut kept = match found {
         Some(kept) => kept,
-        None => {
-            let scratch = ContributionScratch::new(image.model())?;
-            Kept { image: Rc::downgrade(image), scratch }
-        }
+        None => Kept::new(image, kind)?,
     };
-    let result = work(&mut kept.scratch)?;
+    let result = work(&mut kept.scratch, is_new)?;
     put_back(kept);
     Ok(result)
 }
 
-fn taken(image: &Rc<CachedImage>) -> Option<Kept> {
+impl Kept {
+    fn new(image: &Rc<CachedImage>, kind: Option<ContributionKind>) -> Result<Kept> {
+        let table_bytes = guc::explain_bytes();
+        let most = if kind.is_some() { table_bytes } else { 0 };
+        Ok(Kept {
+            image: Rc::downgrade(image),
+            kind,
+            kernel: guc::kernel_choice(),
+            table_bytes,
+            scratch: ContributionScratch::with_tables(image.model(), guc::kernel(), most)?,
+        })
+    }
+}
+
+/// The buffers, if they were made under the settings of now.
+fn taken(image: &Rc<CachedImage>, kind: Option<ContributionKind>) -> Option<Kept> {
     KEPT.with_borrow_mut(|kept| {
-        let is_of_image = |one: &Kept| std::ptr::eq(one.image.as_ptr(), Rc::as_ptr(image));
-        let found = kept.iter().rposition(is_of_image)?;
-        Some(kept.remove(found))
+        let wanted =
+            |one: &Kept| std::ptr::eq(one.image.as_ptr(), Rc::as_ptr(image)) && one.kind == kind;
+        let found = kept.iter().rposition(wanted)?;
+        let found = kept.remove(found);
+        let settings = (guc::kernel_choice(), guc::explain_bytes());
+        ((found.kernel, found.table_bytes) == settings).then_some(found)
     })
 }
 
 fn put_back(used: Kept) {
     KEPT.with_borrow_mut(|kept| {
         kept.retain(|one| one.image.strong_count() > 0);
-        if kept.len() >= MAX_KEPT {
-            kept.remove(0);
-        }
         kept.push(used);
+        let bytes = |one: &Kept| one.scratch.table_bytes();
+        let mut all: usize = kept.iter().map(bytes).sum();
+        while kept.len() > 1 && (kept.len() > MAX_KEPT || all > guc::explain_bytes()) {
+            all -= bytes(&kept.remove(0));
+        }
     });
 }

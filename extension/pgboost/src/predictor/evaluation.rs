@@ -111,6 +111,9 @@ fn put_results<M: Margin + PartialOrd>(
     }
 }
 
+/// Of contributions that are computed at once.
+const MAX_NUMBERS: usize = 1 << 20;
+
 pub struct Contributions {
     explanation: Explanation,
     numbers: Vec<f32>,
@@ -136,17 +139,27 @@ impl Evaluation for Contributions {
         results: &mut [Option<Datum>],
     ) {
         let Contributions { explanation, numbers } = self;
-        let width = explanation.numbers(predictor.image());
-        numbers.resize(read.len() * width, 0.0);
-        if explanation.explain(predictor, features, numbers).is_err() {
-            return;
-        }
-        for (row, numbers) in read.iter().zip(numbers.chunks(width)) {
-            if let (Some(result), Ok(mut array)) =
-                (results.get_mut(*row), explanation.array(predictor))
-            {
-                array.elements().copy_from_slice(numbers);
-                *result = Some(array.into_datum());
+        let image = predictor.image();
+        let (width, features_per_row) = (explanation.numbers(image), image.num_features());
+        let rows_per_call = (MAX_NUMBERS / width).max(1);
+        let parts = features.chunks(rows_per_call * features_per_row.max(1));
+        for (features, read) in parts.zip(read.chunks(rows_per_call)) {
+            numbers.clear();
+            // Where there is no memory for it, the function itself says so.
+            if numbers.try_reserve(read.len() * width).is_err() {
+                return;
+            }
+            numbers.resize(read.len() * width, 0.0);
+            if explanation.explain(predictor, features, numbers).is_err() {
+                return;
+            }
+            for (row, numbers) in read.iter().zip(numbers.chunks(width)) {
+                if let (Some(result), Ok(mut array)) =
+                    (results.get_mut(*row), explanation.array(predictor))
+                {
+                    array.elements().copy_from_slice(numbers);
+                    *result = Some(array.into_datum());
+                }
             }
         }
     }

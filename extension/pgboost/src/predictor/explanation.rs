@@ -23,6 +23,9 @@ pub enum Explanation {
 pub const CONTRIBUTIONS: Explanation = Explanation::Contributions(ContributionKind::Exact);
 pub const APPROXIMATE: Explanation = Explanation::Contributions(ContributionKind::Approximate);
 
+/// The engine has made what tables it makes once it has explained so many rows.
+const ROWS_BEFORE_TABLES: usize = 64;
+
 impl Explanation {
     /// Numbers per row and output.
     fn width(self, image: &ModelImage) -> usize {
@@ -65,11 +68,22 @@ impl Explanation {
     pub fn explain(self, predictor: &Predictor, rows: &[f32], out: &mut [f32]) -> Result<()> {
         let image = predictor.image();
         let check = &mut check_for_interrupts;
-        explaining::with_scratch(predictor.cached(), |scratch| match self {
-            Explanation::Contributions(kind) => {
-                image.contributions(scratch, kind, rows, out, check)
+        let kind = match self {
+            Explanation::Contributions(kind) => Some(kind),
+            Explanation::Interactions => None,
+        };
+        explaining::with_scratch(predictor.cached(), kind, |scratch, is_new| {
+            let Some(kind) = kind else { return image.interactions(scratch, rows, out, check) };
+            let width = image.num_features();
+            let (row, own) = (rows.get(..width), out.get_mut(..self.numbers(image)));
+            if let (true, Some(row), Some(own)) = (is_new, row, own) {
+                // Tables give other last digits than the paths that they stand for. Results must not
+                // depend on how many rows were explained before, so they are there from the first on.
+                for _ in 0..ROWS_BEFORE_TABLES {
+                    image.contributions(scratch, kind, row, own, check)?;
+                }
             }
-            Explanation::Interactions => image.interactions(scratch, rows, out, check),
+            image.contributions(scratch, kind, rows, out, check)
         })
     }
 }
