@@ -159,3 +159,8 @@ fn compare(library: &str, digits: usize, least: usize) {
 fn contributions_are_lightgbms() {
     compare("lightgbm", 16, 180);
 }
+
+#[test]
+fn contributions_are_catboosts() {
+    compare("catboost", 8, 130);
+}

@@ -29,18 +29,19 @@ impl<B: StableBytes> Image<B> {
         // Both kinds share the room.
         let max_bytes = scratch.max_table_bytes.saturating_sub(scratch.table_bytes());
         let own = &mut scratch.kinds[kind as usize];
-        // Without room, approximate ones still gain: the means of all nodes are kept.
+        // Approximate ones gain by the means of nodes alone.
         let (pays, least) = match kind {
             ContributionKind::Exact => (max_bytes > 0, ROWS_BEFORE_TABLES),
-            ContributionKind::Approximate => (true, ROWS_BEFORE_MEANS),
+            ContributionKind::Approximate => (max_bytes > 0, ROWS_BEFORE_MEANS),
         };
-        if own.tables.is_none() && pays {
+        if own.tables.is_none() && pays && !own.has_no_room {
             own.rows_walked += numbers / self.num_features();
             if own.rows_walked >= least {
                 let size = [self.num_features(), self.num_outputs()];
                 let tables =
                     Tables::build(self.sections(), kind, size, max_bytes, check_interrupts);
-                own.tables = Some(Box::new(tables));
+                own.has_no_room = tables.is_none();
+                own.tables = tables.map(Box::new);
             }
         }
         own.tables.is_some()

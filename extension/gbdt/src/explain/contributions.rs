@@ -31,6 +31,8 @@ pub enum ContributionKind {
 pub(super) struct OfKind {
     /// Of at most so many bytes as the caller allows.
     pub(super) tables: Option<Box<Tables>>,
+    /// Whether they would take more than that.
+    pub(super) has_no_room: bool,
     /// Rows that have been explained without them.
     pub(super) rows_walked: usize,
     pub(super) blocks: Blocks,

@@ -16,7 +16,7 @@
 
 #![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
 
-use super::nodes::{Explained, Step};
+use super::nodes::{Child, Explained, Step};
 use super::quadrature::Rule;
 
 /// Points that are walked together.
@@ -124,18 +124,29 @@ struct Leaves {
 }
 
 impl<T: Explained> Below<'_, '_, '_, T> {
-    fn sum(&mut self, node: usize, depth: u32, product: Lanes) -> Leaves {
-        let (feature, children) = match self.tree.step(node) {
+    /// The leaves below a node. A leaf takes no call.
+    #[inline(always)]
+    fn sum(&mut self, node: usize, depth: u32, mut product: Lanes) -> Leaves {
+        match self.tree.step(node) {
             Step::Leaf(value) => {
-                let mut weighted = product;
                 for lane in 0..POINTS {
-                    weighted[lane] *= value;
+                    product[lane] *= value;
                 }
-                return Leaves { weighted, mean: value };
+                Leaves { weighted: product, mean: value }
             }
-            Step::Split { .. } if depth == 0 || self.nodes_left == 0 => return Leaves::default(),
-            Step::Split { feature, children } => (feature, children),
-        };
+            Step::Split { .. } if depth == 0 || self.nodes_left == 0 => Leaves::default(),
+            Step::Split { feature, children } => self.split(feature, children, depth, product),
+        }
+    }
+
+    #[inline(never)]
+    fn split(
+        &mut self,
+        feature: usize,
+        children: [Child; 2],
+        depth: u32,
+        product: Lanes,
+    ) -> Leaves {
         self.nodes_left -= 1;
         self.walk.count(1);
         let Some(before) = self.walk.on_path.get(feature).copied() else {
@@ -144,10 +155,10 @@ impl<T: Explained> Below<'_, '_, '_, T> {
         if before.times == 0 {
             self.walk.order.push(feature as u32);
         }
-        let mut all = Leaves::default();
+        let (mut all, mut change) = (Leaves::default(), [0.0; POINTS]);
         for child in children {
             let (after, factor) = before.after(child.share, child.taken, self.points);
-            let (mut product, mut change) = (product, [0.0; POINTS]);
+            let mut product = product;
             for lane in 0..POINTS {
                 product[lane] *= factor[lane];
             }
@@ -156,14 +167,14 @@ impl<T: Explained> Below<'_, '_, '_, T> {
             all.mean += child.share * below.mean;
             for lane in 0..POINTS {
                 all.weighted[lane] += below.weighted[lane];
-                change[lane] = below.weighted[lane] * (after.excess[lane] - before.excess[lane]);
+                change[lane] += below.weighted[lane] * (after.excess[lane] - before.excess[lane]);
             }
-            if let Some(sum) = self.sums.contributions.get_mut(feature) {
-                *sum += change[0] + change[1] + change[2] + change[3];
-            }
-            if !self.sums.interactions.is_empty() {
-                self.pairs(feature, &change);
-            }
+        }
+        if let Some(sum) = self.sums.contributions.get_mut(feature) {
+            *sum += change[0] + change[1] + change[2] + change[3];
+        }
+        if !self.sums.interactions.is_empty() {
+            self.pairs(feature, &change);
         }
         self.walk.on_path[feature] = before;
         if before.times == 0 {
@@ -172,7 +183,7 @@ impl<T: Explained> Below<'_, '_, '_, T> {
         all
     }
 
-    /// Adds what an edge changes of the interactions of its feature with all others on the path.
+    /// Adds what the edges of a split change of the interactions of its feature with all others on the path.
     fn pairs(&mut self, feature: usize, change: &Lanes) {
         self.walk.count(self.walk.order.len());
         let columns = self.sums.contributions.len() + 1;

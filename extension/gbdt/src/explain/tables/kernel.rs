@@ -30,6 +30,9 @@ const WORDS: usize = BLOCK / 64;
 /// Blocks that share the passage of the tables through the cache.
 const BLOCKS: usize = 4;
 
+/// What the masks of a literal take.
+pub(super) const MASK_BYTES: usize = BLOCKS * size_of::<Mask>();
+
 /// One bit per row of a block.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]

@@ -18,6 +18,7 @@ mod row;
 mod trees;
 
 use self::group::{Edge, Group, Path};
+use self::kernel::MASK_BYTES;
 pub(super) use self::kernel::{BLOCK, Batch, Blocks, TableKernel};
 use self::layout::{Class, Planned};
 use self::literals::Literals;
@@ -47,20 +48,24 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// The tables of the trees of an image of so many features and outputs, of at most so many bytes; the rest has none.
+    /// The tables of the trees of an image of so many features and outputs; what does not fit in so many
+    /// bytes is left. None if not even that fits.
     pub(super) fn build(
         image: Sections<'_>,
         kind: ContributionKind,
         [num_features, num_outputs]: [usize; 2],
         max_bytes: usize,
         check_interrupts: &mut dyn FnMut(),
-    ) -> Self {
+    ) -> Option<Self> {
         let mut plan = Plan {
             kind,
             literals: Literals::new(),
             filler: fill::Filler::new(kind),
             planned: Vec::new(),
-            bytes_left: max_bytes,
+            // All trees might be left, and the literals of a group for which there is no room.
+            bytes_left: max_bytes
+                .checked_sub(trees::most_bytes(image) + 4 * group::BITS * MASK_BYTES)?,
+            is_full: false,
             check_interrupts,
         };
         let (mut rest, mut means) = (Vec::new(), vec![0.0; num_outputs]);
@@ -76,14 +81,18 @@ impl Tables {
         let Plan { mut literals, planned, .. } = plan;
         literals.finish();
         let (classes, lines) = layout::lay_out(planned, num_features, check_interrupts);
-        Tables { literals, classes, lines, rest, means }
+        Some(Tables { literals, classes, lines, rest, means })
     }
 
-    /// What the entries and groups take.
+    /// What they take, with the masks of literals for the rows of a call.
     pub(super) fn bytes(&self) -> usize {
         let chunks = self.classes.iter().flat_map(|class| &class.chunks);
         let records: usize = chunks.map(|chunk| chunk.records.len()).sum();
-        size_of_val(&self.lines[..]) + records * size_of::<layout::Record>()
+        let rest: usize = self.rest.iter().map(RestTree::bytes).sum();
+        size_of_val(&self.lines[..])
+            + records * size_of::<layout::Record>()
+            + self.literals.sources.len() * MASK_BYTES
+            + rest
     }
 }
 
@@ -93,11 +102,13 @@ struct Plan<'a> {
     filler: fill::Filler,
     planned: Vec<Planned>,
     bytes_left: usize,
+    is_full: bool,
     check_interrupts: &'a mut dyn FnMut(),
 }
 
 impl Plan<'_> {
-    /// Makes the groups of a tree, each as large as fits, and marks what they cover. Returns whether anything is left.
+    /// Makes the groups of a tree, each as large as fits, and marks what they cover. Returns whether
+    /// anything is left.
     fn cover(&mut self, tree: &mut Tree) -> bool {
         let mut open = vec![(0u32, Path::default())];
         let mut left = false;
@@ -109,25 +120,28 @@ impl Plan<'_> {
                 Some(Node::Leaf(_)) if path.0.is_empty() => continue,
                 Some(at) => at,
             };
+            if self.is_full {
+                return true;
+            }
+            let literals = self.literals.sources.len();
             if let Some(group) = Group::of(tree, node, &path, &mut self.literals) {
-                let bytes = Planned::bytes(&group);
-                if bytes <= self.bytes_left {
-                    self.bytes_left -= bytes;
-                    self.filler.fill(tree, node, &group);
-                    self.planned.push(Planned::of(group, &self.filler.entries));
-                    tree.nodes[node as usize] = Node::Covered;
-                    (self.check_interrupts)();
-                    continue;
+                let literals = self.literals.sources.len() - literals;
+                let bytes = Planned::bytes(&group) + literals * MASK_BYTES;
+                if bytes > self.bytes_left {
+                    self.is_full = true;
+                    return true;
                 }
+                self.bytes_left -= bytes;
+                self.filler.fill(tree, node, &group);
+                self.planned.push(Planned::of(group, &self.filler.entries));
+                tree.nodes[node as usize] = Node::Covered;
+                (self.check_interrupts)();
+                continue;
             }
             let Node::Split { question, children, shares } = at else {
                 left = true;
                 continue;
             };
-            if self.bytes_left < size_of::<Line>() {
-                left = true;
-                continue;
-            }
             for (yes, (child, share)) in [true, false].into_iter().zip(children.iter().zip(shares))
             {
                 let change = tree.change(node, *child);

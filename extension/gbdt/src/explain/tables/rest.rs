@@ -28,6 +28,10 @@ impl RestTree {
         RestTree { tree, depth: deepest }
     }
 
+    pub(super) fn bytes(&self) -> usize {
+        size_of_val(&self.tree.nodes[..]) + size_of_val(&self.tree.means[..])
+    }
+
     pub(in crate::explain) fn output(&self) -> usize {
         self.tree.output
     }

@@ -91,15 +91,16 @@ pub(super) fn each(image: Sections<'_>, visit: &mut dyn FnMut(Tree)) {
                 let shares = children.map(|child| share(cover(child), cover(node)));
                 Some(Node::Split { question, children, shares })
             };
-            let nodes = copied(*root, group.depth, &read);
+            let most = nodes.compact.len().max(nodes.wide.len());
+            let nodes = copied(*root, group.depth, most, &read);
             let means = means_of(&nodes);
             visit(Tree { nodes, means, output: *output as usize });
         }
     }
 }
 
-/// The nodes from a root on, with links among themselves.
-fn copied(root: u32, depth: u32, read: &dyn Fn(u32) -> Option<Node>) -> Vec<Node> {
+/// The nodes from a root on, with links among themselves: as many as an image has, and no more.
+fn copied(root: u32, depth: u32, most: usize, read: &dyn Fn(u32) -> Option<Node>) -> Vec<Node> {
     let mut nodes = vec![read(root).unwrap_or(Node::Leaf(0.0))];
     // A level at a time; a damaged image may have more than a tree can.
     let mut level = 0..1;
@@ -107,7 +108,7 @@ fn copied(root: u32, depth: u32, read: &dyn Fn(u32) -> Option<Node>) -> Vec<Node
         let end = nodes.len();
         for parent in level {
             let Some(Node::Split { children, .. }) = nodes.get(parent).copied() else { continue };
-            if nodes.len() > MAX_NODES {
+            if nodes.len() > most {
                 nodes[parent] = Node::Leaf(0.0);
                 continue;
             }
@@ -127,9 +128,6 @@ fn copied(root: u32, depth: u32, read: &dyn Fn(u32) -> Option<Node>) -> Vec<Node
     }
     nodes
 }
-
-/// More nodes than the trees of a model may have together.
-const MAX_NODES: usize = 16 << 20;
 
 fn means_of(nodes: &[Node]) -> Vec<f64> {
     let mut means = vec![0.0; nodes.len()];
@@ -152,4 +150,10 @@ impl Tree {
         let mean = |node: u32| self.means.get(node as usize).copied().unwrap_or(0.0);
         mean(child) - mean(node)
     }
+}
+
+/// What the trees of an image take at most.
+pub(super) fn most_bytes(image: Sections<'_>) -> usize {
+    let nodes = NodeSections::of(image);
+    (nodes.compact.len() + nodes.wide.len()) * (size_of::<Node>() + size_of::<f64>())
 }

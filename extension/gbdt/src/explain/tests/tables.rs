@@ -1,0 +1,76 @@
+//! Contributions by tables against the oracle, with every kernel, room and number of rows.
+
+use super::*;
+
+/// The contributions by tables of at most so many bytes: all rows in one call, then a few alone.
+fn by_tables(
+    image: &Image<AlignedBytes>,
+    kernel: Kernel,
+    kind: ContributionKind,
+    max_bytes: usize,
+    rows: &[Vec<f32>],
+) -> Vec<Vec<f32>> {
+    let mut scratch = ContributionScratch::with_tables(image, kernel, max_bytes).unwrap();
+    let per_row = image.num_outputs() * (image.num_features() + 1);
+    let mut out = vec![7.0; rows.len() * per_row];
+    image.contributions(&mut scratch, kind, &rows.concat(), &mut out, &mut || ()).unwrap();
+    let found: Vec<Vec<f32>> = out.chunks(per_row).map(<[f32]>::to_vec).collect();
+    assert!(scratch.table_bytes() <= max_bytes, "{}", scratch.table_bytes());
+    for count in [1, 2, 50] {
+        let few = &rows[rows.len() - count..];
+        let out = &mut out[..count * per_row];
+        image.contributions(&mut scratch, kind, &few.concat(), out, &mut || ()).unwrap();
+        assert_eq!(bits(out), bits(&found[rows.len() - count..].concat()), "{count} rows");
+    }
+    found
+}
+
+fn bits(numbers: &[f32]) -> Vec<u32> {
+    numbers.iter().map(|number| number.to_bits()).collect()
+}
+
+/// Tables give what the oracle gives, with every kernel the same bits.
+fn tables_agree(model: &Model, seed: u64, rows_in_a_call: usize, compared: usize) {
+    let rows = rows(seed, model, rows_in_a_call);
+    let image = opened(model);
+    let narrow = narrowed(&image, &rows);
+    for (kind, max_bytes) in
+        KINDS.into_iter().flat_map(|kind| [(kind, usize::MAX), (kind, 600_000), (kind, 60_000)])
+    {
+        let mut expected: Option<Vec<Vec<f32>>> = None;
+        for kernel in Kernel::available() {
+            let found = by_tables(&image, kernel, kind, max_bytes, &narrow);
+            let same = expected.get_or_insert_with(|| found.clone());
+            for (number, (found, same)) in found.iter().zip(same).enumerate() {
+                assert_eq!(bits(found), bits(same), "{kernel:?}, row {number}");
+            }
+        }
+        for (row, found) in rows.iter().zip(expected.unwrap()).take(compared) {
+            let expected = reference::contributions(model, kind, row);
+            close(&found, &expected, ORACLE, "tables");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn tables_agree_with_the_oracle(
+        seed in any::<u64>(),
+        (features, outputs, trees, depth) in (1usize..40, 1usize..4, 1usize..9, 0u32..11),
+        categorical in 0usize..3,
+        any_library in any::<bool>(),
+    ) {
+        let shape = Shape { features, outputs, trees, depth, categorical, any_library };
+        tables_agree(&covered(seed, shape), seed ^ 1, 70, 5);
+    }
+}
+
+#[test]
+fn tables_of_many_rows_agree_with_the_oracle() {
+    for (seed, rows) in [(1, 511), (2, 513), (3, 2049), (4, 2600)] {
+        let shape = Shape { categorical: 2, ..Shape::of(6, 2, 12, 6) };
+        tables_agree(&covered(seed, shape), seed ^ 1, rows, 20);
+    }
+}
