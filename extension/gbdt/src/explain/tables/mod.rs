@@ -65,6 +65,7 @@ impl Tables {
             // All trees might be left, and the literals of a group for which there is no room.
             bytes_left: max_bytes
                 .checked_sub(trees::most_bytes(image) + 4 * group::BITS * MASK_BYTES)?,
+            literals_counted: 0,
             is_full: false,
             check_interrupts,
         };
@@ -102,6 +103,7 @@ struct Plan<'a> {
     filler: fill::Filler,
     planned: Vec<Planned>,
     bytes_left: usize,
+    literals_counted: usize,
     is_full: bool,
     check_interrupts: &'a mut dyn FnMut(),
 }
@@ -123,15 +125,16 @@ impl Plan<'_> {
             if self.is_full {
                 return true;
             }
-            let literals = self.literals.sources.len();
             if let Some(group) = Group::of(tree, node, &path, &mut self.literals) {
-                let literals = self.literals.sources.len() - literals;
+                // Since the last group; paths make some, too.
+                let literals = self.literals.sources.len() - self.literals_counted;
                 let bytes = Planned::bytes(&group) + literals * MASK_BYTES;
                 if bytes > self.bytes_left {
                     self.is_full = true;
                     return true;
                 }
                 self.bytes_left -= bytes;
+                self.literals_counted += literals;
                 self.filler.fill(tree, node, &group);
                 self.planned.push(Planned::of(group, &self.filler.entries));
                 tree.nodes[node as usize] = Node::Covered;
