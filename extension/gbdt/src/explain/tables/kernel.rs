@@ -79,7 +79,7 @@ impl TableKernel {
             #[cfg(target_arch = "x86_64")]
             "avx512" if is_x86_feature_detected!("gfni") => &x86::AVX512,
             #[cfg(target_arch = "x86_64")]
-            "avx512" | "avx2" => &x86::AVX2,
+            "avx512" | "avx512bw" | "avx2" => &x86::AVX2,
             _ => &PORTABLE,
         }
     }
