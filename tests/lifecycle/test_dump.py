@@ -10,6 +10,7 @@ from psycopg import errors
 
 from cluster import Cluster
 from cluster.server import bin_directory
+from tests.lifecycle.client_programs import run
 from tests.lifecycle.models import constant, grown, load, one, value
 
 Connect = Callable[..., psycopg.Connection]
@@ -76,17 +77,6 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
             for part in (query, rights, functions)
             for row in connection.execute(part).fetchall()
         ]
-
-
-def run(cluster: Cluster, database: str, *command: str | Path, stdin: bytes = b"") -> bytes:
-    """Runs a client program; a complaint on its standard error fails the test."""
-    done = subprocess.run(
-        [bin_directory() / command[0], *command[1:]],
-        env=cluster.environment(database), input=stdin, capture_output=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
-    assert not done.stderr, done.stderr.decode()
-    return done.stdout
 
 
 def test_plain_dump_restores_everything(cluster: Cluster, source: str) -> None:
