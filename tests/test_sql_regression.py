@@ -23,7 +23,7 @@ WORK = SQL.parent.parent / ".test" / "regress"
 SETUP = "setup"
 NAMES = sorted(path.stem for path in SQL.glob("*.sql") if path.stem != SETUP)
 # These show plans, in which a batch is a step of its own, or all settings.
-SHOW_BATCHES = ("batch", "explain_batch", "planner", "settings")
+SHOW_BATCHES = ("batch", "explain_batch", "planner", "predict_functions", "settings")
 BATCHES_OFF = {"PGOPTIONS": "-c pgboost.enable_batch=off"}
 
 

@@ -126,3 +126,125 @@ CREATE FUNCTION @extschema@.feature_drift(model text, source text)
     LANGUAGE c VOLATILE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_feature_drift_wrapper';
 COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS 'how far the features of a model are from their profile in the rows of a table, a view or a query';
+
+-- Aliases and pinned versions.
+ALTER TABLE @extschema@.pgboost_version ADD COLUMN pinned boolean NOT NULL DEFAULT false;
+
+CREATE TABLE @extschema@.pgboost_alias (
+    model text COLLATE "C" NOT NULL,
+    alias text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    PRIMARY KEY (model, alias)
+);
+
+COMMENT ON TABLE @extschema@.pgboost_alias IS 'pgboost: names for versions; use the view pgboost_aliases';
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_alias', '');
+
+CREATE TRIGGER row_changed AFTER INSERT OR UPDATE OR DELETE ON @extschema@.pgboost_alias
+    FOR EACH ROW EXECUTE FUNCTION @extschema@.pgboost_registry_changed();
+CREATE TRIGGER all_rows_removed AFTER TRUNCATE ON @extschema@.pgboost_alias
+    FOR EACH STATEMENT EXECUTE FUNCTION @extschema@.pgboost_registry_changed();
+ALTER TABLE @extschema@.pgboost_alias ENABLE ALWAYS TRIGGER row_changed;
+ALTER TABLE @extschema@.pgboost_alias ENABLE ALWAYS TRIGGER all_rows_removed;
+
+CREATE OR REPLACE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
+    SELECT m.name,
+           v.version,
+           v.version OPERATOR(pg_catalog.=) m.deployed AS deployed,
+           (SELECT p.role FROM @extschema@.pgboost_privilege AS p
+             WHERE p.model OPERATOR(pg_catalog.=) m.name
+               AND p.privilege OPERATOR(pg_catalog.=) 'owner') AS owner,
+           v.objective,
+           v.features,
+           v.outputs,
+           v.trees,
+           v.rounds,
+           v.used_rounds,
+           v.depth,
+           v.format,
+           library_version AS xgboost_version,
+           v.size,
+           v.loaded_by,
+           v.loaded_at,
+           v.pinned
+      FROM @extschema@.pgboost_model AS m
+      JOIN @extschema@.pgboost_version AS v ON v.model OPERATOR(pg_catalog.=) m.name
+     WHERE (SELECT r.rolsuper FROM pg_catalog.pg_roles AS r
+             WHERE r.rolname OPERATOR(pg_catalog.=) CURRENT_USER)
+        OR EXISTS (SELECT FROM @extschema@.pgboost_privilege AS p
+                    WHERE p.model OPERATOR(pg_catalog.=) m.name
+                      AND (p.role OPERATOR(pg_catalog.=) 0::pg_catalog.oid
+                           OR pg_catalog.pg_has_role(p.role, 'USAGE')));
+
+CREATE VIEW @extschema@.pgboost_aliases WITH (security_barrier) AS
+    SELECT a.model AS name, a.alias, a.version
+      FROM @extschema@.pgboost_alias AS a
+      JOIN @extschema@.pgboost_models AS v ON v.name OPERATOR(pg_catalog.=) a.model
+                                          AND v.version OPERATOR(pg_catalog.=) a.version;
+GRANT SELECT ON @extschema@.pgboost_aliases TO PUBLIC;
+COMMENT ON VIEW @extschema@.pgboost_aliases IS 'pgboost: the aliases of the models that the current user may predict with';
+
+CREATE FUNCTION @extschema@.predict_pinned(model text, VARIADIC features "any") RETURNS real
+    LANGUAGE c IMMUTABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
+    AS 'MODULE_PATHNAME', 'pgboost_predict_pinned';
+COMMENT ON FUNCTION @extschema@.predict_pinned(text, "any") IS 'as predict, for a version that is pinned: may be used in indexes and generated columns';
+
+CREATE FUNCTION @extschema@.alias_model(name text, alias text, version integer)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_alias_model_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.alias_model(text, text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.alias_model(text, text, integer) IS 'lets name@alias mean a version of a model';
+
+CREATE FUNCTION @extschema@.drop_alias(name text, alias text)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_drop_alias_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.drop_alias(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.drop_alias(text, text) IS 'removes an alias of a model';
+
+CREATE FUNCTION @extschema@.pin_model(name text, version integer)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_pin_model_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.pin_model(text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.pin_model(text, integer) IS 'lets predict_pinned use a version of a model, which cannot be dropped then';
+
+CREATE FUNCTION @extschema@.unpin_model(name text, version integer)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_unpin_model_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.unpin_model(text, integer) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.unpin_model(text, integer) IS 'takes back what pin_model did';
+
+-- Functions of models.
+CREATE TABLE @extschema@.pgboost_function (
+    model text COLLATE "C" NOT NULL,
+    function text COLLATE "C" NOT NULL,
+    PRIMARY KEY (model, function)
+);
+
+COMMENT ON TABLE @extschema@.pgboost_function IS 'pgboost: the functions that create_predict_function has made of models';
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_function', '');
+
+CREATE FUNCTION @extschema@.create_predict_function(model text, function text DEFAULT NULL, schema text DEFAULT NULL,
+                                                   output text DEFAULT NULL, replace boolean DEFAULT false)
+    RETURNS regprocedure LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_create_predict_function_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.create_predict_function(text, text, text, text, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.create_predict_function(text, text, text, text, boolean) IS 'makes a function of a model, with its features as arguments';
+
+CREATE FUNCTION @extschema@.pgboost_statistics(model text, version integer)
+    RETURNS TABLE (calls bigint, rows bigint, batches bigint, total_time double precision, missing_rows bigint, last_used double precision)
+    LANGUAGE c VOLATILE ROWS 1 PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'pgboost_statistics_wrapper';
+COMMENT ON FUNCTION @extschema@.pgboost_statistics(text, integer) IS 'pgboost: how much a version is used; use the view pg_stat_pgboost';
+
+CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_statistics_reset_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.pg_stat_pgboost_reset() FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.pg_stat_pgboost_reset() IS 'sets the counters of pg_stat_pgboost to zero';
+
+CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
+    SELECT m.name, m.version, m.deployed, s.calls, s.rows, s.batches, s.total_time, s.missing_rows,
+           pg_catalog.to_timestamp(s.last_used) AS last_used
+      FROM @extschema@.pgboost_models AS m, LATERAL @extschema@.pgboost_statistics(m.name, m.version) AS s;
+GRANT SELECT ON @extschema@.pg_stat_pgboost TO PUBLIC;
+COMMENT ON VIEW @extschema@.pg_stat_pgboost IS 'pgboost: how much each version is used, while pgboost.track_predictions is on';

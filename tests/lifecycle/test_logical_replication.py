@@ -13,7 +13,7 @@ from tests.lifecycle.models import constant, grown, load, one, value
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 SECONDS = 20
-TABLES = "pgboost_model, pgboost_version, pgboost_part, pgboost_privilege, pgboost_profile"
+TABLES = "pgboost_model, pgboost_version, pgboost_part, pgboost_privilege, pgboost_profile, pgboost_alias"
 Pair = tuple[psycopg.Connection, psycopg.Connection]
 
 
@@ -99,3 +99,13 @@ def test_a_drop_follows(pair: Pair) -> None:
     until(lambda: one(subscriber, "SELECT count(*) FROM pgboost_model WHERE name = 'm'"), 0)
     with pytest.raises(errors.UndefinedObject):
         value(subscriber)
+
+
+def test_an_alias_arrives(pair: Pair) -> None:
+    publisher, subscriber = pair
+    for number in (1, 2):
+        load(publisher, "aliased", constant(number))
+    for number in (1, 2):
+        publisher.execute("SELECT alias_model('aliased', 'best', %s)", (number,))
+        until(lambda: value(subscriber, "aliased@best"), number)
+    publisher.execute("SELECT drop_model('aliased')")

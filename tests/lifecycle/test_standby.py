@@ -248,6 +248,39 @@ def test_many_changes_are_followed(pair: Pair) -> None:
     assert newer == sorted(newer)
 
 
+def test_aliases_pins_and_models_by_column_work_on_a_standby(pair: Pair) -> None:
+    primary, replica = pair
+    for number in (3, 4):
+        load(primary, "named", constant(number))
+    primary.execute("SELECT alias_model('named', 'best', 1), pin_model('named', 1)")
+    replayed(primary, replica)
+    assert value(replica, "named@best") == 3
+    assert one(replica, "SELECT predict_pinned('named@1', 1)") == 3
+    by_column = (
+        "SELECT sum(predict('named@' || mod(i, 2) + 1, 1)) FROM generate_series(1, 200) AS i"
+    )
+    assert one(replica, by_column) == 700
+    batched = (
+        "SELECT sum(predict(CASE mod(i, 2) WHEN 0 THEN 'named@1' ELSE 'named' END, 1)) FROM {}"
+    )
+    assert one(replica, batched.format("generate_series(1, 200) AS i")) == 700
+    primary.execute("SELECT alias_model('named', 'best', 2)")
+    replayed(primary, replica)
+    assert value(replica, "named@best") == 4
+    with pytest.raises(errors.ReadOnlySqlTransaction):
+        replica.execute("SELECT alias_model('named', 'best', 1)")
+
+
+def test_a_standby_counts_for_itself(pair: Pair) -> None:
+    primary, replica = pair
+    load(primary, "counted", constant(1))
+    replayed(primary, replica)
+    replica.execute("SET pgboost.track_predictions = on")
+    assert value(replica, "counted") == 1
+    counted = "SELECT rows FROM pg_stat_pgboost WHERE name = 'counted'"
+    assert (one(replica, counted), one(primary, counted)) == (1, 0)
+
+
 def test_a_promoted_standby_goes_on(spare: Cluster, standby: Cluster) -> None:
     with standby.connect() as replica, spare.connect() as primary:
         replayed(primary, replica)

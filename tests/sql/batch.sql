@@ -348,3 +348,12 @@ BEGIN
     RETURN (plan -> 0 -> 'Plan' ->> 'Prediction Time')::float8 > 0;
 END $$;
 SELECT timed('SELECT id, predict(''price'', area, rooms, age) FROM homes');
+
+-- A model that columns name.
+CREATE TABLE named AS SELECT 'price' || CASE WHEN i % 2 = 0 THEN '_doubled' ELSE '' END AS model, i AS area FROM generate_series(1, 1000) AS i;
+ANALYZE named;
+EXPLAIN (COSTS off) SELECT predict(model, area, 3, 1) FROM named;
+EXPLAIN (COSTS off) SELECT sum(predict(model, area, 3, 1)) FROM named;
+EXPLAIN (COSTS off) SELECT area FROM named WHERE predict(model, area, 3, 1) > 100;
+-- Not where making the name can fail.
+EXPLAIN (COSTS off) SELECT predict(model || '@' || (1 / area)::text, area, 3, 1) FROM named;

@@ -13,7 +13,8 @@ use pgrx::pg_sys::{self, Datum, Oid};
 static GENERATION: AtomicU64 = AtomicU64::new(1);
 static RELATIONS: AtomicU64 = AtomicU64::new(1);
 static REGISTERED: AtomicBool = AtomicBool::new(false);
-static TABLES: [AtomicU32; 3] = [AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0)];
+/// The tables that are listened to, as many as the registry may have; 0 is none.
+static TABLES: [AtomicU32; 4] = [const { AtomicU32::new(0) }; 4];
 
 /// Counts the changes that this backend has heard of.
 #[inline]
@@ -34,7 +35,7 @@ pub fn accept() {
 }
 
 /// Listens to changes of these tables from now on.
-pub fn watch(tables: [Oid; 3]) {
+pub fn watch(tables: impl IntoIterator<Item = Oid>) {
     for (slot, table) in TABLES.iter().zip(tables) {
         slot.store(table.to_u32(), Relaxed);
     }

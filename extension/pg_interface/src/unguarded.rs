@@ -13,6 +13,8 @@ use pgrx::pg_sys::{
 unsafe extern "C-unwind" {
     /// The user whose rights apply now (miscinit.c).
     pub safe fn GetUserId() -> Oid;
+    /// When the statement began that the client has sent, in microseconds since 2000 (xact.c).
+    pub safe fn GetCurrentStatementStartTimestamp() -> i64;
     /// Whether there is an active snapshot (snapmgr.c).
     pub safe fn ActiveSnapshotSet() -> bool;
     /// The active snapshot; there must be one (snapmgr.c).

@@ -26,11 +26,16 @@ error_table! {
     /// What follows the `@` is not a version number.
     VersionNumber { reference: String } =>
         INVALID_NAME, "invalid model version in \"{reference}\"",
-        hint "Write model@version with a version number, such as flights@2.";
+        hint "Write model@version with a version number, such as flights@2, or model@alias.";
+    /// A name that no alias can have.
+    AliasName { alias: String, reason: &'static str } =>
+        INVALID_NAME, "invalid alias: \"{alias}\"", detail "{reason}";
     NoSuchModel { name: String } =>
         UNDEFINED_OBJECT, "model \"{name}\" does not exist";
     NoSuchVersion { name: String, version: i32 } =>
         UNDEFINED_OBJECT, "model \"{name}\" has no version {version}";
+    NoSuchAlias { name: String, alias: String } =>
+        UNDEFINED_OBJECT, "model \"{name}\" has no alias \"{alias}\"";
     /// The current user may not do that with the model.
     Denied { name: String } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for model \"{name}\"",
@@ -44,6 +49,23 @@ error_table! {
     Deployed { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is deployed",
         hint "Deploy another version first, or drop the model with all its versions.";
+    /// An alias refers to the version that is to be dropped.
+    Aliased { name: String, version: i32, alias: String } =>
+        OBJECT_IN_USE,
+        "cannot drop version {version} of model \"{name}\" because alias \"{alias}\" refers to it",
+        hint "Let the alias refer to another version with alias_model, or remove it with drop_alias.";
+    /// The version that is to be dropped, by itself or with its model, is pinned.
+    Pinned { name: String, version: i32 } =>
+        OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is pinned",
+        hint "Drop what predicts with predict_pinned, then unpin the version with unpin_model.";
+    /// An object has an expression that predicts with the version that is to be unpinned.
+    PinnedInUse { name: String, version: i32, object: String } =>
+        OBJECT_IN_USE, "cannot unpin version {version} of model \"{name}\" because {object} depends on it",
+        hint "Drop what depends on it first.";
+    NotPinned { model: String } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE,
+        "predict_pinned cannot be used with model \"{model}\", which is no pinned version",
+        hint "Write model@version without leading zeros, and let the model's owner pin the version with pin_model.";
     FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
         hint (*hint);
@@ -136,6 +158,20 @@ error_table! {
         hint "Raise work_mem.";
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
+    FunctionExists { function: String } =>
+        DUPLICATE_FUNCTION, "function \"{function}\" already exists",
+        hint "Pass another name as function, or replace => true.";
+    /// More features than arguments that a function can have.
+    TooManyArguments { model: String, features: usize } =>
+        PROGRAM_LIMIT_EXCEEDED,
+        "model \"{model}\" has {features} features, more than a function can have arguments",
+        hint "Write a function that takes a row or an array.";
+    OutputFunction { output: String } =>
+        INVALID_PARAMETER_VALUE, "unknown output: \"{output}\"",
+        hint "The outputs are predict, predict_array, predict_class and predict_margin.";
+    /// The search path names no schema that exists.
+    NoSchema =>
+        UNDEFINED_OBJECT, "no schema has been selected to create in";
     NoBaseMargin { model: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
         hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";
@@ -199,6 +235,8 @@ pub enum TypeReason {
     TextForNumericCategories,
     /// A number, but the feature's categories are text.
     NumberForTextCategories,
+    /// An enum, whose values can be renamed, where results must stay the same.
+    EnumForPinned,
 }
 
 impl TypeReason {
@@ -224,6 +262,12 @@ impl TypeReason {
             NumberForTextCategories => (
                 Some("The feature's categories are text."),
                 "Pass the category as text, or all features as an array with the category's code.",
+            ),
+            EnumForPinned => (
+                Some(
+                    "The values of an enum can be renamed, and predict_pinned must not notice it.",
+                ),
+                "Store the category as text.",
             ),
         }
     }

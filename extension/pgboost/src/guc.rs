@@ -78,6 +78,7 @@ static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(Kernel
 /// The value of the setting above, which every prediction reads: it costs less than a `GucSetting`.
 static CHOSEN_KERNEL: AtomicI32 = AtomicI32::new(0);
 static MAX_MODEL_SIZE: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_MAX_MODEL_KB);
+static TRACK: GucSetting<bool> = GucSetting::<bool>::new(false);
 static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
     GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
 
@@ -107,6 +108,12 @@ pub fn kernel() -> Kernel {
 
 pub fn max_model_bytes() -> usize {
     kilobytes(MAX_MODEL_SIZE.get())
+}
+
+/// Whether predictions are counted.
+#[inline]
+pub fn track() -> bool {
+    TRACK.get()
 }
 
 /// What to do with a category that the model was not trained on.
@@ -157,6 +164,14 @@ pub fn define() {
         (1 << 20) - 1,
         GucContext::Suset,
         GucFlags::UNIT_KB,
+    );
+    GucRegistry::define_bool_guc(
+        c"pgboost.track_predictions",
+        c"Counts predictions by model, for the view pg_stat_pgboost.",
+        c"",
+        &TRACK,
+        GucContext::Suset,
+        GucFlags::default(),
     );
     GucRegistry::define_enum_guc(
         c"pgboost.unknown_category",

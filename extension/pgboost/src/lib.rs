@@ -3,8 +3,9 @@
 //! A prediction goes through these rooms in order: `functions` takes the call, `predictor` keeps what
 //! a statement has found out, `cache` finds the model's image by its name (asking `registry` when it
 //! does not know), `features` makes a row of f32 of the arguments, and the engine, crate `gbdt`, walks
-//! the trees. `evaluation` compares predictions with what is known to be right, `drift` the features with what they were. `customscan` is the plan node that predicts for many rows. `guc` and `error` have a table
-//! each, and `pg` makes PostgreSQL's C interface safe to use.
+//! the trees. `evaluation` compares predictions with what is known to be right, `drift` the features with
+//! what they were, and `statistics` counts what is used. `customscan` is the plan node that predicts for
+//! many rows. `guc` and `error` have a table each, and `pg` makes PostgreSQL's C interface safe to use.
 //!
 //! `unsafe` is in `pg`, and where PostgreSQL calls in or nodes of its planner and executor are handled:
 //! `functions::entry`, `guc`'s hooks, and the node of `customscan`. `cache` maps files.
@@ -23,6 +24,7 @@ mod guc;
 mod pg;
 mod predictor;
 mod registry;
+mod statistics;
 
 ::pgrx::pg_module_magic!();
 

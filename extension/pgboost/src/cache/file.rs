@@ -80,7 +80,8 @@ impl ImageKey {
     }
 }
 
-fn folder() -> PathBuf {
+/// The folder of this database.
+pub fn folder() -> PathBuf {
     folder_of(catalog::database())
 }
 

@@ -16,7 +16,8 @@ use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
 use crate::pg::snapshot::{ReadSnapshot, SnapshotMark, Validity};
 use crate::pg::{encoding, invalidation};
-use crate::registry::reference::Reference;
+use crate::registry::lookup::Stored;
+use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{Registry, lookup, privilege};
 
 /// Names are forgotten beyond this number, so that a client that makes them up cannot fill the memory.
@@ -26,6 +27,8 @@ const MAX_NAMES: usize = 16_384;
 pub struct Resolved {
     pub image: Rc<CachedImage>,
     pub version: i32,
+    /// Whether the name says the version's number, as `name@version`, and the version is pinned.
+    pub pinned: bool,
     pub validity: Validity,
 }
 
@@ -33,6 +36,7 @@ pub struct Resolved {
 struct Known {
     image: Weak<CachedImage>,
     version: i32,
+    pinned: bool,
     validity: Validity,
 }
 
@@ -40,9 +44,9 @@ impl Known {
     /// The answer, if it holds for a statement with this snapshot.
     #[inline]
     fn answer(&self, snapshot: SnapshotMark) -> Option<Resolved> {
-        let Known { version, validity, .. } = *self;
+        let Known { version, pinned, validity, .. } = *self;
         let image = if validity.holds_for(snapshot) { self.image.upgrade()? } else { return None };
-        Some(Resolved { image, version, validity: validity.under(snapshot) })
+        Some(Resolved { image, version, pinned, validity: validity.under(snapshot) })
     }
 }
 
@@ -51,7 +55,7 @@ thread_local! {
     static NAMES: RefCell<BTreeMap<Box<str>, Known>> = RefCell::default();
 }
 
-/// The image that `name` or `name@version` means to the current user under the active snapshot.
+/// The image that `name`, `name@version` or `name@alias` means to the current user under the active snapshot.
 ///
 /// `function` is one of the extension's functions, which leads to its tables.
 #[inline]
@@ -76,50 +80,57 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
 fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Result<Resolved> {
     let parsed = Reference::parse(encoding::require_allowed(reference, "name")?)?;
     let registry = Registry::of_function(function)?;
-    let tables = [registry.model, registry.version, registry.privilege];
-    invalidation::watch(tables.map(|table| table.relation));
+    invalidation::watch(registry.watched());
     let latest_mark = || SnapshotMark::latest(registry.model.relation);
     let validity = Validity::now(snapshot.unwrap_or_else(latest_mark));
     images::evict_deleted(validity.changes);
 
-    let (version, _) = wanted_version(&registry, &parsed, ReadSnapshot::Active);
-    let version = version.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
+    let (deployed, _) = lookup::deployed_version(&registry, parsed.name, ReadSnapshot::Active);
+    let deployed = deployed.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
     privilege::require_predict(&registry, parsed.name, validity.user)?;
-    let image =
-        lookup::with_version(&registry, parsed.name, version, ReadSnapshot::Active, |stored| {
-            images::image_of(&registry, stored)
-        })
-        .map_err(|error| match error {
-            // Nobody asked for a version, so it is the registry that is wrong.
-            Error::NoSuchVersion { name, .. } if parsed.version.is_none() => {
-                Error::Registry { name, what: "deployed version" }
-            }
-            other => other,
-        })?;
+    let version = lookup::wanted_version(&registry, &parsed, deployed, ReadSnapshot::Active)?;
+    let read = |stored: &Stored<'_>| {
+        let pinned = is_pinned_by_number(&parsed, reference, stored);
+        Ok((images::image_of(&registry, stored)?, pinned))
+    };
+    let (image, pinned) =
+        lookup::with_version(&registry, parsed.name, version, ReadSnapshot::Active, read).map_err(
+            |error| match (error, parsed.wanted) {
+                // Nobody asked for a version, so it is the registry that is wrong.
+                (Error::NoSuchVersion { name, .. }, Wanted::Deployed) => {
+                    Error::Registry { name, what: "deployed version" }
+                }
+                (Error::NoSuchVersion { name, .. }, Wanted::Alias(_)) => {
+                    Error::Registry { name, what: "version of that alias" }
+                }
+                (other, _) => other,
+            },
+        )?;
 
     // Most often nothing has happened since the statement's own snapshot was taken, and what it sees
     // need not be read again.
     let mut mark = latest_mark();
     let still = snapshot == Some(mark) || {
-        let (latest, later) = wanted_version(&registry, &parsed, ReadSnapshot::Latest);
+        let (latest, later) =
+            lookup::deployed_version(&registry, parsed.name, ReadSnapshot::Latest);
         mark = later;
-        latest == Some(version) && is_latest(&registry, parsed.name, version, &image)
+        let wanted =
+            |deployed| lookup::wanted_version(&registry, &parsed, deployed, ReadSnapshot::Latest);
+        latest.map(wanted) == Some(Ok(version))
+            && is_latest(&registry, parsed.name, version, &image)
     };
     if still {
         let (image, validity) = (Rc::downgrade(&image), validity.under(mark));
-        keep(reference, Known { image, version, validity });
+        keep(reference, Known { image, version, pinned, validity });
     }
-    Ok(Resolved { image, version, validity })
+    Ok(Resolved { image, version, pinned, validity })
 }
 
-/// The version that was asked for, or else the deployed one; nothing if there is no such model.
-fn wanted_version(
-    registry: &Registry,
-    reference: &Reference<'_>,
-    seen: ReadSnapshot,
-) -> (Option<i32>, SnapshotMark) {
-    let (deployed, mark) = lookup::deployed_version(registry, reference.name, seen);
-    (deployed.map(|deployed| reference.version.unwrap_or(deployed)), mark)
+/// Whether the version is pinned and written as expressions write it that may depend on it: without
+/// leading zeros, so that they can be found.
+fn is_pinned_by_number(parsed: &Reference<'_>, reference: &str, stored: &Stored<'_>) -> bool {
+    let Wanted::Version(version) = parsed.wanted else { return false };
+    stored.is_pinned() && reference == format!("{}@{version}", parsed.name)
 }
 
 /// Whether the version is still there and made of the same: a model that was dropped and loaded

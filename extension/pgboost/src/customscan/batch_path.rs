@@ -2,7 +2,7 @@
 
 use pgrx::pg_sys::{self, NodeTag};
 
-use super::calls::varying_features;
+use super::calls::varying_arguments;
 use super::level::QueryLevel;
 use super::methods::Methods;
 use super::paths::{NAME, Path};
@@ -111,7 +111,7 @@ impl<'p> Batch<'_, 'p> {
             let below = self.below.as_ptr();
             let target = pg_sys::copy_pathtarget((*below).pathtarget);
             let before = lists::pointers::<pg_sys::Node>((*target).exprs).count();
-            for feature in self.calls.iter().flat_map(|call| varying_features(*call)) {
+            for feature in self.calls.iter().flat_map(|call| varying_arguments(*call)) {
                 let known = lists::pointers((*target).exprs)
                     .any(|output| Expr::new(output).is_same_as(feature));
                 if !known {

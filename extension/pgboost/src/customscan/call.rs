@@ -1,6 +1,6 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
-use pg_interface::Row;
+use pg_interface::{Row, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
@@ -11,12 +11,43 @@ use crate::pg::expr::Expr;
 use crate::pg::signature::ArgSource;
 use crate::pg::{lists, unguarded_exec};
 use crate::predictor::batch::BatchPredictor;
+use crate::predictor::many::ManyModels;
 
 /// The memory that reading rows takes is reset each time that this many are read.
 const ROWS_PER_RESET: usize = 16;
 
+/// What predicts for a call, by how the call names the model.
+pub enum CallPredictor {
+    /// By a constant.
+    One(Box<BatchPredictor>),
+    /// By columns of the row.
+    Many(Box<ManyModels>),
+}
+
+impl CallPredictor {
+    pub fn has_categories(&self) -> bool {
+        match self {
+            CallPredictor::One(predictor) => predictor.has_categories(),
+            CallPredictor::Many(_) => true,
+        }
+    }
+
+    /// Bytes that a row takes here; none are known before the first.
+    pub fn row_bytes(&self) -> usize {
+        match self {
+            CallPredictor::One(predictor) => predictor.row_bytes(),
+            CallPredictor::Many(predictor) => predictor.row_bytes(),
+        }
+    }
+
+    /// Whether more rows at once would give each model more of them.
+    pub fn wants_more_rows(&self) -> bool {
+        matches!(self, CallPredictor::Many(predictor) if predictor.wants_more_rows())
+    }
+}
+
 pub struct Call {
-    pub predictor: BatchPredictor,
+    pub predictor: CallPredictor,
     /// The call as an expression over the node's scan tuple.
     pub expression: *mut pg_sys::FuncExpr,
     /// The result of each row of the batch, or nothing where the function itself is to be called.
@@ -49,11 +80,14 @@ impl Call {
                     (*cell).ptr_value = reference(*column, tuple).cast();
                 }
             }
-            let output = entry::batched((*expression).funcid)?;
+            let function = entry::batched((*expression).funcid)?;
             let (_, arguments) = Expr::new(expression.cast()).as_call()?;
-            let model = arguments.first()?.constant_text()?;
+            let predictor = match arguments.first()?.constant_text() {
+                Some(model) => CallPredictor::One(Box::new(BatchPredictor::new(function, model))),
+                None => CallPredictor::Many(Box::new(ManyModels::new(function))),
+            };
             Some(Call {
-                predictor: BatchPredictor::new(output, model),
+                predictor,
                 expression,
                 results: Vec::new(),
                 frame: frame(expression, &arguments),
@@ -63,10 +97,13 @@ impl Call {
         }
     }
 
-    /// The model and its version, as far as the current user may know it.
-    pub fn described(&self) -> String {
-        // SAFETY: the expression is a call of a function.
-        self.predictor.described(unsafe { (*self.expression).funcid })
+    /// The model and its version, as far as the current user may know it; nothing if columns name it.
+    pub fn described(&self) -> Option<String> {
+        match &self.predictor {
+            // SAFETY: the expression is a call of a function.
+            CallPredictor::One(one) => Some(one.described(unsafe { (*self.expression).funcid })),
+            CallPredictor::Many(_) => None,
+        }
     }
 
     /// Notes at which place among the kept columns each argument is.
@@ -86,20 +123,38 @@ impl Call {
         // SAFETY: the frame is one that the function could be called with.
         let call = unsafe { Arguments::new(self.frame) };
         let (columns, run) = (&self.columns[..], self.run);
-        let given = |row| {
-            if row % ROWS_PER_RESET == 0 {
+        let mut read = 0;
+        let mut given = |row| {
+            if read % ROWS_PER_RESET == 0 {
                 // SAFETY: nothing of the rows before is used any more: their features are numbers.
                 unsafe { unguarded_exec::MemoryContextReset(reading) };
             }
+            read += 1;
             let (values, nulls) = rows.row(row);
             Cells { call, columns, run, values, nulls }
         };
-        let predictor = &mut self.predictor;
-        // SAFETY: the context lives as long as the node.
-        unsafe {
-            PgMemoryContexts::For(reading).switch_to(|_| predictor.read(call, rows.count, given));
+        let mut reading = PgMemoryContexts::For(reading);
+        let results = &mut self.results;
+        match &mut self.predictor {
+            CallPredictor::One(predictor) => {
+                // SAFETY: the context lives as long as the node.
+                unsafe { reading.switch_to(|_| predictor.read(call, rows.count, given)) };
+                predictor.put_results(results);
+            }
+            CallPredictor::Many(predictor) => {
+                let Some(Some(place)) = columns.first() else { return };
+                let name = |row| {
+                    let (values, nulls) = rows.row(row);
+                    // SAFETY: the function's first argument is a text, and the rows keep copies.
+                    Row::new(values, nulls).get(*place).map(|name| unsafe { varlena::bytes(name) })
+                };
+                for group in 0..predictor.group(rows.count, name) {
+                    // SAFETY: as above.
+                    unsafe { reading.switch_to(|_| predictor.read(group, call, &mut given)) };
+                    predictor.put_results(results);
+                }
+            }
         }
-        predictor.put_results(&mut self.results);
     }
 }
 

@@ -9,10 +9,10 @@ use pgrx::pg_sys::NodeTag;
 use super::error_safety::{ExprKind, is_made_of, kind, never_errors};
 use crate::functions::entry;
 use crate::pg::expr::Expr;
-use crate::predictor::batch::BatchOutput;
+use crate::predictor::batch::BatchFunction;
 
-/// What the function of a call returns, if it is one that can be computed in batches.
-pub fn prediction(call: Expr<'_>) -> Option<BatchOutput> {
+/// The function of a call, if it is one that can be computed in batches.
+pub fn prediction(call: Expr<'_>) -> Option<BatchFunction> {
     let (function, _) = call.as_call()?;
     entry::batched(function)
 }
@@ -53,6 +53,12 @@ pub fn predicts(expression: Expr<'_>) -> bool {
     prediction(expression).is_some() || expression.parts().into_iter().any(predicts)
 }
 
+/// Whether an expression predicts by what an index can hold.
+pub fn predicts_pinned(expression: Expr<'_>) -> bool {
+    prediction(expression).is_some_and(|function| function.pinned)
+        || expression.parts().into_iter().any(predicts_pinned)
+}
+
 /// Collects the calls that aggregates evaluate for every row.
 pub fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
     if kind(expression) == ExprKind::Aggregate {
@@ -88,16 +94,19 @@ pub fn distinct(expressions: Vec<Expr<'_>>) -> Vec<Expr<'_>> {
     })
 }
 
-/// Whether the model is named by a constant, and the features can be had from these inputs.
+/// Whether the model is named by a constant or by columns, and that name and the features can be had
+/// from these inputs.
 pub fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let Some((_, arguments)) = call.as_call() else { return false };
-    let [model, features @ ..] = &arguments[..] else { return false };
-    model.constant_text().is_some()
-        && features.iter().all(|feature| never_errors(*feature) && is_made_of(*feature, inputs))
+    let Some((model, features)) = arguments.split_first() else { return false };
+    let can_read = |argument: &Expr<'_>| never_errors(*argument) && is_made_of(*argument, inputs);
+    let named =
+        model.constant_text().is_some() || (!columns_of(&[*model]).is_empty() && can_read(model));
+    named && features.iter().all(can_read)
 }
 
-/// A call's features that differ from row to row.
-pub fn varying_features(call: Expr<'_>) -> impl Iterator<Item = Expr<'_>> {
+/// A call's arguments that differ from row to row: features, and the model's name.
+pub fn varying_arguments(call: Expr<'_>) -> impl Iterator<Item = Expr<'_>> {
     let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
     arguments.into_iter().filter(|argument| kind(*argument) != ExprKind::Constant)
 }

@@ -20,7 +20,9 @@ use crate::predictor::batch::BatchValidity;
 
 /// Sizes of batches, one after another; the last one stays.
 const SIZES: [usize; 4] = [1, 8, 64, 512];
-pub(super) const MAX_BATCH: usize = SIZES[SIZES.len() - 1];
+const MAX_BATCH: usize = SIZES[SIZES.len() - 1];
+/// Rows of a batch in which each model has few, so that they are put together from more rows.
+const MAX_GROUPED: usize = 64 * MAX_BATCH;
 
 /// What PostgreSQL knows of a running node, and behind it the rest.
 #[repr(C)]
@@ -56,9 +58,20 @@ pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut
 
 impl Node {
     fn next_size(&self) -> usize {
-        let size = SIZES.get(self.size).copied().unwrap_or(MAX_BATCH);
+        let last = if self.wants_more_rows() { MAX_GROUPED } else { MAX_BATCH };
+        let size = SIZES.get(self.size).copied().unwrap_or(last);
         let size = if self.expected > 0 { size.min(self.expected) } else { size };
         size.min(self.memory() / self.row_bytes()).max(1)
+    }
+
+    /// The most rows of a batch.
+    pub(super) fn max_batch(&self) -> usize {
+        let grouped = self.output.calls.iter().any(|call| call.described().is_none());
+        if grouped { MAX_GROUPED } else { MAX_BATCH }
+    }
+
+    fn wants_more_rows(&self) -> bool {
+        self.output.calls.iter().any(|call| call.predictor.wants_more_rows())
     }
 
     fn row_bytes(&self) -> usize {

@@ -12,6 +12,9 @@ use super::exec;
 use crate::guc;
 use crate::pg::lists;
 
+/// Stands for the models of a call whose model is named by columns.
+const BY_COLUMN: &str = "by column";
+
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn explain(
     state: *mut pg_sys::CustomScanState,
@@ -20,13 +23,15 @@ pub(super) unsafe extern "C-unwind" fn explain(
 ) {
     // SAFETY: PostgreSQL passes a node that has begun, and where to write.
     unsafe {
-        let models = exec::node_of(state).output.calls.iter().map(Call::described);
+        let node = exec::node_of(state);
+        let models = node.output.calls.iter().map(Call::described);
+        let models = models.map(|model| model.unwrap_or_else(|| BY_COLUMN.to_owned()));
         let models = lists::of_pointers(models.map(|model| {
             let model = CString::new(model).unwrap_or_default();
             pg_sys::pstrdup(model.as_ptr())
         }));
         pg_sys::ExplainPropertyList(c"Models".as_ptr(), models, explain);
-        integer(c"Batch Size", exec::MAX_BATCH as i64, explain);
+        integer(c"Batch Size", node.max_batch() as i64, explain);
         let instrument = (*state).ss.ps.instrument;
         if (*explain).analyze && !instrument.is_null() {
             let kernel = CString::new(guc::kernel().name()).unwrap_or_default();

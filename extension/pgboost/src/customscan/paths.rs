@@ -114,6 +114,13 @@ impl<'p> Path<'p> {
         }
     }
 
+    /// Whether it finds rows by an index.
+    pub fn uses_index(self) -> bool {
+        // SAFETY: the path is valid.
+        let tag = unsafe { (*self.path).type_ };
+        matches!(tag, NodeTag::T_IndexPath | NodeTag::T_BitmapHeapPath)
+    }
+
     pub fn below(self) -> Vec<Path<'p>> {
         // SAFETY: the places belong to the path.
         self.places().into_iter().map(|place| unsafe { Path::new(*place) }).collect()

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use super::batch_path::Batch;
 use super::calls::{
-    aggregated_calls, can_batch, columns_beside, columns_of, distinct, predicts,
+    aggregated_calls, can_batch, columns_beside, columns_of, distinct, predicts, predicts_pinned,
     unconditional_calls,
 };
 use super::error_safety::{ExprKind, has_no_effects, kind, may_read_ahead, never_errors};
@@ -147,6 +147,10 @@ impl<'p> Placement<'_, 'p> {
             .copied()
             .min_by(|one, other| self.level.cost(*one).total_cmp(&self.level.cost(*other)))?;
         if scan.is_parameterized() || scan.is_gated() || !scan.reads_table() {
+            return None;
+        }
+        // The index may be one of these predictions, which then are not tested again.
+        if scan.uses_index() && tested.iter().any(|condition| predicts_pinned(*condition)) {
             return None;
         }
         let outputs = scan.outputs();

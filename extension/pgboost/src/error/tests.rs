@@ -23,7 +23,8 @@ fn type_reasons() -> Vec<TypeReason> {
         TextForNumber => Some(TextWithoutCategories),
         TextWithoutCategories => Some(TextForNumericCategories),
         TextForNumericCategories => Some(NumberForTextCategories),
-        NumberForTextCategories => None,
+        NumberForTextCategories => Some(EnumForPinned),
+        EnumForPinned => None,
     };
     std::iter::successors(Some(Unusable), |reason| after(*reason)).collect()
 }
@@ -81,6 +82,12 @@ fn samples() -> Vec<Error> {
         Error::NegativeTop,
         Error::ContributionShape,
         Error::OutsideAggregate,
+        reference::check_alias("1").unwrap_err(),
+        Error::NoSuchAlias { name: name.clone(), alias: text("champion") },
+        Error::Aliased { name: name.clone(), version: 2, alias: text("champion") },
+        Error::Pinned { name: name.clone(), version: 2 },
+        Error::PinnedInUse { name: name.clone(), version: 2, object: text("index i") },
+        Error::NotPinned { model: text("flights@2") },
         Error::FeatureCount {
             model: model.clone(),
             expected: 10,
@@ -115,6 +122,10 @@ fn samples() -> Vec<Error> {
         Error::Encoding { what: "name" },
         Error::NotAnObject,
         Error::FileName,
+        Error::FunctionExists { function: text("flights") },
+        Error::TooManyArguments { model: text("flights"), features: 100 },
+        Error::OutputFunction { output: text("leaf") },
+        Error::NoSchema,
         Error::NoBaseMargin { model: text("flights") },
         Error::BaseMargins { model: text("flights"), outputs: 3, given: 1 },
         Error::RoundsTwice,

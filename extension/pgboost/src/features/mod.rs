@@ -15,6 +15,7 @@ use pgrx::pg_sys::Oid;
 
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
+use crate::guc::UnknownCategory;
 use crate::pg::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 
 #[derive(Clone, Copy)]
@@ -22,6 +23,8 @@ pub struct FeatureContext<'a> {
     /// The model as the statement names it, for messages.
     pub model: &'a str,
     pub image: &'a ModelImage,
+    /// What an unknown category means; nothing: what the setting says.
+    pub unknown_category: Option<UnknownCategory>,
 }
 
 impl FeatureContext<'_> {
@@ -33,7 +36,7 @@ impl FeatureContext<'_> {
     }
 
     #[cold]
-    fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
+    pub fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
         let type_name = types::type_name(type_oid);
         Error::FeatureType { feature: self.feature(index), type_name, reason }
     }

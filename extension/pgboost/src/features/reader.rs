@@ -146,8 +146,11 @@ fn code_or_unknown(
 ) -> Result<f32> {
     match code {
         Some(code) => Ok(code as f32),
-        None if guc::unknown_category() == UnknownCategory::Missing => Ok(f32::NAN),
         None => {
+            let means = context.unknown_category.unwrap_or_else(guc::unknown_category);
+            if means == UnknownCategory::Missing {
+                return Ok(f32::NAN);
+            }
             let value = encoding::require_allowed(value(), "category")?;
             Err(Error::UnknownCategory { feature: context.feature(index), value })
         }

@@ -9,7 +9,7 @@ use super::{required, required_text, writable};
 use crate::cache::images;
 use crate::error::Result;
 use crate::pg::transaction;
-use crate::registry::{Registry, write};
+use crate::registry::{Registry, created, write};
 
 /// `deploy_model(name, version)`
 #[pg_extern(sql = false)]
@@ -38,7 +38,12 @@ fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
     let before: HashSet<_> = images::in_use(registry);
     match version {
         Some(version) => write::drop_version(registry, name, version)?,
-        None => write::drop_model(registry, name)?,
+        None => {
+            write::drop_model(registry, name)?;
+            for function in created::of_model(registry, name) {
+                created::drop_function(registry, name, &function)?;
+            }
+        }
     }
     for unused in before.difference(&images::in_use(registry)) {
         transaction::remove_at_commit(unused.path());

@@ -14,7 +14,7 @@ use crate::pg::arguments::Arguments;
 use crate::pg::call_state::CallState;
 use crate::pg::expr::Expr;
 use crate::pg::invalidation;
-use crate::predictor::batch::BatchOutput;
+use crate::predictor::batch::{BatchFunction, BatchOutput};
 use crate::predictor::explanation::{APPROXIMATE, CONTRIBUTIONS, Explanation};
 use crate::predictor::output::Output;
 
@@ -63,6 +63,7 @@ c_function!(
     pg_finfo_pgboost_predict_margin_from,
     |arguments, state| { predict::predict_from(arguments, state, Output::Margin) }
 );
+c_function!(pgboost_predict_pinned, pg_finfo_pgboost_predict_pinned, predict::predict_pinned);
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
 c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
     explain::explain(arguments, state, CONTRIBUTIONS)
@@ -121,8 +122,8 @@ unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
     arguments.first()?.constant_text()
 }
 
-/// What a function returns, if it is one of this library's whose calls can be computed in batches.
-pub fn batched(function: pg_sys::Oid) -> Option<BatchOutput> {
+/// What a function is, if it is one of this library's whose calls can be computed in batches.
+pub fn batched(function: pg_sys::Oid) -> Option<BatchFunction> {
     // Only functions of this library have its support functions, and PostgreSQL has called them: so
     // looking up the addresses loads nothing.
     // SAFETY: returns an invalid OID for what has none.
@@ -133,20 +134,24 @@ pub fn batched(function: pg_sys::Oid) -> Option<BatchOutput> {
     let support = address(support)?;
     if support == pgboost_explain_support as *const () {
         return match explained(function)? {
-            Explanation::Contributions(kind) => Some(BatchOutput::Contributions(kind)),
+            Explanation::Contributions(kind) => {
+                Some(BatchFunction { output: BatchOutput::Contributions(kind), pinned: false })
+            }
             Explanation::Interactions => None,
         };
     }
     if support != pgboost_predict_support as *const () {
         return None;
     }
-    let functions: [(*const (), Output); 4] = [
-        (pgboost_predict as *const (), Output::Value),
-        (pgboost_predict_array as *const (), Output::Array),
-        (pgboost_predict_margin as *const (), Output::Margin),
-        (pgboost_predict_class as *const (), Output::Class),
+    let functions: [(*const (), (Output, bool)); 5] = [
+        (pgboost_predict as *const (), (Output::Value, false)),
+        (pgboost_predict_array as *const (), (Output::Array, false)),
+        (pgboost_predict_margin as *const (), (Output::Margin, false)),
+        (pgboost_predict_class as *const (), (Output::Class, false)),
+        (pgboost_predict_pinned as *const (), (Output::Value, true)),
     ];
-    found(function, &functions).map(BatchOutput::Prediction)
+    let (output, pinned) = found(function, &functions)?;
+    Some(BatchFunction { output: BatchOutput::Prediction(output), pinned })
 }
 
 /// How a function explains, if it is one of this library's that return arrays of contributions.

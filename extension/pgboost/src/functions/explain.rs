@@ -9,7 +9,6 @@ use super::predict::row;
 use crate::error::Result;
 use crate::pg::arguments::Arguments;
 use crate::pg::call_state::CallState;
-use crate::pg::number_arrays::NewArray;
 use crate::predictor::explanation::Explanation;
 
 /// `predict_contribs`, `predict_contribs_approx` and `predict_interactions`, by what they return.
@@ -18,8 +17,8 @@ pub fn explain(
     state: CallState<'_>,
     explanation: Explanation,
 ) -> Result<Datum> {
-    match row(arguments, state)? {
-        Some(predictor) => predictor.explanation(explanation).map(NewArray::into_datum),
-        None => Ok(arguments.null()),
-    }
+    let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
+    let result = predictor.explanation(explanation)?;
+    predictor.count_call();
+    Ok(result.into_datum())
 }

@@ -18,19 +18,20 @@ use crate::registry::lookup::Stored;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, describe, lookup, privilege};
 
-struct Visible<'a> {
+pub(super) struct Visible<'a> {
     registry: Registry,
     name: &'a str,
     version: i32,
 }
 
 impl<'a> Visible<'a> {
-    fn find(reference: &'a str, call: pg_sys::FunctionCallInfo) -> Result<Self> {
+    pub(super) fn find(reference: &'a str, call: pg_sys::FunctionCallInfo) -> Result<Self> {
         let reference = Reference::parse(reference)?;
         let registry = Registry::of_function(arguments::function(call))?;
         let deployed = exists(&registry, reference.name)?;
         privilege::require_predict(&registry, reference.name, identity::current_user())?;
-        let version = reference.version.unwrap_or(deployed);
+        let snapshot = ReadSnapshot::Active;
+        let version = lookup::wanted_version(&registry, &reference, deployed, snapshot)?;
         Ok(Visible { registry, name: reference.name, version })
     }
 
@@ -38,7 +39,7 @@ impl<'a> Visible<'a> {
         lookup::with_version(&self.registry, self.name, self.version, ReadSnapshot::Active, read)
     }
 
-    fn image(&self) -> Result<Rc<CachedImage>> {
+    pub(super) fn image(&self) -> Result<Rc<CachedImage>> {
         self.read(|stored| images::image_of(&self.registry, stored))
     }
 }

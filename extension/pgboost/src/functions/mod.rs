@@ -1,10 +1,12 @@
 //! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
 
+mod alias;
 mod calibration;
 mod compare;
 mod confusion;
 mod contributions;
 mod cost;
+mod create_function;
 mod deploy;
 mod drift;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
@@ -16,8 +18,10 @@ mod export;
 mod grant;
 mod inspect;
 mod load;
+mod pin;
 mod predict;
 mod source;
+mod statistics;
 
 use std::ffi::CStr;
 

@@ -36,13 +36,21 @@ pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -
     result(predictor, margins, output)
 }
 
+/// `predict_pinned`: as `predict`, for a version that is pinned.
+pub fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+    let Some(model) = arguments.model() else { return Ok(arguments.null()) };
+    let predictor = state.kept::<Predictors>().of(arguments, &model)?;
+    predictor.require_immutable()?;
+    predictor.read_features(arguments)?;
+    let margins = predictor.take_margins();
+    result(predictor, margins, Output::Value)
+}
+
 #[inline]
 fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Result<Datum> {
-    let result = match &mut margins {
-        Margins::Single(margins) => output.of(predictor, margins),
-        Margins::Double(margins) => output.of(predictor, margins),
-    };
+    let result = margins.result(output, predictor);
     predictor.put_back(margins);
+    predictor.count_call();
     result
 }
 
@@ -73,5 +81,7 @@ pub fn predict_from(
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.
 pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    Ok(number_arrays::integer_array(predictor.leaves()))
+    let leaves = number_arrays::integer_array(predictor.leaves());
+    predictor.count_call();
+    Ok(leaves)
 }

@@ -11,6 +11,16 @@ pub fn schema_of(function: Oid) -> Oid {
     unsafe { pg_sys::get_func_namespace(function) }
 }
 
+/// An identifier, quoted where SQL needs it.
+pub fn quoted(identifier: &str) -> String {
+    pgrx::spi::quote_identifier(identifier)
+}
+
+/// A text as a literal of SQL.
+pub fn quoted_literal(text: &str) -> String {
+    pgrx::spi::quote_literal(text)
+}
+
 pub fn table_owner(table: Oid) -> Oid {
     // SAFETY: the relation is opened, read and closed; opening raises if it does not exist.
     unsafe {

@@ -45,6 +45,10 @@ impl Row<'_> {
         Some(self.value(column, pg_sys::INT4OID)?.value() as i32)
     }
 
+    pub fn boolean(&self, column: &CStr) -> Option<bool> {
+        Some(self.value(column, pg_sys::BOOLOID)?.value() != 0)
+    }
+
     pub fn role(&self, column: &CStr) -> Option<Oid> {
         Some(Oid::from(self.value(column, pg_sys::REGROLEOID)?.value() as u32))
     }

@@ -17,6 +17,7 @@ use crate::guc::{self, UnknownCategory};
 use crate::pg::arguments::Arguments;
 use crate::pg::signature::ArgSource;
 use crate::pg::{identity, invalidation};
+use crate::registry::reference::{Reference, Wanted};
 
 /// What results depend on that may change while a statement runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,8 +60,35 @@ pub enum BatchOutput {
     Contributions(ContributionKind),
 }
 
+/// A function whose calls can be computed in batches.
+#[derive(Clone, Copy)]
+pub struct BatchFunction {
+    pub output: BatchOutput,
+    /// Whether it takes pinned versions alone.
+    pub pinned: bool,
+}
+
+impl BatchFunction {
+    /// The model that the name means, for that function.
+    pub(super) fn begin(self, arguments: Arguments<'_>, model: &str) -> Result<Predictor> {
+        let mut predictor = Predictor::begin(arguments, model)?;
+        if self.pinned {
+            predictor.require_immutable()?;
+        }
+        Ok(predictor)
+    }
+
+    /// What computes its results for rows of that model.
+    pub(super) fn evaluation(self, predictor: &Predictor) -> Box<dyn Evaluation> {
+        match self.output {
+            BatchOutput::Prediction(output) => Box::new(Predictions::new(output, predictor)),
+            BatchOutput::Contributions(kind) => Box::new(Contributions::new(kind)),
+        }
+    }
+}
+
 pub struct BatchPredictor {
-    output: BatchOutput,
+    function: BatchFunction,
     model: String,
     bound: Option<BoundModel>,
 }
@@ -74,16 +102,19 @@ struct BoundModel {
 }
 
 impl BatchPredictor {
-    pub fn new(output: BatchOutput, model: String) -> BatchPredictor {
-        BatchPredictor { output, model, bound: None }
+    pub fn new(function: BatchFunction, model: String) -> BatchPredictor {
+        BatchPredictor { function, model, bound: None }
     }
 
-    /// The model as `name@version`, or as the query names it if the current user may not use it.
+    /// The model as `name@version`, and the alias by which the query names it; or as the query names it
+    /// if the current user may not use it.
     pub fn described(&self, function: Oid) -> String {
-        match cache::resolve(&self.model, function) {
-            Ok(resolved) if !self.model.contains('@') => {
-                format!("{}@{}", self.model, resolved.version)
+        let reference = Reference::parse(&self.model);
+        match (cache::resolve(&self.model, function), reference) {
+            (Ok(resolved), Ok(Reference { name, wanted: Wanted::Alias(alias) })) => {
+                format!("{name}@{} ({alias})", resolved.version)
             }
+            (Ok(resolved), Ok(Reference { name, .. })) => format!("{name}@{}", resolved.version),
             _ => self.model.clone(),
         }
     }
@@ -124,6 +155,7 @@ impl BatchPredictor {
         if let Some(bound) = &mut self.bound {
             let BoundModel { predictor, evaluation, features, read } = bound;
             evaluation.put_results(predictor, features, read, results);
+            predictor.count_batch(features);
         }
     }
 
@@ -134,11 +166,8 @@ impl BatchPredictor {
             return Ok(());
         }
         self.end();
-        let predictor = Predictor::begin(arguments, &self.model)?;
-        let evaluation: Box<dyn Evaluation> = match self.output {
-            BatchOutput::Prediction(output) => Box::new(Predictions::new(output, &predictor)),
-            BatchOutput::Contributions(kind) => Box::new(Contributions::new(kind)),
-        };
+        let predictor = self.function.begin(arguments, &self.model)?;
+        let evaluation = self.function.evaluation(&predictor);
         let (features, read) = Default::default();
         self.bound = Some(BoundModel { predictor, evaluation, features, read });
         Ok(())
@@ -160,6 +189,7 @@ impl Drop for BatchPredictor {
 impl BoundModel {
     /// Reads the features of all rows that have good ones, one after another.
     fn read_features<G: ArgSource>(&mut self, rows: usize, mut source: impl FnMut(usize) -> G) {
+        self.predictor.start_clock();
         let width = self.predictor.image().num_features();
         self.features.resize(rows * width, 0.0);
         self.read.clear();

@@ -1,10 +1,12 @@
-//! What predicts: for one row per call (`single`), or for the rows of a batch (`batch`), with the same
-//! reading of features and the same making of results (`output`). `explanation` says what the features
-//! contributed to a row's margins, and `evaluation` what a batch computes of either.
+//! What predicts: for one row per call (`single`), or for the rows of a batch (`batch`; `many` where each
+//! row names its model), with the same reading of features and the same making of results (`output`).
+//! `explanation` says what the features contributed to a row's margins, and `evaluation` what a batch
+//! computes of either.
 
 pub mod batch;
 pub mod evaluation;
 pub mod explanation;
+pub mod many;
 pub mod margins;
 pub mod output;
 pub mod single;

@@ -7,20 +7,27 @@
 use std::rc::Rc;
 
 use gbdt::Scratch;
+use pg_interface::types;
+use pgrx::pg_sys::Oid;
 
 use crate::cache::{self, CachedImage, ModelImage, Resolved};
-use crate::error::{Error, Result, ShapeReason};
+use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext};
-use crate::guc::{self, KernelChoice};
+use crate::guc::{self, KernelChoice, UnknownCategory};
 use crate::pg::arguments::Arguments;
 use crate::pg::signature::{ArgSource, Signature, TypedArguments};
 use crate::pg::snapshot::{SnapshotMark, Validity};
 use crate::predictor::margins::Margins;
+use crate::statistics::Tally;
 
 /// One model, as one expression uses it.
 pub struct Predictor {
     resolved: Resolved,
     state: Box<PredictorState>,
+    /// What an unknown category means; nothing: what the setting says.
+    unknown_category: Option<UnknownCategory>,
+    /// What is counted of it; nothing where nothing is.
+    tally: Option<Tally>,
 }
 
 /// What was worked out for a model's image and the types of the arguments, and the buffers.
@@ -40,9 +47,10 @@ impl PredictorState {
     #[inline(never)]
     fn new(arguments: Arguments<'_>, model: &str, image: &ModelImage) -> Result<Self> {
         let signature = Signature::of(arguments);
+        let context = FeatureContext { model, image, unknown_category: None };
         Ok(PredictorState {
             model: model.to_owned(),
-            binding: FeatureBinding::bind(&signature, FeatureContext { model, image })?,
+            binding: FeatureBinding::bind(&signature, context)?,
             signature,
             kernel: guc::kernel_choice(),
             scratch: Scratch::with_kernel(image, guc::kernel()),
@@ -69,7 +77,37 @@ impl Predictor {
             Some(state) => state,
             None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
         };
-        Ok(Predictor { resolved, state })
+        let tally = if guc::track() { tally(model, &resolved) } else { None };
+        Ok(Predictor { resolved, state, unknown_category: None, tally })
+    }
+
+    /// Sees to it that results depend on nothing but the arguments, from now on and for ever: on no
+    /// version that can go, no setting, and no type whose values can be renamed.
+    pub fn require_immutable(&mut self) -> Result<()> {
+        if self.unknown_category.is_some() {
+            return Ok(());
+        }
+        if !self.resolved.pinned {
+            return Err(Error::NotPinned { model: self.model().to_owned() });
+        }
+        let types = self.state.signature.types();
+        if let Some(index) =
+            types.iter().position(|(oid, _)| types::is_enum(types::base_type(*oid)))
+        {
+            let type_oid = types.get(index).map_or(Oid::INVALID, |(oid, _)| *oid);
+            let context = self.context();
+            return Err(context.unusable(index, type_oid, TypeReason::EnumForPinned));
+        }
+        self.unknown_category = Some(UnknownCategory::Error);
+        Ok(())
+    }
+
+    fn context(&self) -> FeatureContext<'_> {
+        FeatureContext {
+            model: self.model(),
+            image: self.image(),
+            unknown_category: self.unknown_category,
+        }
     }
 
     /// Leaves what was worked out for later statements.
@@ -105,23 +143,51 @@ impl Predictor {
 
     #[inline]
     pub fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
+        self.start_clock();
         let PredictorState { model, signature, binding, features, .. } = &mut *self.state;
-        let context = FeatureContext { model, image: self.resolved.image.model() };
+        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let context = FeatureContext { model, image, unknown_category };
         read(signature, binding, arguments, context, features)
+    }
+
+    /// Begins to take the time of a row or a batch, if it is counted.
+    #[inline]
+    pub fn start_clock(&mut self) {
+        if let Some(tally) = &mut self.tally {
+            tally.start();
+        }
+    }
+
+    /// Counts the row that was read and evaluated.
+    #[inline]
+    pub fn count_call(&mut self) {
+        if let Some(tally) = &mut self.tally {
+            tally.count_call(&self.state.features);
+        }
+    }
+
+    /// Counts the rows of a batch with these features.
+    pub fn count_batch(&mut self, features: &[f32]) {
+        let width = self.resolved.image.model().num_features();
+        if let Some(tally) = &mut self.tally {
+            tally.count_batch(features, width);
+        }
     }
 
     /// Reads the features of a row of this expression to where the caller wants them.
     #[inline]
     pub fn read_into(&mut self, source: impl ArgSource, features: &mut [f32]) -> Result<()> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
-        let context = FeatureContext { model, image: self.resolved.image.model() };
+        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let context = FeatureContext { model, image, unknown_category };
         read(signature, binding, source, context, features)
     }
 
     /// The values of the features as the caller would see them, nothing for NULL.
     pub fn texts(&mut self, arguments: Arguments<'_>) -> Result<Vec<Option<Vec<u8>>>> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
-        let context = FeatureContext { model, image: self.resolved.image.model() };
+        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let context = FeatureContext { model, image, unknown_category };
         binding.texts(typed(signature, arguments), context)
     }
 
@@ -135,6 +201,12 @@ impl Predictor {
             Margins::Double(margins) => image.margins(scratch, features, margins),
         }
         std::mem::take(margins)
+    }
+
+    /// The margins of a row with these features, which the caller hands back for the next row.
+    pub fn take_margins_of(&mut self, row: &[f32]) -> Margins {
+        self.state.features.copy_from_slice(row);
+        self.take_margins()
     }
 
     /// The margins of the row that was read, from these on; `start.len() == num_outputs`.
@@ -171,6 +243,13 @@ impl Predictor {
     pub fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
         Error::Shape { model: self.state.model.clone(), function, reason }
     }
+}
+
+/// Counts for the version that the name means.
+#[cold]
+fn tally(model: &str, resolved: &Resolved) -> Option<Tally> {
+    let name = model.rsplit_once('@').map_or(model, |(name, _)| name);
+    Tally::of(name, resolved.version)
 }
 
 /// Reads the features of a row whose arguments are of the signature's types.

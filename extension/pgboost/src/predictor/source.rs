@@ -78,7 +78,7 @@ impl SourcePredictor {
     }
 
     fn context(&self) -> FeatureContext<'_> {
-        FeatureContext { model: &self.model, image: self.image() }
+        FeatureContext { model: &self.model, image: self.image(), unknown_category: None }
     }
 
     pub fn column_names(&self) -> Vec<String> {
@@ -96,7 +96,8 @@ impl SourcePredictor {
     pub fn read(&mut self, row: Row<'_>) -> Result<()> {
         let SourcePredictor { model, resolved, columns, features, .. } = self;
         let Some(columns) = columns else { return Ok(()) };
-        let context = FeatureContext { model, image: resolved.image.model() };
+        let context =
+            FeatureContext { model, image: resolved.image.model(), unknown_category: None };
         let first = features.len();
         features.resize(first + context.image.num_features(), 0.0);
         columns.read(row, context, features.get_mut(first..).unwrap_or_default())

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use gbdt::{ErrorKind, Limits, Model};
 use pg_interface::report::check_for_interrupts;
 
+use super::reference::{Reference, Wanted};
 use super::{Registry, parts};
 use crate::error::{Error, Result};
 use crate::pg::large::NewBytea;
@@ -24,6 +25,67 @@ pub fn deployed_version(
         ControlFlow::Break(())
     });
     (deployed, mark)
+}
+
+/// The version that a reference to a model means, which has that version deployed.
+///
+/// # Errors
+/// [`Error::NoSuchAlias`].
+pub fn wanted_version(
+    registry: &Registry,
+    reference: &Reference<'_>,
+    deployed: i32,
+    snapshot: ReadSnapshot,
+) -> Result<i32> {
+    let Reference { name, wanted } = *reference;
+    match wanted {
+        Wanted::Deployed => Ok(deployed),
+        Wanted::Version(version) => Ok(version),
+        Wanted::Alias(alias) => aliased_version(registry, name, alias, snapshot)
+            .ok_or_else(|| Error::NoSuchAlias { name: name.to_owned(), alias: alias.to_owned() }),
+    }
+}
+
+fn aliased_version(
+    registry: &Registry,
+    name: &str,
+    alias: &str,
+    snapshot: ReadSnapshot,
+) -> Option<i32> {
+    let mut version = None;
+    rows(registry.alias?, &[Key::Text(name), Key::Text(alias)], snapshot, |row| {
+        version = row.integer(c"version");
+        ControlFlow::Break(())
+    });
+    version
+}
+
+/// An alias of a version, committed by now or made by this transaction.
+pub fn alias_of(registry: &Registry, name: &str, version: i32) -> Option<String> {
+    let mut alias = None;
+    rows(registry.alias?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+        if row.integer(c"version") == Some(version) {
+            alias = row.text(c"alias");
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    alias
+}
+
+/// A pinned version of a model: that version, or any.
+pub fn pinned_version(registry: &Registry, name: &str, version: Option<i32>) -> Option<i32> {
+    let mut pinned = None;
+    rows(registry.version, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+        let number = row.integer(c"version");
+        let asked = version.is_none() || version == number;
+        if asked && row.boolean(c"pinned") == Some(true) {
+            pinned = number;
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    });
+    pinned
 }
 
 pub struct Stored<'a> {
@@ -67,6 +129,11 @@ impl Stored<'_> {
     pub fn used_rounds(&self) -> Result<usize> {
         let used = self.row.integer(c"used_rounds").and_then(|used| usize::try_from(used).ok());
         used.ok_or_else(|| self.invalid("number of rounds"))
+    }
+
+    /// Whether `predict_pinned` may use it. Release 0.1 pins nothing.
+    pub fn is_pinned(&self) -> bool {
+        self.row.boolean(c"pinned") == Some(true)
     }
 
     /// The categories that were given beside the file, as JSON.

@@ -1,13 +1,17 @@
-//! The model registry: four tables of the extension, read without SPI and written with it.
+//! The model registry: six tables of the extension, read without SPI and written with it.
 //!
 //! `pgboost_model` has one row per model and names the deployed version, `pgboost_version` describes the
 //! versions, `pgboost_part` has their files as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
+//! `pgboost_alias` has names for versions, `pgboost_function` the functions that were made of models.
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
-//! four are ordinary tables: what is written rolls back, is replicated, and is dumped.
+//! are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
+pub mod alias;
+pub mod created;
 pub mod describe;
 pub mod lookup;
 mod parts;
+pub mod pin;
 pub mod privilege;
 pub mod profile;
 pub mod reference;
@@ -28,9 +32,19 @@ pub struct Registry {
     pub version: Table,
     pub part: Table,
     pub privilege: Table,
+    /// Nothing in a database whose extension is still of release 0.1.
+    pub alias: Option<Table>,
+    /// As above.
+    pub function: Option<Table>,
 }
 
 impl Registry {
+    /// The tables that say what a name means, and to whom.
+    pub fn watched(&self) -> impl Iterator<Item = Oid> {
+        let tables = [self.model, self.version, self.privilege];
+        tables.into_iter().chain(self.alias).map(|table| table.relation)
+    }
+
     pub fn of_function(function: Oid) -> Result<Registry> {
         let schema = catalog::schema_of(function);
         let table = |name, key| -> Result<Table> {
@@ -44,6 +58,8 @@ impl Registry {
             version: table(c"pgboost_version", c"pgboost_version_pkey")?,
             part: table(c"pgboost_part", c"pgboost_part_pkey")?,
             privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
+            alias: table(c"pgboost_alias", c"pgboost_alias_pkey").ok(),
+            function: table(c"pgboost_function", c"pgboost_function_pkey").ok(),
         })
     }
 }

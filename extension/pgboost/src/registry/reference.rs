@@ -1,30 +1,38 @@
-//! `name` or `name@version`: how SQL refers to a model.
+//! `name`, `name@version` or `name@alias`: how SQL refers to a model.
+//!
+//! An alias begins with a letter or an underscore, so that it can never be taken for a version's number.
 
-use pg_interface::model_name;
+use pg_interface::model_name::{self, MAX_BYTES};
 
 use crate::error::{Error, Result};
 
-/// A model's name, and the version if one was asked for.
+/// A model's name, and which of its versions is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference<'a> {
     pub name: &'a str,
-    /// The version; nothing means the deployed one.
-    pub version: Option<i32>,
+    pub wanted: Wanted<'a>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted<'a> {
+    Deployed,
+    Version(i32),
+    Alias(&'a str),
 }
 
 impl<'a> Reference<'a> {
-    /// Takes `name` or `name@version` apart.
+    /// Takes the name and what follows its `@` apart.
     pub fn parse(reference: &'a str) -> Result<Self> {
         let Some((name, version)) = reference.rsplit_once('@') else {
-            return Ok(Reference { name: check_name(reference)?, version: None });
+            return Ok(Reference { name: check_name(reference)?, wanted: Wanted::Deployed });
         };
         let digits = !version.is_empty() && version.bytes().all(|byte| byte.is_ascii_digit());
-        match version.parse::<i32>() {
-            Ok(number) if digits && number > 0 => {
-                Ok(Reference { name: check_name(name)?, version: Some(number) })
-            }
-            _ => Err(Error::VersionNumber { reference: reference.to_owned() }),
-        }
+        let wanted = match version.parse::<i32>() {
+            Ok(number) if digits && number > 0 => Wanted::Version(number),
+            _ if check_alias(version).is_ok() => Wanted::Alias(version),
+            _ => return Err(Error::VersionNumber { reference: reference.to_owned() }),
+        };
+        Ok(Reference { name: check_name(name)?, wanted })
     }
 }
 
@@ -33,15 +41,40 @@ pub fn check_name(name: &str) -> Result<&str> {
         .map_err(|reason| Error::ModelName { name: model_name::shown(name), reason })
 }
 
+/// The alias itself, if a version may have it.
+pub fn check_alias(alias: &str) -> Result<&str> {
+    let is_first = |first: char| first.is_alphabetic() || first == '_';
+    let reason = if !alias.starts_with(is_first) {
+        "An alias begins with a letter or an underscore, so that it cannot be taken for a version."
+    } else if alias.len() > MAX_BYTES {
+        "An alias must not be longer than 63 bytes."
+    } else if alias.contains('@') {
+        "An alias must not contain \"@\", which separates it from the model's name."
+    } else {
+        return Ok(alias);
+    };
+    Err(Error::AliasName { alias: model_name::shown(alias), reason })
+}
+
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may stop at a surprise")]
 mod tests {
     use super::*;
 
     #[test]
     fn versions_are_positive_numbers() {
-        for wrong in ["m@", "m@0", "m@-1", "m@+1", "m@x", "m@1 ", "m@99999999999"] {
+        for wrong in ["m@", "m@0", "m@-1", "m@+1", "m@1x", "m@ x", "m@1 ", "m@99999999999"] {
             let error = Error::VersionNumber { reference: wrong.to_owned() };
             assert_eq!(Reference::parse(wrong), Err(error));
+        }
+    }
+
+    #[test]
+    fn an_alias_is_never_a_number() {
+        let reference = Reference::parse("m@v2").unwrap();
+        assert_eq!(reference, Reference { name: "m", wanted: Wanted::Alias("v2") });
+        for wrong in ["", "2", "2nd", "-x", "+x", " x", "x@y", "٣", &"x".repeat(64)] {
+            assert!(matches!(check_alias(wrong), Err(Error::AliasName { .. })), "{wrong}");
         }
     }
 

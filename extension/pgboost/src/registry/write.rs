@@ -7,7 +7,7 @@ use pgrx::{AnyElement, JsonB};
 
 use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
-use super::{Registry, parts, profile};
+use super::{Registry, alias, parts, pin, profile};
 use crate::error::{Error, Result};
 use crate::pg::{identity, jsonb};
 
@@ -103,8 +103,12 @@ pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
     .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
 }
 
+/// # Errors
+/// [`Error::Pinned`].
 pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     lock(registry, name)?;
+    pin::require_none(registry, name, None)?;
+    alias::remove_all(registry, name)?;
     profile::forget(registry, name, None)?;
     for statement in [
         "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1",
@@ -118,11 +122,13 @@ pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
 }
 
 /// # Errors
-/// [`Error::Deployed`], [`Error::NoSuchVersion`].
+/// [`Error::Deployed`], [`Error::Aliased`], [`Error::Pinned`], [`Error::NoSuchVersion`].
 pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
     if lock(registry, name)? == version {
         return Err(Error::Deployed { name: name.to_owned(), version });
     }
+    alias::require_none(registry, name, version)?;
+    pin::require_none(registry, name, Some(version))?;
     profile::forget(registry, name, Some(version))?;
     execute(
         registry,

@@ -61,10 +61,17 @@ impl Registry {
         Ok(Registry { schema, quoted_schema: catalog::quoted_schema(schema) })
     }
 
-    fn tables(&self) -> Result<[Oid; 3]> {
+    /// The tables that say what a name means. pgboost 0.1 has no aliases.
+    fn tables(&self) -> Result<Vec<Oid>> {
         let table =
             |name| catalog::relation(self.schema, name).ok_or(Error::Registry { what: "registry" });
-        Ok([table(c"pgboost_model")?, table(c"pgboost_version")?, table(c"pgboost_privilege")?])
+        let mut tables = vec![
+            table(c"pgboost_model")?,
+            table(c"pgboost_version")?,
+            table(c"pgboost_privilege")?,
+        ];
+        tables.extend(catalog::relation(self.schema, c"pgboost_alias"));
+        Ok(tables)
     }
 
     fn in_schema(&self, statement: &str) -> String {

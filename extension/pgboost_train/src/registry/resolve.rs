@@ -57,7 +57,7 @@ pub fn resolve(reference: &str) -> Result<Rc<Version>> {
 fn read(reference: &str, mark: SnapshotMark) -> Result<Rc<Version>> {
     let registry = Registry::find()?;
     let tables = registry.tables()?;
-    invalidation::watch(tables);
+    invalidation::watch(tables.iter().copied());
     let validity = Validity::now(mark);
     let version = Rc::new(registry.version(reference)?);
     let latest = tables.first().is_some_and(|table| SnapshotMark::latest(*table) == mark);

@@ -1,0 +1,153 @@
+//! `create_predict_function`: an SQL function of a model's own, with its features as named arguments.
+//!
+//! It is an ordinary function, made with the rights of the caller, whose body is one call of predict: so
+//! PostgreSQL puts that call in its place, and a query over many rows predicts in batches. The
+//! registry notes which functions it made for a model, for `drop_model`.
+
+use gbdt::Narrowing;
+use gbdt::forest::CategoryKind;
+use pg_interface::server;
+use pgrx::pg_sys::panic::ErrorReport;
+use pgrx::{pg_extern, pg_sys};
+
+use super::inspect::Visible;
+use super::{feature_name, owned, required_text};
+use crate::cache::ModelImage;
+use crate::error::{Error, Result};
+use crate::pg::catalog::{quoted, quoted_literal, quoted_schema};
+use crate::registry::reference::Reference;
+use crate::registry::{Registry, created};
+
+/// PostgreSQL's functions have at most 100 arguments, and the model's name is one of predict's.
+const MAX_FEATURES: usize = 99;
+
+/// The functions that it may call, with what they return.
+const OUTPUTS: [(&str, &str); 4] = [
+    ("predict", "pg_catalog.float4"),
+    ("predict_array", "pg_catalog.float4[]"),
+    ("predict_class", "pg_catalog.text"),
+    ("predict_margin", "pg_catalog.float4[]"),
+];
+
+/// `create_predict_function(model, function, schema, output, replace) -> regprocedure`
+#[pg_extern(sql = false)]
+fn pgboost_create_predict_function(
+    model: Option<&[u8]>,
+    function: Option<&[u8]>,
+    schema: Option<&[u8]>,
+    output: Option<&[u8]>,
+    replace: Option<bool>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<pg_sys::Oid, ErrorReport> {
+    server::require_writable(c"create_predict_function()");
+    let model = required_text(model, "model")?;
+    let name = Reference::parse(model)?.name;
+    let registry = owned(call, name)?;
+    let image = Visible::find(model, call)?.image()?;
+    let given = |text: Option<&[u8]>, what| {
+        text.map(|text| required_text(Some(text), what).map(str::to_owned)).transpose()
+    };
+    let function = Function {
+        schema: given(schema, "schema")?.map_or_else(created::current_schema, Ok)?,
+        name: given(function, "function")?.unwrap_or_else(|| name.to_owned()),
+        arguments: arguments(image.model(), model)?,
+        output: output_of(image.model(), given(output, "output")?)?,
+    };
+    Ok(create(&registry, model, name, &function, replace.unwrap_or(false))?)
+}
+
+struct Function {
+    schema: String,
+    name: String,
+    /// Names and types.
+    arguments: Vec<(String, &'static str)>,
+    /// The function that it calls, and the type of what that returns.
+    output: (&'static str, &'static str),
+}
+
+impl Function {
+    fn qualified_name(&self) -> String {
+        format!("{}.{}", quoted(&self.schema), quoted(&self.name))
+    }
+
+    /// A text that PostgreSQL reads as a regprocedure.
+    fn signature(&self) -> String {
+        let types: Vec<&str> = self.arguments.iter().map(|(_, type_name)| *type_name).collect();
+        format!("{}({})", self.qualified_name(), types.join(","))
+    }
+
+    fn definition(&self, registry: &Registry, model: &str, replace: bool) -> String {
+        let arguments: Vec<String> = self
+            .arguments
+            .iter()
+            .map(|(name, type_name)| format!("{} {type_name} DEFAULT NULL", quoted(name)))
+            .collect();
+        let passed: String = (1..=arguments.len()).map(|number| format!(", ${number}")).collect();
+        format!(
+            "CREATE {}FUNCTION {}({}) RETURNS {} LANGUAGE sql STABLE PARALLEL SAFE \
+             RETURN {}.{}({}::pg_catalog.text{passed})",
+            if replace { "OR REPLACE " } else { "" },
+            self.qualified_name(),
+            arguments.join(", "),
+            self.output.1,
+            quoted_schema(registry.schema),
+            self.output.0,
+            quoted_literal(model),
+        )
+    }
+}
+
+fn create(
+    registry: &Registry,
+    model: &str,
+    name: &str,
+    function: &Function,
+    replace: bool,
+) -> Result<pg_sys::Oid> {
+    if !replace && created::exists(&function.schema, &function.name)? {
+        return Err(Error::FunctionExists { function: function.name.clone() });
+    }
+    let (prefix, signature) = (format!("{}(", function.qualified_name()), function.signature());
+    // Of a model whose features have changed, the function that it made before is another.
+    for old in created::of_model(registry, name) {
+        if old.starts_with(&prefix) && old != signature {
+            created::drop_function(registry, name, &old)?;
+        }
+    }
+    created::run(&function.definition(registry, model, replace))?;
+    let comment = format!("{} of model {model}, by pgboost", function.output.0);
+    created::run(&format!("COMMENT ON FUNCTION {signature} IS {}", quoted_literal(&comment)))?;
+    created::note(registry, name, &signature)
+}
+
+/// The features, with the types that predict reads as the model was trained.
+fn arguments(image: &ModelImage, model: &str) -> Result<Vec<(String, &'static str)>> {
+    let features = image.num_features();
+    if features > MAX_FEATURES {
+        return Err(Error::TooManyArguments { model: model.to_owned(), features });
+    }
+    let argument = |index| (feature_name(image.feature_name(index), index), type_of(image, index));
+    Ok((0..features).map(argument).collect())
+}
+
+/// Numbers are rounded to real once, here as in predict, unless the model compares doubles.
+fn type_of(image: &ModelImage, feature: usize) -> &'static str {
+    match image.categories(feature).map(|categories| categories.kind()) {
+        Some(CategoryKind::Text | CategoryKind::Hashed) => "pg_catalog.text",
+        Some(CategoryKind::Integer) => "pg_catalog.int8",
+        Some(CategoryKind::Float) => "pg_catalog.float8",
+        None if image.is_categorical(feature) => "pg_catalog.int4",
+        None => match image.narrowing_of(feature) {
+            Narrowing::Rounded => "pg_catalog.float4",
+            Narrowing::Wide | Narrowing::All => "pg_catalog.float8",
+        },
+    }
+}
+
+/// The function that was asked for, or else the one that gives all values of a row.
+fn output_of(image: &ModelImage, asked: Option<String>) -> Result<(&'static str, &'static str)> {
+    let usual = if image.num_values() == 1 { "predict" } else { "predict_array" };
+    let wanted = asked.unwrap_or_else(|| usual.to_owned());
+    let known = OUTPUTS.iter().find(|(name, _)| *name == wanted);
+    known.copied().ok_or(Error::OutputFunction { output: wanted })
+}

@@ -1,0 +1,129 @@
+-- Aliases: what they mean, who may change them, and what they keep from being dropped.
+\pset null (null)
+SET client_min_messages = warning;
+SELECT load_model('m', file_of('price')), load_model('m', file_of('price_doubled')), load_model('m', file_of('price'));
+
+-- An alias means its version, whatever is deployed.
+SELECT alias_model('m', 'champion', 1), alias_model('m', 'challenger', 2);
+SELECT predict('m', 60, 4, 1), predict('m@champion', 60, 4, 1), predict('m@challenger', 60, 4, 1), predict('m@2', 60, 4, 1);
+SELECT deploy_model('m', 2);
+SELECT predict('m', 60, 4, 1), predict('m@champion', 60, 4, 1);
+SELECT model_info('m@challenger') ->> 'version' AS version, (SELECT count(*) FROM model_features('m@champion')) AS features;
+SELECT * FROM pgboost_aliases ORDER BY name, alias;
+-- Champion and challenger side by side.
+SELECT area, predict('m@champion', area, 4, 1), predict('m@challenger', area, 4, 1)
+  FROM generate_series(40, 60, 10) AS area ORDER BY area;
+-- It can be given to another version.
+SELECT alias_model('m', 'champion', 2), predict('m@champion', 60, 4, 1);
+SELECT predict('m@champion', 60, 4, 1);
+SELECT alias_model('m', 'champion', 3);
+
+-- What cannot be.
+SELECT predict('m@nobody', 60, 4, 1);
+SELECT predict('nosuch@champion', 60, 4, 1);
+SELECT predict('m@Champion', 60, 4, 1);
+SELECT alias_model('m', 'champion', 4);
+SELECT alias_model('nosuch', 'champion', 1);
+SELECT drop_alias('m', 'nobody');
+SELECT alias_model('m', wrong, 1) FROM unnest(ARRAY['1']) AS wrong;
+SELECT alias_model('m', '2nd', 1);
+SELECT alias_model('m', '', 1);
+SELECT alias_model('m', '-1', 1);
+SELECT alias_model('m', 'a@b', 1);
+SELECT alias_model('m', repeat('x', 64), 1);
+SELECT alias_model('m', NULL, 1);
+SELECT alias_model('m', 'champion', NULL);
+SELECT alias_model(NULL, 'champion', 1);
+SELECT predict('m@1x', 60, 4, 1);
+-- Names that are allowed.
+SELECT count(alias_model('m', alias, 1)::text) FROM unnest(ARRAY['_', 'v2', 'über', 'it''s "quoted"', repeat('x', 63)]) AS alias;
+SELECT alias, predict(name || '@' || alias, 60, 4, 1) FROM pgboost_aliases WHERE version = 1 ORDER BY alias COLLATE "C";
+SELECT count(drop_alias(name, alias)::text) FROM pgboost_aliases WHERE version = 1;
+
+-- A version that an alias refers to stays; the model goes with its aliases.
+SELECT drop_model('m', 3);
+SELECT drop_alias('m', 'champion'), drop_model('m', 3);
+SELECT predict('m@champion', 60, 4, 1);
+SELECT drop_model('m');
+SELECT * FROM pgboost_aliases;
+SELECT load_model('m', file_of('price'));
+SELECT predict('m@challenger', 60, 4, 1);
+
+-- Transactions: an alias rolls back, and a snapshot keeps its own.
+SELECT load_model('m', file_of('price_doubled')), alias_model('m', 'champion', 1);
+BEGIN;
+SELECT alias_model('m', 'champion', 2);
+SELECT predict('m@champion', 60, 4, 1);
+SAVEPOINT s;
+SELECT drop_alias('m', 'champion');
+SELECT predict('m@champion', 60, 4, 1);
+ROLLBACK TO s;
+SELECT predict('m@champion', 60, 4, 1);
+ROLLBACK;
+SELECT predict('m@champion', 60, 4, 1);
+BEGIN;
+DECLARE c CURSOR FOR SELECT predict('m@champion', 60, 4, 1) FROM generate_series(1, 3);
+FETCH c;
+SELECT alias_model('m', 'champion', 2);
+FETCH c;
+SELECT predict('m@champion', 60, 4, 1);
+FETCH c;
+COMMIT;
+PREPARE again AS SELECT predict('m@champion', 60, 4, 1);
+EXECUTE again;
+SELECT alias_model('m', 'champion', 1);
+EXECUTE again;
+
+-- Rights are the model's; only the owner can change aliases.
+CREATE ROLE regress_alias_owner;
+CREATE ROLE regress_alias_user;
+GRANT EXECUTE ON FUNCTION load_model, alias_model, drop_alias TO regress_alias_owner;
+SET ROLE regress_alias_owner;
+SELECT load_model('owned', file_of('price'));
+SELECT alias_model('owned', 'best', 1);
+SELECT alias_model('m', 'champion', 2);
+SELECT drop_alias('m', 'champion');
+SET ROLE regress_alias_user;
+SELECT alias_model('owned', 'best', 1);
+SELECT drop_alias('owned', 'best');
+SELECT predict('owned@best', 60, 4, 1);
+SELECT predict('owned@nobody', 60, 4, 1);
+SELECT * FROM pgboost_aliases;
+SELECT * FROM pgboost_alias;
+RESET ROLE;
+SELECT grant_model('owned', 'regress_alias_user');
+SET ROLE regress_alias_user;
+SELECT predict('owned@best', 60, 4, 1);
+SELECT * FROM pgboost_aliases;
+SELECT predict('owned@nobody', 60, 4, 1);
+RESET ROLE;
+SELECT revoke_model('owned', 'regress_alias_user');
+SET ROLE regress_alias_user;
+SELECT predict('owned@best', 60, 4, 1);
+RESET ROLE;
+-- In a policy, the rights are those of the user who queries.
+CREATE TABLE flat (area int, rooms int, age int);
+INSERT INTO flat SELECT area, 4, 1 FROM generate_series(40, 60, 10) AS area;
+ALTER TABLE flat ENABLE ROW LEVEL SECURITY;
+CREATE POLICY cheap ON flat USING (predict('owned@best', area, rooms, age) < 50);
+GRANT SELECT ON flat TO regress_alias_user;
+SELECT count(*) FROM flat;
+SET ROLE regress_alias_user;
+SELECT count(*) FROM flat;
+RESET ROLE;
+SELECT grant_model('owned', 'regress_alias_user');
+SET ROLE regress_alias_user;
+SELECT count(*) FROM flat;
+RESET ROLE;
+DROP TABLE flat;
+SELECT drop_model('owned');
+DROP OWNED BY regress_alias_owner;
+DROP ROLE regress_alias_owner, regress_alias_user;
+
+-- What is done to the table by hand is an error that says so.
+BEGIN;
+UPDATE pgboost_alias SET version = 9;
+SELECT predict('m@champion', 60, 4, 1);
+ROLLBACK;
+TRUNCATE pgboost_alias;
+SELECT predict('m@champion', 60, 4, 1);

@@ -1,0 +1,71 @@
+-- A model per row: the model's name is a column, and the rows of a batch are grouped by it.
+SET client_min_messages = warning;
+SELECT count(load_model('store_' || i, CASE WHEN i % 2 = 0 THEN file_of('price') ELSE file_of('price_doubled') END)) FROM generate_series(1, 40) AS i;
+SELECT count(alias_model('store_' || i, 'champion', 1)::text) FROM generate_series(1, 40) AS i;
+CREATE TABLE flat AS
+    SELECT i AS id, 'store_' || (i * 7 % 40 + 1) AS model, (i % 100)::real AS area, i % 6 AS rooms, 1 AS age
+      FROM generate_series(1, 5000) AS i;
+ANALYZE flat;
+
+SELECT sum(predict(model, area, rooms, age)), count(*) FROM flat;
+SELECT sum(CASE WHEN substr(model, 7)::int % 2 = 0 THEN predict('price', area, rooms, age) ELSE predict('price_doubled', area, rooms, age) END) FROM flat;
+SELECT count(*) FROM (SELECT id, predict(model, area, rooms, age) AS p,
+                             CASE WHEN substr(model, 7)::int % 2 = 0 THEN 1 ELSE 2 END * predict('price', area, rooms, age) AS expected FROM flat) AS f
+ WHERE p IS DISTINCT FROM expected;
+-- As rows, arrays and jsonb, and with other functions.
+SELECT sum(predict(model, f)) FROM flat AS f;
+SELECT sum(predict(model, ARRAY[area, rooms, age]::real[])) FROM flat;
+SELECT sum((predict_margin(model, area, rooms, age))[1]) FROM flat;
+-- Conditions, joins, and rows in their order.
+SELECT count(*), sum(id) FROM flat WHERE predict(model, area, rooms, age) > 105;
+CREATE TABLE store (number int, model text);
+INSERT INTO store SELECT i, 'store_' || i FROM generate_series(1, 40) AS i;
+SELECT sum(predict(s.model, f.area, f.rooms, f.age)) FROM flat AS f JOIN store AS s ON s.number = f.id % 40 + 1;
+SELECT id, predict(model, area, rooms, age) FROM flat ORDER BY id LIMIT 5;
+SELECT id, predict(model, area, rooms, age) AS p FROM flat ORDER BY p DESC, id LIMIT 5;
+-- A NULL name is a NULL prediction; versions and aliases are names too.
+SELECT count(*), count(p) FROM (SELECT predict(CASE WHEN id % 10 > 0 THEN model END, area, rooms, age) AS p FROM flat) AS f;
+CREATE TABLE by_alias AS SELECT id, model || CASE id % 3 WHEN 0 THEN '@1' WHEN 1 THEN '@champion' ELSE '' END AS model, area, rooms, age FROM flat;
+ANALYZE by_alias;
+SELECT sum(predict(model, area, rooms, age)) FROM by_alias;
+
+-- A name of no model is an error when its row is asked for, and not before.
+CREATE TABLE wrong AS SELECT id, CASE WHEN id = 3000 THEN 'store_0' ELSE model END AS model, area, rooms, age FROM flat ORDER BY id;
+ANALYZE wrong;
+SELECT sum(predict(model, area, rooms, age)) FROM wrong;
+SELECT sum(p) FROM (SELECT predict(model, area, rooms, age) AS p FROM wrong LIMIT 2999) AS f;
+SELECT count(*) FROM (SELECT predict(model, area, rooms, age) AS p FROM wrong LIMIT 3000 OFFSET 0) AS f WHERE p > 0;
+
+-- Rights are each model's own.
+CREATE ROLE regress_store;
+GRANT SELECT ON flat TO regress_store;
+SELECT count(grant_model('store_' || i, 'regress_store')::text) FROM generate_series(1, 39) AS i;
+SET ROLE regress_store;
+SELECT sum(predict(model, area, rooms, age)) FROM flat WHERE model <> 'store_40';
+SELECT sum(predict(model, area, rooms, age)) FROM flat;
+RESET ROLE;
+-- Row level security hides rows, and their models with them.
+ALTER TABLE flat ENABLE ROW LEVEL SECURITY;
+CREATE POLICY own ON flat USING (model <> 'store_40');
+SET ROLE regress_store;
+SELECT sum(predict(model, area, rooms, age)) FROM flat;
+RESET ROLE;
+DROP OWNED BY regress_store;
+DROP ROLE regress_store;
+
+-- A change of a model while a cursor is open does not change what it returns.
+BEGIN;
+DECLARE c CURSOR FOR SELECT id, predict(model, area, rooms, age) FROM flat WHERE model = 'store_8' ORDER BY id;
+FETCH 2 FROM c;
+SELECT count(load_model('store_8', file_of('price_doubled')));
+FETCH 2 FROM c;
+ROLLBACK;
+
+-- In parallel workers.
+CREATE TABLE many AS SELECT f.* FROM flat AS f, generate_series(1, 4);
+ANALYZE many;
+SET parallel_setup_cost = 0;
+SET parallel_tuple_cost = 0;
+SET min_parallel_table_scan_size = 0;
+SET max_parallel_workers_per_gather = 2;
+SELECT sum(predict(model, area, rooms, age)) FROM many;

@@ -1,0 +1,55 @@
+-- pg_stat_pgboost: what is counted, for whom it is shown, and when it is not.
+\pset null (null)
+SET client_min_messages = warning;
+CREATE VIEW used AS SELECT name, version, calls, rows, batches, total_time > 0 AS timed, missing_rows, last_used <= now() AS dated
+    FROM pg_stat_pgboost WHERE name IN ('price', 'm') ORDER BY name, version;
+SELECT pg_stat_pgboost_reset();
+SELECT load_model('m', file_of('price')), load_model('m', file_of('price_doubled'));
+
+-- Off, nothing is counted.
+SHOW pgboost.track_predictions;
+SELECT predict('m', 60, 4, 1);
+SELECT * FROM used;
+
+-- On, each function counts the version that it used, whatever it was called.
+SET pgboost.track_predictions = on;
+SELECT predict('m', 60, 4, 1);
+SELECT predict('m@2', 60, 4, 1), predict('m@1', 60, NULL, 1);
+SELECT alias_model('m', 'first', 1);
+SELECT predict_array('m@first', 60, 4, NULL);
+SELECT predict_margin('m', 60, 4, 1), predict_leaf('m', 60, 4, 1), predict_margin_from('m', ARRAY[0], 60, 4, 1);
+SELECT * FROM used;
+-- Rows of a batch are counted too.
+SELECT count(p) FROM (SELECT predict('price', i, CASE WHEN i % 4 > 0 THEN 4 END, 1) AS p FROM generate_series(1, 1000) AS i OFFSET 0) AS f;
+SELECT name, version, rows, missing_rows FROM used WHERE name = 'price';
+-- Rows that fail are not.
+SELECT predict('price', 'x', 4, 1);
+SELECT predict('price', 1, 2);
+SELECT name, version, rows FROM used WHERE name = 'price';
+-- A model per row.
+SELECT count(predict(CASE WHEN i % 2 = 0 THEN 'price' ELSE 'm@1' END, i, 4, 1)) FROM generate_series(1, 100) AS i;
+SELECT name, version, rows FROM used;
+-- Another connection sees what this one counted, and a rollback does not take it back.
+BEGIN;
+SELECT predict('m@1', 60, 4, 1);
+ROLLBACK;
+\c -
+SET client_min_messages = warning;
+SELECT name, version, rows FROM used;
+
+-- A user sees the models that it may predict with; only superusers count and reset, unless they let others.
+CREATE ROLE regress_used;
+GRANT SELECT ON used TO regress_used;
+SELECT grant_model('price', 'regress_used');
+SET ROLE regress_used;
+SELECT name, version, rows FROM pg_stat_pgboost;
+SELECT * FROM pgboost_statistics('m', 1);
+SET pgboost.track_predictions = on;
+SELECT pg_stat_pgboost_reset();
+RESET ROLE;
+DROP OWNED BY regress_used;
+DROP ROLE regress_used;
+SELECT * FROM pgboost_statistics('nosuch', 1);
+
+SELECT pg_stat_pgboost_reset();
+SELECT * FROM used;
