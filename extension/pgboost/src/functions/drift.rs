@@ -16,7 +16,7 @@ use crate::error::{Error, Result};
 use crate::pg::{arguments, identity, jsonb};
 use crate::predictor::source::SourcePredictor;
 use crate::registry::reference::Reference;
-use crate::registry::{Registry, privilege, profile, write};
+use crate::registry::{Registry, lock, privilege, profile};
 
 /// The quantiles that `feature_profile` shows: the least, the deciles, the greatest.
 const DECILES: u32 = 10;
@@ -56,7 +56,7 @@ fn pgboost_profile_features(
     privilege::require_owner(&found.registry, found.name, identity::current_user())?;
     let collector = collect(found.predictor.image(), required_text(source, "source")?)?;
     let profiles = collector.profiles().map_err(Error::from)?;
-    write::lock(&found.registry, found.name)?;
+    lock::lock(&found.registry, found.name)?;
     Ok(profile::store(&found.registry, found.name, found.version, profiles)?)
 }
 
@@ -76,7 +76,7 @@ fn pgboost_load_profile(
     if !profiles.iter().map(|profile| &profile.feature).eq(&names) {
         return Err(Error::InvalidProfile.into());
     }
-    write::lock(&found.registry, found.name)?;
+    lock::lock(&found.registry, found.name)?;
     Ok(profile::store(&found.registry, found.name, found.version, profiles)?)
 }
 

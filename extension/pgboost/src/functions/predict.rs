@@ -48,7 +48,7 @@ pub fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<
 
 #[inline]
 fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Result<Datum> {
-    let result = margins.result(output, predictor);
+    let result = output.of_row(predictor, &mut margins);
     predictor.put_back(margins);
     predictor.count_call();
     result

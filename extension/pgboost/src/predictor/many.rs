@@ -120,7 +120,7 @@ impl ManyModels {
         for (row, features) in self.read.iter().zip(self.features.chunks(width.max(1))) {
             let mut margins = predictor.take_margins_of(features);
             if let Some(result) = results.get_mut(*row) {
-                *result = margins.result(output, predictor).ok();
+                *result = output.of_row(predictor, &mut margins).ok();
             }
             predictor.put_back(margins);
         }

@@ -1,12 +1,8 @@
 //! The margins of rows, in the precision in which the model's library adds and transforms them.
 
 use gbdt::Precision;
-use pgrx::pg_sys::Datum;
 
-use super::output::Output;
-use super::single::Predictor;
 use crate::cache::ModelImage;
-use crate::error::Result;
 
 pub enum Margins {
     Single(Vec<f32>),
@@ -26,15 +22,6 @@ impl Margins {
         match image.sum_precision() {
             Precision::Single => Margins::Single(vec![0.0; count]),
             Precision::Double => Margins::Double(vec![0.0; count]),
-        }
-    }
-
-    /// The result of the row whose margins these are, which are transformed in place.
-    #[inline]
-    pub fn result(&mut self, output: Output, predictor: &Predictor) -> Result<Datum> {
-        match self {
-            Margins::Single(margins) => output.of(predictor, margins),
-            Margins::Double(margins) => output.of(predictor, margins),
         }
     }
 

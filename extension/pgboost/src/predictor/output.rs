@@ -4,6 +4,7 @@ use gbdt::Margin;
 use gbdt::model::Task;
 use pgrx::pg_sys::Datum;
 
+use super::margins::Margins;
 use super::single::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
@@ -21,6 +22,15 @@ pub enum Output {
 }
 
 impl Output {
+    /// The result of the row whose margins these are, which are transformed in place.
+    #[inline]
+    pub fn of_row(self, predictor: &Predictor, margins: &mut Margins) -> Result<Datum> {
+        match margins {
+            Margins::Single(margins) => self.of(predictor, margins),
+            Margins::Double(margins) => self.of(predictor, margins),
+        }
+    }
+
     /// The result of a row with these margins, which are transformed in place.
     #[inline]
     pub fn of<M: Margin + PartialOrd>(

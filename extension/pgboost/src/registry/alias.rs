@@ -3,8 +3,8 @@
 //! A version that an alias refers to cannot be dropped alone, so that an alias always means a version.
 //! Rights are the model's.
 
+use super::lock::lock;
 use super::statement::{execute, query};
-use super::write::lock;
 use super::{Registry, lookup};
 use crate::error::{Error, Result};
 

@@ -9,6 +9,7 @@
 pub mod alias;
 pub mod created;
 pub mod describe;
+pub mod lock;
 pub mod lookup;
 mod parts;
 pub mod pin;

@@ -5,8 +5,8 @@
 //! that calls `predict_pinned` would never be found, and a pin is dumped and locked like all else here.
 //! What PostgreSQL does know to depend on the version is looked up before a pin is taken away.
 
+use super::lock::lock;
 use super::statement::query;
-use super::write::lock;
 use super::{Registry, lookup};
 use crate::error::{Error, Result};
 

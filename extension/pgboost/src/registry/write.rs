@@ -5,6 +5,7 @@
 use pgrx::pg_sys::Oid;
 use pgrx::{AnyElement, JsonB};
 
+use super::lock::lock;
 use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
 use super::{Registry, alias, parts, pin, profile};
@@ -170,22 +171,6 @@ fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) ->
          VALUES ($1, $2::oid::regrole, $3) ON CONFLICT DO NOTHING",
         &[name.into(), role_number(role).into(), privilege.into()],
     )
-}
-
-/// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
-/// version.
-///
-/// # Errors
-/// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
-pub fn lock(registry: &Registry, name: &str) -> Result<i32> {
-    let deployed = query::<i32>(
-        registry,
-        "SELECT m.deployed FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
-        &[name.into()],
-    )?
-    .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
-    privilege::require_owner(registry, name, identity::current_user())?;
-    Ok(deployed)
 }
 
 /// A role for a parameter of type bigint, since pgrx would pass the OID 0 of PUBLIC as NULL.

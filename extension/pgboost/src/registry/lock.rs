@@ -1,0 +1,22 @@
+//! The lock of a model: its row in `pgboost_model`, which every change of the model touches first.
+
+use super::statement::query;
+use super::{Registry, privilege};
+use crate::error::{Error, Result};
+use crate::pg::identity;
+
+/// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
+/// version.
+///
+/// # Errors
+/// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
+pub fn lock(registry: &Registry, name: &str) -> Result<i32> {
+    let deployed = query::<i32>(
+        registry,
+        "SELECT m.deployed FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
+        &[name.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
+    privilege::require_owner(registry, name, identity::current_user())?;
+    Ok(deployed)
+}
