@@ -22,7 +22,7 @@ use crate::predictor::batch::BatchValidity;
 const SIZES: [usize; 4] = [1, 8, 64, 512];
 const MAX_BATCH: usize = SIZES[SIZES.len() - 1];
 /// Rows of a batch in which each model has few, so that they are put together from more rows.
-const MAX_GROUPED: usize = 64 * MAX_BATCH;
+const MAX_GROUPED: usize = 512 * MAX_BATCH;
 
 /// What PostgreSQL knows of a running node, and behind it the rest.
 #[repr(C)]
@@ -58,7 +58,9 @@ pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut
 
 impl Node {
     fn next_size(&self) -> usize {
-        let last = if self.wants_more_rows() { MAX_GROUPED } else { MAX_BATCH };
+        let further = (self.size + 1).saturating_sub(SIZES.len());
+        let last =
+            if self.wants_more_rows() { MAX_BATCH << (3 * further.min(3)) } else { MAX_BATCH };
         let size = SIZES.get(self.size).copied().unwrap_or(last);
         let size = if self.expected > 0 { size.min(self.expected) } else { size };
         size.min(self.memory() / self.row_bytes()).max(1)

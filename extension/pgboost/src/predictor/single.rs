@@ -26,8 +26,6 @@ pub struct Predictor {
     state: Box<PredictorState>,
     /// What an unknown category means; nothing: what the setting says.
     unknown_category: Option<UnknownCategory>,
-    /// What is counted of it; nothing where nothing is.
-    tally: Option<Tally>,
 }
 
 /// What was worked out for a model's image and the types of the arguments, and the buffers.
@@ -40,6 +38,8 @@ struct PredictorState {
     features: Vec<f32>,
     margins: Margins,
     leaves: Vec<u32>,
+    /// What is counted of the model.
+    tally: Tally,
 }
 
 impl PredictorState {
@@ -57,6 +57,7 @@ impl PredictorState {
             features: vec![0.0; image.num_features()],
             margins: Margins::of(image, 1),
             leaves: Vec::new(),
+            tally: Tally::default(),
         })
     }
 
@@ -73,12 +74,12 @@ impl Predictor {
     pub fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
         let resolved = cache::resolve(model, arguments.function())?;
         let fits = |state: &PredictorState| state.serves(model) && state.signature.fits(arguments);
-        let state = match resolved.image.take_idle(fits) {
+        let mut state = match resolved.image.take_idle(fits) {
             Some(state) => state,
             None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
         };
-        let tally = if guc::track() { tally(model, &resolved) } else { None };
-        Ok(Predictor { resolved, state, unknown_category: None, tally })
+        state.tally.begin(model, resolved.version);
+        Ok(Predictor { resolved, state, unknown_category: None })
     }
 
     /// Sees to it that results depend on nothing but the arguments, from now on and for ever: on no
@@ -111,7 +112,8 @@ impl Predictor {
     }
 
     /// Leaves what was worked out for later statements.
-    pub fn end(self) {
+    pub fn end(mut self) {
+        self.state.tally.end();
         self.resolved.image.put_idle(self.state);
     }
 
@@ -153,25 +155,20 @@ impl Predictor {
     /// Begins to take the time of a row or a batch, if it is counted.
     #[inline]
     pub fn start_clock(&mut self) {
-        if let Some(tally) = &mut self.tally {
-            tally.start();
-        }
+        self.state.tally.start();
     }
 
     /// Counts the row that was read and evaluated.
     #[inline]
     pub fn count_call(&mut self) {
-        if let Some(tally) = &mut self.tally {
-            tally.count_call(&self.state.features);
-        }
+        let PredictorState { tally, features, .. } = &mut *self.state;
+        tally.count_call(features);
     }
 
     /// Counts the rows of a batch with these features.
     pub fn count_batch(&mut self, features: &[f32]) {
         let width = self.resolved.image.model().num_features();
-        if let Some(tally) = &mut self.tally {
-            tally.count_batch(features, width);
-        }
+        self.state.tally.count_batch(features, width);
     }
 
     /// Reads the features of a row of this expression to where the caller wants them.
@@ -243,13 +240,6 @@ impl Predictor {
     pub fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
         Error::Shape { model: self.state.model.clone(), function, reason }
     }
-}
-
-/// Counts for the version that the name means.
-#[cold]
-fn tally(model: &str, resolved: &Resolved) -> Option<Tally> {
-    let name = model.rsplit_once('@').map_or(model, |(name, _)| name);
-    Tally::of(name, resolved.version)
 }
 
 /// Reads the features of a row whose arguments are of the signature's types.

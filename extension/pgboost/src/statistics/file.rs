@@ -90,6 +90,12 @@ impl Slot {
         }
     }
 
+    /// Whether it is still the slot of that version.
+    pub fn serves(&self, name: &str, version: i32) -> bool {
+        let is_of = |name| self.is_of(&name, version.cast_unsigned());
+        self.state.load(Acquire) == TAKEN && words_of(name).is_some_and(is_of)
+    }
+
     fn is_of(&self, name: &[u64; NAME_WORDS], version: u32) -> bool {
         self.version.load(Relaxed) == version
             && self.name.iter().zip(name).all(|(own, other)| own.load(Relaxed) == *other)

@@ -11,33 +11,72 @@ use std::time::Instant;
 
 use pg_interface::unguarded;
 
+use crate::guc;
+use file::Slot;
 pub use file::{Counters, counters, reset};
 
-use file::Slot;
-
-/// What one statement has counted of one version, and where it will be added.
+/// What a statement counts of one version, and where it adds that. It stays with what else statements
+/// leave for the next ones, which then need not look for the slot.
+#[derive(Default)]
 pub struct Tally {
-    slot: &'static Slot,
+    /// Whether the statement counts.
+    on: bool,
+    slot: Option<&'static Slot>,
     counted: Counters,
-    began: Instant,
+    began: Option<Instant>,
 }
 
 impl Tally {
-    /// Begins to count for a version; nothing if there is no room for another version.
-    pub fn of(name: &str, version: i32) -> Option<Tally> {
-        let slot = file::slot(name, version)?;
-        Some(Tally { slot, counted: Counters::default(), began: Instant::now() })
+    /// Begins a statement, which counts for the version that a model's reference means to it, if
+    /// predictions are counted and there is room for another version.
+    #[inline]
+    pub fn begin(&mut self, reference: &str, version: i32) {
+        self.on = guc::track();
+        if self.on {
+            self.find(reference, version);
+        }
+    }
+
+    #[inline(never)]
+    fn find(&mut self, reference: &str, version: i32) {
+        let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
+        if !self.slot.is_some_and(|slot| slot.serves(name, version)) {
+            self.slot = file::slot(name, version);
+        }
+        self.on = self.slot.is_some();
+    }
+
+    /// Ends a statement: adds what it has counted.
+    #[inline]
+    pub fn end(&mut self) {
+        if self.on {
+            self.add();
+        }
+    }
+
+    #[inline(never)]
+    fn add(&mut self) {
+        let mut counted = std::mem::take(&mut self.counted);
+        if let Some(slot) = self.slot.filter(|_| counted.rows > 0) {
+            counted.last_used = unguarded::GetCurrentStatementStartTimestamp();
+            slot.add(&counted);
+        }
     }
 
     /// Begins to take the time of a row or of a batch.
     #[inline]
     pub fn start(&mut self) {
-        self.began = Instant::now();
+        if self.on {
+            self.began = Some(Instant::now());
+        }
     }
 
     /// Counts a row of these features that the function was called for.
     #[inline]
     pub fn count_call(&mut self, features: &[f32]) {
+        if !self.on {
+            return;
+        }
         self.counted.calls += 1;
         self.counted.rows += 1;
         self.counted.missing += u64::from(has_missing(features));
@@ -46,6 +85,9 @@ impl Tally {
 
     /// Counts the rows of a batch; `features.len() == rows * width`.
     pub fn count_batch(&mut self, features: &[f32], width: usize) {
+        if !self.on {
+            return;
+        }
         let rows = features.chunks_exact(width.max(1));
         self.counted.batches += 1;
         self.counted.rows += rows.len() as u64;
@@ -55,17 +97,14 @@ impl Tally {
 
     #[inline]
     fn stop(&mut self) {
-        let passed = self.began.elapsed().as_nanos();
+        let passed = self.began.take().map_or(0, |began| began.elapsed().as_nanos());
         self.counted.nanoseconds += u64::try_from(passed).unwrap_or(u64::MAX);
     }
 }
 
 impl Drop for Tally {
     fn drop(&mut self) {
-        if self.counted.rows > 0 {
-            self.counted.last_used = unguarded::GetCurrentStatementStartTimestamp();
-            self.slot.add(&self.counted);
-        }
+        self.end();
     }
 }
 
