@@ -19,7 +19,7 @@ from pathlib import Path
 SCHEMA = 2
 
 # The names in a run's latency_ms, in milliseconds. A load generator that does not give one leaves it out.
-LATENCIES = ("mean", "p50", "p90", "p99", "p99_9", "max")
+LATENCIES = ("mean", "p50", "p90", "p95", "p99", "p99_9", "max")
 
 
 # A run in which a part of a server has used less of the cores than this share of what it used in the
