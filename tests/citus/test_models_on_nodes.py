@@ -35,6 +35,9 @@ def test_load_deploy_grant_drop(nodes: Nodes, connection: psycopg.Connection) ->
     assert on_all(nodes, rights) == [("postgres", "owner"), ("reader", "predict")]
     connection.execute("SELECT revoke_model('steps', 'reader')")
     assert on_all(nodes, rights) == [("postgres", "owner")]
+    connection.execute("SELECT alias_model('steps', 'champion', 1)")
+    assert on_all(nodes, "SELECT alias, version FROM pgboost_alias") == [("champion", 1)]
+    connection.execute("SELECT drop_alias('steps', 'champion')")
     connection.execute("SELECT drop_model('steps', 2)")
     assert on_all(nodes) == [("steps", 1, True, "postgres")]
     assert agree(connection) == [True] * 3
