@@ -44,14 +44,15 @@ def closed(milliseconds: range) -> Figures:
 
 def test_percentiles_are_the_smallest_that_so_many_do_not_exceed() -> None:
     assert closed(range(1, 1001)).latency_ms == {
-        "mean": 500.5, "p50": 500.0, "p90": 900.0, "p99": 990.0, "p99_9": 999.0, "max": 1000.0,
+        "mean": 500.5, "p50": 500.0, "p90": 900.0, "p95": 950.0, "p99": 990.0, "p99_9": 999.0,
+        "max": 1000.0,
     }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("requests", "names"),
-    [(9, ["p50"]), (10, ["p50", "p90"]), (99, ["p50", "p90"]), (100, ["p50", "p90", "p99"]),
-     (1000, ["p50", "p90", "p99", "p99_9"])],
+    [(9, ["p50"]), (10, ["p50", "p90"]), (20, ["p50", "p90", "p95"]), (99, ["p50", "p90", "p95"]),
+     (100, ["p50", "p90", "p95", "p99"]), (1000, ["p50", "p90", "p95", "p99", "p99_9"])],
 )  # fmt: skip
 def test_percentiles_need_enough_requests(requests: int, names: list[str]) -> None:
     assert [*closed(range(requests)).latency_ms] == ["mean", *names, "max"]
