@@ -156,7 +156,7 @@ def test_a_host_that_cannot_be_made_ready_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PG_CONFIG", str(tmp_path / "pg_config"))
-    wanted = r"(?s)provision/server\.sh failed:.*no server"
+    wanted = r"(?s)provision/server\.sh failed:.*missing.*postgresql-15"
     with pytest.raises(CommandFailed, match=wanted) as failed, split(tmp_path):
         pytest.fail("it was opened")
     assert str(tmp_path) in str(failed.value)
