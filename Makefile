@@ -177,7 +177,7 @@ bench-split: ## compare over a network: three hosts on this machine, with a dela
 	@bench/run --workload split
 
 .PHONY: bench-ladder
-bench-ladder: install venv bench-packages ## from a row to its prediction by every way, from nanoseconds to milliseconds: 10 minutes
+bench-ladder: install venv bench-packages ## from a row to its prediction by every way, from nanoseconds to milliseconds: a quarter of an hour
 	@$(VENV)/python -m bench.ladder
 
 .PHONY: bench-serving
