@@ -5,7 +5,7 @@ use super::ContributionKind;
 use super::contributions::{ContributionScratch, Row};
 use super::nodes::Visit;
 use super::paths::Walk;
-use super::tables::{Answers, BLOCK, Batch, RestOfRow, Tables};
+use super::tables::{Answers, BATCH_ROWS, Batch, RestOfRow, Tables};
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
 use crate::forest::{Image, StableBytes};
@@ -18,6 +18,26 @@ const ROWS_BEFORE_TABLES: usize = 64;
 const ROWS_BEFORE_MEANS: usize = 16;
 
 impl<B: StableBytes> Image<B> {
+    /// Makes the tables of that kind, if they are not there and have room. [`Image::contributions`] does so
+    /// by itself once enough rows have been explained. The last digits of what tables give are others than
+    /// without, so a caller makes them first if its results must not depend on how many rows came before.
+    pub fn make_tables(
+        &self,
+        scratch: &mut ContributionScratch,
+        kind: ContributionKind,
+        check_interrupts: &mut dyn FnMut(),
+    ) {
+        // Both kinds share the room.
+        let max_bytes = scratch.max_table_bytes.saturating_sub(scratch.table_bytes());
+        let own = &mut scratch.kinds[kind as usize];
+        if max_bytes > 0 && own.tables.is_none() && !own.has_no_room {
+            let size = [self.num_features(), self.num_outputs()];
+            let tables = Tables::build(self.sections(), kind, size, max_bytes, check_interrupts);
+            own.has_no_room = tables.is_none();
+            own.tables = tables.map(Box::new);
+        }
+    }
+
     /// Whether there are tables; makes them where so many numbers of rows more are worth it.
     pub(super) fn has_tables(
         &self,
@@ -26,25 +46,19 @@ impl<B: StableBytes> Image<B> {
         numbers: usize,
         check_interrupts: &mut dyn FnMut(),
     ) -> bool {
-        // Both kinds share the room.
-        let max_bytes = scratch.max_table_bytes.saturating_sub(scratch.table_bytes());
         let own = &mut scratch.kinds[kind as usize];
-        // Approximate ones gain by the means of nodes alone.
-        let (pays, least) = match kind {
-            ContributionKind::Exact => (max_bytes > 0, ROWS_BEFORE_TABLES),
-            ContributionKind::Approximate => (max_bytes > 0, ROWS_BEFORE_MEANS),
-        };
-        if own.tables.is_none() && pays && !own.has_no_room {
+        if own.tables.is_none() {
+            // Approximate ones gain by the means of nodes alone.
+            let rows_before = match kind {
+                ContributionKind::Exact => ROWS_BEFORE_TABLES,
+                ContributionKind::Approximate => ROWS_BEFORE_MEANS,
+            };
             own.rows_walked += numbers / self.num_features();
-            if own.rows_walked >= least {
-                let size = [self.num_features(), self.num_outputs()];
-                let tables =
-                    Tables::build(self.sections(), kind, size, max_bytes, check_interrupts);
-                own.has_no_room = tables.is_none();
-                own.tables = tables.map(Box::new);
+            if own.rows_walked >= rows_before {
+                self.make_tables(scratch, kind, check_interrupts);
             }
         }
-        own.tables.is_some()
+        scratch.kinds[kind as usize].tables.is_some()
     }
 
     /// The contributions of rows, by tables and what they leave.
@@ -66,8 +80,9 @@ impl<B: StableBytes> Image<B> {
         self.finish_contributions(&mut scratch.contributions);
         let start: Vec<f32> = scratch.contributions.iter().map(|bias| *bias as f32).collect();
         let scale = self.contribution_scale() as f32;
-        let blocks = rows.chunks(4 * BLOCK * num_features).zip(out.chunks_mut(4 * BLOCK * per_row));
-        for (rows, out) in blocks {
+        let batches =
+            rows.chunks(BATCH_ROWS * num_features).zip(out.chunks_mut(BATCH_ROWS * per_row));
+        for (rows, out) in batches {
             let mut present = std::mem::take(&mut scratch.present);
             let rows = present_values(image, rows, &mut present);
             let count = (rows.len() / num_features).min(out.len() / per_row);

@@ -23,9 +23,6 @@ pub enum Explanation {
 pub const CONTRIBUTIONS: Explanation = Explanation::Contributions(ContributionKind::Exact);
 pub const APPROXIMATE: Explanation = Explanation::Contributions(ContributionKind::Approximate);
 
-/// The engine has made what tables it makes once it has explained so many rows.
-const ROWS_BEFORE_TABLES: usize = 64;
-
 impl Explanation {
     /// Numbers per row and output.
     fn width(self, image: &ModelImage) -> usize {
@@ -74,14 +71,9 @@ impl Explanation {
         };
         explaining::with_scratch(predictor.cached(), kind, |scratch, is_new| {
             let Some(kind) = kind else { return image.interactions(scratch, rows, out, check) };
-            let width = image.num_features();
-            let (row, own) = (rows.get(..width), out.get_mut(..self.numbers(image)));
-            if let (true, Some(row), Some(own)) = (is_new, row, own) {
-                // Tables give other last digits than the paths that they stand for. Results must not
-                // depend on how many rows were explained before, so they are there from the first on.
-                for _ in 0..ROWS_BEFORE_TABLES {
-                    image.contributions(scratch, kind, row, own, check)?;
-                }
+            if is_new {
+                // Results must not depend on how many rows were explained before.
+                image.make_tables(scratch, kind, check);
             }
             image.contributions(scratch, kind, rows, out, check)
         })

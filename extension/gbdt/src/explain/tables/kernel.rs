@@ -24,11 +24,12 @@ use crate::eval::interleaved::NodeSections;
 use crate::eval::row_keys::RowKeys;
 use crate::forest::sections::Sections;
 
-pub(in crate::explain) const BLOCK: usize = 512;
+const BLOCK: usize = 512;
 const WORDS: usize = BLOCK / 64;
 
-/// Blocks that share the passage of the tables through the cache.
+/// Blocks that share the passage of the tables through the cache, and their rows.
 const BLOCKS: usize = 4;
+pub(in crate::explain) const BATCH_ROWS: usize = BLOCKS * BLOCK;
 
 /// What the masks of a literal take.
 pub(super) const MASK_BYTES: usize = BLOCKS * size_of::<Mask>();
@@ -68,7 +69,11 @@ static PORTABLE: TableKernel = TableKernel {
     entries: |masks, record, words, out| entries_of(masks, record, words, out),
     add: |lines, records, entries, sums| {
         // SAFETY: the safety of the field's type is that of the function.
-        unsafe { add::<2>(lines, records, entries, 0, sums) }
+        unsafe {
+            let (pairs, last) = sums.split_at_mut(sums.len() & !1);
+            add::<2>(lines, records, entries, 0, pairs);
+            add::<1>(lines, records, entries, pairs.len(), last);
+        }
     },
 };
 
@@ -106,8 +111,8 @@ pub(in crate::explain) struct Blocks {
 }
 
 impl Tables {
-    /// Adds the entries of rows to `out`: per row `per_row` numbers, of which each output has
-    /// `num_features + 1`.
+    /// Adds the entries of at most [`BATCH_ROWS`] rows to `out`: per row and output `num_features + 1`
+    /// numbers.
     pub(in crate::explain) fn add_rows(
         &self,
         kernel: &TableKernel,
@@ -122,31 +127,27 @@ impl Tables {
             return;
         }
         let per_row = out.len() / count;
-        let together = rows.chunks(BLOCKS * BLOCK * num_features);
-        for (rows, out) in together.zip(out.chunks_mut(BLOCKS * BLOCK * per_row)) {
-            let count = rows.len() / num_features;
-            buffers.masks.resize(BLOCKS, Vec::new());
-            for (at, rows) in rows.chunks(BLOCK * num_features).enumerate() {
-                let mut masks = std::mem::take(&mut buffers.masks[at]);
-                let block = Batch { image, rows, num_features };
-                self.ask(kernel, buffers, block, &mut masks, check_interrupts);
-                buffers.masks[at] = masks;
+        buffers.masks.resize(BLOCKS, Vec::new());
+        for (at, rows) in rows.chunks(BLOCK * num_features).take(BLOCKS).enumerate() {
+            let mut masks = std::mem::take(&mut buffers.masks[at]);
+            let block = Batch { image, rows, num_features };
+            self.ask(kernel, buffers, block, &mut masks, check_interrupts);
+            buffers.masks[at] = masks;
+        }
+        buffers.entries.resize(CHUNK_GROUPS, Entries([0; BLOCK]));
+        for class in &self.classes {
+            buffers.sums.clear();
+            buffers.sums.resize(count, Line([0.0; WIDTH]));
+            for chunk in &class.chunks {
+                check_interrupts();
+                self.add_chunk(kernel, chunk, buffers);
             }
-            buffers.entries.resize(CHUNK_GROUPS, Entries([0; BLOCK]));
-            for class in &self.classes {
-                buffers.sums.clear();
-                buffers.sums.resize(count, Line([0.0; WIDTH]));
-                for chunk in &class.chunks {
-                    check_interrupts();
-                    self.add_chunk(kernel, chunk, buffers);
-                }
-                let first = class.output * (num_features + 1);
-                for (sums, out) in buffers.sums.iter().zip(out.chunks_exact_mut(per_row)) {
-                    let own = out.get_mut(first..).unwrap_or_default();
-                    for (feature, sum) in class.features.iter().zip(sums.0) {
-                        if let Some(out) = own.get_mut(*feature as usize) {
-                            *out += sum;
-                        }
+            let first = class.output * (num_features + 1);
+            for (sums, out) in buffers.sums.iter().zip(out.chunks_exact_mut(per_row)) {
+                let own = out.get_mut(first..).unwrap_or_default();
+                for (feature, sum) in class.features.iter().zip(sums.0) {
+                    if let Some(out) = own.get_mut(*feature as usize) {
+                        *out += sum;
                     }
                 }
             }
@@ -314,7 +315,8 @@ fn transposed(mut bits: u64) -> u64 {
     bits
 }
 
-/// Adds the entries of all groups to the sums of rows from `first` on, of `ROWS` rows at a time.
+/// Adds the entries of all groups to the sums of rows from `first` on, of `ROWS` rows at a time; what remains
+/// of them is left.
 ///
 /// # Safety
 /// Every entry is one of the group's table, and there are as many as rows.
@@ -332,9 +334,7 @@ unsafe fn add<const ROWS: usize>(
         *table = unsafe { lines.as_ptr().add(record.table) };
     }
     let (tables, entries) = (&tables[..records.len()], &entries[..records.len()]);
-    let (whole, last) = sums.as_chunks_mut::<ROWS>();
-    let done = first + whole.len() * ROWS;
-    for (at, sums) in whole.iter_mut().enumerate() {
+    for (at, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
         let mut part = [[0.0f32; WIDTH]; ROWS];
         for group in 0..tables.len() {
             for row in 0..ROWS {
@@ -352,19 +352,6 @@ unsafe fn add<const ROWS: usize>(
             for lane in 0..WIDTH {
                 sums[row].0[lane] += part[row][lane];
             }
-        }
-    }
-    for (row, sums) in (done..).zip(last) {
-        let mut part = [0.0f32; WIDTH];
-        for group in 0..tables.len() {
-            // SAFETY: as above.
-            let line = unsafe { &(*tables[group].add(usize::from(entries[group].0[row]))).0 };
-            for lane in 0..WIDTH {
-                part[lane] += line[lane];
-            }
-        }
-        for lane in 0..WIDTH {
-            sums.0[lane] += part[lane];
         }
     }
 }

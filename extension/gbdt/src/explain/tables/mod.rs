@@ -19,7 +19,7 @@ mod trees;
 
 use self::group::{Edge, Group, Path};
 use self::kernel::MASK_BYTES;
-pub(super) use self::kernel::{BLOCK, Batch, Blocks, TableKernel};
+pub(super) use self::kernel::{BATCH_ROWS, Batch, Blocks, TableKernel};
 use self::layout::{Class, Planned};
 use self::literals::Literals;
 use self::rest::RestTree;

@@ -52,6 +52,23 @@ fn tables_agree(model: &Model, seed: u64, rows_in_a_call: usize, compared: usize
     }
 }
 
+#[test]
+fn tables_that_are_made_first_serve_the_first_row() {
+    let model = covered(5, Shape { categorical: 1, ..Shape::of(6, 2, 12, 6) });
+    let (image, rows) = (opened(&model), rows(6, &model, 100));
+    let narrow = narrowed(&image, &rows);
+    for kind in KINDS {
+        let many = by_tables(&image, Kernel::default(), kind, usize::MAX, &narrow);
+        let mut scratch =
+            ContributionScratch::with_tables(&image, Kernel::default(), usize::MAX).unwrap();
+        image.make_tables(&mut scratch, kind, &mut || ());
+        assert!(scratch.table_bytes() > 0);
+        let mut out = vec![7.0; many[0].len()];
+        image.contributions(&mut scratch, kind, &narrow[0], &mut out, &mut || ()).unwrap();
+        assert_eq!(bits(&out), bits(&many[0]));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 

@@ -34,7 +34,7 @@ unsafe fn entries_avx2(masks: &[Mask], record: &Record, words: usize, out: &mut 
 
 /// Adds entries four rows at a time, whose indices are one word, and leaves what remains to [`add`].
 macro_rules! add_four_rows {
-    ($lines:expr, $records:expr, $entries:expr, $sums:expr, $parts:literal, $zero:expr, $load:expr, $add:expr, $store:expr) => {{
+    ($lines:expr, $records:expr, $entries:expr, $sums:expr, $parts:literal, $zero:path, $load:path, $add:path, $store:path) => {{
         let mut tables = [$lines.as_ptr(); CHUNK_GROUPS];
         for (table, record) in tables.iter_mut().zip($records) {
             *table = $lines.as_ptr().add(record.table);
@@ -42,7 +42,7 @@ macro_rules! add_four_rows {
         let groups = $records.len().min(CHUNK_GROUPS).min($entries.len());
         let (whole, last) = $sums.as_chunks_mut::<4>();
         for (at, sums) in whole.iter_mut().enumerate() {
-            let mut part = [[$zero; $parts]; 4];
+            let mut part = [[$zero(); $parts]; 4];
             for group in 0..groups {
                 let four = $entries[group].0.as_ptr().add(4 * at).cast::<u32>().read_unaligned();
                 let indices = four.to_le_bytes();
@@ -83,10 +83,10 @@ unsafe fn add_avx2(lines: &[Line], records: &[Record], entries: &[Entries], sums
             entries,
             sums,
             2,
-            _mm256_setzero_ps(),
-            |at| _mm256_loadu_ps(at),
-            |a, b| _mm256_add_ps(a, b),
-            |at, sum| _mm256_storeu_ps(at, sum)
+            _mm256_setzero_ps,
+            _mm256_loadu_ps,
+            _mm256_add_ps,
+            _mm256_storeu_ps
         );
     }
 }
@@ -151,10 +151,10 @@ unsafe fn add_avx512(lines: &[Line], records: &[Record], entries: &[Entries], su
             entries,
             sums,
             1,
-            _mm512_setzero_ps(),
-            |at| _mm512_loadu_ps(at),
-            |a, b| _mm512_add_ps(a, b),
-            |at, sum| _mm512_storeu_ps(at, sum)
+            _mm512_setzero_ps,
+            _mm512_loadu_ps,
+            _mm512_add_ps,
+            _mm512_storeu_ps
         );
     }
 }
