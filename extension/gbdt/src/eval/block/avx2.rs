@@ -2,7 +2,7 @@
 
 use std::arch::x86_64::*;
 
-use super::instructions::{Instructions, block_kernel};
+use super::instructions::{Instructions, LookUp, block_kernel};
 use super::{Codes, Mask, PathBits, RANK_BITS, WORDS};
 use crate::forest::tiles::CodeTable;
 
@@ -55,27 +55,6 @@ impl Instructions for Half {
     }
 
     #[inline(always)]
-    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
-        let words = rows.div_ceil(64).min(WORDS);
-        for (table, mask) in tables.iter().zip(masks) {
-            // SAFETY: a table is four times 16 bytes, aligned to 64, and there are eight words of 64
-            // codes.
-            unsafe {
-                let quarter = |quarter: usize| {
-                    let bytes = _mm_load_si128(table.0.as_ptr().add(16 * quarter).cast());
-                    _mm256_broadcastsi128_si256(bytes)
-                };
-                let quarters = [quarter(0), quarter(1), quarter(2), quarter(3)];
-                for (word, answers) in mask.0.iter_mut().enumerate().take(words) {
-                    let low = look_up_32(codes, 64 * word, quarters);
-                    let high = look_up_32(codes, 64 * word + 32, quarters);
-                    *answers = u64::from(low) | u64::from(high) << 32;
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
         // SAFETY: the caller's promise; two times 32 bytes are read.
         unsafe {
@@ -113,6 +92,31 @@ impl Instructions for Half {
             }
         }
         indices
+    }
+}
+
+impl LookUp for Half {
+    type Masks = Self;
+
+    #[inline(always)]
+    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
+        let words = rows.div_ceil(64).min(WORDS);
+        for (table, mask) in tables.iter().zip(masks) {
+            // SAFETY: a table is four times 16 bytes, aligned to 64, and there are eight words of 64
+            // codes.
+            unsafe {
+                let quarter = |quarter: usize| {
+                    let bytes = _mm_load_si128(table.0.as_ptr().add(16 * quarter).cast());
+                    _mm256_broadcastsi128_si256(bytes)
+                };
+                let quarters = [quarter(0), quarter(1), quarter(2), quarter(3)];
+                for (word, answers) in mask.0.iter_mut().enumerate().take(words) {
+                    let low = look_up_32(codes, 64 * word, quarters);
+                    let high = look_up_32(codes, 64 * word + 32, quarters);
+                    *answers = u64::from(low) | u64::from(high) << 32;
+                }
+            }
+        }
     }
 }
 

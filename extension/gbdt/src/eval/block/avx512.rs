@@ -5,13 +5,13 @@
 use std::arch::x86_64::*;
 
 use super::bytes_avx512::{bytes_of_doubles, doubles_of_bytes, every_fourth_byte};
-use super::instructions::{Instructions, block_kernel};
-use super::mask_avx512::{LookUp, Whole, indices};
+use super::instructions::{LookUp, block_kernel};
+use super::mask_avx512::{Whole, indices};
 use super::{BLOCK, Codes, Mask, PathBits, Sums, WORDS};
 use crate::forest::tiles::CodeTable;
 
 block_kernel! {
-    Whole<Bytes>, "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi",
+    Bytes, "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi",
     min_rows: 24,
     costs: Costs { level: 100, node: 400, predicate: 1200 },
     lanes: UNPACKED,
@@ -42,10 +42,11 @@ const UNPACKED_DOUBLE: [u16; BLOCK] = {
     lanes
 };
 
-#[derive(Clone, Copy)]
 struct Bytes;
 
 impl LookUp for Bytes {
+    type Masks = Whole;
+
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
         let words = rows.div_ceil(64).min(WORDS);

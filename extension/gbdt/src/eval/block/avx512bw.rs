@@ -4,23 +4,24 @@
 
 use std::arch::x86_64::*;
 
-use super::instructions::{Instructions, add_one_by_one, block_kernel};
-use super::mask_avx512::{LookUp, Whole, indices};
+use super::instructions::{LookUp, add_one_by_one, block_kernel};
+use super::mask_avx512::{Whole, indices};
 use super::{Codes, Mask, PathBits, Sums, WORDS};
 use crate::forest::tiles::CodeTable;
 
 block_kernel! {
-    Whole<Numbers>, "avx512f,avx512bw,avx512dq,avx512vl",
+    Numbers, "avx512f,avx512bw,avx512dq,avx512vl",
     min_rows: 24,
     costs: Costs { level: 100, node: 450, predicate: 1200 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
 }
 
-#[derive(Clone, Copy)]
 struct Numbers;
 
 impl LookUp for Numbers {
+    type Masks = Whole;
+
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
         let words = rows.div_ceil(64).min(WORDS);
@@ -87,7 +88,7 @@ impl LookUp for Numbers {
         const { assert!(LEVELS <= 8) };
         if LEVELS > MAX_LEVELS_OF_DOUBLES {
             // SAFETY: the caller's promise.
-            return unsafe { add_one_by_one::<Whole<Self>, f64, LEVELS>(path, rows, leaves, sums) };
+            return unsafe { add_one_by_one::<Whole, f64, LEVELS>(path, rows, leaves, sums) };
         }
         let registers = (1usize << LEVELS).div_ceil(8);
         let sums = sums.0.as_mut_ptr();

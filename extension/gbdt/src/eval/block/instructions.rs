@@ -1,8 +1,8 @@
 //! What an instruction set brings, and what all make of it.
 //!
-//! A file per instruction set implements [`Instructions`] for its registers and calls
-//! [`block_kernel`], which compiles these functions, and the generic ones below, with the set's
-//! features. Everything is inlined into those functions: only there do intrinsics become instructions.
+//! A file per instruction set implements [`Instructions`] for its registers and [`LookUp`] for the way it
+//! looks codes and leaves up, and calls [`block_kernel`], which compiles these functions, and the generic
+//! ones below, with the set's features. Everything is inlined into those functions: only there do intrinsics become instructions.
 
 use super::rank_scalar;
 use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS};
@@ -35,9 +35,6 @@ pub(super) trait Instructions: Copy {
         unsafe { rest.choose(equal, greater) }
     }
 
-    /// See [`super::BlockKernel::look_up`].
-    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
-
     /// Of 64 bytes, a word per bit, the highest first.
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS];
 
@@ -65,6 +62,18 @@ pub(super) trait Instructions: Copy {
             ranks.iter_mut().zip(bits).for_each(|(mask, bits)| mask.0[word] = bits);
         }
     }
+}
+
+/// How a kernel looks codes and leaves up.
+///
+/// # Safety
+/// The processor has the instructions, for every function; further needs are with each.
+pub(super) trait LookUp {
+    /// What it does with masks.
+    type Masks: Instructions;
+
+    /// See [`super::BlockKernel::look_up`].
+    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
 
     /// See [`super::BlockKernel::add`]; this one reads leaf by leaf.
     #[inline(always)]
@@ -75,7 +84,7 @@ pub(super) trait Instructions: Copy {
         sums: &mut Sums<f32>,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { add_one_by_one::<Self, f32, LEVELS>(path, rows, leaves, sums) }
+        unsafe { add_one_by_one::<Self::Masks, f32, LEVELS>(path, rows, leaves, sums) }
     }
 
     /// The same for sums of f64.
@@ -87,7 +96,7 @@ pub(super) trait Instructions: Copy {
         sums: &mut Sums<f64>,
     ) {
         // SAFETY: the caller's promise.
-        unsafe { add_one_by_one::<Self, f64, LEVELS>(path, rows, leaves, sums) }
+        unsafe { add_one_by_one::<Self::Masks, f64, LEVELS>(path, rows, leaves, sums) }
     }
 }
 
@@ -195,13 +204,16 @@ macro_rules! by_levels {
 }
 pub(super) use by_levels;
 
-/// `KERNEL`, the [`super::BlockKernel`] of the module: what `$set` implements, compiled with
-/// `$features`.
+/// `KERNEL`, the [`super::BlockKernel`] of the module: what `$look_up` and its masks implement, compiled
+/// with `$features`.
 macro_rules! block_kernel {
-    ($set:ty, $features:literal, $($field:ident: $value:expr),* $(,)?) => {
+    ($look_up:ty, $features:literal, $($field:ident: $value:expr),* $(,)?) => {
         pub(in crate::eval) static KERNEL: $crate::eval::block::BlockKernel = {
+            use $crate::eval::block::instructions::{Instructions, LookUp};
             use $crate::eval::block::*;
             use $crate::forest::tiles::CodeTable;
+
+            type Masks = <$look_up as LookUp>::Masks;
 
             #[target_feature(enable = $features)]
             unsafe fn rank(
@@ -212,13 +224,13 @@ macro_rules! block_kernel {
                 ranks: &mut Ranks,
             ) {
                 // SAFETY: the caller's promise is this function's, here and below.
-                unsafe { <$set>::rank(values, rows, tree, missing_right, ranks) }
+                unsafe { Masks::rank(values, rows, tree, missing_right, ranks) }
             }
 
             #[target_feature(enable = $features)]
             unsafe fn compare(ranks: &Ranks, thresholds: &[u8], masks: &mut [Mask]) {
                 // SAFETY: see above.
-                unsafe { instructions::compare::<$set>(ranks, thresholds, masks) }
+                unsafe { instructions::compare::<Masks>(ranks, thresholds, masks) }
             }
 
             #[target_feature(enable = $features)]
@@ -229,7 +241,7 @@ macro_rules! block_kernel {
                 masks: &mut [Mask],
             ) {
                 // SAFETY: see above.
-                unsafe { <$set>::look_up(codes, rows, tables, masks) }
+                unsafe { <$look_up>::look_up(codes, rows, tables, masks) }
             }
 
             #[target_feature(enable = $features)]
@@ -241,7 +253,7 @@ macro_rules! block_kernel {
             ) {
                 // SAFETY: see above.
                 unsafe {
-                    mux::walk::<$set, LEVELS>(nodes.as_ptr(), masks.as_ptr(), rows, path)
+                    mux::walk::<Masks, LEVELS>(nodes.as_ptr(), masks.as_ptr(), rows, path)
                 }
             }
 
@@ -253,7 +265,7 @@ macro_rules! block_kernel {
                 sums: &mut Sums<f32>,
             ) {
                 // SAFETY: see above.
-                unsafe { <$set>::add::<LEVELS>(path, rows, leaves, sums) }
+                unsafe { <$look_up>::add::<LEVELS>(path, rows, leaves, sums) }
             }
 
             #[target_feature(enable = $features)]
@@ -264,7 +276,7 @@ macro_rules! block_kernel {
                 sums: &mut Sums<f64>,
             ) {
                 // SAFETY: see above.
-                unsafe { <$set>::add_double::<LEVELS>(path, rows, leaves, sums) }
+                unsafe { <$look_up>::add_double::<LEVELS>(path, rows, leaves, sums) }
             }
 
             #[target_feature(enable = $features)]
@@ -275,7 +287,7 @@ macro_rules! block_kernel {
                 out: &mut [u8; BLOCK],
             ) {
                 // SAFETY: see above.
-                unsafe { instructions::leaf_indices::<$set>(path, rows, levels, out) }
+                unsafe { instructions::leaf_indices::<Masks>(path, rows, levels, out) }
             }
 
             BlockKernel {

@@ -1,47 +1,20 @@
-//! What AVX-512 with bytes and words does for blocks of rows: a whole mask per register.
-//!
-//! Processors with VBMI look up bytes in 64 of them, and others do not, so how codes and leaves are looked up
-//! is a parameter.
+//! Masks of blocks of rows with AVX-512 of bytes and words: a whole mask per register.
 
 use std::arch::x86_64::*;
-use std::marker::PhantomData;
 
 use super::instructions::Instructions;
-use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values};
-use crate::forest::tiles::CodeTable;
-
-/// How codes and leaves are looked up: the functions of [`Instructions`] with these names.
-///
-/// # Safety
-/// As for those.
-pub(super) trait LookUp: Copy {
-    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
-
-    unsafe fn add<const LEVELS: u32>(
-        path: &PathBits,
-        rows: usize,
-        leaves: &[f32],
-        sums: &mut Sums<f32>,
-    );
-
-    unsafe fn add_double<const LEVELS: u32>(
-        path: &PathBits,
-        rows: usize,
-        leaves: &[f64],
-        sums: &mut Sums<f64>,
-    );
-}
+use super::{BLOCK, Mask, PathBits, RANK_BITS, Ranks, Values};
 
 #[derive(Clone, Copy)]
-pub(super) struct Whole<L>(__m512i, PhantomData<L>);
+pub(super) struct Whole(__m512i);
 
-impl<L: LookUp> Instructions for Whole<L> {
+impl Instructions for Whole {
     const PARTS: usize = 1;
 
     #[inline(always)]
     unsafe fn load(mask: *const Mask, _: usize) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Whole(_mm512_load_si512(mask.cast()), PhantomData) }
+        unsafe { Whole(_mm512_load_si512(mask.cast())) }
     }
 
     #[inline(always)]
@@ -53,19 +26,13 @@ impl<L: LookUp> Instructions for Whole<L> {
     #[inline(always)]
     unsafe fn fill(bit: bool) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Whole(_mm512_set1_epi64(-i64::from(bit)), PhantomData) }
+        unsafe { Whole(_mm512_set1_epi64(-i64::from(bit))) }
     }
 
     #[inline(always)]
     unsafe fn choose(self, right: Self, left: Self) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { Whole(_mm512_ternarylogic_epi64::<0xCA>(self.0, right.0, left.0), PhantomData) }
-    }
-
-    #[inline(always)]
-    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
-        // SAFETY: the caller's promise.
-        unsafe { L::look_up(codes, rows, tables, masks) }
+        unsafe { Whole(_mm512_ternarylogic_epi64::<0xCA>(self.0, right.0, left.0)) }
     }
 
     #[inline(always)]
@@ -113,28 +80,6 @@ impl<L: LookUp> Instructions for Whole<L> {
                 _ => {}
             }
         }
-    }
-
-    #[inline(always)]
-    unsafe fn add<const LEVELS: u32>(
-        path: &PathBits,
-        rows: usize,
-        leaves: &[f32],
-        sums: &mut Sums<f32>,
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe { L::add::<LEVELS>(path, rows, leaves, sums) }
-    }
-
-    #[inline(always)]
-    unsafe fn add_double<const LEVELS: u32>(
-        path: &PathBits,
-        rows: usize,
-        leaves: &[f64],
-        sums: &mut Sums<f64>,
-    ) {
-        // SAFETY: the caller's promise.
-        unsafe { L::add_double::<LEVELS>(path, rows, leaves, sums) }
     }
 }
 

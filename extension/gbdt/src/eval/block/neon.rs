@@ -5,7 +5,7 @@
 
 use std::arch::aarch64::*;
 
-use super::instructions::{Instructions, block_kernel};
+use super::instructions::{Instructions, LookUp, block_kernel};
 use super::{Codes, Mask, PathBits, RANK_BITS, WORDS};
 use crate::forest::tiles::CodeTable;
 
@@ -62,27 +62,6 @@ impl Instructions for Half {
     }
 
     #[inline(always)]
-    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
-        let words = rows.div_ceil(64).min(WORDS);
-        for (table, mask) in tables.iter().zip(masks) {
-            // SAFETY: a table is 64 bytes, and there are eight words of 64 codes.
-            unsafe {
-                let table = vld1q_u8_x4(table.0.as_ptr());
-                for (word, answers) in mask.0.iter_mut().enumerate().take(words) {
-                    let mut found = [vdupq_n_u8(0); 4];
-                    for (part, found) in found.iter_mut().enumerate() {
-                        let first = 64 * word + 16 * part;
-                        let bytes = vld1q_u8(codes.bytes.as_ptr().add(first));
-                        let bits = vld1q_u8(codes.bits.as_ptr().add(first));
-                        *found = vtstq_u8(vqtbl4q_u8(table, bytes), bits);
-                    }
-                    *answers = bit_of_each(found);
-                }
-            }
-        }
-    }
-
-    #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
         // SAFETY: the caller's promise; four times 16 bytes are read.
         unsafe {
@@ -121,6 +100,31 @@ impl Instructions for Half {
             }
         }
         out
+    }
+}
+
+impl LookUp for Half {
+    type Masks = Self;
+
+    #[inline(always)]
+    unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {
+        let words = rows.div_ceil(64).min(WORDS);
+        for (table, mask) in tables.iter().zip(masks) {
+            // SAFETY: a table is 64 bytes, and there are eight words of 64 codes.
+            unsafe {
+                let table = vld1q_u8_x4(table.0.as_ptr());
+                for (word, answers) in mask.0.iter_mut().enumerate().take(words) {
+                    let mut found = [vdupq_n_u8(0); 4];
+                    for (part, found) in found.iter_mut().enumerate() {
+                        let first = 64 * word + 16 * part;
+                        let bytes = vld1q_u8(codes.bytes.as_ptr().add(first));
+                        let bits = vld1q_u8(codes.bits.as_ptr().add(first));
+                        *found = vtstq_u8(vqtbl4q_u8(table, bytes), bits);
+                    }
+                    *answers = bit_of_each(found);
+                }
+            }
+        }
     }
 }
 
