@@ -40,6 +40,11 @@ impl CallPredictor {
         }
     }
 
+    /// Whether rows are grouped by the model that they name.
+    pub fn is_grouped(&self) -> bool {
+        matches!(self, CallPredictor::Many(_))
+    }
+
     /// Whether more rows at once would give each model more of them.
     pub fn wants_more_rows(&self) -> bool {
         matches!(self, CallPredictor::Many(predictor) if predictor.wants_more_rows())

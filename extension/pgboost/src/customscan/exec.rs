@@ -18,11 +18,11 @@ use super::row_output::{RowOutput, evaluate_plainly, hand_out};
 use crate::pg::unguarded_exec;
 use crate::predictor::batch::BatchValidity;
 
-/// Sizes of batches, one after another; the last one stays.
-const SIZES: [usize; 4] = [1, 8, 64, 512];
-const MAX_BATCH: usize = SIZES[SIZES.len() - 1];
+/// Sizes of batches, one after another, up to the largest.
+const SIZES: [usize; 7] = [1, 8, 64, MAX_BATCH, 4096, 32_768, MAX_GROUPED];
+const MAX_BATCH: usize = 512;
 /// Rows of a batch in which each model has few, so that they are put together from more rows.
-const MAX_GROUPED: usize = 512 * MAX_BATCH;
+const MAX_GROUPED: usize = 262_144;
 
 /// What PostgreSQL knows of a running node, and behind it the rest.
 #[repr(C)]
@@ -58,17 +58,15 @@ pub(super) unsafe fn node_of<'a>(state: *mut pg_sys::CustomScanState) -> &'a mut
 
 impl Node {
     fn next_size(&self) -> usize {
-        let further = (self.size + 1).saturating_sub(SIZES.len());
-        let last =
-            if self.wants_more_rows() { MAX_BATCH << (3 * further.min(3)) } else { MAX_BATCH };
-        let size = SIZES.get(self.size).copied().unwrap_or(last);
+        let max = if self.wants_more_rows() { MAX_GROUPED } else { MAX_BATCH };
+        let size = SIZES.get(self.size).copied().unwrap_or(max).min(max);
         let size = if self.expected > 0 { size.min(self.expected) } else { size };
         size.min(self.memory() / self.row_bytes()).max(1)
     }
 
     /// The most rows of a batch.
     pub(super) fn max_batch(&self) -> usize {
-        let grouped = self.output.calls.iter().any(|call| call.described().is_none());
+        let grouped = self.output.calls.iter().any(|call| call.predictor.is_grouped());
         if grouped { MAX_GROUPED } else { MAX_BATCH }
     }
 
