@@ -3,17 +3,12 @@
 //! The schema is the one that CREATE EXTENSION was given. It is found from the called function, not
 //! by name on the search path, which belongs to the user.
 
-pub use pg_interface::catalog::{quoted_schema, relation};
+pub use pg_interface::catalog::{quoted, quoted_schema, relation};
 use pgrx::pg_sys::{self, Oid};
 
 pub fn schema_of(function: Oid) -> Oid {
     // SAFETY: returns an invalid OID for what is no function.
     unsafe { pg_sys::get_func_namespace(function) }
-}
-
-/// An identifier, quoted where SQL needs it.
-pub fn quoted(identifier: &str) -> String {
-    pgrx::spi::quote_identifier(identifier)
 }
 
 /// A text as a literal of SQL.
