@@ -10,8 +10,8 @@ use pgrx::pg_sys::Oid;
 use pgrx::spi;
 use pgrx::{FromDatum, IntoDatum, Spi};
 
-use super::Registry;
 use super::statement::execute;
+use super::{Registry, table};
 use crate::error::{Error, Result};
 use crate::pg::scan::{Key, rows};
 use crate::pg::snapshot::ReadSnapshot;
@@ -19,7 +19,8 @@ use crate::pg::snapshot::ReadSnapshot;
 /// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
 pub fn of_model(registry: &Registry, name: &str) -> Vec<String> {
     let mut functions = Vec::new();
-    if let Some(table) = registry.function {
+    // There is no such table in a database whose extension is still of release 0.1.
+    if let Some(table) = table(registry.schema, c"pgboost_function", c"pgboost_function_pkey") {
         rows(table, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
             functions.extend(row.text(c"function"));
             ControlFlow::Continue(())

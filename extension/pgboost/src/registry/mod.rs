@@ -19,6 +19,8 @@ pub mod reference;
 mod statement;
 pub mod write;
 
+use std::ffi::CStr;
+
 use pgrx::pg_sys::Oid;
 
 use crate::error::{Error, Result};
@@ -35,8 +37,6 @@ pub struct Registry {
     pub privilege: Table,
     /// Nothing in a database whose extension is still of release 0.1.
     pub alias: Option<Table>,
-    /// As above.
-    pub function: Option<Table>,
 }
 
 impl Registry {
@@ -48,11 +48,7 @@ impl Registry {
 
     pub fn of_function(function: Oid) -> Result<Registry> {
         let schema = catalog::schema_of(function);
-        let table = |name, key| -> Result<Table> {
-            let relation = catalog::relation(schema, name).ok_or(Error::NoRegistry)?;
-            let primary_key = catalog::relation(schema, key).ok_or(Error::NoRegistry)?;
-            Ok(Table { relation, primary_key })
-        };
+        let table = |name, key| table(schema, name, key).ok_or(Error::NoRegistry);
         Ok(Registry {
             schema,
             model: table(c"pgboost_model", c"pgboost_model_pkey")?,
@@ -60,7 +56,12 @@ impl Registry {
             part: table(c"pgboost_part", c"pgboost_part_pkey")?,
             privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
             alias: table(c"pgboost_alias", c"pgboost_alias_pkey").ok(),
-            function: table(c"pgboost_function", c"pgboost_function_pkey").ok(),
         })
     }
+}
+
+/// A table of the schema, if it is there.
+fn table(schema: Oid, name: &CStr, key: &CStr) -> Option<Table> {
+    let relation = catalog::relation(schema, name)?;
+    Some(Table { relation, primary_key: catalog::relation(schema, key)? })
 }
