@@ -36,24 +36,24 @@ pub fn pinball(target: f64, prediction: f64, level: f64) -> f64 {
     (level * difference).max((level - 1.0) * difference)
 }
 
-/// The losses of a row whose means are metrics, in the order of [`names`].
-pub fn losses(task: &Task, target: f64, prediction: Prediction<'_>) -> Vec<f64> {
+/// The losses of a row whose means are metrics, as many as [`names`] has, in their order.
+pub fn losses(task: &Task, target: f64, prediction: Prediction<'_>) -> [f64; 2] {
     let difference = target - f64::from(prediction.value());
     match task {
-        Task::Number => vec![difference * difference, difference.abs()],
+        Task::Number => [difference * difference, difference.abs()],
         Task::Quantiles(levels) => {
             let pairs = levels.iter().zip(prediction.values);
             let sum: f64 = pairs.map(|(level, x)| pinball(target, f64::from(*x), *level)).sum();
-            vec![sum / levels.len() as f64]
+            [sum / levels.len() as f64, 0.0]
         }
         Task::Binary { probability: true } => {
-            vec![binary_log(target, prediction), zero_one(target, prediction)]
+            [binary_log(target, prediction), zero_one(target, prediction)]
         }
         Task::Classes { probabilities: true, .. } => {
-            vec![class_log(target, prediction), zero_one(target, prediction)]
+            [class_log(target, prediction), zero_one(target, prediction)]
         }
-        Task::Binary { .. } | Task::Classes { .. } => vec![zero_one(target, prediction)],
-        Task::Ranking => Vec::new(),
+        Task::Binary { .. } | Task::Classes { .. } => [zero_one(target, prediction), 0.0],
+        Task::Ranking => [0.0; 2],
     }
 }
 
