@@ -21,7 +21,6 @@ use crate::source::columns::{Columns, Roles};
 use crate::source::dictionary::Dictionary;
 use crate::source::records::Dictionaries;
 use job::Training;
-use profile::Profile;
 use progress::{Phase, Progress};
 use read::Reader;
 pub use score::Score;
@@ -66,8 +65,7 @@ pub fn train(request: &Request, progress: &mut Progress) -> Result<Outcome> {
     let mut dictionaries = Dictionaries::new(&columns, task.has_classes(&columns));
     let split = Split::new(request.eval_fraction, request.seed);
     progress.phase(Phase::Reading);
-    let mut reader = Reader::new(&columns, &mut dictionaries, split);
-    reader.profile = Some(Profile::of(&columns));
+    let mut reader = Reader::new(&columns, &mut dictionaries, split).with_profile();
     reader.read(&query, "source", progress)?;
     let mut rows = reader.finish("source")?;
     let profile = rows.profile.take();

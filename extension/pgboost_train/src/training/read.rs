@@ -50,8 +50,6 @@ pub struct Reader<'a> {
     records: Records<'a>,
     groups: Groups,
     split: Split,
-    /// Takes in the rows to train on.
-    pub profile: Option<Profile>,
     rows: Rows,
     /// Rows that were read, also those without a target.
     read: u64,
@@ -73,11 +71,16 @@ impl<'a> Reader<'a> {
                 profile: None,
                 skipped: 0,
             },
-            profile: None,
             read: 0,
             group: 0,
             group_kept: false,
         }
+    }
+
+    /// Profiles the features of the rows to train on as well.
+    pub fn with_profile(mut self) -> Self {
+        self.rows.profile = Some(Profile::of(self.columns));
+        self
     }
 
     pub fn read(
@@ -111,7 +114,7 @@ impl<'a> Reader<'a> {
         let set = match &mut self.rows.eval {
             Some(eval) if kept => eval,
             _ => {
-                if let Some(profile) = &mut self.profile {
+                if let Some(profile) = &mut self.rows.profile {
                     profile.add(record)?;
                 }
                 &mut self.rows.train
@@ -142,7 +145,6 @@ impl<'a> Reader<'a> {
             }
             eval.spool.finish()?;
         }
-        self.rows.profile = self.profile;
         Ok(self.rows)
     }
 }
