@@ -11,18 +11,9 @@ import pytest
 
 from cluster import Cluster
 from tests.lifecycle.conftest import spare
+from tests.train.conftest import dbname
 
 __all__ = ["dbname", "internal_errors", "logged", "spare"]
-
-
-@pytest.fixture(scope="module")
-def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
-    """The module's own database, made anew, with both extensions in it."""
-    name = request.module.__name__.rpartition(".")[2]
-    cluster.create_database(name, replace=True)
-    with cluster.connect(name) as connection:
-        connection.execute("CREATE EXTENSION pgboost_train CASCADE")
-    return name
 
 
 @pytest.fixture
