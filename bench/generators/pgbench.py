@@ -64,14 +64,16 @@ PROGRESS = re.compile(r"^progress: ([0-9.]+) s, ([0-9.]+) tps", re.MULTILINE)
 
 
 def _early(output: str, warm_up: int) -> tuple[float, float]:
-    """The transactions of the first so many seconds, each of which has a line, and when those ended."""
-    lines = [tuple(map(float, found)) for found in PROGRESS.findall(output)][:warm_up]
-    if len(lines) < warm_up:
-        raise Unsound(f"the report tells nothing of its first {warm_up} s:\n{output}")
+    """The transactions of about the first so many seconds, and when those ended.
+
+    There is a line for each second but those in which it still connects, which end with the first line.
+    """
     done, before = 0.0, 0.0
-    for until, rate in lines:
+    for until, rate in (map(float, found) for found in PROGRESS.findall(output)):
         done, before = done + rate * (until - before), until
-    return done, before
+        if until > warm_up - 0.5:
+            return done, until
+    raise Unsound(f"the report tells nothing of its first {warm_up} s:\n{output}")
 
 
 def rate(output: str, warm_up: int) -> float:

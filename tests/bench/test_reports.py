@@ -62,6 +62,23 @@ def test_what_pgbench_does_before_connections_have_settled_is_taken_off() -> Non
         pgbench.parse(output, SAMPLE, warm_up=4)
 
 
+def test_a_thousand_connections_take_seconds_to_make() -> None:
+    # 6 seconds, of which connecting took a little more than two, and the first line as many.
+    output = (
+        "number of clients: 1000\n"
+        "progress: 2.2 s, 5.0 tps, lat 60.000 ms stddev 9.000, 0 failed\n"
+        "progress: 3.0 s, 10000.0 tps, lat 90.000 ms stddev 9.000, 0 failed\n"
+        "progress: 4.0 s, 20000.0 tps, lat 50.000 ms stddev 9.000, 0 failed\n"
+        "progress: 5.0 s, 20000.0 tps, lat 50.000 ms stddev 9.000, 0 failed\n"
+        "progress: 6.0 s, 20000.0 tps, lat 50.000 ms stddev 9.000, 0 failed\n"
+        "number of transactions actually processed: 68011\n"
+        "number of failed transactions: 0 (0.000%)\n"
+        "initial connection time = 2200.000 ms\n"
+        "tps = 17897.631579 (without initial connection time)\n"
+    )
+    assert pgbench.parse(output, SAMPLE, warm_up=4).requests_per_second == pytest.approx(20_000)
+
+
 def test_pgbench_with_many_scripts_is_read_for_all_together() -> None:
     figures = read_pgbench(report("pgbench_many_scripts"))
     assert (figures.requests, figures.requests_per_second) == (2557, 2575.030363)
