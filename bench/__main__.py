@@ -122,12 +122,15 @@ def measure(site: Site, cells: list[Cell], output: Path) -> None:
     began = time.monotonic()
     directory = record.directory(output, site.workload.name, site.topology)
     with _ending(directory):
-        result = Harness(site, cells, directory).run()
+        harness = Harness(site, cells, directory)
+        result = harness.run()
     results.write(directory / "results.json", result)
     results.pack_raw(directory)
     show(result)
     minutes, seconds = divmod(int(time.monotonic() - began), 60)
     print(f"\n{minutes} min {seconds:02} s; results in {directory / 'results.json'}")
+    if harness.failed:
+        sys.exit(f"error: {harness.failed}\n       what was measured besides is in the results")
 
 
 def main() -> None:

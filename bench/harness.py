@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 
 from bench import answers, machine, record, results, training
+from bench.generators import Unsound
+from bench.hosts import CommandFailed
 from bench.measuring import Measuring, say
 from bench.site import Site
 from bench.systems import System, made
@@ -35,6 +37,8 @@ class Harness:
         asked = {cell.system for cell in cells if cell not in self._measuring.skipped}
         self._systems = {name: system for name, system in systems.items() if name in asked}
         self._checked: list[results.Checked] = []
+        # What ended the measurement of some cells, the last of it.
+        self.failed: str | None = None
 
     def run(self) -> results.Result:
         """Everything; the servers are stopped whatever happens."""
@@ -46,16 +50,16 @@ class Harness:
             trained = self._train()
             configuration = {}
             for trees, systems in self._phases():
-                with ExitStack() as started:
-                    for name, system in systems.items():
-                        say(f"{name}: start with {trees} trees")
-                        started.callback(system.stop)
-                        system.start(trees)
-                    self._check(systems, trees)
-                    self._measuring.measure(trees, systems)
-                    # The first model's stands, which every system has.
-                    found = {name: system.configuration() for name, system in systems.items()}
-                    configuration = found | configuration
+                try:
+                    self._measure(trees, systems)
+                except (CommandFailed, Unsound) as error:
+                    # What was measured before is kept; with nothing measured it is this run's end.
+                    self.failed = str(error)
+                    if not self._measuring.fail(trees, systems, self.failed):
+                        raise
+                # The first model's stands, which every system has.
+                found = {name: system.configuration() for name, system in systems.items()}
+                configuration = found | configuration
             return results.Result(
                 schema=results.SCHEMA,
                 started=began,
@@ -71,6 +75,15 @@ class Harness:
                 checked=self._checked,
                 cells=self._measuring.found(),
             )
+
+    def _measure(self, trees: int, systems: Mapping[str, System]) -> None:
+        with ExitStack() as started:
+            for name, system in systems.items():
+                say(f"{name}: start with {trees} trees")
+                started.callback(system.stop)
+                system.start(trees)
+            self._check(systems, trees)
+            self._measuring.measure(trees, systems)
 
     def _phases(self) -> Iterator[tuple[int, dict[str, System]]]:
         """Models, and systems that are measured beside each other."""
@@ -124,8 +137,10 @@ class Harness:
                 found.append(results.Training(**answer))
         return found
 
-    def _asked(self, system: str) -> set[str]:
-        return {cell.request for cell in self._cells if cell.system == system}
+    def _asked(self, system: str, trees: int) -> set[str]:
+        return {
+            cell.request for cell in self._cells if cell.system == system and cell.trees == trees
+        }
 
     def _check(self, systems: Mapping[str, System], trees: int) -> None:
         site = self._site
@@ -135,7 +150,8 @@ class Harness:
         for name, system in systems.items():
             say(f"{name}: compare its answers to {len(site.keys):,} keys")
             given |= {
-                f"{name}, {way}": found for way, found in system.check(self._asked(name)).items()
+                f"{name}, {way}": found
+                for way, found in system.check(self._asked(name, trees)).items()
             }
         checked = answers.compare(trees, site.keys, wanted, given)
         total = sum(checked.compared.values())

@@ -57,6 +57,13 @@ class Measuring:
                 if cell not in self.skipped:
                     self._measure(cell)
 
+    def fail(self, trees: int, systems: Collection[str], why: str) -> bool:
+        """Says of the cells of some systems that have no run why; false if no cell at all has one."""
+        for cell in self._cells:
+            if cell.trees == trees and cell.system in systems and not self._runs[cell]:
+                self.skipped.setdefault(cell, f"the run failed: {why.splitlines()[0]}")
+        return any(self._runs.values())
+
     def _warm_up(self, cells: Sequence[Cell]) -> None:
         seconds = self._workload.warm_up_seconds
         # By a cell that asks for predictions, of few clients: a thousand would only connect.

@@ -103,3 +103,16 @@ def test_a_variant_is_warmed_up_once_and_a_rate_settles_each_time(tmp_path: Path
     assert sorted(closed) == [WORKLOAD.warm_up_seconds, *[WORKLOAD.seconds] * 3]
     settled = [load.warm_up for load in system.asked if load.seconds > WORKLOAD.warm_up_seconds]
     assert {*settled} == {1}
+
+
+def test_cells_of_a_part_that_failed_say_so_and_what_was_measured_stays(tmp_path: Path) -> None:
+    site = Site(WORKLOAD, on_this_machine(directory=tmp_path), tmp_path)
+    cells = WORKLOAD.cells_of({"one": description("one"), "two": description("two")})
+    systems = {"one": Limited(most=1000), "two": Limited(most=1000)}
+    measuring = Measuring(site, systems, cells, tmp_path)
+    assert not measuring.fail(4, ["two"], "it does not start")
+    measuring.measure(3, ["one"])
+    assert measuring.fail(3, ["two"], "it does not start:\nits last words")
+    for cell in measuring.found():
+        assert bool(cell.runs) == (cell.system == "one")
+        assert cell.skipped == (None if cell.runs else "the run failed: it does not start")

@@ -38,6 +38,8 @@ WORKLOAD = replace(
         "further": Set(PREDICTIONS, (2,), (5,), systems=FURTHER),
         "programs": Set(("hot", "given", "three", "three_calls"), (2,), (5,)),
         "rates": Set(("hot",), (2,), (5,), rates=(RATE,), plain=True, systems=ONE_OF_EACH_KIND),
+        # A further model, which is asked for less than the first.
+        "trees": Set(("hot",), (2,), (6,), plain=True, systems=ONE_OF_EACH_KIND),
     },
 )  # fmt: skip
 
@@ -92,7 +94,12 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
         "postgres_plpython": ("simple", "batch"),
         **dict.fromkeys(SERVICES, ("one", "batch")),
     }
-    (checked,) = result.checked
+    checked, further = result.checked
+    assert {*further.compared} == {
+        "postgres_direct, simple",
+        "postgres_direct, prepared",
+        "python_tuned, one",
+    }
     for system in (*ONE_OF_EACH_KIND, *FURTHER):
         ways[system] += ("given", "three", "three_calls")
     compared = {f"{system}, {way}": KEYS for system, named in ways.items() for way in named}
