@@ -115,4 +115,4 @@ def test_cells_of_a_part_that_failed_say_so_and_what_was_measured_stays(tmp_path
     assert measuring.fail(3, ["two"], "it does not start:\nits last words")
     for cell in measuring.found():
         assert bool(cell.runs) == (cell.system == "one")
-        assert cell.skipped == (None if cell.runs else "the run failed: it does not start")
+        assert cell.skipped == (None if cell.runs else "the run failed: it does not start:")
