@@ -188,6 +188,10 @@ bench-serving: install venv bench-packages ## Go, FastAPI, Flask and PostgreSQL 
 bench-fresh: install venv bench-packages ## predictions while features are replaced, by Go, Python and PostgreSQL: 20 minutes
 	@$(VENV)/python -m bench.fresh
 
+.PHONY: bench-replicas
+bench-replicas: install venv bench-packages ## a primary and two hot standbys: predictions, deploys, a promotion: 2 minutes
+	@$(VENV)/python -m bench.replicas
+
 .PHONY: report
 report: venv ## make docs/benchmarks and the marked parts of other pages anew from bench/results
 	@$(VENV)/python -m bench.report

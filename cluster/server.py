@@ -134,7 +134,8 @@ def _running(place: Place) -> bool:
     return status.returncode == 0
 
 
-def _launch(place: Place, added: Mapping[str, str]) -> None:
+def launch(place: Place, added: Mapping[str, str]) -> None:
+    """Starts the server of a place that has a data directory."""
     started = place.run(
         bin_directory() / "pg_ctl", "start", "-D", place.data, "-l", place.log,
         "-o", _options(place, added), "-w", "-t", str(START_SECONDS), check=False,
@@ -150,7 +151,7 @@ def _launch_on_free_port(
     """Starts the server; again elsewhere if another program took the port that was found free."""
     moved = with_free_port(state, place)
     try:
-        _launch(moved, added)
+        launch(moved, added)
     except ClusterError:
         if attempts == 1 or is_free(moved.port):
             raise

@@ -4,7 +4,6 @@ import os
 import shutil
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import psycopg
@@ -12,7 +11,7 @@ import pytest
 from psycopg import errors
 
 from cluster import Cluster
-from cluster.server import bin_directory
+from cluster.standby import follow, promote, stop
 from tests.lifecycle.models import constant, grown, load, one, value
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
@@ -20,13 +19,7 @@ NAMED_ROWS = "SELECT {} FROM generate_series(1, 9) AS i".format(
     ", ".join(f"i / 10.0 AS f{number}" for number in range(1, 11))
 )
 REPLAY_SECONDS = 20
-FREE_PORT_OFFSET = 1
 Pair = tuple[psycopg.Connection, psycopg.Connection]
-
-
-def pg_ctl(standby: Cluster, verb: str, *options: str) -> None:
-    place = standby.place
-    place.run(bin_directory() / "pg_ctl", verb, "-D", place.data, "-w", *options)
 
 
 @pytest.fixture(scope="module")
@@ -38,23 +31,9 @@ def standby(spare: Cluster) -> Iterator[Cluster]:
         load(primary, "m", constant(1))
         primary.execute("CREATE ROLE standby_user LOGIN")
     home = Path(spare.place.home, "standby")
-    shutil.rmtree(home, ignore_errors=True)
-    home.mkdir(mode=0o700)
-    if spare.place.user:
-        shutil.chown(home, spare.place.user, spare.place.user)
-    copy = Cluster(replace(spare.place, home=str(home), port=spare.port + FREE_PORT_OFFSET))
-    copy.place.run("mkdir", "-m", "700", copy.place.sockets)
-    copy.place.run(
-        bin_directory() / "pg_basebackup", "-D", copy.place.data, "-R", "-c", "fast", "--no-sync",
-        "-d", spare.conninfo(),
-    )  # fmt: skip
-    pg_ctl(
-        copy, "start", "-l", str(copy.place.log), "-o",
-        f"-c port={copy.port} -c unix_socket_directories='{copy.place.sockets}' -c hot_standby=on "
-        "-c listen_addresses='' -c fsync=off",
-    )  # fmt: skip
+    copy = follow(spare, home, {"listen_addresses": ""})
     yield copy
-    pg_ctl(copy, "stop", "-m", "immediate")
+    stop(copy, "immediate")
     shutil.rmtree(home)
 
 
@@ -285,7 +264,7 @@ def test_a_promoted_standby_goes_on(spare: Cluster, standby: Cluster) -> None:
     with standby.connect() as replica, spare.connect() as primary:
         replayed(primary, replica)
         expected = one(replica, f"SELECT predict('grown', {ROW})")
-        pg_ctl(standby, "promote")
+        promote(standby)
         assert one(replica, f"SELECT predict('grown', {ROW})") == expected
         load(replica, "m", constant(77))
         assert value(replica) == 77
