@@ -1,9 +1,10 @@
--- What a new cluster holds: the database, its owner, both extensions, and the owner's right to load and train models.
+-- What a new cluster holds: the database, its owner, the role that standbys log in as, both extensions, and the owner's right to load and train models.
 \getenv password PGBOOST_PASSWORD
 -- A statement with the password in it is not for the log, even where it fails.
 SET log_statement = 'none';
 SET log_min_error_statement = 'panic';
 CREATE ROLE flights LOGIN PASSWORD :'password';
+CREATE ROLE standby LOGIN REPLICATION PASSWORD :'password';
 CREATE DATABASE flights OWNER flights;
 \connect flights
 CREATE EXTENSION pgboost_train CASCADE;

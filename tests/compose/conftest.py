@@ -32,11 +32,11 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def stack(ca: Path) -> Iterator[Stack]:
     """All containers, ready."""
     running = Stack.with_ca(ca)
-    running.compose("down", "--volumes", "--remove-orphans")
+    running.compose("--profile", "*", "down", "--volumes", "--remove-orphans")
     try:
         running.compose("--profile", "bench", "build")
         running.compose("up", "--detach", "--wait")
         yield running
     finally:
-        running.compose("--profile", "bench", "down", "--volumes", "--remove-orphans")
+        running.compose("--profile", "*", "down", "--volumes", "--remove-orphans")
     assert running.left() == []

@@ -18,7 +18,15 @@ PROJECT = "pgboost-test"
 FLIGHTS = 20_000
 # Those that stay when all is ready; the loader has ended by then.
 STAYING = ("postgres", "pgbouncer", "redis", "service")
-PORTS = ("POSTGRES_PORT", "PGBOUNCER_PORT", "SERVICE_PORT")
+REPLICAS = ("standby1", "standby2", "readers")
+PORTS = (
+    "POSTGRES_PORT",
+    "PGBOUNCER_PORT",
+    "SERVICE_PORT",
+    "STANDBY1_PORT",
+    "STANDBY2_PORT",
+    "READERS_PORT",
+)
 
 
 class Failed(Exception):
