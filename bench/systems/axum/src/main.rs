@@ -1,10 +1,14 @@
-//! The microservice without Python: `axum_service --bind ADDRESS --threads N --flights FILE MODEL...`.
+//! The microservice without Python: `axum_service --bind ADDRESS --threads N --flights FILE MODEL...`, or, as a
+//! rung of the ladder, `--rows FILE MODEL`.
 //!
-//! It answers the requests that `python_baseline/service.py` describes, with the engine that the extension has.
-//! Models and features are read once and lie in its memory, so no request asks another process for anything. The
-//! features are the CSV that `python -m data.flights` writes.
+//! With flights it answers the requests that `python_baseline/service.py` describes, with rows the contract in
+//! `bench/rungs/README.md`, both with the engine that the extension has. Models and features are read once and lie
+//! in its memory, so no request asks another process for anything. The features are the CSV that `python -m
+//! data.flights` writes, or a rows.json.
 
 mod flights;
+mod model;
+mod rows;
 mod service;
 
 use std::process::ExitCode;
@@ -15,10 +19,12 @@ use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{StatusCode, header::CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{MethodRouter, get, post};
 use serde_json::{Value, json};
 
-use crate::service::{Refused, Service};
+use crate::model::{Failure, Refused};
+use crate::rows::Rows;
+use crate::service::Service;
 
 const LARGEST_BODY: usize = 1 << 20;
 
@@ -28,6 +34,7 @@ struct Arguments {
     bind: String,
     threads: usize,
     flights: String,
+    rows: Option<String>,
     models: Vec<String>,
 }
 
@@ -40,6 +47,7 @@ impl Arguments {
             match word.as_str() {
                 "--bind" => found.bind = value()?,
                 "--flights" => found.flights = value()?,
+                "--rows" => found.rows = Some(value()?),
                 "--threads" => {
                     let given = value()?.parse().ok().filter(|threads| *threads > 0);
                     found.threads = given.ok_or("--threads must be at least 1")?;
@@ -68,16 +76,26 @@ fn respond(answered: Answered) -> Response {
 }
 
 /// A route that reads a body.
-fn reads(ask: fn(&Service, &[u8]) -> Answered) -> axum::routing::MethodRouter<Arc<Service>> {
-    post(move |State(service): State<Arc<Service>>, body: Bytes| async move {
-        respond(ask(&service, &body))
-    })
+fn reads<S: Send + Sync + 'static>(ask: fn(&S, &[u8]) -> Answered) -> MethodRouter<Arc<S>> {
+    post(move |State(asked): State<Arc<S>>, body: Bytes| async move { respond(ask(&asked, &body)) })
 }
 
-fn router(service: Service) -> Router {
+fn of_rows(rows: Rows) -> Router {
+    Router::new()
+        .route("/ping", reads(Rows::ping))
+        .route("/echo", reads(Rows::echo))
+        .route("/features", reads(Rows::features))
+        .route("/raw", reads(Rows::raw))
+        .route("/key", reads(Rows::key))
+        .route("/keys", reads(Rows::keys))
+        .route("/top", reads(Rows::top))
+        .with_state(Arc::new(rows))
+}
+
+fn of_flights(service: Service) -> Router {
     let mut router = Router::new()
         .route("/ping", get(|| async { answer(StatusCode::OK, &json!("pong")) }))
-        .route("/", reads(|service, body| service.one(0, body)))
+        .route("/", reads(|service: &Service, body| service.one(0, body)))
         .route("/batch", reads(Service::batch))
         .route("/features", reads(Service::features))
         .route("/given", reads(Service::given))
@@ -88,19 +106,28 @@ fn router(service: Service) -> Router {
         };
         router = router.route(&format!("/{model}"), post(one));
     }
-    router.layer(DefaultBodyLimit::max(LARGEST_BODY)).with_state(Arc::new(service))
+    router.with_state(Arc::new(service))
 }
 
-fn serve() -> Result<(), Box<dyn std::error::Error>> {
+fn router(arguments: &Arguments) -> Result<Router, Failure> {
+    let router = match (&arguments.rows, &arguments.models[..]) {
+        (Some(rows), [model]) => of_rows(Rows::open(model, rows)?),
+        (Some(_), _) => return Err("with rows, one model's file is wanted".into()),
+        (None, models) => of_flights(Service::open(models, &arguments.flights)?),
+    };
+    Ok(router.layer(DefaultBodyLimit::max(LARGEST_BODY)))
+}
+
+fn serve() -> Result<(), Failure> {
     let arguments = Arguments::read()?;
-    let service = Service::open(&arguments.models, &arguments.flights)?;
+    let router = router(&arguments)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(arguments.threads)
         .enable_io()
         .build()?;
     runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind(&arguments.bind).await?;
-        axum::serve(listener, router(service)).await?;
+        axum::serve(listener, router).await?;
         Ok(())
     })
 }
