@@ -177,15 +177,15 @@ bench-split: ## compare over a network: three hosts on this machine, with a dela
 	@bench/run --workload split
 
 .PHONY: bench-ladder
-bench-ladder: install venv bench-packages ## from a row to its prediction by every way, from nanoseconds to milliseconds: a quarter of an hour
+bench-ladder: install venv bench-packages ## from a row to its prediction by every way, from nanoseconds to milliseconds: 10 minutes
 	@$(VENV)/python -m bench.ladder
 
 .PHONY: bench-serving
-bench-serving: install venv bench-packages ## Go, FastAPI, Flask and PostgreSQL as services of one model: 8 minutes
+bench-serving: install venv bench-packages ## Go, axum, FastAPI, Flask and PostgreSQL as services of one model: 8 minutes
 	@$(VENV)/python -m bench.serving
 
 .PHONY: bench-fresh
-bench-fresh: install venv bench-packages ## predictions while features are replaced, by Go, Python and PostgreSQL: 20 minutes
+bench-fresh: install venv bench-packages ## predictions while features are replaced, by Go, Redis, Python and PostgreSQL: 20 minutes
 	@$(VENV)/python -m bench.fresh
 
 .PHONY: bench-replicas

@@ -13,24 +13,25 @@ import json
 import re
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from fnmatch import fnmatch
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from bench import machine, record
+from bench.attempts import Attempts
 from bench.database import Database
 from bench.generators import Load, caller, request_log
 from bench.hosts import Host, local, run_measured
 from bench.ladder import crosscheck
-from bench.ladder.__main__ import prepare
+from bench.ladder.__main__ import Unanswered, prepare
 from bench.ladder.servers import Servers
-from bench.measuring import say
 from bench.request_logs import RequestLogs
 from bench.rungs import Rung
 
@@ -46,6 +47,14 @@ NAPTIME = {"autovacuum_naptime": "5s"}
 EAGER = "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0"
 CLIENTS, WRITERS = 20, 8
 BUCKET_SECONDS = 0.1
+# Rows held and updates a second; where how it grows is asked, the slowest and the fastest alone.
+LIVE = 1_000_000
+LIVES = (10_000, LIVE, 10_000_000)
+UPDATES = (0, 500, 2_000, 8_000)
+ENDS = (UPDATES[0], UPDATES[-1])
+# About what a run takes beside its seconds, and rows a second as they are written; progress is told by them.
+AROUND_SECONDS, PUSH_SECONDS = 2.0, 20.0
+WRITTEN, WRITTEN_BY_POSTGRES = 500_000, 150_000
 PATIENCE_SECONDS = 10
 
 
@@ -62,6 +71,10 @@ class Store:
     hot: bool = True
     # Of Redis, when it takes a snapshot.
     save: str | None = None
+    # Whether it is asked while nothing is updated, for all stores of its kind,
+    plain: bool = False
+    # and with other numbers of rows.
+    grows: bool = False
 
     def rung(self, live: int) -> Rung:
         """As a server is started and asked."""
@@ -75,15 +88,15 @@ class Store:
 
 
 STORES = (
-    Store("go_map", "Go, collector as it comes", "map"),
+    Store("go_map", "Go, collector as it comes", "map", plain=True, grows=True),
     Store("go_limit", "Go, a memory limit alone", "map", {"GOGC": "off", "GOMEMLIMIT": "1GiB"}),
     Store("go_controlled", "Go, collected between requests", "controlled", {"GOGC": "off"}),
-    Store("go_flat", "Go, without pointers", "flat"),
-    Store("redis", "Go with Redis, no snapshots", "redis", save=""),
+    Store("go_flat", "Go, without pointers", "flat", plain=True, grows=True),
+    Store("redis", "Go with Redis, no snapshots", "redis", save="", plain=True),
     Store("redis_snapshots", "Go with Redis, snapshots every 2 s", "redis", save="2 1"),
-    Store("python", "Python, collector on", environment={"FROZEN": "0"}),
+    Store("python", "Python, collector on", environment={"FROZEN": "0"}, plain=True),
     Store("python_frozen", "Python, frozen", environment={"FROZEN": "1"}),
-    Store("pg_auto", "PostgreSQL, autovacuum as it comes", table="fillfactor=50"),
+    Store("pg_auto", "PostgreSQL, autovacuum as it comes", table="fillfactor=50", plain=True, grows=True),
     Store("pg_off", "PostgreSQL, autovacuum off", table="fillfactor=50, autovacuum_enabled=off"),
     Store("pg_eager", "PostgreSQL, autovacuum eager", table=f"fillfactor=50, {EAGER}"),
     Store("pg_no_hot", "PostgreSQL, eager, updates not HOT", table=f"fillfactor=50, {EAGER}", hot=False),
@@ -135,7 +148,7 @@ def _events(servers: Servers, store: Store, rung: Rung) -> list[int]:
             servers.host.run(["cat", str(servers.host.directory / "services/redis.log")])
         )
     address = servers.question(rung, "key", 1).address
-    with urllib.request.urlopen(f"http://{address}/events") as answer:
+    with urllib.request.urlopen(f"http://{address}/events", timeout=PATIENCE_SECONDS) as answer:
         return json.load(answer)
 
 
@@ -165,14 +178,10 @@ def measure(servers: Servers, store: Store, rung: Rung, load: Load, updates: int
     events = [at / 1e9 - begins for at in _events(servers, store, rung)]
     written = logs.figures("caller", also, replace(load, rate=updates)) if updates else None
     found = request_log.summary(requests, window)
-    print(
-        f"    {store.name}, {updates:,} updates/s: p99 {found.latency_ms['p99']:.2f} ms, longest"
-        f" {found.latency_ms['max']:.1f} ms",
-        flush=True,
-    )
+    if "p99" not in found.latency_ms:
+        raise Unanswered("too few predictions to tell a percentile")
     return {
-        "store": store.name, "updates": updates, "latency_ms": found.latency_ms,
-        "rate": found.requests_per_second,
+        "latency_ms": found.latency_ms, "rate": found.requests_per_second,
         "updated": written.requests_per_second if written else 0.0, "mb": usage.server.pss_bytes / 1e6,
         "timeline": _timeline(requests, window), "events": [at for at in events if 0 <= at < load.seconds],
     }  # fmt: skip
@@ -188,12 +197,74 @@ def push(host: Host) -> dict[str, dict[str, float]]:
     return found
 
 
-def run(
-    load: Load, chosen: Sequence[Store], lives: Sequence[int], updates: Sequence[int]
-) -> dict[str, Any]:
-    """The whole result; whatever was started is stopped."""
-    began = record.now()
-    runs = []
+@dataclass(frozen=True)
+class Asked:
+    """A store that holds so many rows, and the rates of updates, of which those after 0 begin anew."""
+
+    store: Store
+    live: int
+    updates: tuple[int, ...]
+    # Of each rate.
+    seconds: tuple[int, ...]
+
+    @property
+    def planned_seconds(self) -> float:
+        """About what it takes: rows are written at each start."""
+        starts = len([rate for rate in self.updates if rate]) or 1
+        written = 2 + self.live / (WRITTEN_BY_POSTGRES if self.store.table else WRITTEN)
+        return sum(self.seconds) + len(self.seconds) * AROUND_SECONDS + starts * written
+
+
+def asked(chosen: Sequence[Store], seconds: int, longest: int) -> list[Asked]:
+    """What is asked by default: every rate of every store with a million rows, the last for the picture.
+
+    Stores of one kind do the same while nothing is updated, so one of them is asked for that; and how it
+    grows with the rows is asked of those whose rows a collector, or a vacuum, has to go through.
+    """
+    found = []
+    for live in LIVES:
+        for store in chosen:
+            middle = live == LIVE
+            rates = tuple(r for r in UPDATES if (r or store.plain) and (middle or r in ENDS))
+            lasts = tuple(longest if middle and r == UPDATES[-1] else seconds for r in rates)
+            if middle or store.grows:
+                found.append(Asked(store, live, rates, lasts))
+    return found
+
+
+def _run(
+    servers: Servers, one: Asked, load: Load, updates: int, rung: Rung | None
+) -> tuple[Rung, dict[str, Any]]:
+    """One run, of a store that is started and compared first, unless it is there already."""
+    if rung is None:
+        rung = _start(servers, one.store, one.live)
+        servers.compare(rung, "key")
+    known = {"store": one.store.name, "live": one.live, "updates": updates, "seconds": load.seconds}
+    return rung, known | measure(servers, one.store, rung, load, updates)
+
+
+def of_store(
+    servers: Servers, one: Asked, load: Load, attempts: Attempts
+) -> Iterator[dict[str, Any]]:
+    """A store's runs, as they come."""
+    rung, planned = None, one.planned_seconds / len(one.updates)
+    for updates, seconds in zip(one.updates, one.seconds, strict=True):
+        name = f"{one.store.name}, {one.live:,} rows, {updates:,} updates/s"
+        part = partial(_run, servers, one, replace(load, seconds=seconds), updates, rung)
+        rung, found = attempts.make(name, part, planned) or (None, None)
+        if found:
+            ms = found["latency_ms"]
+            attempts.say(f"{name}: p99 {ms['p99']:.2f} ms, longest {ms['max']:.1f} ms")
+            yield found
+        # What was not updated is as it was, and need not be filled again.
+        if updates or not found:
+            servers.stop_one(one.store.name)
+            rung = None
+    servers.stop_one(one.store.name)
+
+
+def run(load: Load, plan: Sequence[Asked], path: Path) -> None:
+    """Leaves the whole result there, and what there is as it comes; whatever was started is stopped."""
     with ExitStack() as stack:
         host = local()
         stack.callback(host.close)
@@ -202,46 +273,49 @@ def run(
         stack.callback(database.stop)
         servers = Servers(host, database, directory / SET, int(host.facts()["cores"]))
         stack.callback(servers.stop)
-        pushed = push(host)
-        for live in lives:
-            for store in chosen:
-                for rate in updates:
-                    say(f"{store.label}, {live:,} rows")
-                    rung = _start(servers, store, live)
-                    question = servers.question(rung, "key", 1)
-                    if rate == updates[0]:
-                        host.run(caller.checking(servers.caller(rung), question))
-                    runs.append(measure(servers, store, rung, load, rate) | {"live": live})
-                    servers.stop_one(rung)
-        versions = crosscheck.versions(host, database if any(s.table for s in chosen) else None)
-    return {
-        "schema": 1, "started": began, "finished": record.now(), "commit": record.commit(),
-        "machine": machine.facts(), "versions": versions, "load": asdict(load),
-        "bucket_seconds": BUCKET_SECONDS,
-        "settings": NAPTIME, "stores": {one.name: one.label for one in STORES}, "push": pushed, "runs": runs,
-    }  # fmt: skip
+        attempts = Attempts(PUSH_SECONDS + sum(one.planned_seconds for one in plan))
+        database_asked = database if any(one.store.table for one in plan) else None
+        runs: list[dict[str, Any]] = []
+        result = {
+            "schema": 1, "started": record.now(), "finished": None, "commit": record.commit(),
+            "machine": machine.facts(), "versions": crosscheck.versions(host, database_asked),
+            "load": asdict(load), "bucket_seconds": BUCKET_SECONDS, "settings": NAPTIME,
+            "stores": {one.name: one.label for one in STORES}, "failed": attempts.failed,
+            "push": attempts.make("the document's microbenchmark", partial(push, host), PUSH_SECONDS) or {},
+            "runs": runs,
+        }  # fmt: skip
+
+        for one in plan:
+            for found in of_store(servers, one, load, attempts):
+                runs.append(found)
+                record.write(path, result, whole=False)
+        record.write(path, result | {"finished": record.now()})
 
 
 def main() -> None:
     """Measures and writes the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rate", type=int, default=1_000, help="predictions a second")
-    parser.add_argument("--seconds", type=int, default=10, help="of a run")
+    parser.add_argument("--seconds", type=int, default=8, help="of a run")
+    parser.add_argument("--longest", type=int, default=30, help="of a run for the picture")
     parser.add_argument(
-        "--live", type=int, nargs="+", default=(10_000, 1_000_000), help="rows held"
+        "--live", type=int, nargs="+", help="rows held, by every store in place of by some"
     )
-    parser.add_argument(
-        "--updates", type=int, nargs="+", default=(0, 2_000, 8_000), help="a second"
-    )
+    parser.add_argument("--updates", type=int, nargs="+", default=UPDATES, help="a second")
     parser.add_argument("--only", action="append", metavar="PATTERN", help="stores, such as 'go_*'")
     parser.add_argument("--output", type=Path, default=record.RESULTS)
     given = parser.parse_args()
     load = Load(CLIENTS, given.seconds, 0, given.rate, warm_up=1)
     patterns = given.only or ["*"]
     chosen = [one for one in STORES if any(fnmatch(one.name, wanted) for wanted in patterns)]
-    result = run(load, chosen, given.live, given.updates)
+    plan = asked(chosen, given.seconds, given.longest)
+    if given.live or given.updates != UPDATES:
+        rates, seconds = (*given.updates,), (given.seconds,) * len(given.updates)
+        plan = [
+            Asked(one, live, rates, seconds) for live in given.live or (LIVE,) for one in chosen
+        ]
     path = record.directory(given.output, "fresh") / "fresh.json"
-    record.write(path, result)
+    run(load, plan, path)
     print(f"results in {path}")
 
 

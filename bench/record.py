@@ -47,6 +47,9 @@ def directory(parent: Path, what: str, topology: Topology | None = None) -> Path
     return new_directory(parent, "-".join((machine.short_name(facts), *kept)))
 
 
-def write(path: Path, value: dict[str, Any]) -> None:
-    """Writes a record."""
-    path.write_text(json.dumps(value, indent=1) + "\n")
+def write(path: Path, value: dict[str, Any], whole: bool = True) -> None:
+    """Writes a record; one that is not whole yet beside it, as .part, for no page to be made of."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(value, indent=1) + "\n")
+    if whole:
+        part.replace(path)

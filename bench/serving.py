@@ -2,27 +2,26 @@
 
 32 clients ask in a closed loop for one prediction, for a hundred, and for the ten best of 1,682 candidates
 of a key; on one core and on all, with one worker and with as many as cores. All keys' answers are
-compared first, to the bit. Writes serving.json, which docs/benchmarks/serving.md is made from.
+compared first, to the bit; a service that fails is left out and named. Writes serving.json, which
+docs/benchmarks/serving.md is made from.
 """
 
 import argparse
-import json
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from bench import machine, record
+from bench.attempts import Attempts
 from bench.database import Database
 from bench.generators import Load, caller
 from bench.hosts import local, run_measured
 from bench.ladder import crosscheck
 from bench.ladder.__main__ import prepare
 from bench.ladder.servers import Servers
-from bench.measuring import say
 from bench.request_logs import RequestLogs
 from bench.rungs import Rung, described
 from bench.turns import in_turn
@@ -32,6 +31,9 @@ SET = "flights"
 VERBS = {"key": 1, "keys": 100, "top": 1}
 POSTGRES = ("pg_simple", "pg_binary")
 ONE, ALL = "one core", "all cores"
+WARM_UP_SECONDS = 0.5
+# About what a run takes beside its seconds, and a comparison of answers; progress is told by them.
+AROUND_SECONDS, COMPARE_SECONDS = 0.5, 1.5
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,14 @@ def _pin(servers: Servers, pinned: bool) -> None:
     )
 
 
-def compare(servers: Servers, found: list[Service]) -> int:
-    """How many answers were equal to the bit; an error where one is not."""
+def compare(servers: Servers, found: list[Service], attempts: Attempts) -> int:
+    """How many answers were equal to the bit; one that is not ends the run."""
     total = 0
     for one in found:
         for verb, block in VERBS.items():
-            question = servers.question(one.rung, verb, block)
-            said = servers.host.run(caller.checking(servers.caller(one.rung), question))
-            total += json.loads(said)["compared"]
-    say(f"all {total:,} answers equal XGBoost's to the bit")
+            part = partial(servers.compare, one.rung, verb, block)
+            total += attempts.make(one.rung.name, part, COMPARE_SECONDS) or 0
+        attempts.say(f"{one.rung.name}: answers compared")
     return total
 
 
@@ -96,14 +97,12 @@ def measure(servers: Servers, one: Service, verb: str, load: Load) -> dict[str, 
     _, usage = run_measured(host, command, servers.parts(one.rung))
     figures = logs.figures("caller", log, load)
     rate, memory = figures.requests_per_second, usage.server.pss_bytes / 1e6
-    print(f"    {one.rung.name}/{verb}: {rate:,.0f} requests/s, {memory:,.0f} MB", flush=True)
     cpu = usage.server.cpu_seconds / figures.requests * 1e6
     return figures.latency_ms | {"rate": rate, "mb": memory, "us": cpu}
 
 
-def run(load: Load, repetitions: int) -> dict[str, Any]:
-    """The whole result; whatever was started is stopped."""
-    began = record.now()
+def run(load: Load, repetitions: int, path: Path) -> None:
+    """Leaves the whole result there, and what there is as it comes; whatever was started is stopped."""
     with ExitStack() as stack:
         host = local()
         stack.callback(host.close)
@@ -113,41 +112,53 @@ def run(load: Load, repetitions: int) -> dict[str, Any]:
         cores = int(host.facts()["cores"])
         servers = Servers(host, database, directory / SET, cores)
         stack.callback(servers.stop)
-        found = [*services(cores)]
-        servers.start([one.rung for one in found], candidates=True)
-        compared = compare(servers, found)
-        values = in_turn(
-            {
-                f"{one.rung.name}/{verb}": partial(measure, servers, one, verb, load)
-                for one in found
-                for verb in VERBS
-            },
-            repetitions,
-        )
-        versions = crosscheck.versions(host, database)
-    return {
-        "schema": 1, "started": began, "finished": record.now(), "commit": record.commit(),
-        "machine": machine.facts(), "versions": versions, "load": asdict(load), "repetitions": repetitions,
-        "compared": compared,
-        "services": {
-            one.rung.name: {"of": one.of, "label": one.rung.label, "cores": one.cores, "workers": one.workers}
-            for one in found
-        },
-        "cells": values,
-    }  # fmt: skip
+        found = {one.rung.name: one for one in services(cores)}
+        cells = {f"{name}/{verb}": (name, verb) for name in found for verb in VERBS}
+        a_run = load.warm_up + load.seconds + AROUND_SECONDS
+        attempts = Attempts(len(cells) * (COMPARE_SECONDS + repetitions * a_run))
+        result = {
+            "schema": 1, "started": record.now(), "finished": None, "commit": record.commit(),
+            "machine": machine.facts(), "versions": crosscheck.versions(host, database),
+            "load": asdict(load), "repetitions": repetitions, "failed": attempts.failed,
+        }  # fmt: skip
+        servers.start([one.rung for one in found.values()], attempts, candidates=True)
+        result["compared"] = compare(servers, [*found.values()], attempts)
+
+        def tried(name: str, verb: str) -> dict[str, float] | None:
+            values = attempts.make(name, partial(measure, servers, found[name], verb, load), a_run)
+            if values:
+                attempts.say(
+                    f"{name}/{verb}: {values['rate']:,.0f} requests/s, {values['mb']:,.0f} MB"
+                )
+            return values
+
+        def keep(values: dict[str, list[dict[str, float] | None]], whole: bool = False) -> None:
+            good = [one for name, one in found.items() if name not in attempts.failed]
+            result["services"] = {
+                one.rung.name: {
+                    "of": one.of, "label": one.rung.label, "cores": one.cores, "workers": one.workers,
+                }
+                for one in good
+            }  # fmt: skip
+            result["cells"] = {n: v for n, v in values.items() if cells[n][0] in result["services"]}
+            record.write(path, result, whole)
+
+        measures = {name: partial(tried, *one) for name, one in cells.items()}
+        values = in_turn(measures, repetitions, after=keep)
+        result["finished"] = record.now()
+        keep(values, whole=True)
 
 
 def main() -> None:
     """Measures and writes the result."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--seconds", type=int, default=2, help="of a run")
+    parser.add_argument("--seconds", type=float, default=2, help="of a run")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--output", type=Path, default=record.RESULTS)
     given = parser.parse_args()
-    result = run(Load(given.clients, given.seconds, 0, warm_up=1), given.repetitions)
     path = record.directory(given.output, "serving") / "serving.json"
-    record.write(path, result)
+    run(Load(given.clients, given.seconds, 0, warm_up=WARM_UP_SECONDS), given.repetitions, path)
     print(f"results in {path}")
 
 

@@ -4,14 +4,11 @@ import (
 	"bufio"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"os"
 	"runtime"
 	"sync"
 	"syscall"
 	"time"
-
-	"pgboost/bench/caller/rows"
 )
 
 // Load is how hard and how long to ask.
@@ -185,41 +182,4 @@ func (job *Job) write(begin time.Time) error {
 		}
 	}
 	return buffered.Flush()
-}
-
-// Check asks about every row once; the answers must be the table's to the bit.
-func Check(options Options) (int, error) {
-	asker, err := Open(options)
-	if err != nil {
-		return 0, err
-	}
-	defer asker.Close()
-	wanted := options.Table.Answers
-	var best [rows.Wanted]float32
-	for row := 0; row < len(wanted); row += asker.Rows() {
-		at := clip(row, asker.Rows(), len(wanted))
-		answers, err := asker.Ask(at)
-		if err != nil {
-			return 0, fmt.Errorf("row %d: %w", at, err)
-		}
-		if options.Verb != "top" && len(answers) != asker.Rows() || options.Verb == "top" && len(answers) != rows.Wanted {
-			return 0, fmt.Errorf("row %d: %d answers, not %d", at, len(answers), asker.Rows())
-		}
-		if options.Verb == "top" {
-			if at >= rows.Keys {
-				return rows.Keys, nil
-			}
-			rows.Best(at+1, len(wanted), func(row int) float32 { return wanted[row] }, best[:])
-		}
-		for i, answer := range answers {
-			expected := wanted[(at+i)%len(wanted)]
-			if options.Verb == "top" {
-				expected = best[i]
-			}
-			if math.Float32bits(answer) != math.Float32bits(expected) {
-				return 0, fmt.Errorf("row %d: %v, not %v", at+i, answer, expected)
-			}
-		}
-	}
-	return len(wanted), nil
 }

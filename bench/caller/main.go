@@ -8,6 +8,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -34,6 +35,7 @@ func main() {
 	var table, log, also, alsoLog string
 	var check bool
 	var patience time.Duration
+	var every int
 	flag.StringVar(&options.Transport, "transport", "", "how to ask: "+transports())
 	flag.StringVar(&options.Address, "address", "", "where: host:port, unix:PATH or a connection string")
 	flag.StringVar(&options.Verb, "verb", "raw", "what: ping, echo, raw, features, key, keys, top, put")
@@ -48,6 +50,7 @@ func main() {
 	flag.StringVar(&also, "also", "", "another verb that is asked meanwhile, VERB:CLIENTS:RATE")
 	flag.StringVar(&alsoLog, "also-log", "", "and its log")
 	flag.BoolVar(&check, "check", false, "compare all answers in place of timing any")
+	flag.IntVar(&every, "every", 1, "of a comparison: ask about each so many-th row alone")
 	flag.DurationVar(&patience, "patience", 0, "how long to wait for a server that does not answer yet")
 	flag.Parse()
 	known, err := rows.Read(table)
@@ -59,8 +62,13 @@ func main() {
 		fail(err)
 	}
 	if check {
-		compared, err := Check(options)
-		if err != nil {
+		endAfter(longestCheck)
+		compared, err := Check(options, load.Clients, every)
+		var other different
+		if errors.As(err, &other) {
+			report(map[string]any{"different": other.Error()})
+			return
+		} else if err != nil {
 			fail(err)
 		}
 		report(map[string]any{"compared": compared})
@@ -75,10 +83,18 @@ func main() {
 		job.Log = alsoLog
 		jobs = append(jobs, job)
 	}
+	endAfter(load.WarmUp + load.Lasts + longestWait)
 	if err := Run(jobs); err != nil {
 		fail(err)
 	}
 	report(map[string]any{"requests": jobs[0].requests(), "rows": jobs[0].block})
+}
+
+// What answers no more is not waited for without end.
+const longestCheck, longestWait = 10 * time.Minute, 2 * time.Minute
+
+func endAfter(limit time.Duration) {
+	time.AfterFunc(limit, func() { fail(fmt.Errorf("no answer in %v", limit)) })
 }
 
 func report(known map[string]any) {

@@ -22,12 +22,13 @@ class Load:
     """How hard and how long to ask."""
 
     clients: int
-    seconds: int
+    # Of the caller's runs these may be parts of one.
+    seconds: float
     seed: int
     # Requests a second; None: a closed loop.
     rate: int | None = None
     # Seconds before the others that are asked alike and not counted; at a rate, and of pgbench.
-    warm_up: int = 0
+    warm_up: float = 0
 
 
 @dataclass(frozen=True)

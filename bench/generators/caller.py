@@ -3,6 +3,7 @@
 Its log begins with the start of its clock, in nanoseconds since 1970; request_log.py reads it.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -12,6 +13,10 @@ from bench.generators import Load
 # Where bench/caller/build.sh puts it, in the repository.
 PROGRAM = PurePath(".build/caller/caller")
 PATIENCE_SECONDS = 30
+
+
+class Different(Exception):
+    """An answer that is not the table's: nothing may be timed."""
 
 
 @dataclass(frozen=True)
@@ -36,18 +41,28 @@ def _asked(program: PurePath, question: Question) -> list[str | PurePath]:
     ]  # fmt: skip
 
 
-def checking(program: PurePath, question: Question) -> list[str | PurePath]:
-    """What compares the answers to all rows, one at a time where the transport allows."""
-    return [*_asked(program, question), "-check"]
+def checking(
+    program: PurePath, question: Question, clients: int = 1, every: int = 1
+) -> list[str | PurePath]:
+    """What compares the answers to all rows, or to each so-and-so many-th, by so many clients at once."""
+    parts = ["-check", "-clients", str(clients), "-every", str(every)]
+    return [*_asked(program, question), *parts]
+
+
+def compared(said: str) -> int:
+    """How many answers were equal to the bit, by what `checking` printed."""
+    found = json.loads(said)
+    if "different" in found:
+        raise Different(found["different"])
+    return found["compared"]
 
 
 def command(
-    program: PurePath, question: Question, load: Load, log: PurePath, seconds: float | None = None
+    program: PurePath, question: Question, load: Load, log: PurePath
 ) -> list[str | PurePath]:
-    """What asks for so long; `seconds` may be part of one."""
-    lasts = load.seconds if seconds is None else seconds
+    """What asks for so long."""
     rate: Sequence[str] = ["-rate", str(load.rate)] if load.rate else []
     return [
         *_asked(program, question), "-clients", str(load.clients), "-warm-up", f"{load.warm_up}s",
-        "-lasts", f"{lasts}s", "-log", log, *rate,
+        "-lasts", f"{load.seconds}s", "-log", log, *rate,
     ]  # fmt: skip

@@ -1,24 +1,26 @@
 """`python -m bench.ladder`: from a row to its prediction by every rung, and by which steps.
 
-Builds the caller and the rungs, makes the data sets with their models, and lets every rung answer every row:
+Builds the caller and the rungs, makes the data sets with their models, and lets every rung answer the rows:
 all must give the bits of Booster.predict, or nothing is timed. Then each is asked by one client, verb by
-verb, all in turn. In the same run the caller is held against pgbench and wrk (crosscheck.py). Writes
-ladder.json, which docs/benchmarks/ladder.md is made from.
+verb, all in turn. In the same run the caller is held against pgbench and wrk (crosscheck.py). A rung that
+fails is left out and named. Writes ladder.json, which docs/benchmarks/ladder.md is made from.
 """
 
 import argparse
 import fnmatch
 import json
 import subprocess
+from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bench import machine, record
+from bench.attempts import Attempts
 from bench.database import Database
-from bench.generators import Load, caller
+from bench.generators import Figures, Load, caller
 from bench.hosts import STATE, Host, local
 from bench.ladder import crosscheck
 from bench.ladder.servers import Servers
@@ -31,12 +33,47 @@ SETS = ("titanic", "flights")
 CLIENTS = 1
 WARM_UP_SECONDS = 0.1
 MAX_SECONDS = 5
+# About what a run takes beside its seconds, and a comparison of answers; progress is told by them.
+AROUND_SECONDS, COMPARE_SECONDS = 0.2, 1.0
 
 Measured = dict[str, float]
+# Each verb of each rung.
+Cells = dict[str, tuple[Rung, str]]
 
 
 class Unanswered(Exception):
     """A rung that answers too seldom to be measured."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Who is asked, and how long and how often."""
+
+    rungs: list[Rung]
+    seconds: float
+    repetitions: int
+
+    def cells(self, of: str) -> Cells:
+        """All verbs on the first data set; predictions alone on the other."""
+        wanted = [(rung, verb) for rung in self.rungs for verb in rung.verbs]
+        return {f"{r.name}/{v}": (r, v) for r, v in wanted if of == SETS[0] or v in PREDICTING}
+
+    @property
+    def predicting(self) -> Cells:
+        """Whose answers are compared."""
+        return {name: one for name, one in self.cells(SETS[1]).items() if not one[0].control}
+
+    @property
+    def run_seconds(self) -> float:
+        """What one run takes."""
+        return WARM_UP_SECONDS + self.seconds + AROUND_SECONDS
+
+    @property
+    def planned_seconds(self) -> float:
+        """What all takes."""
+        runs = self.repetitions * sum(len(self.cells(name)) for name in SETS)
+        compared = len(SETS) * len(self.predicting)
+        return runs * self.run_seconds + compared * COMPARE_SECONDS + crosscheck.PLANNED_SECONDS
 
 
 def prepare(host: Host) -> Path:
@@ -50,17 +87,15 @@ def prepare(host: Host) -> Path:
     return directory
 
 
-def compare(servers: Servers, rungs: list[Rung]) -> dict[str, int]:
-    """How many answers of each rung and verb were equal to the bit; an error where one is not."""
+def compare(servers: Servers, plan: Plan, attempts: Attempts) -> dict[str, int]:
+    """How many answers of each rung and verb were equal to the bit; one that is not ends the run."""
     found = {}
-    for rung in rungs:
-        for verb in rung.verbs:
-            if verb in PREDICTING and not rung.control:
-                question = servers.question(rung, verb, rung.block)
-                command = caller.checking(servers.caller(rung), question)
-                said = servers.host.run(command)
-                found[f"{rung.name}/{verb}"] = json.loads(said)["compared"]
-    say(f"{servers.name}: all {sum(found.values()):,} answers equal XGBoost's to the bit")
+    for name, (rung, verb) in plan.predicting.items():
+        every = rung.every if servers.name != SETS[0] else 1
+        part = partial(servers.compare, rung, verb, every=every)
+        if number := attempts.make(rung.name, part, COMPARE_SECONDS):
+            found[name] = number
+            attempts.say(f"{servers.name}/{name}: {number:,} answers equal XGBoost's to the bit")
     return found
 
 
@@ -68,27 +103,22 @@ def measure(servers: Servers, rung: Rung, verb: str, seconds: float) -> Measured
     """One run: nanoseconds a row. Where no request begins in so many seconds, it takes longer."""
     before = _cpu(servers, rung)
     figures = _asked(servers, rung, verb, seconds)
-    if not figures["latency_ms"]:
+    if not figures.latency_ms:
         if seconds > MAX_SECONDS:
-            raise Unanswered(f"{servers.name}/{rung.name}/{verb}: no request in {seconds} seconds")
+            raise Unanswered(f"{verb}: no request in {seconds} seconds")
         return measure(servers, rung, verb, 4 * seconds)
     cpu = _cpu(servers, rung) - before
-    found = {name: ms * 1e6 / rung.rows for name, ms in figures["latency_ms"].items()}
-    print(f"    {servers.name}/{rung.name}/{verb}: {found['mean']:,.1f} ns", flush=True)
-    return found | {"server_cpu": cpu * 1e9 / rung.rows / figures["requests"]}
+    found = {name: ms * 1e6 / rung.rows for name, ms in figures.latency_ms.items()}
+    return found | {"server_cpu": cpu * 1e9 / rung.rows / figures.requests}
 
 
-def _asked(servers: Servers, rung: Rung, verb: str, seconds: float) -> dict[str, Any]:
+def _asked(servers: Servers, rung: Rung, verb: str, seconds: float) -> Figures:
     """What the caller's log says of a run."""
-    host, logs = servers.host, RequestLogs(servers.host)
+    logs, load = RequestLogs(servers.host), Load(CLIENTS, seconds, 0, warm_up=WARM_UP_SECONDS)
     log = logs.fresh()
-    load = Load(CLIENTS, 1, 0, warm_up=0)
     question = servers.question(rung, verb, rung.rows)
-    host.run(caller.command(servers.caller(rung), question, load, log, WARM_UP_SECONDS + seconds))
-    return host.call(
-        "bench.generators.request_log:read", kind="caller", log=str(log), warm_up=WARM_UP_SECONDS,
-        seconds=seconds, rate=None,
-    )  # fmt: skip
+    servers.host.run(caller.command(servers.caller(rung), question, load, log))
+    return logs.figures("caller", log, load)
 
 
 def _cpu(servers: Servers, rung: Rung) -> float:
@@ -97,54 +127,68 @@ def _cpu(servers: Servers, rung: Rung) -> float:
     return servers.host.call("bench.processes:cpu_seconds", roots=pids) if pids else 0.0
 
 
-def _cells(rungs: list[Rung], name: str) -> list[tuple[Rung, str]]:
-    """All verbs on the first data set; predictions alone on the other."""
-    wanted = [(rung, verb) for rung in rungs for verb in rung.verbs]
-    return [(r, v) for r, v in wanted if name == SETS[0] or v in PREDICTING]
+def _tried(
+    servers: Servers, plan: Plan, attempts: Attempts, rung: Rung, verb: str
+) -> Measured | None:
+    part = partial(measure, servers, rung, verb, plan.seconds)
+    found = attempts.make(rung.name, part, plan.run_seconds)
+    if found:
+        attempts.say(f"{servers.name}/{rung.name}/{verb}: {found['mean']:,.1f} ns")
+    return found
 
 
-def run(chosen: list[Rung], seconds: float, repetitions: int) -> dict[str, Any]:
-    """The whole result; whatever was started is stopped."""
-    began = record.now()
-    found: dict[str, Any] = {}
+def of_set(
+    servers: Servers, plan: Plan, attempts: Attempts, keep: Callable[[dict[str, Any]], None]
+) -> None:
+    """Measures a data set; `keep` is told what there is, as it comes: of a rung that fails nothing."""
+    servers.start(plan.rungs, attempts)
+    known = json.loads(servers.rows.read_text())
+    found = {
+        "rows": len(known["rows"]), "columns": len(known["columns"]), "rounds": known["rounds"],
+        "depth": known["depth"], "xgboost": known["xgboost"],
+        "compared": compare(servers, plan, attempts), "cells": {}, "crosscheck": [],
+    }  # fmt: skip
+    asked = plan.cells(servers.name)
+
+    def kept(values: dict[str, list[Measured | None]]) -> None:
+        cells = {name: runs for name, runs in values.items() if asked[name][0].name not in failed}
+        keep(found | {"cells": cells})
+
+    failed = attempts.failed
+    measures = {name: partial(_tried, servers, plan, attempts, *one) for name, one in asked.items()}
+    values = in_turn(measures, plan.repetitions, after=kept)
+    if servers.name == SETS[0]:
+        found["crosscheck"] = crosscheck.checked(servers, plan.rungs, attempts)
+    kept(values)
+
+
+def run(plan: Plan, path: Path) -> None:
+    """Leaves the whole result there, and what there is as it comes; whatever was started is stopped."""
     with ExitStack() as stack:
         host = local()
         stack.callback(host.close)
         directory = prepare(host)
         database = Database(host, host)
         stack.callback(database.stop)
+        attempts = Attempts(plan.planned_seconds)
+        asked = database if any(rung.postgres for rung in plan.rungs) else None
+        result = {
+            "schema": 1, "started": record.now(), "finished": None, "commit": record.commit(),
+            "machine": machine.facts(), "versions": crosscheck.versions(host, asked),
+            "plan": {"seconds": plan.seconds, "repetitions": plan.repetitions, "clients": CLIENTS},
+            "rungs": {rung.name: asdict(rung) for rung in plan.rungs}, "sets": {}, "failed": attempts.failed,
+        }  # fmt: skip
+
+        def keep(name: str, found: dict[str, Any]) -> None:
+            result["sets"][name] = found
+            record.write(path, result, whole=False)
+
         for name in SETS:
             servers = Servers(host, database, directory / name, int(host.facts()["cores"]))
             stack.callback(servers.stop)
-            servers.start(chosen)
-            compared = compare(servers, chosen)
-            values = in_turn(
-                {
-                    f"{rung.name}/{verb}": partial(measure, servers, rung, verb, seconds)
-                    for rung, verb in _cells(chosen, name)
-                },
-                repetitions,
-                warm_ups=1,
-            )
-            checked = crosscheck.checked(servers, chosen) if name == SETS[0] else []
-            known = json.loads(servers.rows.read_text())
-            found[name] = {
-                "rows": len(known["rows"]), "columns": len(known["columns"]), "rounds": known["rounds"],
-                "depth": known["depth"], "xgboost": known["xgboost"], "compared": compared,
-                "cells": values, "crosscheck": checked,
-            }  # fmt: skip
+            of_set(servers, plan, attempts, partial(keep, name))
             servers.stop()
-        versions = crosscheck.versions(host, database if _asks_postgres(chosen) else None)
-    plan = {"seconds": seconds, "repetitions": repetitions, "clients": CLIENTS}
-    return {
-        "schema": 1, "started": began, "finished": record.now(), "commit": record.commit(),
-        "machine": machine.facts(), "versions": versions, "plan": plan,
-        "rungs": {rung.name: asdict(rung) for rung in chosen}, "sets": found,
-    }  # fmt: skip
-
-
-def _asks_postgres(rungs: list[Rung]) -> bool:
-    return any(rung.postgres for rung in rungs)
+        record.write(path, result | {"finished": record.now()})
 
 
 def main() -> None:
@@ -161,9 +205,8 @@ def main() -> None:
         for name, rung in described().items()
         if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
     ]
-    result = run(chosen, given.seconds, given.repetitions)
     path = record.directory(given.output, "ladder") / "ladder.json"
-    record.write(path, result)
+    run(Plan(chosen, given.seconds, given.repetitions), path)
     print(f"results in {path}")
 
 

@@ -4,13 +4,15 @@ One client each, the same question, in turn; what is compared is the mean latenc
 it takes some microseconds more than a program in C; the page says how many.
 """
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from bench.attempts import Attempts
 from bench.database import Database
 from bench.generators import Figures, Load, caller, pgbench, wrk
-from bench.hosts import Host
+from bench.hosts import CommandFailed, Host
 from bench.ladder.servers import Servers
 from bench.request_logs import RequestLogs
 from bench.rungs import Rung, described
@@ -24,6 +26,7 @@ CELLS = (
 )
 LOAD = Load(clients=1, seconds=1, seed=0)
 REPETITIONS = 5
+PLANNED_SECONDS = 2.0 * len(CELLS) * 1.3 * (REPETITIONS + 1)
 
 
 def _by_caller(servers: Servers, rung: Rung, verb: str) -> float:
@@ -63,32 +66,37 @@ def _by_wrk(servers: Servers, rung: Rung, verb: str) -> float:
     return wrk.parse(said, LOAD.clients).latency_ms["mean"]
 
 
-def checked(servers: Servers, chosen: list[Rung]) -> list[dict[str, Any]]:
+def checked(servers: Servers, chosen: list[Rung], attempts: Attempts) -> list[dict[str, Any]]:
     """Mean latencies in ms by both, of the cells whose rungs run."""
     found = []
     for name, verb, protocol in CELLS:
         rung = described()[name]
-        if rung not in chosen:
+        if rung not in chosen or name in attempts.failed:
             continue
         other = partial(_by_pgbench, servers, protocol) if protocol else None
         both = {
             "caller": partial(_by_caller, servers, rung, verb),
             "other": other or partial(_by_wrk, servers, rung, verb),
         }
-        values = in_turn(both, REPETITIONS, warm_ups=1)
         by = "pgbench" if protocol else "wrk"
-        found.append({"rung": name, "verb": verb, "by": by, "latency_ms": values})
+        part = partial(in_turn, both, REPETITIONS, warm_ups=1)
+        planned = PLANNED_SECONDS / len(CELLS)
+        if values := attempts.make(f"{name}/{verb} by {by}", part, planned):
+            attempts.say(f"{servers.name}/{name}/{verb}: asked by the caller and by {by}")
+            found.append({"rung": name, "verb": verb, "by": by, "latency_ms": values})
     return found
 
 
 def versions(host: Host, database: Database | None) -> dict[str, str]:
-    """Of what the rungs are made of."""
+    """Of what the rungs are made of, as far as it can be asked."""
     found = host.call(
         "bench.machine:packages", names=["flask", "gunicorn", "fastapi", "uvicorn", "scikit-learn"]
     )
-    found["go"] = host.run(["go", "env", "GOVERSION"]).strip()
-    found["grpc++"] = host.run(["pkg-config", "--modversion", "grpc++"]).strip()
+    asked = {"go": ("go", "env", "GOVERSION"), "grpc++": ("pkg-config", "--modversion", "grpc++")}
     if database:
         found["postgresql"] = database.one("SHOW server_version")
-        found["pgbouncer"] = host.run(["pgbouncer", "--version"]).splitlines()[0].split()[-1]
+        asked["pgbouncer"] = ("pgbouncer", "--version")
+    for name, command in asked.items():
+        with suppress(CommandFailed):
+            found[name] = host.run(command).splitlines()[0].split()[-1]
     return found

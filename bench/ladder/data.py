@@ -7,6 +7,7 @@ Of each data set it leaves, in a directory of its name:
     rows.json       columns, categories, raw rows and features, and the answers of Booster.predict
     features.f32    the features alone, as numbers of 32 bits, for programs that read no JSON
     answers.f32     and the answers
+    categories.txt  a line for each column: its categories in the order of their codes, apart by tabs
 """
 
 import json
@@ -103,6 +104,8 @@ def prepare(name: str, directory: Path) -> None:
         "answers": answers.astype(np.float32).view(np.uint32).tolist(),
     }  # fmt: skip
     (place / "rows.json").write_text(json.dumps(known))
+    lines = ("\t".join(one["categories"] or ()) for one in known["columns"])
+    (place / "categories.txt").write_text("".join(f"{line}\n" for line in lines))
 
 
 def prepare_all(directory: str) -> None:

@@ -4,20 +4,24 @@ PostgreSQL is the comparison's own throw-away cluster, asked by its role over it
 through a PgBouncer before it.
 """
 
-import json
 import shutil
 import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path, PurePath
 
 from psycopg.conninfo import make_conninfo
 
+from bench.attempts import Attempts
 from bench.database import Database
+from bench.generators import caller
 from bench.generators.caller import PROGRAM, Question
-from bench.hosts import Host, Parts, Service
+from bench.hosts import CommandFailed, Host, Parts, Service
 from bench.rungs import Rung
 
+# Who share the rows of a comparison, so that each worker of a service is likely to be asked.
+CLIENTS = 4
 # A pool as the comparison's.
 PGBOUNCER = """[databases]
 {database} = host={sockets} port={port} dbname={database}
@@ -45,6 +49,7 @@ class Servers:
     cores: int
     _services: dict[str, Service] = field(default_factory=dict)
     _addresses: dict[str, str] = field(default_factory=dict)
+    _loaded: bool = False
     # Of Unix sockets, whose names may not be long.
     _sockets: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="rungs-")))
 
@@ -58,24 +63,25 @@ class Servers:
         """The caller's questions."""
         return self.directory / "rows.json"
 
-    def start(self, rungs: Iterable[Rung], candidates: bool = False) -> None:
+    def start(self, rungs: Iterable[Rung], attempts: Attempts, candidates: bool = False) -> None:
         """Starts what the rungs ask; each is waited for when it is asked first."""
-        rungs = [*rungs]
-        known = json.loads(self.rows.read_text())
-        lines = ("\t".join(one["categories"] or ()) for one in known["columns"])
-        (self.directory / "categories.txt").write_text("".join(f"{line}\n" for line in lines))
-        if any(rung.postgres for rung in rungs):
+        for rung in rungs:
+            attempts.make(rung.name, partial(self._start, rung, candidates))
+
+    def _start(self, rung: Rung, candidates: bool) -> None:
+        if rung.postgres and not self._loaded:
             self.host.call(
                 "bench.ladder.tables:load", conninfo=self.database.socket, role=self.database.role,
                 directory=str(self.directory), candidates=candidates,
             )  # fmt: skip
-        if any(rung.postgres == "pgbouncer" for rung in rungs):
+            self._loaded = True
+        if rung.postgres == "pgbouncer" and "pgbouncer" not in self._services:
             self._start_pgbouncer()
-        for rung in rungs:
-            if rung.command:
-                self.start_one(rung)
+        if rung.command:
+            self.start_one(rung)
 
     def start_one(self, rung: Rung) -> None:
+        """Starts a rung's server."""
         root, port, socket = self.host.root, self.host.free_port(), self._sockets / rung.name
         known = {
             "python": self.host.python, "root": root, "build": root / ".build" / "rungs", "cores": self.cores,
@@ -105,7 +111,8 @@ class Servers:
         socket = self._sockets / "redis"
         command = ["redis-server", "--port", "0", "--unixsocket", str(socket), "--save", save]
         log = self.host.directory / "services" / "redis.log"
-        self.host.run(["rm", "-f", str(log)])
+        # What the one before left as it ended would be read first.
+        self.host.run(["rm", "-f", str(log), str(self._sockets / "dump.rdb")])
         command += ["--dir", str(self._sockets)]
         self._services["redis"] = self.host.start(command, log)
         return socket
@@ -132,6 +139,17 @@ class Servers:
         root = self.host.root
         return PurePath(rung.program.format(root=root)) if rung.program else root / PROGRAM
 
+    def compare(self, rung: Rung, verb: str, block: int = 0, every: int = 1) -> int:
+        """How many answers were XGBoost's to the bit; of a server that fails, also what it said last."""
+        question = self.question(rung, verb, block or rung.block)
+        clients = 1 if rung.in_process else CLIENTS
+        try:
+            return caller.compared(
+                self.host.run(caller.checking(self.caller(rung), question, clients, every))
+            )
+        except CommandFailed as error:
+            raise CommandFailed(f"{error}\n{self._last_words(rung)}") from error
+
     def parts(self, rung: Rung) -> Parts:
         """The processes that are asked."""
         found = {}
@@ -144,14 +162,13 @@ class Servers:
                 found[name] = [self._services[name].process]
         return found
 
-    def stop_one(self, rung: Rung) -> None:
+    def stop_one(self, name: str) -> None:
         """Stops a rung's server, if it has one, and its Redis."""
-        for name in (rung.name, "redis"):
-            if service := self._services.pop(name, None):
+        for each in (name, "redis"):
+            if service := self._services.pop(each, None):
                 service.stop()
 
-    def log_of(self, rung: Rung) -> str:
-        """What its server wrote last."""
+    def _last_words(self, rung: Rung) -> str:
         if rung.name not in self._services:
             return ""
         return self.host.run(["tail", "--lines=10", str(self._services[rung.name].log)])

@@ -31,6 +31,18 @@ class Fresh:
         """How many updates a second were sent."""
         return sorted({one["updates"] for one in self.run["runs"]})
 
+    @property
+    def seconds(self) -> list[int]:
+        """How long runs were."""
+        return sorted({one["seconds"] for one in self.run["runs"]})
+
+    @property
+    def pictured(self) -> tuple[int, int]:
+        """The most updates, and the rows that most stores held meanwhile."""
+        most = self.updates[-1]
+        held = [one["live"] for one in self.run["runs"] if one["updates"] == most]
+        return max(self.lives, key=lambda live: (held.count(live), live)), most
+
     def shown(self, live: int) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
         """Stores by their labels, with each rate of updates."""
         for name, label in self.run["stores"].items():

@@ -37,7 +37,7 @@ class Ladder:
 
     def values(self, of: str, rung: str, verb: str, figure: str = "mean") -> list[float]:
         """Nanoseconds in each repetition; none where it was not asked."""
-        runs = self.sets[of]["cells"].get(f"{rung}/{verb}", [])
+        runs = self.sets[of]["cells"].get(f"{rung}/{verb}", []) if of in self.sets else []
         return [one[figure] for one in runs if figure in one]
 
     def spread(self, of: str, rung: str, verb: str, figure: str = "mean") -> Spread | None:
@@ -62,7 +62,8 @@ class Ladder:
         """The fastest rung that asks a server for one row at a time, or that asks none."""
         for _, rung, spread in self.shown():
             asks = bool(rung["command"] or rung["postgres"])
-            if asks == server and rung["block"] == 1 and not rung["control"]:
+            alone = rung["block"] == 1 or not asks
+            if asks == server and alone and not rung["control"]:
                 return rung, spread
         return None
 

@@ -44,8 +44,10 @@ class Rung:
     program: str | None = None
     # How PostgreSQL is reached.
     postgres: str | None = None
-    # Rows in a request.
+    # Rows in a request; of a call in process in a block that is timed.
     block: int = 1
+    # Of the flights each so many-th is compared alone, where answers take too long.
+    every: int = 1
     document: Document | None = None
     # What starts it for bench/serving.py, with {workers}.
     serving: tuple[str, ...] = ()
@@ -60,7 +62,7 @@ class Rung:
     @property
     def rows(self) -> int:
         """How many are asked for at once."""
-        return BLOCK_IN_PROCESS if self.in_process else self.block
+        return BLOCK_IN_PROCESS if self.in_process and self.block == 1 else self.block
 
 
 def _rung(name: str, order: int, known: dict) -> Rung:

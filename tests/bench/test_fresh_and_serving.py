@@ -20,7 +20,7 @@ def test_a_service_has_one_core_with_one_worker_and_all_with_one_and_as_many_as_
 
 def test_every_service_that_is_started_knows_what_it_is_asked_for() -> None:
     names = {one.of for one in serving.services(2)}
-    assert {"http_go", "http_fastapi", "http_flask", *serving.POSTGRES} == names
+    assert {"http_go", "http_fastapi", "http_flask", "http_axum", *serving.POSTGRES} == names
     assert all(described()[name].serving for name in names - {*serving.POSTGRES})
 
 
@@ -30,6 +30,20 @@ def test_a_store_is_started_as_it_is_described() -> None:
     assert rungs["go_limit"].environment == {"GOGC": "off", "GOMEMLIMIT": "1GiB"}
     assert rungs["python_frozen"].environment["LIVE"] == "123"
     assert rungs["pg_auto"].postgres == "socket" and not rungs["pg_auto"].command
+
+
+def test_every_rate_is_asked_of_every_store_and_other_sizes_of_some() -> None:
+    plan = fresh.asked(fresh.STORES, 8, 30)
+    middle = {one.store.name: one for one in plan if one.live == fresh.LIVE}
+    assert middle.keys() == {one.name for one in fresh.STORES}
+    for one in middle.values():
+        assert {500, 2_000, 8_000} <= {*one.updates}
+        assert (0 in one.updates) == one.store.plain
+        assert dict(zip(one.updates, one.seconds, strict=True))[8_000] == 30
+    grown = {(one.store.name, one.live) for one in plan if one.live != fresh.LIVE}
+    names = ("go_map", "go_flat", "pg_auto")
+    assert grown == {(name, live) for name in names for live in (10_000, 10_000_000)}
+    assert sum(one.planned_seconds for one in plan) < 20 * 60
 
 
 def test_a_timeline_has_the_slowest_of_each_tenth_of_a_second() -> None:

@@ -61,7 +61,8 @@ def _fresh() -> dict:
     runs = [
         {
             "store": store, "live": live, "updates": updates, "rate": 1000.0, "updated": updates * done,
-            "mb": 50.0, "latency_ms": {**ms, "max": most}, "timeline": [0.0, 1.0, most], "events": [0.1],
+            "seconds": 2, "mb": 50.0, "latency_ms": {**ms, "max": most}, "timeline": [0.0, 1.0, most],
+            "events": [0.1],
         }
         for store, done in (("go_map", 1.0), ("go_flat", 0.5), ("go_controlled", 1.0))
         for live, most in ((10_000, 4.0), (1_000_000, 4.0 if store == "go_flat" else 40.0))
@@ -91,6 +92,16 @@ def test_the_ladder_says_first_that_a_call_in_process_is_fastest(ways: Sources, 
     assert "4,414 answers were compared" in page
     for rung in rungs.described().values():
         assert f"| {rung.label} |" in page
+
+
+def test_a_page_names_what_failed_and_does_without_a_data_set(directory: Path, root: Path) -> None:
+    place = directory / "2026-01-02-ladder"
+    place.mkdir()
+    run = _ladder() | {"failed": {"grpc_cpp": "CommandFailed: it has ended"}}
+    del run["sets"]["flights"]
+    (place / "ladder.json").write_text(json.dumps(run))
+    page = files_of(sources(directory), root)[pages.PAGES / "ladder.md"]
+    assert "Not measured, since it failed: grpc_cpp (`CommandFailed: it has ended`)." in page
 
 
 def test_steps_are_differences_of_verbs(ways: Sources, root: Path) -> None:

@@ -34,9 +34,9 @@ def _panel(
 
 
 def drawn(run: Path) -> Drawing:
-    """A panel for each store, with the most rows and the most updates that all were asked for."""
+    """A panel for each store, with the most updates."""
     found = fresh.read(run)
-    live, updates = found.lives[-1], found.updates[-1]
+    live, updates = found.pictured
     stores = found.run["stores"].items()
     shown = [(label, one) for name, label in stores if (one := found.one(name, live, updates))]
     drawing = Drawing(
