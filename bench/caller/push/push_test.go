@@ -2,6 +2,8 @@
 package push
 
 import (
+	"runtime"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"testing"
@@ -41,8 +43,11 @@ func cleared(at int) {
 	kept = buffer[at%window]
 }
 
-func bySize(b *testing.B, push func(size, at int)) {
-	for _, kb := range []int{1, 10} {
+// The document's sizes, of which a window that lives has room for the smaller two.
+var sizes = []int{1, 10, 100, 1024}
+
+func bySize(b *testing.B, sizes []int, push func(size, at int)) {
+	for _, kb := range sizes {
 		b.Run(strconv.Itoa(kb)+"KB", func(b *testing.B) {
 			took := make([]time.Duration, 0, 1<<16)
 			for at := 0; b.Loop(); at++ {
@@ -57,7 +62,18 @@ func bySize(b *testing.B, push func(size, at int)) {
 	}
 }
 
-func BenchmarkDocument(b *testing.B) { bySize(b, pushed) }
+func BenchmarkDocument(b *testing.B) { bySize(b, sizes, pushed) }
+
+// The same with a collector that runs between calls alone, after each 64 MB, and on the clock.
+func BenchmarkControlled(b *testing.B) {
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	bySize(b, sizes, func(size, at int) {
+		pushed(size, at)
+		if at%max(1, (64<<20)/(size+24*window)) == 0 {
+			runtime.GC()
+		}
+	})
+}
 
 func BenchmarkClearing(b *testing.B) {
 	for at := 0; b.Loop(); at++ {
@@ -70,5 +86,5 @@ func BenchmarkWindow(b *testing.B) {
 	for at := range live {
 		live[at] = message(1024)
 	}
-	bySize(b, func(size, at int) { live[at%window] = message(size) })
+	bySize(b, sizes[:2], func(size, at int) { live[at%window] = message(size) })
 }
