@@ -5,13 +5,14 @@ an earlier one can help a test to pass. Set PGBOOST_TEST_KEEP=1 to keep it.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from cluster import Cluster, start, stop
+from tests.connections import Connect, closed_after
 
 STATE = Path(__file__).resolve().parent.parent / ".test"
 PREFERRED_PORT = 54330
@@ -37,26 +38,22 @@ def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def connect(cluster: Cluster, dbname: str) -> Iterator[Callable[..., psycopg.Connection]]:
+def connect(cluster: Cluster, dbname: str) -> Iterator[Connect]:
     """Opens connections, `connect(user=..., dbname=...)`, that are closed after the test.
 
     They commit each statement by themselves unless told `autocommit=False`.
     """
-    opened: list[psycopg.Connection] = []
 
-    def open_connection(
+    def connected(
         user: str = "postgres", dbname: str = dbname, autocommit: bool = True
     ) -> psycopg.Connection:
-        connection = cluster.connect(dbname, user, autocommit)
-        opened.append(connection)
-        return connection
+        return cluster.connect(dbname, user, autocommit)
 
-    yield open_connection
-    for connection in opened:
-        connection.close()
+    with closed_after(connected) as connect:
+        yield connect
 
 
 @pytest.fixture
-def connection(connect: Callable[..., psycopg.Connection]) -> psycopg.Connection:
+def connection(connect: Connect) -> psycopg.Connection:
     """A superuser's connection to the module's database."""
     return connect()

@@ -5,7 +5,7 @@ node is undone by the test, or done to a database of its own.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from psycopg import sql
 
 from cluster import Cluster, start, stop
 from cluster.server import installed
+from tests.connections import Connect, closed_after
 
 STATE = Path(__file__).resolve().parents[2] / ".test-citus"
 PREFERRED_PORT = 54360
@@ -118,24 +119,20 @@ def nodes(servers: list[Node], request: pytest.FixtureRequest) -> Iterator[Nodes
 
 
 @pytest.fixture
-def connect(nodes: Nodes) -> Iterator[Callable[..., psycopg.Connection]]:
+def connect(nodes: Nodes) -> Iterator[Connect]:
     """Opens connections, `connect(node=..., user=...)`, to the coordinator unless told otherwise."""
-    opened: list[psycopg.Connection] = []
 
-    def open_connection(
+    def connected(
         node: Node = nodes.coordinator, user: str = "postgres", autocommit: bool = True
     ) -> psycopg.Connection:
-        connection = node.connect(nodes.dbname, user, autocommit)
-        opened.append(connection)
-        return connection
+        return node.connect(nodes.dbname, user, autocommit)
 
-    yield open_connection
-    for connection in opened:
-        connection.close()
+    with closed_after(connected) as connect:
+        yield connect
 
 
 @pytest.fixture
-def connection(connect: Callable[..., psycopg.Connection]) -> psycopg.Connection:
+def connection(connect: Connect) -> psycopg.Connection:
     """A superuser's connection to the coordinator."""
     return connect()
 
