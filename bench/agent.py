@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import processes
-from bench.results import Used
+from bench.processes import Used
 
 STOP_SECONDS = 20
 READY_SECONDS = 60

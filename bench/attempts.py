@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from bench.generators.caller import Different
-from bench.hosts.host import ROOT
+from bench.hosts import ROOT
 
 Value = TypeVar("Value")
 

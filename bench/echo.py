@@ -3,27 +3,26 @@
 By Python on either side, so each time holds two wake-ups of a waiting process too, as every request's does.
 """
 
-import contextlib
 import socket
-import sys
+import threading
 import time
-
-from bench.hosts import Host
-from bench.results import RoundTrip
 
 SAMPLES = 2_000
 WARM_UP = 200
 
 
-def serve(address: str, port: int) -> None:
-    """Accepts, and echoes, until the asker has gone."""
-    with socket.create_server((address, port)) as server:
-        while True:
-            connection, _ = server.accept()
+def serve(address: str) -> int:
+    """Echoes to the first that connects, until that has gone; the port."""
+    server = socket.create_server((address, 0))
+
+    def echo() -> None:
+        with server, server.accept()[0] as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            with contextlib.suppress(OSError), connection:
-                while byte := connection.recv(1):
-                    connection.send(byte)
+            while byte := connection.recv(1):
+                connection.send(byte)
+
+    threading.Thread(target=echo, daemon=True).start()
+    return server.getsockname()[1]
 
 
 def ask(address: str, port: int) -> list[float]:
@@ -38,20 +37,3 @@ def ask(address: str, port: int) -> list[float]:
             found.append((time.perf_counter_ns() - began) / 1e3)
     times = sorted(found[WARM_UP:])
     return [round(times[int(SAMPLES * part)], 1) for part in (0.5, 0.99)]
-
-
-def round_trip(source: Host, target: Host, delay: float | None = None) -> RoundTrip:
-    """Measures from one host to another, at the delay that is set."""
-    port = target.free_port()
-    command = [target.python, "-m", "bench.echo", target.address, str(port)]
-    service = target.start(command, target.directory / "echo.log")
-    try:
-        address, port = service.ready(port)
-        p50, p99 = source.call("bench.echo:ask", address=address, port=port)
-    finally:
-        service.stop()
-    return RoundTrip(source.name, target.name, "tcp", delay, p50, p99, SAMPLES)
-
-
-if __name__ == "__main__":
-    serve(sys.argv[1], int(sys.argv[2]))

@@ -8,7 +8,6 @@ from pathlib import Path
 
 UNKNOWN = "unknown"
 CPU_DIRECTORY = Path("/sys/devices/system/cpu")
-HYPERVISOR = Path("/sys/class/dmi/id/product_name")
 
 
 def _first_line(path: Path, pattern: str = r"(.*)") -> str:

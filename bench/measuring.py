@@ -11,7 +11,7 @@ from pathlib import Path
 
 from bench import results
 from bench.generators import Load, Unsound
-from bench.hosts.host import ROOT
+from bench.hosts import ROOT
 from bench.site import Site
 from bench.systems import System
 from bench.workload import Cell
@@ -132,22 +132,11 @@ class Measuring:
 
     def found(self) -> list[results.CellResult]:
         """All cells, measured or not."""
-        return [self._result(cell) for cell in self._cells]
-
-    def _result(self, cell: Cell) -> results.CellResult:
-        runs = self._runs[cell]
-        rates = [run.requests_per_second for run in runs]
-        return results.CellResult(
-            name=cell.name,
-            **cell.asked,
-            predictions_per_request=cell.predictions,
-            skipped=self.skipped.get(cell),
-            runs=runs,
-            requests_per_second=results.Spread.of(rates) if rates else None,
-            # Of each latency that every run has.
-            latency_ms={
-                name: results.Spread.of([run.latency_ms[name] for run in runs])
-                for name in results.LATENCIES
-                if runs and all(name in run.latency_ms for run in runs)
-            },
-        )
+        return [
+            results.CellResult(
+                name=cell.name, **cell.asked, predictions_per_request=cell.predictions,
+                skipped=self.skipped.get(cell), runs=self._runs[cell],
+                requests_per_second=None, latency_ms={},
+            )
+            for cell in self._cells
+        ]  # fmt: skip

@@ -15,8 +15,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.results import Used
-
 PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
 SAMPLE_SECONDS = 0.5
@@ -87,6 +85,14 @@ def pss_bytes(roots: Iterable[int]) -> int:
 def private_bytes(pid: int) -> int:
     """Memory that no other process has, clean and dirty."""
     return _memory_bytes(pid, "Private_")
+
+
+@dataclass(frozen=True)
+class Used:
+    """What some processes used during a run: processor time, and the most memory (Pss) at once."""
+
+    cpu_seconds: float
+    pss_bytes: int
 
 
 @dataclass(frozen=True)

@@ -10,11 +10,12 @@ import shutil
 import statistics
 import tarfile
 import time
-import types
 import typing
-from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
+
+from bench.processes import Used
 
 SCHEMA = 2
 
@@ -93,14 +94,6 @@ class Topology:
     # Anything that was set: the delay of a link, the share of a processor.
     settings: dict[str, typing.Any]
     round_trips: list[RoundTrip]
-
-
-@dataclass(frozen=True)
-class Used:
-    """What some processes used during a run: processor time, and the most memory (Pss) at once."""
-
-    cpu_seconds: float
-    pss_bytes: int
 
 
 @dataclass(frozen=True)
@@ -193,6 +186,18 @@ class CellResult:
     starved: list[int] = field(default_factory=list)
 
     def __post_init__(self) -> None:
+        """What is known from the runs is reckoned here, of files that are read, too."""
+        rates = [run.requests_per_second for run in self.runs]
+        all_have = [
+            name
+            for name in LATENCIES
+            if self.runs and all(name in run.latency_ms for run in self.runs)
+        ]
+        latency = {
+            name: Spread.of([run.latency_ms[name] for run in self.runs]) for name in all_have
+        }
+        object.__setattr__(self, "requests_per_second", Spread.of(rates) if rates else None)
+        object.__setattr__(self, "latency_ms", latency)
         object.__setattr__(self, "starved", starved(self.runs) if self.rate is None else [])
 
 
@@ -219,6 +224,9 @@ def starved(runs: list[Run]) -> list[int]:
 @dataclass(frozen=True)
 class Result:
     """One run of the harness."""
+
+    # A field too few, one too many or of another type is an error, here and in all that this holds.
+    __pydantic_config__: typing.ClassVar = {"extra": "forbid", "strict": True}
 
     schema: int
     started: str
@@ -278,36 +286,15 @@ def write(path: Path, result: Result) -> None:
 
 def parse(text: str) -> Result:
     """The result in a file's text."""
+    # Hosts without any package of Python's import this file, and read no result.
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415
+
     value = json.loads(text)
     if isinstance(value, dict) and value.get("schema") != SCHEMA:
         raise BadResult(f"schema {value.get('schema')!r}: this reads {SCHEMA}")
-    return built(Result, value, "result")
-
-
-def built(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
-    """The value as what the type says, or an error that names the place."""
-    if is_dataclass(kind):
-        return _built_class(kind, value, where)
-    origin, arguments = typing.get_origin(kind), typing.get_args(kind)
-    if origin is types.UnionType:
-        one, _ = arguments
-        return None if value is None else built(one, value, where)
-    if origin is list and isinstance(value, list):
-        return [built(arguments[0], item, f"{where}[{i}]") for i, item in enumerate(value)]
-    if origin is dict and isinstance(value, Mapping):
-        return {k: built(arguments[1], item, f"{where}.{k}") for k, item in value.items()}
-    if kind is typing.Any or type(value) is kind or (kind is float and type(value) is int):
-        return value
-    raise BadResult(f"{where}: {value!r} is no {kind}")
-
-
-def _built_class(kind: typing.Any, value: typing.Any, where: str) -> typing.Any:
-    if not isinstance(value, Mapping):
-        raise BadResult(f"{where}: {value!r} is no {kind.__name__}")
-    known = typing.get_type_hints(kind)
-    names = {one.name for one in fields(kind)}
-    # What has a default was added later: an older file may lack it.
-    needed = {one.name for one in fields(kind) if one.default_factory is MISSING}
-    if different := (needed - value.keys()) | (value.keys() - names):
-        raise BadResult(f"{where}: lacks or should not have {', '.join(sorted(different))}")
-    return kind(**{name: built(known[name], value[name], f"{where}.{name}") for name in value})
+    try:
+        return TypeAdapter(Result).validate_json(text)
+    except ValidationError as error:
+        first = error.errors()[0]
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in first["loc"])
+        raise BadResult(f"result{''.join(steps)}: {first['msg']}") from None

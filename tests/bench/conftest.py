@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.hosts import Login, local
-from bench.hosts.host import ROOT
+from bench.hosts import ROOT, Login, local
 from cluster import stop
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")

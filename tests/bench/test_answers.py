@@ -10,10 +10,10 @@ import pytest
 from bench.answers import Answers, Unequal, compare, expected, single_precision
 from bench.generators import Figures, Load
 from bench.harness import Harness
-from bench.hosts import Usage
-from bench.hosts.host import ROOT
+from bench.hosts import ROOT, Usage
 from bench.opening import on_this_machine
-from bench.results import Loading, Run, Used
+from bench.processes import Used
+from bench.results import Loading, Run
 from bench.site import Site
 from bench.workload import WORKLOADS, Cell, Set
 from data.flights import blocks

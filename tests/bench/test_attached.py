@@ -11,7 +11,7 @@ import pytest
 
 from bench import results
 from bench.attached import Attached
-from bench.hosts.host import ROOT
+from bench.hosts import ROOT
 from bench.opening import on_this_machine
 from bench.site import Site
 from bench.systems import made

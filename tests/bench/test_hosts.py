@@ -14,8 +14,7 @@ import pytest
 
 from bench import processes, results
 from bench.harness import Harness
-from bench.hosts import CommandFailed, Host, Login, Process, local, over_ssh, run_measured
-from bench.hosts.host import ROOT
+from bench.hosts import ROOT, CommandFailed, Host, Login, Process, local, over_ssh, run_measured
 from bench.opening import opened
 from bench.site import Site
 from bench.systems.description import described

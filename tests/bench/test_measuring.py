@@ -9,7 +9,8 @@ from bench.generators import Figures, Load, Unsound
 from bench.hosts import Usage
 from bench.measuring import Measuring
 from bench.opening import on_this_machine
-from bench.results import CellResult, OpenLoop, Used
+from bench.processes import Used
+from bench.results import CellResult, OpenLoop
 from bench.site import Site
 from bench.workload import WORKLOADS, Cell, Set
 from tests.bench.made_up import description

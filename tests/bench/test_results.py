@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from bench.processes import Used
 from bench.results import (
     SCHEMA,
     BadResult,
@@ -22,7 +23,6 @@ from bench.results import (
     Spread,
     Topology,
     Training,
-    Used,
     new_directory,
     pack_raw,
     parse,
@@ -42,12 +42,11 @@ OPEN = replace(
 )
 MEASURED = CellResult(
     "a/http/hot/25t/5c", "a", "http", "hot", 25, 5, None, None, 1, None, [CLOSED, CLOSED],
-    Spread.of([50.5, 50.5]), {"mean": Spread.of([1.25, 1.25])},
+    None, {},
 )  # fmt: skip
 AT_A_RATE = replace(MEASURED, name="a/http/hot/25t/5c/50r", rate=50, runs=[OPEN])
 SKIPPED = replace(
-    MEASURED, name="b/prepared/hot/25t/5c", skipped="too old", runs=[], requests_per_second=None,
-    latency_ms={},
+    MEASURED, name="b/prepared/hot/25t/5c", skipped="too old", runs=[],
 )  # fmt: skip
 TOPOLOGY = Topology(
     "split", {"server": "one", "store": "two", "client": "two"},
@@ -102,7 +101,7 @@ def test_a_file_that_lacks_a_field_or_has_another_type_is_refused(
 def test_a_field_too_many_is_refused() -> None:
     document = copy.deepcopy(DOCUMENT)
     document["cells"][0]["runs"][0]["note"] = "x"
-    with pytest.raises(BadResult, match=r"cells\[0\]\.runs\[0\].*note"):
+    with pytest.raises(BadResult, match=r"cells\[0\]\.runs\[0\]\.note"):
         parse(json.dumps(document))
 
 
@@ -127,6 +126,14 @@ def test_percentiles_rest_on_requests() -> None:
         replace(CLOSED, latency_requests=0)
     with pytest.raises(BadResult, match="percentiles of 100 requests"):
         replace(CLOSED, latency_ms={"mean": 1.25})
+
+
+def test_figures_of_all_runs_are_reckoned_from_them() -> None:
+    slow = replace(CLOSED, requests_per_second=40.5, latency_ms=LATENCY | {"p50": 1.0})
+    found = replace(MEASURED, runs=[CLOSED, slow])
+    assert found.requests_per_second == Spread(45.5, 40.5, 50.5)
+    assert {*found.latency_ms} == {"mean", "p99"}
+    assert SKIPPED.requests_per_second is None and SKIPPED.latency_ms == {}
 
 
 def test_a_spread_is_median_and_range() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from bench import rungs
 from bench.generators.request_log import BadLog, caller_requests, read
-from bench.hosts.host import ROOT
+from bench.hosts import ROOT
 
 VERBS = {"ping", "echo", "raw", "features", "key"}
 CLOCK = 1_700_000_000_000_000_000

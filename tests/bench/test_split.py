@@ -18,9 +18,7 @@ import pytest
 
 from bench import processes
 from bench.hosts import Host, Service
-from bench.split import split
-from bench.split.links import PROGRAM, DelayLine
-from bench.split.namespaces import PREFIX, existing
+from bench.split import PREFIX, PROGRAM, DelayLine, split
 from bench.topology import BadTopology, Topology
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -36,6 +34,12 @@ def _lacking() -> str | None:
 
 
 pytestmark = pytest.mark.skipif(bool(_lacking()), reason=str(_lacking()))
+
+
+def existing() -> list[str]:
+    """The namespaces that runs have made."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True, check=True)
+    return [line.split()[0] for line in listed.stdout.splitlines() if line.startswith(PREFIX)]
 
 
 @pytest.fixture(scope="module")

@@ -16,13 +16,18 @@ import pytest
 from bench import processes
 from bench.hosts import CommandFailed
 from bench.split import split
-from bench.split.namespaces import command, existing, processes_in
 from bench.topology import ROLES
+from tests.bench.test_split import existing
 from tests.bench.test_split import pytestmark as needs_namespaces
 
 ROOT = Path(__file__).resolve().parents[2]
 
 pytestmark = needs_namespaces
+
+
+def said(*words: str) -> str:
+    """What a program prints."""
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout
 
 
 def _until(done: Callable[[], bool]) -> None:
@@ -36,7 +41,6 @@ SERVERS = ("postgres", "redis-server", "gunicorn")
 HOLD = """
 import sys
 from pathlib import Path
-from bench.hosts import CommandFailed
 from bench.split import split
 with split(Path(sys.argv[1]), provisioned=False) as topology:
     command = [topology.server.python, "-c", "import time; time.sleep(600)"]
@@ -86,7 +90,7 @@ def _measuring(output: Path, moment: str) -> Iterator[subprocess.Popen[str]]:
 
 def _links() -> set[str]:
     """The network devices of this machine itself."""
-    return {link["ifname"] for link in json.loads(command("ip", "-json", "link"))}
+    return {link["ifname"] for link in json.loads(said("ip", "-json", "link"))}
 
 
 def _command_line(pid: int) -> str:
@@ -110,7 +114,9 @@ def test_a_run_that_is_ended_takes_everything_along(
 ) -> None:
     before = _links()
     with _measuring(tmp_path, moment) as run:
-        inside = {*processes_in(existing())}
+        inside = {
+            int(pid) for one in existing() for pid in said("ip", "netns", "pids", one).split()
+        }
         started = {*processes.tree([run.pid])} - {run.pid} | inside
         told = " ".join(_command_line(pid) for pid in started)
         assert [server for server in SERVERS if server not in told] == []

@@ -10,7 +10,6 @@ from bench import results
 from bench.report import pages
 from bench.report.files import Sources, sources
 from bench.report.measured import Measured
-from bench.results import Spread
 from tests.report import made_up
 
 LOCAL, SPLIT = "2026-01-01-made-up", "2026-01-01-made-up-split"
@@ -38,9 +37,8 @@ def scaled(measured: Measured, system: str, factor: float, name: str | None = No
         runs = [
             replace(run, requests_per_second=run.requests_per_second * factor) for run in cell.runs
         ]
-        spread = Spread.of([run.requests_per_second for run in runs])
         called = {"system": name, "name": cell.name.replace(system, name)} if name else {}
-        cells.append(replace(cell, runs=runs, requests_per_second=spread, **called))
+        cells.append(replace(cell, runs=runs, **called))
         if name:
             others.append(cell)
     return Measured(replace(measured.result, cells=[*others, *cells]), measured.name)

@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from bench.processes import Used
 from bench.results import (
     SCHEMA,
     CellResult,
@@ -18,10 +19,8 @@ from bench.results import (
     Result,
     RoundTrip,
     Run,
-    Spread,
     Topology,
     Training,
-    Used,
 )
 from bench.workload import Cell
 
@@ -124,14 +123,9 @@ def cell_result(cell: Cell, skipped: str | None = None) -> CellResult:
     runs = [_run(cell, draw.uniform(0.95, 1.08)) for _ in range(count)]
     if runs and runs[0].open_loop and not runs[0].open_loop.kept_up:
         runs = runs[:1]
-    latencies = {
-        name: Spread.of([run.latency_ms[name] for run in runs])
-        for name in (runs[0].latency_ms if runs else ())
-    }
     return CellResult(
         name=cell.name, **cell.asked, predictions_per_request=cell.predictions, skipped=skipped,
-        runs=runs, latency_ms=latencies,
-        requests_per_second=Spread.of([run.requests_per_second for run in runs]) if runs else None,
+        runs=runs, latency_ms={}, requests_per_second=None,
     )  # fmt: skip
 
 

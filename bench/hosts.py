@@ -1,9 +1,10 @@
 """A place to run commands and servers: this machine, a network namespace of it, or a machine behind ssh.
 
-All are the same but for how their agent (agent.py) is started. A host has a directory for the harness's
-files and a copy of this repository with its Python. `Path` names a file of the machine that the harness
-runs on, and a host turns one that stands in a command into its own name for it (`there`); a text, or any
-other PurePath, it takes as it is.
+All are the same but for how their agent (agent.py) is started. Nothing in the harness opens a connection to a
+server: whoever has to, to load, to compare answers or to measure, is a function that is called on a host.
+A host has a directory for the harness's files and a copy of this repository with its Python. `Path` names a
+file of the machine that the harness runs on, and a host turns one that stands in a command into its own name
+for it (`there`); a text, or any other PurePath, it takes as it is.
 """
 
 import base64
@@ -15,14 +16,17 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 from bench.agent import CommandFailed
+from bench.processes import Used
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[1]
 STATE = ROOT / ".bench"
 MODULE = "bench.agent"
 # Where the harness's files are in a repository elsewhere.
@@ -45,6 +49,9 @@ class Process:
     pid: int
 
 
+Parts = Mapping[str, Iterable[Process]]
+
+
 @dataclass(frozen=True)
 class Service:
     """A server that this harness started."""
@@ -65,16 +72,15 @@ class Service:
 
     def ready(self, port: int, path: str | None = None) -> Address:
         """Where it listens, when it answers, to GET of the path where there is one; else an error."""
+        answers = False
         try:
-            answers = self.host.ask(
-                "wait", pid=self.pid, address=self.host.address, port=port, path=path
-            )
-        except BaseException:
-            self.stop()
-            raise
+            place = {"address": self.host.address, "port": port}
+            answers = self.host.ask("wait", pid=self.pid, path=path, **place)
+        finally:
+            if not answers:
+                self.stop()
         if answers:
             return self.host.address, port
-        self.stop()
         last_words = self.host.run(["tail", "--lines=10", str(self.log)])
         raise CommandFailed(f"{self.name} does not answer:\n{last_words}")
 
@@ -148,13 +154,13 @@ class Host:
                 return said["answer"]
         raise CommandFailed(f"{self.name}: no answer to {verb}")
 
-    @property
+    @cached_property
     def root(self) -> PurePath:
         """The repository there,"""
         self.open()
         return PurePosixPath(self._places["root"])
 
-    @property
+    @cached_property
     def python(self) -> str:
         """its Python,"""
         self.open()
@@ -179,10 +185,8 @@ class Host:
         self, command: Command, environment: Environment | None = None, question: str | None = None
     ) -> str:
         """What a command prints, given something to read; an error if it fails."""
-        return self.ask(
-            "run", command=self.words(command), environment=dict(environment or {}),
-            question=question,
-        )  # fmt: skip
+        known = {"environment": dict(environment or {}), "question": question}
+        return self.ask("run", command=self.words(command), **known)
 
     def call(self, function: str, *, apart: bool = False, **question: Any) -> Any:
         """What a function of this repository, module:name, answers there; `apart`: in its own process."""
@@ -267,3 +271,60 @@ def over_ssh(name: str, login: Login, directory: Path) -> Host:
     host = Host(name, login.address, [*ssh, login.reach, start], directory)
     host.same_machine = False
     return host
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What was used during a run."""
+
+    seconds: float
+    # None where the servers' processes cannot be seen.
+    server: Used | None
+    # The same apart: postgres, pgbouncer, gunicorn, redis.
+    server_parts: dict[str, Used]
+    generator: Used
+    # None where no process carries the packets.
+    network: Used | None = None
+
+
+def _sum(used: Sequence[Mapping[str, Any]]) -> Used:
+    return Used(sum(one["cpu_seconds"] for one in used), sum(one["pss_bytes"] for one in used))
+
+
+def _watched(parts: Parts) -> list[Callable[[], dict[str, Any]]]:
+    """Begins to watch on each host; each of these says what was used there since."""
+    trees: dict[Host, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for part, roots in parts.items():
+        for process in roots:
+            trees[process.host][part].append(process.pid)
+    return [
+        partial(host.ask, "finish", watch=host.ask("watch", trees=its))
+        for host, its in trees.items()
+    ]
+
+
+def run_measured(
+    client: Host,
+    command: Command,
+    servers: Parts,
+    environment: Environment | None = None,
+    network: Iterable[Process] = (),
+) -> tuple[str, Usage]:
+    """What a load generator prints on its host, and what was used meanwhile on all."""
+    serving, carrying = _watched(servers), _watched({"network": network})
+    words, known = client.words(command), dict(environment or {})
+    try:
+        timed = client.ask("timed", command=words, environment=known)
+    finally:
+        served, carried = ([seen() for seen in one] for one in (serving, carrying))
+    names = dict.fromkeys(name for one in served for name in one["parts"])
+    return timed["output"], Usage(
+        seconds=timed["seconds"],
+        server=_sum([one["total"] for one in served]) if served else None,
+        server_parts={
+            name: _sum([one["parts"][name] for one in served if name in one["parts"]])
+            for name in names
+        },
+        generator=Used(**timed["used"]),
+        network=_sum([one["total"] for one in carried]) if carried else None,
+    )
