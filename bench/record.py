@@ -7,11 +7,12 @@ in each repetition, which were measured in turn: values at the same place are of
 import datetime
 import json
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from bench import machine
-from bench.hosts.host import ROOT
+from bench.hosts import ROOT
 from bench.results import new_directory
 from bench.topology import Topology
 
@@ -53,3 +54,15 @@ def write(path: Path, value: dict[str, Any], whole: bool = True) -> None:
     part.write_text(json.dumps(value, indent=1) + "\n")
     if whole:
         part.replace(path)
+
+
+def keep(
+    parent: Path, kind: str, measure: Callable[[], dict[str, Any]], topology: Topology | None = None
+) -> Path:
+    """Measures, and writes what was found, and what every record says, into KIND.json of a new directory."""
+    head = {"schema": 1, "started": now(), "commit": commit(), "machine": machine.facts()}
+    found = head | measure()
+    path = directory(parent, kind, topology) / f"{kind}.json"
+    write(path, found | {"finished": now()})
+    print(f"results in {path}")
+    return path

@@ -3,10 +3,9 @@
 Every pair is started, warmed up, and asked with the hot key by each number of clients; the pairs take
 turns. Best is the pair with the largest product of its median requests per second over the numbers of
 clients: it is good at all of them. `bench/run` takes what was recorded on the same machine, with the same
-topology, and makes a short sweep where nothing was; `python -m bench.sweep` makes a longer one.
+topology, and makes a short sweep where nothing was; `bench/run --sweep` makes a longer one.
 """
 
-import argparse
 import itertools
 import json
 import math
@@ -18,8 +17,6 @@ from typing import Any
 
 from bench import record
 from bench.generators import Load
-from bench.hosts import STATE
-from bench.opening import NAMED, opened
 from bench.results import Spread
 from bench.site import Site
 from bench.systems import made
@@ -29,7 +26,7 @@ from bench.workload import TREES, WORKLOADS, Cell
 from workbench.tell import say
 
 ENTRY = "python_tuned"
-FILE = "sweep.json"
+KIND = "sweep"
 ROWS = WORKLOADS["quick"].rows
 # What makes a recorded sweep one of the same machine.
 SAME = ("processor", "cores")
@@ -114,7 +111,7 @@ def sweep(site: Site, plan: Plan) -> dict[str, Any]:
         for p in pairs
     ]
     return {
-        "commit": record.commit(), "machine": facts, "versions": versions,
+        "machine": facts, "versions": versions,
         "topology": site.topology.name, "delay_ms": delay,
         "entry": ENTRY, "trees": TREES, "request": "hot", "rows": site.workload.rows,
         "plan": asdict(plan), "clients": plan.clients, "tried": tried, "best": named(best(runs)),
@@ -122,22 +119,23 @@ def sweep(site: Site, plan: Plan) -> dict[str, Any]:
 
 
 def swept(site: Site, plan: Plan, output: Path) -> Pair:
-    """Sweeps, and writes the file; the best pair."""
+    """Sweeps with few rows, and writes the file; the best pair."""
+    site = replace(site, workload=replace(site.workload, rows=ROWS))
     try:
-        found = sweep(site, plan)
+        path = record.keep(output, KIND, partial(sweep, site, plan), site.topology)
     finally:
         site.stop()
-    path = record.directory(output, "sweep", site.topology) / FILE
-    record.write(path, found)
-    pair = (*found["best"].values(),)
-    say("best: {} workers of {} threads; recorded in {}".format(*pair, path))
+    pair = (*json.loads(path.read_text())["best"].values(),)
+    say("best: {} workers of {} threads".format(*pair))
     return pair
 
 
 def recorded(directories: Sequence[Path], site: Site) -> Pair | None:
     """The best pair of the newest sweep on the server's machine, with this topology and distance."""
     facts = site.server.facts()
-    files = {path.resolve() for directory in directories for path in directory.rglob(FILE)}
+    files = {
+        path.resolve() for directory in directories for path in directory.rglob(f"{KIND}.json")
+    }
     for path in sorted(files, key=lambda path: path.parent.name, reverse=True):
         known = json.loads(path.read_text())
         # One without a topology is of the time when connections were not spread over the workers.
@@ -152,22 +150,4 @@ def best_pair(site: Site, output: Path) -> Pair:
     if known := recorded((record.RESULTS, output), site):
         return known
     say("no sweep of the service's workers and threads was recorded here: a short one")
-    return swept(replace(site, workload=replace(site.workload, rows=ROWS)), SHORT, output)
-
-
-def main() -> None:
-    """Makes a long sweep."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    add = parser.add_argument
-    add("--workload", choices=WORKLOADS, default="quick", help="default: quick")
-    add("--topology", help=f"{', '.join(NAMED)}, or a file; default: the workload's")
-    add("--short", action="store_true", help="as bench/run makes it")
-    add("--output", type=Path, default=record.RESULTS, help="default: bench/results")
-    given = parser.parse_args()
-    workload = replace(WORKLOADS[given.workload], rows=ROWS)
-    with opened(given.topology or workload.topology) as topology:
-        swept(Site(workload, topology, STATE), SHORT if given.short else LONG, given.output)
-
-
-if __name__ == "__main__":
-    main()
+    return swept(site, SHORT, output)

@@ -13,8 +13,8 @@ import psycopg
 
 from bench.processes import private_bytes, pss_bytes
 from bench.turns import in_turn
-from speed.record import Subject
 from speed.scans import forced, require_workers
+from speed.series import Subject, subject
 from speed.site import COLUMNS, EXPRESSIONS, ONE, Measure, Site, on_constants, seconds, set_
 from workbench.queries import CONTROL
 
@@ -49,7 +49,7 @@ def first_statements(site: Site, connections: int) -> tuple[Subject, Subject]:
         other.execute(SETTLED)
         for statement in FIRST.values():
             other.execute(statement)
-        return Subject("s", in_turn(measures, connections)), Subject("bytes", own)
+        return subject("s", in_turn(measures, connections)), subject("bytes", own)
 
 
 def _parallel(connection: psycopg.Connection, query: str) -> Measure:
@@ -73,7 +73,7 @@ def first_in_workers(site: Site, runs: int) -> Subject:
         }
         found = in_turn(measures, runs)
         maker.execute(f"DROP TABLE {FEW}")
-        return Subject("s", found)
+        return subject("s", found)
 
 
 def copies(site: Site, connections: int, repetitions: int) -> Subject:
@@ -93,4 +93,4 @@ def copies(site: Site, connections: int, repetitions: int) -> Subject:
         return measure
 
     measures = {f"sum/{name}": held(name, one) for name, one in EXPRESSIONS.items()}
-    return Subject("bytes", in_turn(measures, repetitions) | private)
+    return subject("bytes", in_turn(measures, repetitions) | private)

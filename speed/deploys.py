@@ -21,7 +21,7 @@ import psycopg
 from numpy.typing import NDArray
 
 from cluster import ClusterError
-from speed.record import LARGE, SMALL, Subject
+from speed.series import LARGE, SMALL, Subject, subject
 from speed.site import CONSTANTS, Site
 from workbench.preparation import DATABASE
 
@@ -158,4 +158,4 @@ def deploys(
         if name != "rest":
             took = [committed - b for b, committed, _ in deployer.changes if begin <= b < end]
             longest[f"{name} itself"].append(max(took))
-    return Subject("s", dict(longest)), Subject("count", dict(late))
+    return subject("s", longest), subject("count", late)

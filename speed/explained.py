@@ -1,29 +1,26 @@
-"""`python -m speed.explained`: contributions of a million flights in SQL, against Python from the same table.
+"""Contributions of a million flights in SQL, against Python from the same table.
 
 In turn: the statement in one process, with batches and without, the same that only predicts, and Python,
 which takes the features out of the table by COPY and has the newest XGBoost explain them on one thread.
-What SQL returns is counted, or sent to the client in COPY's binary format. Leaves explained.json in a new
-directory of bench/results, and prints the medians.
+What SQL returns is counted, or sent to the client in COPY's binary format.
 """
 
 import argparse
 import statistics
-import subprocess
-import sys
 import time
+from typing import Any
 
 import psycopg
 
-from bench import machine
-from bench.record import RESULTS, commit, directory, now, write
 from bench.turns import in_turn
-from cluster import ClusterError
-from speed.record import SMALL
-from speed.scans import ONE_PROCESS
-from speed.site import NAMES, ROWS, Measure, Site, prepared, seconds, set_
+from speed.beside import Beside, explain_all, hold_models
+from speed.scans import ONE_PROCESS, measured
+from speed.series import SMALL
+from speed.site import NAMES, PREPARATION, ROWS, Site, prepared, running, set_
 from workbench.preparation import DATABASE
 from workbench.tell import Teller, table
 
+OPTIONS = {"repetitions": (3, "of everything")}
 MODEL = NAMES[SMALL]
 CONTRIBS = f"predict_contribs('{MODEL}', f)"
 COUNTED = "SELECT count({}) FROM flights f"
@@ -31,35 +28,6 @@ SENT = f"COPY (SELECT {CONTRIBS} FROM flights f) TO STDOUT (FORMAT binary)"
 SUM = f"SELECT sum(c::float8) FROM flights f, unnest({CONTRIBS}) AS c"
 # Of sums of eleven million numbers, some of which are above and some below zero.
 NEAR = 1e-4
-STEPS = 7
-
-
-class Python:
-    """The process in which Python explains; see speed.in_python."""
-
-    def __init__(self, site: Site) -> None:
-        command = [sys.executable, "-m", "speed.in_python", str(site.files[SMALL])]
-        self.conninfo = site.cluster.conninfo(DATABASE)
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._answer()
-        self.copying: list[float] = []
-        self.sum = 0.0
-
-    def _answer(self) -> str:
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"Python's process ended with {self.process.wait()}")
-        return line
-
-    def asked(self) -> float:
-        """The seconds of copying and explaining together."""
-        self.process.stdin.write(f"{self.conninfo}\n")
-        self.process.stdin.flush()
-        copying, explaining, self.sum = map(float, self._answer().split())
-        self.copying.append(copying)
-        return copying + explaining
 
 
 def _sent(connection: psycopg.Connection) -> float:
@@ -72,58 +40,41 @@ def _sent(connection: psycopg.Connection) -> float:
     return time.perf_counter() - began
 
 
-def measured(site: Site, repetitions: int) -> dict[str, list[float]]:
+def series(site: Site, repetitions: int) -> dict[str, list[float]]:
     """Seconds of each way, by repetition."""
-    python = Python(site)
-    with python.process, site.connect() as connection:
+    copying, conninfo, total = [], site.cluster.conninfo(DATABASE), 0.0
+    with Beside(hold_models, site.files) as python, site.connect() as connection:
         set_(connection, ONE_PROCESS)
 
-        def counted(expression: str, batch: str) -> Measure:
-            def measure() -> float:
-                set_(connection, {"pgboost.enable_batch": batch})
-                return seconds(connection, COUNTED.format(expression))
-
-            return measure
+        def in_python() -> float:
+            nonlocal total
+            copied, explained, total = python.ask(explain_all, SMALL, conninfo)
+            copying.append(copied)
+            return copied + explained
 
         measures = {
-            "sql, counted": counted(CONTRIBS, "on"),
-            "sql, counted, row by row": counted(CONTRIBS, "off"),
+            "sql, counted": measured(connection, COUNTED.format(CONTRIBS)),
+            "sql, counted, row by row": measured(connection, COUNTED.format(CONTRIBS), "off"),
             "sql, sent to the client": lambda: _sent(connection),
-            "sql, predict": counted(f"predict('{MODEL}', f)", "on"),
-            "python": python.asked,
+            "sql, predict": measured(connection, COUNTED.format(f"predict('{MODEL}', f)")),
+            "python": in_python,
         }
         found = in_turn(measures, repetitions)
         (sum_,) = connection.execute(SUM).fetchone()
-        if abs(sum_ - python.sum) > NEAR * abs(python.sum):
-            raise SystemExit(f"SQL's contributions add up to {sum_}, XGBoost's to {python.sum}")
-        python.process.stdin.close()
-        return found | {"python, copying alone": python.copying}
+    if abs(sum_ - total) > NEAR * abs(total):
+        raise SystemExit(f"SQL's contributions add up to {sum_}, XGBoost's to {total}")
+    return found | {"python, copying alone": copying}
 
 
-def main() -> None:
-    """Prepares as `make speed` does, measures and records."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repetitions", type=int, default=3, help="of everything; %(default)s")
-    repetitions = parser.parse_args().repetitions
-    teller, began = Teller(STEPS), now()
-    with prepared(teller) as site:
+def measure(given: argparse.Namespace) -> dict[str, Any]:
+    """Prepares as `make speed` does, measures, and prints the medians."""
+    teller = Teller(PREPARATION + 1)
+    with running() as cluster:
+        site = prepared(cluster, teller)
         versions = site.versions()
         with teller.step(f"contributions of {ROWS:,} flights"):
-            found = measured(site, repetitions)
-    record = {
-        "started": began, "finished": now(), "commit": commit(), "machine": machine.facts(),
-        "versions": versions, "rows": ROWS, "model": SMALL, "unit": "s", "series": found,
-    }  # fmt: skip
-    place = directory(RESULTS, "explained")
-    write(place / "explained.json", record)
+            found = series(site, given.repetitions)
     medians = {name: statistics.median(values) for name, values in found.items()}
-    python = medians["python"]
-    lines = [(name, f"{one:.2f}", f"{python / one:.1f}") for name, one in medians.items()]
-    table((f"median of {repetitions}", "seconds", "times Python's speed"), lines)
-
-
-if __name__ == "__main__":
-    try:
-        main()
-    except (ClusterError, psycopg.OperationalError) as error:
-        sys.exit(f"error: {error}")
+    lines = [(name, one, medians["python"] / one) for name, one in medians.items()]
+    table((f"median of {given.repetitions}", "seconds", "times Python's speed"), lines)
+    return {"versions": versions, "rows": ROWS, "model": SMALL, "unit": "s", "series": found}

@@ -10,13 +10,14 @@ from pathlib import Path
 
 from bench.generators import Load, pgbench
 from bench.turns import in_turn
-from speed.record import CLIENTS, OTHER_CLIENTS, OTHER_FORMS, PROTOCOLS, SMALL, Subject
+from speed import series
+from speed.series import PROTOCOLS, SMALL, Subject, subject
 from speed.site import COLUMNS, NAMES, ONE, Measure, Site
 from workbench.preparation import DATABASE
 from workbench.queries import CONTROL, JSONB_CONTROL, ROW_CONTROL, predict
 
 SCRIPTS = {"predict": COLUMNS[SMALL], "control": CONTROL}
-OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in OTHER_FORMS} | {
+OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in series.OTHER_FORMS} | {
     "row control": ROW_CONTROL,
     "jsonb control": JSONB_CONTROL,
 }
@@ -24,7 +25,9 @@ OTHER_SCRIPTS = {form: predict(form, NAMES[SMALL]) for form in OTHER_FORMS} | {
 
 def one_row(site: Site, duration: int, repetitions: int) -> Subject:
     """Transactions per second: `PROTOCOL/CLIENTS/predict`, `.../control`, `.../row`, `.../row control`."""
-    wanted = [(SCRIPTS, clients) for clients in CLIENTS] + [(OTHER_SCRIPTS, OTHER_CLIENTS)]
+    wanted = [(SCRIPTS, clients) for clients in series.CLIENTS] + [
+        (OTHER_SCRIPTS, series.OTHER_CLIENTS)
+    ]
     with tempfile.TemporaryDirectory() as folder:
 
         def run(name: str, expression: str, protocol: str, clients: int) -> Measure:
@@ -41,4 +44,4 @@ def one_row(site: Site, duration: int, repetitions: int) -> Subject:
             for scripts, clients in wanted
             for name, expression in scripts.items()
         }
-        return Subject("transactions/s", in_turn(measures, repetitions))
+        return subject("transactions/s", in_turn(measures, repetitions))

@@ -8,8 +8,6 @@ statements that predict for many rows, two of which write what they predict; wha
 ready before.
 """
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 
@@ -17,7 +15,8 @@ import psycopg
 
 from bench.turns import in_turn
 from data.columns import FEATURES
-from speed.record import BATCHES, Subject
+from speed.beside import Beside, hold_flights, predict_all
+from speed.series import BATCHES, Subject, subject
 from speed.site import COLUMNS, EXPRESSIONS, NAMES, ROWS, Measure, Site, seconds, set_
 from workbench.queries import CONTROL, FORMS, JSONB_CONTROL, predict
 
@@ -45,32 +44,7 @@ STATEMENTS = {
 }
 
 
-class InMemory:
-    """The process in which XGBoost predicts for rows that lie in memory; see speed.in_memory."""
-
-    def __init__(self, site: Site) -> None:
-        models = [f"{label}={path}" for label, path in site.files.items()]
-        command = [sys.executable, "-m", "speed.in_memory", str(ROWS), *models]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        )
-        self._answer()
-
-    def _answer(self) -> str:
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError(f"XGBoost's process ended with {self.process.wait()}")
-        return line.strip()
-
-    def asked(self, label: str) -> tuple[float, int]:
-        """The seconds that the predictions of all rows took, and the sum of their bits."""
-        self.process.stdin.write(f"{label}\n")
-        self.process.stdin.flush()
-        taken, bits = self._answer().split()
-        return float(taken), int(bits)
-
-
-def _measure(
+def measured(
     connection: psycopg.Connection, statement: str, batch: str = "on", before: tuple[str, ...] = ()
 ) -> Measure:
     """A statement's seconds, with batches or without."""
@@ -84,10 +58,10 @@ def _measure(
     return measure
 
 
-def check(connection: psycopg.Connection, xgboost: InMemory) -> None:
+def check(connection: psycopg.Connection, xgboost: Beside) -> None:
     """Raises unless SQL gives XGBoost's bits, with batches and without; it warms the cache as well."""
     for label, columns in COLUMNS.items():
-        _, expected = xgboost.asked(label)
+        _, expected = xgboost.ask(predict_all, label)
         for batch in BATCHES:
             set_(connection, {**ONE_PROCESS, "pgboost.enable_batch": batch})
             query = f"SELECT {BITS.format(columns)} FROM flights f"
@@ -97,8 +71,7 @@ def check(connection: psycopg.Connection, xgboost: InMemory) -> None:
 
 def scans(site: Site, repetitions: int) -> Subject:
     """Seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`."""
-    xgboost = InMemory(site)
-    with xgboost.process, site.connect() as connection:
+    with Beside(hold_flights, ROWS, site.files) as xgboost, site.connect() as connection:
         check(connection, xgboost)
         set_(connection, ONE_PROCESS)
         sums = {
@@ -107,17 +80,15 @@ def scans(site: Site, repetitions: int) -> Subject:
             "jsonb control": f"sum({JSONB_CONTROL})",
         }
         measures: dict[str, Measure] = {
-            name: _measure(connection, f"SELECT {one} FROM flights f") for name, one in sums.items()
+            name: measured(connection, f"SELECT {one} FROM flights f") for name, one in sums.items()
         }
         for label, name in NAMES.items():
-            measures[f"xgboost/{label}"] = lambda label=label: xgboost.asked(label)[0]
+            measures[f"xgboost/{label}"] = lambda label=label: xgboost.ask(predict_all, label)[0]
             for form in FORMS:
                 query = f"SELECT sum({predict(form, name)}) FROM flights f"
                 for batch in BATCHES:
-                    measures[f"{label}/{form}/{batch}"] = _measure(connection, query, batch)
-        found = in_turn(measures, repetitions)
-        xgboost.process.stdin.close()
-        return Subject("s", found)
+                    measures[f"{label}/{form}/{batch}"] = measured(connection, query, batch)
+        return subject("s", in_turn(measures, repetitions))
 
 
 def statements(site: Site, repetitions: int) -> Subject:
@@ -127,17 +98,17 @@ def statements(site: Site, repetitions: int) -> Subject:
         measures: dict[str, Measure] = {}
         for name, (before, statement) in STATEMENTS.items():
             known = (*before,)
-            measures[f"{name}/control"] = _measure(
+            measures[f"{name}/control"] = measured(
                 connection, statement.format(CONTROL), before=known
             )
             for label, columns in COLUMNS.items():
                 for batch in BATCHES:
-                    measures[f"{name}/{label}/{batch}"] = _measure(
+                    measures[f"{name}/{label}/{batch}"] = measured(
                         connection, statement.format(columns), batch, known
                     )
         found = in_turn(measures, repetitions)
         connection.execute(DROP)
-        return Subject("s", found)
+        return subject("s", found)
 
 
 def forced(connection: psycopg.Connection) -> str:
@@ -183,4 +154,4 @@ def workers(site: Site, repetitions: int) -> Subject:
             for count, text in ((1, "alone"), (2, "together")):
                 measures[f"{name}/{count}"] = parallel(query, count)
                 measures[f"{name}/{text}"] = at_once(query, count)
-        return Subject("s", in_turn(measures, repetitions))
+        return subject("s", in_turn(measures, repetitions))

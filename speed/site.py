@@ -18,12 +18,15 @@ import psycopg
 from cluster import Cluster, start, stop
 from data.columns import FEATURES, LOOKED_UP
 from data.flights import Request
-from speed.record import LARGE, SMALL, Model
+from speed.series import LARGE, SMALL
 from workbench import preparation
 from workbench.preparation import DATABASE
 from workbench.queries import CONTROL, predict
 from workbench.tell import Teller, say
 from workbench.training import Recipe
+
+# Steps of `prepared`.
+PREPARATION = 5
 
 STATE = Path(__file__).resolve().parent.parent / ".speed"
 PREFERRED_PORT = 54332
@@ -81,14 +84,15 @@ class Site:
             found = (*connection.execute(query).fetchone(), pinned)
             return dict(zip(("postgresql", "pgboost", "xgboost"), found, strict=True))
 
-    def models(self) -> dict[str, Model]:
-        """What is known of the models."""
+    def models(self) -> dict[str, dict[str, int]]:
+        """What is known of the models, by their labels."""
         return {
-            label: Model(
-                RECIPES[label].rounds, RECIPES[label].depth, path.stat().st_size, self._image(label)
-            )
+            label: {
+                "trees": RECIPES[label].rounds, "depth": RECIPES[label].depth,
+                "file_bytes": path.stat().st_size, "image_bytes": self._image(label),
+            }
             for label, path in self.files.items()
-        }
+        }  # fmt: skip
 
     def _image(self, label: str) -> int:
         """The size of a model's image, as a backend has mapped it that predicted with no other."""
@@ -120,30 +124,26 @@ def set_(connection: psycopg.Connection, settings: Mapping[str, object]) -> None
 
 
 @contextmanager
-def prepared(teller: Teller) -> Iterator[Site]:
-    """The site, whose server is stopped afterwards."""
-    # What is running was started with other settings, or by a run that was killed.
+def running(settings: Mapping[str, str] | None = None) -> Iterator[Cluster]:
+    """The server with these settings, stopped afterwards."""
+    # What is running has other settings, or is of a run that was killed.
     stop(STATE)
-    cluster = preparation.start_cluster(teller, STATE, PREFERRED_PORT)
     try:
-        with preparation.create_extension(teller, cluster, STATE) as connection:
-            preparation.load_flights(teller, connection, Request(ROWS))
-            models = {
-                label: preparation.train(teller, recipe, NAMES[label], STATE)
-                for label, recipe in RECIPES.items()
-            }
-            with teller.step("load both models"):
-                for label, model in models.items():
-                    new = preparation.load_unless_loaded(connection, model, NAMES[label])
-                    say(f"{label}: {preparation.DONE if new is None else f'version {new}'}")
-        yield Site(cluster, {label: model.path for label, model in models.items()})
+        yield start(STATE, PREFERRED_PORT, settings or {})[0]
     finally:
         stop(STATE)
 
 
-@contextmanager
-def preloaded(site: Site) -> Iterator[Site]:
-    """The same, with the library in shared_preload_libraries."""
-    stop(STATE)
-    cluster, _ = start(STATE, PREFERRED_PORT, {"shared_preload_libraries": "pgboost"})
-    yield Site(cluster, site.files)
+def prepared(cluster: Cluster, teller: Teller) -> Site:
+    """The site, made as the demo's is."""
+    with preparation.create_extension(teller, cluster, STATE) as connection:
+        preparation.load_flights(teller, connection, Request(ROWS))
+        models = {
+            label: preparation.train(teller, recipe, NAMES[label], STATE)
+            for label, recipe in RECIPES.items()
+        }
+        with teller.step("load both models"):
+            for label, model in models.items():
+                new = preparation.load_unless_loaded(connection, model, NAMES[label])
+                say(f"{label}: {preparation.DONE if new is None else f'version {new}'}")
+    return Site(cluster, {label: model.path for label, model in models.items()})

@@ -68,39 +68,36 @@ class Claim:
         return "within noise" if self.noisy else "met" if self.verdict == "holds" else "missed"
 
 
+def _read(sources: Sources, given: list[dict[str, Any]]) -> list[Claim]:
+    claims = [Claim(**one) for one in given]
+    return [
+        replace(one, ours=found_by(sources, one.found) if one.found else None) for one in claims
+    ]
+
+
 def judged(sources: Sources) -> list[dict[str, Any]]:
     """The documents, each with its claims."""
     documents = tomllib.loads((HERE / "claims.toml").read_text())["document"]
-    for document in documents:
-        document["claims"] = [_found(sources, Claim(**given)) for given in document.pop("claim")]
-    return documents
-
-
-def _found(sources: Sources, claim: Claim) -> Claim:
-    return replace(claim, ours=found_by(sources, claim.found) if claim.found else None)
+    return [one | {"claims": _read(sources, one.pop("claim"))} for one in documents]
 
 
 def targets(sources: Sources, topology: str) -> list[Claim]:
     """What was aimed for on one machine (`local`) or on three hosts (`split`), by that run alone."""
-    given = tomllib.loads((HERE / "targets.toml").read_text())[topology]
-    return [_found(sources, Claim(**one)) for one in given]
+    return _read(sources, tomllib.loads((HERE / "targets.toml").read_text())[topology])
 
 
 def over_runs(sources: Sources) -> list[Claim]:
     """The targets on one machine, over its runs of one commit: the median of medians, the widest range."""
     runs = [targets(replace(sources, local=one), "local") for one in sources.runs]
     return [
-        replace(same[0], ours=pooled([one.ours for one in same if one.ours]))
+        replace(same[0], ours=_pooled([one.ours for one in same if one.ours]))
         for same in zip(*runs, strict=True)
     ]
 
 
-def pooled(spreads: Sequence[Spread]) -> Spread | None:
-    """Of several runs."""
+def _pooled(spreads: Sequence[Spread]) -> Spread | None:
     if not spreads:
         return None
-    return Spread(
-        statistics.median(one.median for one in spreads),
-        min(one.smallest for one in spreads),
-        max(one.largest for one in spreads),
-    )
+    middle = statistics.median(one.median for one in spreads)
+    low, high = min(one.smallest for one in spreads), max(one.largest for one in spreads)
+    return Spread(middle, low, high)

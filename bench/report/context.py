@@ -6,13 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from bench.key_set import PER_BATCH
-from bench.report import claims, controls, distance, entries, ladder
+from bench.report import claims, computed, measured
 from bench.report.figures import WAYS
 from bench.report.files import Sources
-from bench.report.measured import CLIENTS, TREES, Asked, Lacking, Measured, better, values
-from bench.report.rates import fixed_rates
-from bench.report.wins import wins
+from bench.report.measured import Lacking, Measured, better, values
 from bench.results import cores
 
 NOT_MEASURED = "(not measured)"
@@ -31,20 +28,17 @@ def _said(shown: str, found: Callable[..., float]) -> Callable[..., str]:
     return said
 
 
-def named(measured: Measured) -> dict[str, Callable[..., Any]]:
+def named(of: Measured) -> dict[str, Callable[..., Any]]:
     """Functions that give the figure of a cell, whose name is as `bench/run --list` prints it."""
 
     def median(name: str, figure: str) -> float:
-        return statistics.median(values(measured.named(name), figure))
+        return statistics.median(values(of.named(name), figure))
 
     def times(above: str, below: str, figure: str = "rate") -> float:
-        return better(measured.named(above), measured.named(below), figure).median
-
-    def has(name: str) -> bool:
-        return any(cell.name == name and cell.runs for cell in measured.result.cells)
+        return better(of.named(above), of.named(below), figure).median
 
     return {
-        "has": has,
+        "has": lambda name: any(cell.name == name and cell.runs for cell in of.result.cells),
         "rate": _said("whole", lambda name: median(name, "rate")),
         "us": _said("tenths", lambda name: median(name, "us")),
         "us_of": _said("tenths", lambda part, name: median(name, f"us of {part}")),
@@ -58,7 +52,7 @@ def named(measured: Measured) -> dict[str, Callable[..., Any]]:
 def of_comparison(sources: Sources) -> dict[str, Any]:
     """All that a page of the comparison may show."""
     local = sources.local
-    won, questions = wins(local)
+    won, questions = computed.wins(local)
     return {
         **named(local), "local": local, "split": sources.split, "runs": sources.runs,
         "elsewhere": sources.elsewhere, "wins": won, "questions": questions,
@@ -67,7 +61,6 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
         "documents": claims.judged(sources),
         "sweep": sources.other("sweep"), "table_size": sources.other("table-size"),
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
-        "e": entries, "Asked": Asked, "CLIENTS": CLIENTS, "TREES": TREES, "PER_BATCH": PER_BATCH,
-        "ladder": ladder, "distance": distance, "fixed_rates": fixed_rates, "controls": controls,
-        "cores_of": cores,
+        "e": measured, "computed": computed, "Asked": measured.Asked, "cores_of": cores,
+        "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,
     }  # fmt: skip

@@ -10,9 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.report.distance import growth
-from bench.report.entries import ONE_THREAD, PREPARED, SIMPLE, TUNED
-from bench.report.measured import Asked, Lacking, Measured
+from bench.report.computed import growth
+from bench.report.measured import (
+    ONE_THREAD,
+    PREPARED,
+    SIMPLE,
+    TUNED,
+    Asked,
+    Lacking,
+    Measured,
+)
 from bench.results import SCHEMA, BadResult, parse
 
 # The entries whose hot cell the pages' first sentences stand on.
@@ -72,8 +79,8 @@ def _read(path: Path, directory: Path) -> Measured | None:
         raise BadResult(f"{name}: {error}") from error
 
 
-def _lacks(measured: Measured) -> list[str]:
-    return [one.label for one in ESSENTIAL if not measured.cell(one, Asked())]
+def _lacks(one: Measured) -> str:
+    return "; ".join(entry.label for entry in ESSENTIAL if not one.cell(entry, Asked()))
 
 
 def _place(one: Measured) -> tuple[str, ...]:
@@ -97,7 +104,7 @@ def sources(directory: Path, local: str | None = None) -> Sources | None:
         return None
     whole = [one for one in full if not _lacks(one)]
     if not whole:
-        raise Lacking(f"{full[0].name} lacks {'; '.join(_lacks(full[0]))}")
+        raise Lacking(f"{full[0].name} lacks {_lacks(full[0])}")
     first = whole[0]
     split = next(
         (one for one in found if one.result.topology.name == "split" and growth(one)), None

@@ -8,14 +8,23 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from bench.report import distance, fresh, ladder, rungs, serving
-from bench.report.controls import against_control
-from bench.report.entries import PYTHON, Entry, entry
+from bench.report import computed, fresh, rungs, serving
 from bench.report.files import Sources, newest
 from bench.report.inside import Found
-from bench.report.measured import Asked, Lacking, Measured, better, quotient, ratio, values
+from bench.report.measured import (
+    PYTHON,
+    Asked,
+    Entry,
+    Lacking,
+    Measured,
+    better,
+    entry,
+    quotient,
+    ratio,
+    values,
+)
 from bench.results import CellResult, Spread
-from speed import record
+from speed import series
 
 
 def _cell(sources: Sources, name: str) -> tuple[Measured, CellResult]:
@@ -52,9 +61,9 @@ def against_best_service(sources: Sources, above: str, figure: str = "rate") -> 
 
 def waiting(sources: Sources, name: str, delay_ms: float) -> Spread:
     """What waiting for the network takes of one client's latency with that delay."""
-    grown = distance.growth(sources.split) if sources.split else []
+    grown = computed.growth(sources.split) if sources.split else []
     one = {one.entry: one for one in grown}[_entry(name)]
-    trip = distance.round_trip_ms(sources.split, delay_ms)
+    trip = computed.round_trip_ms(sources.split, delay_ms)
     latency = dict(one.points)[trip]
     away = one.round_trips * trip
     return Spread(away / latency.median, away / latency.largest, away / latency.smallest)
@@ -76,13 +85,13 @@ def of_best(sources: Sources, beginning: str, clients: int = 0, per_core: int = 
 
 def lowest_of_control(sources: Sources, control: str) -> Spread:
     """The lowest share of its control's throughput that predicting leaves in PostgreSQL."""
-    found = {one.median: one for one in against_control(sources.local, control).values()}
+    found = {one.median: one for one in computed.against_control(sources.local, control).values()}
     return found[min(found, default=0)]
 
 
 def step(sources: Sources, name: str, request: str) -> Spread:
     """What a step takes of an entry's processor time for a request."""
-    steps = ladder.steps(sources.local, _entry(name))
+    steps = computed.steps(sources.local, _entry(name))
     taken = zip(steps[request], zip(*steps.values(), strict=True), strict=True)
     return Spread.of([one / sum(together) for one, together in taken])
 
@@ -101,12 +110,12 @@ def memory_of_part(sources: Sources, part: str, name: str) -> Spread:
 
 def serving_memory(sources: Sources, name: str, part: str) -> Spread:
     """A part of the service against the private memory of as many connections as it has clients."""
-    run = newest(sources.directory, record.FILE)
+    run = newest(sources.directory, series.FILE)
     _, cell = _cell(sources, name)
-    found = run and Found(record.parse((run / record.FILE).read_text()))
-    private = found and found.spread("copies", f"private/{record.LARGE}", cell.clients / 1e6)
+    found = run and Found(json.loads((run / series.FILE).read_text()))
+    private = found and found.spread("copies", f"private/{series.LARGE}", cell.clients / 1e6)
     if not private:
-        raise Lacking(record.FILE)
+        raise Lacking(series.FILE)
     return quotient(Spread.of(values(cell, f"mb of {part}")), private)
 
 

@@ -5,15 +5,16 @@ not measured gives none. Of fresh connections, of which there are hundreds, the 
 """
 
 import itertools
+import json
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bench.results import Spread
-from speed import record
-from speed.record import LARGE, SMALL, Inside
+from speed import series as names
+from speed.series import CLIENTS, PROTOCOLS
 from workbench import queries
 
 FORMS = (*queries.FORMS,)
@@ -37,16 +38,16 @@ def _middle(values: Sequence[float]) -> Spread | None:
 class Found:
     """A run, asked for figures."""
 
-    run: Inside
+    run: Mapping[str, Any]
 
     def has(self, subject: str) -> bool:
         """Whether it was measured."""
-        return subject in self.run.subjects
+        return subject in self.run["subjects"]
 
     def values(self, subject: str, series: str, scale: float = 1.0) -> list[float]:
         """Of every repetition, times a factor; none if it was not measured."""
-        found = self.run.subjects.get(subject)
-        return [value * scale for value in found.series.get(series, [])] if found else []
+        found = self.run["subjects"].get(subject, {}).get("series", {})
+        return [value * scale for value in found.get(series, [])]
 
     def more(self, subject: str, series: str, than: str, scale: float = 1.0) -> list[float]:
         """How much more than the other series, each time."""
@@ -67,7 +68,7 @@ class Found:
 
     def ns(self, subject: str, series: str) -> Spread | None:
         """Of seconds for all rows, in nanoseconds for one."""
-        return self.spread(subject, series, 1e9 / self.run.workload["rows"])
+        return self.spread(subject, series, 1e9 / self.run["workload"]["rows"])
 
     def middle_ms(self, subject: str, series: str) -> Spread | None:
         """The middle half, in milliseconds."""
@@ -99,15 +100,12 @@ class Found:
 
     def one_row_medians(self) -> list[float]:
         """Its medians over protocols and clients, the smallest first."""
-        ratios = [self.one_row(*how) for how in itertools.product(record.PROTOCOLS, record.CLIENTS)]
+        ratios = [self.one_row(*how) for how in itertools.product(PROTOCOLS, CLIENTS)]
         return sorted(ratio.median for ratio in ratios if ratio)
 
 
 def given(run: Path) -> dict[str, Any]:
     """What the page's template shows of a run's directory."""
-    found = Found(record.parse((run / record.FILE).read_text()))
-    return {
-        "found": found, "run": found.run, "SMALL": SMALL, "LARGE": LARGE, "FORMS": FORMS,
-        **{name: getattr(record, name) for name in ("PROTOCOLS", "CLIENTS", "BATCHES")},
-        "OTHER_FORMS": record.OTHER_FORMS, "OTHER_CLIENTS": record.OTHER_CLIENTS,
-    }  # fmt: skip
+    found = json.loads((run / names.FILE).read_text())
+    known = {name: value for name, value in vars(names).items() if name.isupper()}
+    return {"found": Found(found), "run": found, "FORMS": FORMS, **known}

@@ -1,9 +1,10 @@
-"""A result as the report asks of it: cells by what they are, figures by name, and ratios of two cells.
+"""A result as the report asks of it: cells by entry and by what was asked, figures by name, ratios of cells.
 
-The ratio of two cells is taken within each repetition, in which both were measured minutes apart, and the
-median of those is given with the smallest and the largest. It may therefore differ in its last digit from
-the quotient of the two medians. Where one cell was measured less often than the other, that quotient is
-taken, with the widest range.
+An entry is a system in one of its variants, named and drawn as its system.toml says; one that no folder
+describes any more is named as the harness named it. The ratio of two cells is taken within each repetition,
+in which both were measured minutes apart, and the median of those is given with the smallest and the largest:
+it may differ in its last digit from the quotient of the medians. Where one cell was measured less often than
+the other, that quotient is taken, with the widest range.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,17 +13,61 @@ from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
 
-from bench.report.entries import ALL, Entry, entry
-from bench.results import LATENCIES, CellResult, Result, Run, Spread, Used
+from bench.results import LATENCIES, CellResult, Result, Run, Spread
+from bench.systems.description import SIDES, described
 
 # The model and the number of clients that the comparison's main figures are about.
 TREES = 25
 CLIENTS = 20
 STARVED = " †"
+POSTGRES, PYTHON = SIDES
+# The variants that load generators ask.
+GENERATED = ("simple", "prepared", "http")
 
 
 class Lacking(Exception):
     """A result without a figure that was asked for; the message names it."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One entry of the comparison."""
+
+    system: str
+    variant: str
+    label: str
+    side: str
+    colour: str = "#777777"
+    marker: str = "o"
+    line: str = "-"
+    what: str = ""
+
+    @property
+    def program(self) -> bool:
+        """Whether a program asks it as an application would, and no load generator."""
+        return self.variant not in GENERATED
+
+
+_KNOWN = {
+    (of.name, name): Entry(of.name, name, one.label, of.side, one.colour, one.marker, one.line, of.what)
+    for of in described().values()
+    for name, one in of.variants.items()
+}  # fmt: skip
+ALL = (*_KNOWN.values(),)
+# The entries that the comparison is about.
+MAIN = tuple(one for one in ALL if described()[one.system].main)
+
+
+def entry(system: str, variant: str) -> Entry:
+    """The entry of that system and variant."""
+    side = POSTGRES if system.startswith(POSTGRES) else PYTHON
+    return _KNOWN.get((system, variant), Entry(system, variant, f"{system} ({variant})", side))
+
+
+SIMPLE, PREPARED = entry("postgres_direct", "simple"), entry("postgres_direct", "prepared")
+TUNED, ONE_THREAD = entry("python_tuned", "http"), entry("python_published_one_thread", "http")
+# The service of 2022 as it was is for the record.
+AS_PUBLISHED = entry("python_published", "http")
 
 
 @dataclass(frozen=True)
@@ -48,29 +93,23 @@ class Trained(NamedTuple):
     megabytes: Spread
 
 
-def _there(used: Used | None) -> Used:
-    if used is None:
-        raise KeyError("not seen")
-    return used
+def _us(run: Run) -> float:
+    return run.server.cpu_seconds * 1e6 / run.requests
 
 
-def _latency(name: str) -> Callable[[Run, int], float]:
-    return lambda run, _: run.latency_ms[name]
-
-
-# What a run tells, given the predictions per request; a KeyError where it does not.
+# What a run tells, given the predictions per request; an error where it does not.
 FIGURES: Mapping[str, Callable[[Run, int], float]] = {
     "rate": lambda run, _: run.requests_per_second,
     # Processor time of all server processes for one request, in microseconds,
-    "us": lambda run, _: _there(run.server).cpu_seconds * 1e6 / run.requests,
+    "us": lambda run, _: _us(run),
     # and the most memory (Pss) of all of them at once.
-    "mb": lambda run, _: _there(run.server).pss_bytes / 1e6,
-    **{name: _latency(name) for name in LATENCIES},
+    "mb": lambda run, _: run.server.pss_bytes / 1e6,
+    **{name: lambda run, _, name=name: run.latency_ms[name] for name in LATENCIES},
     "predictions": lambda run, per: run.requests_per_second * per,
-    "us per prediction": lambda run, per: _there(run.server).cpu_seconds * 1e6 / run.requests / per,
+    "us per prediction": lambda run, per: _us(run) / per,
     # How many cores the load generator kept busy, and what carries packets between hosts.
     "busy": lambda run, _: run.generator.cpu_seconds / run.seconds,
-    "network": lambda run, _: _there(run.network).cpu_seconds / run.seconds,
+    "network": lambda run, _: run.network.cpu_seconds / run.seconds,
 }
 MORE_IS_BETTER = ("rate", "predictions")
 
@@ -80,12 +119,16 @@ def values(cell: CellResult, figure: str) -> list[float]:
     name, _, part = figure.partition(" of ")
     runs = cell.runs
     if part:
-        runs = [_part(run, part) for run in runs]
-    return [FIGURES[name](run, cell.predictions_per_request or 1) for run in runs]
+        runs = [Run(**{**vars(run), "server": run.server_parts[part]}) for run in runs]
+    try:
+        return [FIGURES[name](run, cell.predictions_per_request or 1) for run in runs]
+    except AttributeError:
+        raise KeyError(f"{figure} could not be seen") from None
 
 
-def _part(run: Run, part: str) -> Run:
-    return Run(**{**vars(run), "server": run.server_parts[part]})
+def quotient(a: Spread, b: Spread) -> Spread:
+    """Of figures that are no pairs: with the widest range."""
+    return Spread(a.median / b.median, a.smallest / b.largest, a.largest / b.smallest)
 
 
 def ratio(above: CellResult, below: CellResult, figure: str) -> Spread:
@@ -96,20 +139,10 @@ def ratio(above: CellResult, below: CellResult, figure: str) -> Spread:
     return quotient(Spread.of(over), Spread.of(under))
 
 
-def quotient(a: Spread, b: Spread) -> Spread:
-    """Of figures that are no pairs: with the widest range."""
-    return Spread(a.median / b.median, a.smallest / b.largest, a.largest / b.smallest)
-
-
-def inverse(spread: Spread) -> Spread:
-    """The same ratio the other way round."""
-    return Spread(1 / spread.median, 1 / spread.largest, 1 / spread.smallest)
-
-
 def better(above: CellResult, below: CellResult, figure: str) -> Spread:
     """How many times better the first cell is."""
     found = ratio(above, below, figure)
-    return found if figure in MORE_IS_BETTER else inverse(found)
+    return found if figure in MORE_IS_BETTER else quotient(Spread(1, 1, 1), found)
 
 
 def held(cell: CellResult) -> bool:
@@ -178,24 +211,20 @@ class Measured:
         found = dict.fromkeys(of for of, _ in self._cells)
         return sorted(found, key=lambda one: ALL.index(one) if one in ALL else len(ALL))
 
-    def asked_for(self, of: Iterable[Entry], **known: object) -> list[Asked]:
-        """What any of these entries was asked, of those with the given properties; each once."""
-        found = dict.fromkeys(asked for one in of for other, asked in self._cells if one == other)
-        return [
-            asked
-            for asked in found
-            if all(getattr(asked, name) == value for name, value in known.items())
-        ]
+    def asked_for(self, of: Iterable[Entry] | None = None, **known: object) -> list[Asked]:
+        """What any of these entries, or of all, was asked, of those with the given properties; each once."""
+        wanted = {*(self.entries if of is None else of)}
+        found = dict.fromkeys(asked for other, asked in self._cells if other in wanted)
+        return [asked for asked in found if known.items() <= vars(asked).items()]
 
     def clients(self, request: str, trees: int = TREES) -> list[int]:
         """With how many clients at a time a request was asked in a closed loop."""
-        found = self.asked_for(self.entries, request=request, trees=trees, rate=None, delay_ms=None)
+        found = self.asked_for(request=request, trees=trees, rate=None, delay_ms=None)
         return sorted(asked.clients for asked in found)
 
     def requests(self) -> list[str]:
         """What was asked in closed loops, in the order of the file."""
-        asked = self.asked_for(self.entries, rate=None, delay_ms=None)
-        return [*dict.fromkeys(one.request for one in asked)]
+        return [*dict.fromkeys(one.request for one in self.asked_for(rate=None, delay_ms=None))]
 
     def batch_clients(self) -> int | None:
         """With how many clients batches are compared: five, where that was asked."""
@@ -204,7 +233,7 @@ class Measured:
 
     def further_models(self) -> tuple[int, list[int]] | None:
         """The models' numbers of trees, and the clients with which all were asked; None: one model."""
-        asked = self.asked_for(self.entries, request="hot", rate=None, delay_ms=None)
+        asked = self.asked_for(request="hot", rate=None, delay_ms=None)
         found = [one for one in asked if one.trees != TREES]
         if not found:
             return None
@@ -213,8 +242,10 @@ class Measured:
 
     def parts(self, of: Entry, asked: Asked) -> dict[str, Spread]:
         """The memory of each part of the server, in megabytes."""
-        names = [*self.cell(of, asked).runs[0].server_parts]
-        return {name: Spread.of(values(self.cell(of, asked), f"mb of {name}")) for name in names}
+        cell = self.cell(of, asked)
+        return {
+            name: Spread.of(values(cell, f"mb of {name}")) for name in cell.runs[0].server_parts
+        }
 
     def trainings(self) -> list[Trained]:
         """Every way to train, the figures of the same way put together."""
@@ -227,7 +258,7 @@ class Measured:
             for way, figures in found.items()
         ]
 
-    @cached_property
+    @property
     def minutes(self) -> float:
         """How long the whole run took."""
         began, ended = map(datetime.fromisoformat, (self.result.started, self.result.finished))

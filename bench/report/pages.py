@@ -96,8 +96,7 @@ class _Maker:
         shows = described(name)
         if shows is None:
             raise BadTemplate(f"no picture is called {name}")
-        drawn = svg(name, self._sources)
-        if drawn:
+        if drawn := svg(name, self._sources):
             self.pictures[PAGES / f"{name}.svg"] = drawn
         return f"![{shows}]({name}.svg)" if drawn else ""
 
@@ -151,25 +150,24 @@ def made(
     return files | maker.pictures | ({PAGES / SCRIPT: script(sources)} if sources else {})
 
 
-def _generated_before(root: Path) -> list[Path]:
-    """The files of docs/benchmarks/ that an earlier report wrote, pictures included."""
+def _left_over(files: dict[Path, str], root: Path) -> list[Path]:
+    """The files of docs/benchmarks/ that an earlier report wrote, pictures too, and this one does not."""
     found = [
-        path
+        path.relative_to(root)
         for path in sorted((root / PAGES).glob("*"))
         if path.suffix == ".svg" or path.name == SCRIPT
         or (path.suffix == ".md" and path.read_text().startswith("<!-- generated from "))
     ]  # fmt: skip
-    return [path.relative_to(root) for path in found]
+    return [path for path in found if path not in files]
 
 
 def stale(files: dict[Path, str], root: Path = ROOT) -> list[str]:
     """What `write` would change, a line each."""
-    found = []
-    for path, text in files.items():
-        there = (root / path).read_text() if (root / path).exists() else None
-        if there != text:
-            found.append(f"{path} {'differs' if there is not None else 'is missing'}")
-    return found + [f"{path} is left over" for path in _generated_before(root) if path not in files]
+    missing = [path for path in files if not (root / path).exists()]
+    differ = [p for p, text in files.items() if p not in missing and (root / p).read_text() != text]
+    said = dict.fromkeys(missing, "is missing") | dict.fromkeys(differ, "differs")
+    left = [f"{path} is left over" for path in _left_over(files, root)]
+    return [f"{path} {said[path]}" for path in files if path in said] + left
 
 
 def write(files: dict[Path, str], root: Path = ROOT) -> list[str]:
@@ -178,7 +176,6 @@ def write(files: dict[Path, str], root: Path = ROOT) -> list[str]:
     for path, text in files.items():
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
-    for path in _generated_before(root):
-        if path not in files:
-            (root / path).unlink()
+    for path in _left_over(files, root):
+        (root / path).unlink()
     return changed

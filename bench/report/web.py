@@ -8,10 +8,9 @@ import contextlib
 import json
 from typing import Any
 
-from bench.report.entries import entry
 from bench.report.figures import readable
 from bench.report.files import Sources, newest
-from bench.report.measured import Measured, held, values
+from bench.report.measured import Measured, entry, held, values
 from bench.report.pictures import APART
 from bench.results import LATENCIES, CellResult, Spread
 

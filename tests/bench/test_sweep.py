@@ -7,7 +7,7 @@ from pathlib import Path
 from bench.hosts import local
 from bench.opening import on_this_machine
 from bench.site import Site
-from bench.sweep import FILE, SHORT, Plan, best, delay_of, recorded, sweep
+from bench.sweep import KIND, SHORT, Plan, best, delay_of, recorded, sweep
 from bench.topology import Topology
 from bench.workload import WORKLOADS
 
@@ -47,7 +47,7 @@ def test_the_newest_of_the_same_machine_and_topology_is_taken(tmp_path: Path) ->
     assert recorded([tmp_path], site) is None
     for name, content in others.items():
         (tmp_path / name).mkdir()
-        (tmp_path / name / FILE).write_text(json.dumps(content))
+        (tmp_path / name / f"{KIND}.json").write_text(json.dumps(content))
     assert recorded([tmp_path], site) == (3, 4)
     host = local()
     assert recorded([tmp_path], replace(site, topology=Topology("aws", host, host, host))) is None

@@ -13,7 +13,7 @@ import pytest
 from bench.__main__ import matching
 from bench.key_set import BATCHES, HOT, PER_BATCH, features_of, key_set, split, timed_batches
 from bench.report import finding
-from bench.report.controls import FEWEST_CLIENTS
+from bench.report.computed import FEWEST_CLIENTS
 from bench.requests import PLACES, REQUESTS, SIZES, Asked
 from bench.systems import description, made
 from bench.systems.description import described

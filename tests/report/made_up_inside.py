@@ -1,6 +1,8 @@
 """A made-up run of `make speed`: figures that are easy to reckon with."""
 
-from speed.record import SCHEMA, Inside, Model, Subject
+from typing import Any
+
+from speed.series import Subject, subject
 
 LABELS = ("25x6", "500x8")
 
@@ -16,7 +18,7 @@ def _scan() -> Subject:
         for place, form in enumerate(("columns", "array", "row", "jsonb"), start=1):
             series[f"{label}/{form}/on"] = [0.11 * place, 0.11 * place, 0.12 * place]
             series[f"{label}/{form}/off"] = [0.22 * place, 0.22 * place, 0.24 * place]
-    return Subject("s", series)
+    return subject("s", series)
 
 
 def _statements() -> Subject:
@@ -25,7 +27,7 @@ def _statements() -> Subject:
         series[f"{name}/control"] = [0.1, 0.1, 0.1]
         for label in LABELS:
             series |= {f"{name}/{label}/on": [0.11] * 3, f"{name}/{label}/off": [0.3] * 3}
-    return Subject("s", series)
+    return subject("s", series)
 
 
 def _fresh(load: float) -> tuple[Subject, Subject]:
@@ -35,10 +37,10 @@ def _fresh(load: float) -> tuple[Subject, Subject]:
         for kind in ("constants", "table"):
             seconds[f"{kind}/{label}"] = [0.0002 + load, 0.0002 + 2 * load, 0.0002 + 3 * load]
             memory[f"{kind}/{label}"] = [1024.0 * 1200] * 3
-    return Subject("s", seconds), Subject("bytes", memory)
+    return subject("s", seconds), subject("bytes", memory)
 
 
-def inside() -> Inside:
+def inside() -> dict[str, Any]:
     """The run."""
     workers = {
         f"{name}/{way}": [seconds] * 3
@@ -73,37 +75,34 @@ def inside() -> Inside:
     fresh, memory = _fresh(0.001)
     preloaded, preloaded_memory = _fresh(0.0002)
     workers_first = {"control": [0.003] * 3, "25x6": [0.0034] * 3, "500x8": [0.004] * 3}
-    return Inside(
-        schema=SCHEMA,
-        started="2026-01-05T10:00:00+00:00",
-        finished="2026-01-05T10:09:00+00:00",
-        commit="0123456789abcdef",
-        machine={"processor": "Made Up", "cores": "2", "system": "Debian"},
-        versions={"postgresql": "15.99 (Debian)", "pgboost": "0.1.0", "xgboost": "3.4.1"},
-        settings={"jit": "on", "shared_buffers": "512MB"},
-        workload={
-            "repetitions": 3,
-            "fresh": 3,
-            "together": 40,
-            "asking": 4,
-            "rounds": 9,
-            "rows": 1_000_000,
+    return {
+        "schema": 1, "started": "2026-01-05T10:00:00+00:00", "finished": "2026-01-05T10:09:00+00:00",
+        "commit": "0123456789abcdef", "machine": {"processor": "Made Up", "cores": "2", "system": "Debian"},
+        "versions": {"postgresql": "15.99 (Debian)", "pgboost": "0.1.0", "xgboost": "3.4.1"},
+        "settings": {"jit": "on", "shared_buffers": "512MB"},
+        "workload": {
+            "repetitions": 3, "fresh": 3, "together": 40, "asking": 4, "rounds": 9, "rows": 1_000_000,
         },
-        models={"25x6": Model(25, 6, 100_000, 64_000), "500x8": Model(500, 8, 8_000_000, image)},
-        subjects={
+        "models": {
+            label: {"trees": trees, "depth": depth, "file_bytes": file, "image_bytes": size}
+            for label, trees, depth, file, size in (
+                ("25x6", 25, 6, 100_000, 64_000), ("500x8", 500, 8, 8_000_000, image)
+            )
+        },
+        "subjects": {
             "scan": _scan(),
-            "workers": Subject("s", workers),
+            "workers": subject("s", workers),
             "statements": _statements(),
-            "one row": Subject("transactions/s", one_row),
-            "deploys": Subject("s", deploys),
-            "stale": Subject("count", stale),
-            "copies": Subject("bytes", copies),
+            "one row": subject("transactions/s", one_row),
+            "deploys": subject("s", deploys),
+            "stale": subject("count", stale),
+            "copies": subject("bytes", copies),
             "fresh": fresh,
             "fresh memory": memory,
-            "fresh workers": Subject("s", workers_first),
+            "fresh workers": subject("s", workers_first),
             "preloaded": preloaded,
             "preloaded memory": preloaded_memory,
-            "preloaded workers": Subject("s", workers_first),
-            "preloaded copies": Subject("bytes", copies),
+            "preloaded workers": subject("s", workers_first),
+            "preloaded copies": subject("bytes", copies),
         },
-    )
+    }  # fmt: skip

@@ -4,13 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from bench.report import distance, ladder
-from bench.report.entries import ONE_THREAD, SIMPLE, TUNED, Entry
+from bench.report.computed import fixed_rates, growth, steps, wins
 from bench.report.figures import ranged, times, version
 from bench.report.files import Sources
-from bench.report.measured import Asked, Lacking, Measured, ratio
-from bench.report.rates import fixed_rates
-from bench.report.wins import wins
+from bench.report.measured import (
+    ONE_THREAD,
+    SIMPLE,
+    TUNED,
+    Asked,
+    Entry,
+    Lacking,
+    Measured,
+    ratio,
+)
 from bench.results import Spread
 from tests.report.conftest import scaled
 
@@ -24,7 +30,7 @@ def test_rates_are_held_or_missed_or_not_tried(made: Sources) -> None:
 
 
 def test_the_line_is_that_of_the_round_trips(made: Sources) -> None:
-    grown = {one.entry: one for one in distance.growth(made.split)}
+    grown = {one.entry: one for one in growth(made.split)}
     assert grown[SIMPLE].round_trips == pytest.approx(1, abs=0.05)
     assert grown[TUNED].round_trips == pytest.approx(2, abs=0.15)
     for one in grown.values():
@@ -61,11 +67,11 @@ def test_a_figure_that_no_run_has_is_none(made: Sources) -> None:
 
 @pytest.mark.parametrize("entry", [TUNED, SIMPLE], ids=("service", "database"))
 def test_the_steps_of_a_request_add_up_to_it(made: Sources, entry: Entry) -> None:
-    steps = ladder.steps(made.local, entry)
-    assert ("columns" in steps) == (entry == SIMPLE)
+    found = steps(made.local, entry)
+    assert ("columns" in found) == (entry == SIMPLE)
     for number, run in enumerate(made.local.cell(entry, Asked()).runs):
         us = run.server.cpu_seconds * 1e6 / run.requests
-        assert sum(found[number] for found in steps.values()) == pytest.approx(us)
+        assert sum(one[number] for one in found.values()) == pytest.approx(us)
 
 
 def test_what_the_service_wins_is_found_and_counted_once(made: Sources) -> None:

@@ -4,9 +4,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from bench.report.entries import SIMPLE, TUNED
 from bench.report.files import Sources
-from bench.report.measured import Asked
+from bench.report.measured import SIMPLE, TUNED, Asked
 from bench.report.pictures import PICTURES, svg
 from bench.report.pictures.drawing import WIDTH, apart
 

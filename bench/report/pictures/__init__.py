@@ -3,18 +3,26 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from bench.report import distance, ladder
+from bench.report import computed
 from bench.report import fresh as fresh_of
 from bench.report import rungs as rungs_of
 from bench.report import serving as serving_of
-from bench.report.entries import AS_PUBLISHED, POSTGRES, PYTHON, TUNED, Entry
 from bench.report.figures import tenths, times, whole
 from bench.report.files import Sources, newest
-from bench.report.measured import CLIENTS, TREES, Asked, Measured
+from bench.report.measured import (
+    AS_PUBLISHED,
+    CLIENTS,
+    POSTGRES,
+    PYTHON,
+    TREES,
+    TUNED,
+    Asked,
+    Entry,
+    Measured,
+)
 from bench.report.pictures import fresh, rungs, serving
 from bench.report.pictures.charts import Bar, Line, Panel, bars, panels
 from bench.report.pictures.drawing import Drawing
-from bench.report.rates import fixed_rates
 from bench.results import Spread
 
 MEDIANS = "Medians; thin lines from the smallest to the largest repetition."
@@ -59,7 +67,7 @@ def _answer(sources: Sources) -> Drawing:
 
 
 def _tail(sources: Sources) -> Drawing | None:
-    local, rates = sources.local, fixed_rates(sources.local)
+    local, rates = sources.local, computed.fixed_rates(sources.local)
     if rates is None:
         return None
     drawing = Drawing(
@@ -83,8 +91,11 @@ def _request_time(sources: Sources) -> Drawing | None:
     local = sources.local
     shown = []
     for one, spread in _sorted(local, "us", 1):
-        if one in ladder.shown(local):
-            steps = [(STEPS[name], step.median) for name, step in ladder.parts(local, one).items()]
+        if one in computed.stepped(local):
+            steps = [
+                (STEPS[name], step.median)
+                for name, step in computed.step_spreads(local, one).items()
+            ]
             shown.append((one, Bar(one.label, steps, spread, tenths(spread.median))))
     if not shown:
         return None
@@ -97,7 +108,7 @@ def _request_time(sources: Sources) -> Drawing | None:
         drawing,
         [("PostgreSQL's alone, drawn larger", bar) for one, bar in shown if one.side == POSTGRES],
     )
-    drawing.legend([(ladder.PARTS[name], colour) for name, colour in STEPS.items()])
+    drawing.legend([(computed.STEPS[name], colour) for name, colour in STEPS.items()])
     return drawing
 
 
@@ -152,7 +163,7 @@ def _trees(sources: Sources) -> Drawing | None:
 
 
 def _distance(sources: Sources) -> Drawing | None:
-    grown = distance.growth(sources.split) if sources.split else []
+    grown = computed.growth(sources.split) if sources.split else []
     if not grown:
         return None
     drawing = Drawing(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from bench.report.entries import Entry
+from bench.report.measured import Entry
 from bench.report.pictures.drawing import WIDTH, Axis, Drawing, apart, number, rounded
 from bench.results import Spread
 
