@@ -4,8 +4,6 @@ Predictions come in the order of the keys, as numbers that JSON carries whole: a
 digits that no other real shares, so rounding them gives it.
 """
 
-import http.client
-import json
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -13,8 +11,6 @@ from typing import Any
 import psycopg
 
 from bench.generators.python_client import CLIENTS
-
-ANSWER_SECONDS = 60
 
 
 class NoAnswer(Exception):
@@ -62,22 +58,6 @@ def sql_batches(conninfo: str, statements: list[tuple[int, str]]) -> list[float]
             if [place for place, _ in given] != [*range(size)]:
                 raise NoAnswer(f"a batch of {size} keys has {len(given)} answers")
             found += [answer for _, answer in given]
-    return found
-
-
-def http_answers(address: str, port: int, path: str, bodies: list[Any]) -> list[Any]:
-    """The answers to a POST of each body."""
-    connection = http.client.HTTPConnection(address, port, timeout=ANSWER_SECONDS)
-    found = []
-    for body in bodies:
-        headers = {"Content-Type": "application/json"}
-        connection.request("POST", path, json.dumps(body), headers)
-        response = connection.getresponse()
-        answer = response.read()
-        if response.status != 200:
-            raise NoAnswer(f"{path} answers {response.status} to {body}: {answer[:200]!r}")
-        found.append(json.loads(answer))
-    connection.close()
     return found
 
 

@@ -106,13 +106,11 @@ class Database:
         drop = sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(name)
         create = sql.SQL("CREATE DATABASE {} TEMPLATE template0 ENCODING 'UTF8'").format(name)
         self.execute((drop, ()), (create, ()), dbname="postgres")
-        known = self.one("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", ROLE)
-        create_role = [] if known else [(sql.SQL("CREATE ROLE {}").format(role), ())]
-        password = sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(
-            role, sql.Literal(self.password)
-        )
+        if not self.one("SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)", ROLE):
+            self.execute((sql.SQL("CREATE ROLE {}").format(role), ()))
+        login = sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}").format(role, sql.Literal(self.password))
         grant = sql.SQL("GRANT EXECUTE ON FUNCTION load_model TO {}").format(role)
-        self.execute(("CREATE EXTENSION pgboost", ()), *create_role, (password, ()), (grant, ()))
+        self.execute(("CREATE EXTENSION pgboost", ()), (login, ()), (grant, ()))
 
     def load(self, request: Request) -> list[Loading]:
         """Copies the flights and builds the index, unless done; how long it took."""

@@ -106,67 +106,58 @@ def draw(keys: Sequence[Key]) -> str:
     return "\n".join(lines)
 
 
-def _random(asked: Asked) -> list[str]:
-    return [f"{draw(asked.keys)}\n{one(asked, [f':{name}' for name in NAMES])}"]
-
-
-def _hot(asked: Asked) -> list[Any]:
-    return [asked.keys[0]]
-
-
 # A parameter of a program's statement: the columns are reals, and an index of theirs serves no other type.
 PARAMETER = "%s::real"
-PARAMETERS = [PARAMETER] * len(NAMES)
 
 
-def given(asked: Asked, values: Sequence[object]) -> str:
+def given(asked: Asked, values: Sequence[str]) -> str:
     """One prediction from features that come with the statement."""
-    return f"SELECT {asked.prediction(', '.join(map(str, values)))}"
+    return f"SELECT {asked.prediction(', '.join(values))}"
 
 
 def _given(asked: Asked) -> list[str]:
     """As variables, which are parameters where statements are prepared."""
-    variables = [
-        f"\\set {name} {value:g}" for name, value in zip(FEATURES, asked.features, strict=True)
-    ]
+    pairs = zip(FEATURES, asked.features, strict=True)
+    variables = [f"\\set {name} {value:g}" for name, value in pairs]
     return ["\n".join([*variables, given(asked, [f":{name}::real" for name in FEATURES])])]
 
 
-def three(asked: Asked, values: Sequence[object]) -> str:
-    """The predictions of several models in one statement."""
-    return _one_row(", ".join(asked.predictions), values)
+def _row(
+    predictions: int, path: str | tuple[str, ...], expressions: Callable[[Asked], list[str]], models: int = 1
+) -> Request:  # fmt: skip
+    """A statement for each of the expressions over one row, the same each time, or an HTTP request."""
+
+    def statements(asked: Asked, values: Sequence[object]) -> list[str]:
+        return [_one_row(expression, values) for expression in expressions(asked)]
+
+    return Request(
+        predictions,
+        lambda asked: [";\n".join(statements(asked, asked.keys[0]))],
+        (path,) if isinstance(path, str) else path,
+        lambda asked: [asked.keys[0]],
+        lambda asked: statements(asked, [PARAMETER] * len(NAMES)),
+        models,
+    )
 
 
-def _three_calls(asked: Asked, values: Sequence[object]) -> list[str]:
-    return [_one_row(prediction, values) for prediction in asked.predictions]
+# One prediction, for the same flight each time, as in 2022.
+HOT = _row(1, "/", lambda asked: [asked.prediction()])
+# pgbench's transactions; alone, with predictions at a rate beside them, and beside predictions.
+OLTP = Request(0, lambda _: [])
 
-
-# Each of the first four has a part more than the one before.
 REQUESTS = {
     # There and back, and nothing else.
     "ping": Request(0, lambda _: ["SELECT 1"], ("/ping",)),
     # A flight found, nothing predicted: the same row, another column.
-    "fetch": Request(
-        0,
-        lambda asked: [_one_row("depdelayminutes", asked.keys[0])],
-        ("/features",),
-        _hot,
-    ),
+    "fetch": _row(0, "/features", lambda _: ["depdelayminutes"]),
     # The ten features handed to a function that costs nothing in place of the prediction.
-    "columns": Request(
-        0, lambda asked: [_one_row(f"array_length(ARRAY[{COLUMNS}], 1)", asked.keys[0])]
-    ),
-    # One prediction, for the same flight each time, as in 2022.
-    "hot": Request(
-        1,
-        lambda asked: [one(asked, asked.keys[0])],
-        ("/",),
-        _hot,
-        lambda asked: [one(asked, PARAMETERS)],
-    ),
+    "columns": _row(0, (), lambda _: [f"array_length(ARRAY[{COLUMNS}], 1)"]),
+    "hot": HOT,
     # One prediction, for a flight drawn evenly from the key set.
-    "random": Request(
-        1, _random, ("/",), lambda asked: [*asked.keys], lambda asked: [one(asked, PARAMETERS)]
+    "random": replace(
+        HOT,
+        scripts=lambda asked: [f"{draw(asked.keys)}\n{one(asked, [f':{name}' for name in NAMES])}"],
+        bodies=lambda asked: [*asked.keys],
     ),
     # Predictions for a hundred flights at once, one of ten such sets.
     "batch": Request(
@@ -184,28 +175,12 @@ REQUESTS = {
         lambda asked: [given(asked, [PARAMETER] * len(FEATURES))],
     ),
     # The predictions of three models for one flight: in one statement, or one call where a service has that;
-    "three": Request(
-        MODELS,
-        lambda asked: [three(asked, asked.keys[0])],
-        ("/all",),
-        _hot,
-        lambda asked: [three(asked, PARAMETERS)],
-        MODELS,
-    ),
+    "three": _row(MODELS, "/all", lambda asked: [", ".join(asked.predictions)], MODELS),
     # and by a statement, or a call, for each.
-    "three_calls": Request(
-        MODELS,
-        lambda asked: [";\n".join(_three_calls(asked, asked.keys[0]))],
-        tuple(f"/{model}" for model in range(MODELS)),
-        _hot,
-        lambda asked: _three_calls(asked, PARAMETERS),
-        MODELS,
+    "three_calls": _row(
+        MODELS, tuple(f"/{model}" for model in range(MODELS)), lambda asked: asked.predictions, MODELS
     ),
-}
-# pgbench's transactions; alone, with predictions at a rate beside them, and beside predictions.
-OLTP = Request(0, lambda _: [])
-REQUESTS |= {
     "oltp": OLTP,
     "oltp_beside_hot": replace(OLTP, paths=("/",), beside=("oltp", "hot")),
-    "hot_beside_oltp": replace(REQUESTS["hot"], beside=("hot", "oltp")),
-}
+    "hot_beside_oltp": replace(HOT, beside=("hot", "oltp")),
+}  # fmt: skip

@@ -1,56 +1,50 @@
 """A result as tables on the terminal, one for each kind of request, without columns that are empty in it."""
 
-from itertools import compress
-
+from bench.report.figures import ranged, three_digits, whole
+from bench.report.measured import values
 from bench.requests import REQUESTS
-from bench.results import CellResult, Result
+from bench.results import CellResult, Result, Spread
 from workbench.tell import say, table
 
-HEADER = (
-    "system", "variant", "trees", "clients", "delay ms", "asked/s", "requests/s", "smallest", "largest",
-    "mean ms", "p99 ms", "server CPU ms/request", "generator busy", "server MB",
+# A column's title, the figure as bench/report/measured.py names it, and how it is written.
+FIGURES = (
+    ("requests/s", "rate", "whole"), ("mean ms", "mean", "three"), ("p99 ms", "p99", "three"),
+    ("server CPU us/request", "us", "tenths"), ("generator busy", "busy", "hundredths"),
+    ("server MB", "mb", "whole"),
 )  # fmt: skip
 
 
-def _line(cell: CellResult) -> tuple[object, ...]:
+def _figure(cell: CellResult, figure: str, way: str) -> str | None:
+    try:
+        return ranged(Spread.of(values(cell, figure)), way) if cell.runs else None
+    except KeyError:
+        return None
+
+
+def _line(cell: CellResult) -> dict[str, object]:
     delay = None if cell.delay_ms is None else f"{cell.delay_ms:g}"
-    name = (cell.system, cell.variant, cell.trees, cell.clients, delay, cell.rate)
-    if cell.requests_per_second is None:
-        return (*name, *[None] * (len(HEADER) - len(name)))
-    rate = cell.requests_per_second
-    latencies = [cell.latency_ms.get(latency) for latency in ("mean", "p99")]
-    requests = sum(run.requests for run in cell.runs)
-    servers = [run.server for run in cell.runs if run.server]
-    cpu = f"{sum(used.cpu_seconds for used in servers) * 1e3 / requests:.3f}" if servers else None
-    seconds = sum(run.seconds for run in cell.runs)
-    busy = sum(run.generator.cpu_seconds for run in cell.runs) / seconds
-    memory = f"{max(used.pss_bytes for used in servers) / 1e6:.0f}" if servers else None
-    return (
-        *name, f"{rate.median:,.0f}", f"{rate.smallest:,.0f}", f"{rate.largest:,.0f}",
-        *(latency and f"{latency.median:.3f}" for latency in latencies),
-        cpu, f"{busy:.2f}", memory,
-    )  # fmt: skip
-
-
-def _show(cells: list[CellResult]) -> None:
-    lines = [_line(cell) for cell in cells]
-    filled = [any(value is not None for value in column) for column in zip(*lines, strict=True)]
-    table([*compress(HEADER, filled)], [[*compress(line, filled)] for line in lines])
+    asked = {"trees": cell.trees, "clients": cell.clients, "delay ms": delay, "asked/s": cell.rate}
+    name = {"system": cell.system, "variant": cell.variant} | asked
+    return name | {title: _figure(cell, figure, way) for title, figure, way in FIGURES}
 
 
 def show(result: Result) -> None:
     """Prints the tables, and why cells are empty."""
     for request in REQUESTS:
-        cells = [cell for cell in result.cells if cell.request == request]
-        if cells:
+        lines = [_line(cell) for cell in result.cells if cell.request == request]
+        if lines:
+            titles = [one for one in lines[0] if any(line[one] is not None for line in lines)]
             print(f"\n{request}")
-            _show(cells)
+            table(titles, [[line[title] for title in titles] for line in lines])
     for why in dict.fromkeys(cell.skipped for cell in result.cells if cell.skipped):
         say("")
         say(f"empty: {why}")
     print()
     for load in result.loading:
-        say(f"{load.what}: {load.rows:,} rows in {load.seconds:.1f} s, {load.bytes / 1e6:.0f} MB")
+        seconds, size = three_digits(load.seconds), whole(load.bytes / 1e6)
+        say(f"{load.what}: {whole(load.rows)} rows in {seconds} s, {size} MB")
     for way in result.training:
-        peak = f"{way.peak_bytes_above_idle / 1e6:.0f} MB above idle"
-        say(f"{way.what}: {way.rows:,} rows, {way.rounds} rounds in {way.seconds:.1f} s, {peak}")
+        took = (
+            f"{three_digits(way.seconds)} s, {whole(way.peak_bytes_above_idle / 1e6)} MB above idle"
+        )
+        say(f"{way.what}: {whole(way.rows)} rows, {way.rounds} rounds in {took}")

@@ -1,4 +1,4 @@
-"""Loads flights into Redis: `python -m python_baseline.load --rows 1000000 --redis redis://...`.
+"""Loads generated flights into a database of Redis, which it empties first.
 
 By Redis's own tool for many rows, `redis-cli --pipe`, which is sent commands as Redis itself reads them. As
 published there is a list under each key, of the features of its flights. Two things differ, for the
@@ -7,7 +7,6 @@ flight that PostgreSQL's LIMIT 1 finds. And the key's parts are integers by cons
 made them floats.
 """
 
-import argparse
 import os
 import subprocess
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ import redis
 from redis.connection import parse_url
 from tqdm import tqdm
 
-from data.flights import Request, add_arguments, blocks, request_of
+from data.flights import Request, blocks
 from python_baseline import keys
 from python_baseline.serializers import SERIALIZERS
 
@@ -57,20 +56,3 @@ def load(url: str, request: Request, serializer: str = "json") -> int:
     if pipe.returncode != 0 or f"errors: 0, replies: {request.rows}" not in said:
         raise NotLoaded(f"redis-cli --pipe: {said.strip()}")
     return request.rows
-
-
-def main() -> None:
-    """Loads generated flights into the Redis database of a URL, which it empties first."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--redis", required=True, metavar="URL", help="the database to replace")
-    parser.add_argument("--serializer", choices=SERIALIZERS, default="json")
-    add_arguments(parser)
-    arguments = parser.parse_args()
-    request = request_of(arguments)
-    if request.missing:
-        parser.error("the benchmark's features are never missing")
-    print(f"{load(arguments.redis, request, arguments.serializer):,} flights loaded")
-
-
-if __name__ == "__main__":
-    main()

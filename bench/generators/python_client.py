@@ -12,9 +12,9 @@ import http.client
 import json
 import multiprocessing
 import random
-import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path, PurePath
@@ -29,6 +29,7 @@ from bench.generators import Figures, Load, Unsound, logged
 from bench.generators.request_log import Window, summary
 
 PATIENCE_SECONDS = 60
+SQL = "psycopg"
 REPORT = "report "
 
 # What a connection is asked, and the answer: a number or several.
@@ -104,31 +105,20 @@ def parse(output: str) -> Figures:
     return logged(json.loads(found[-1].removeprefix(REPORT)))
 
 
-class Loop(threading.Thread):
-    """One client: asks again when it has been answered."""
-
-    def __init__(self, ask: Ask, question: Mapping[str, Any], seed: int, end: float) -> None:
-        super().__init__()
-        self._ask, self._question = ask, question
-        self._draw, self._end = random.Random(seed), end
-        # When each request was sent, and when its last answer had come.
-        self.found: list[tuple[float, float]] = []
-        self.error: Exception | None = None
-
-    def run(self) -> None:
-        """Until the time is over, or a request fails."""
-        calls, bodies = self._question["calls"], self._question["bodies"]
-        try:
-            sent = time.monotonic()
-            while sent < self._end:
-                body = bodies[int(self._draw.random() * len(bodies))]
-                for call in calls:
-                    self._ask(call, body)
-                done = time.monotonic()
-                self.found.append((sent, done))
-                sent = done
-        except Exception as error:
-            self.error = error
+def _loop(
+    ask: Ask, question: Mapping[str, Any], seed: int, end: float
+) -> list[tuple[float, float]]:
+    """One client: asks again when it has been answered; when each was sent, and its last answer had come."""
+    calls, bodies, draw = question["calls"], question["bodies"], random.Random(seed)
+    found, sent = [], time.monotonic()
+    while sent < end:
+        body = bodies[int(draw.random() * len(bodies))]
+        for call in calls:
+            ask(call, body)
+        done = time.monotonic()
+        found.append((sent, done))
+        sent = done
+    return found
 
 
 def _process(
@@ -137,17 +127,12 @@ def _process(
     """The loops of one process."""
     question = json.loads(given.question.read_text())
     asks = [CLIENTS[given.client](given.where) for _ in clients]
-    loops = [
-        Loop(ask, question, given.seed + client, end)
-        for ask, client in zip(asks, clients, strict=True)
-    ]
-    for loop in loops:
-        loop.start()
-    for loop in loops:
-        loop.join()
-        if loop.error:
-            raise loop.error
-    return [one for loop in loops for one in loop.found]
+    with ThreadPoolExecutor(len(clients)) as pool:
+        loops = [
+            pool.submit(_loop, ask, question, given.seed + client, end)
+            for ask, client in zip(asks, clients, strict=True)
+        ]
+        return [*chain.from_iterable(loop.result() for loop in loops)]
 
 
 def main() -> None:

@@ -4,7 +4,7 @@ Whoever lists, names or draws systems reads `described` and imports no system's 
 """
 
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ class Description:
     variants: dict[str, Variant]
     # The sets of cells that it is asked, as workloads.toml names them.
     takes: tuple[str, ...]
-    options: dict[str, Any]
+    options: dict[str, Any] = field(default_factory=dict)
     # Whether the comparison is about it.
     main: bool = False
     # Whether it is measured when no other system runs: its connections stay, and would count as
@@ -58,31 +58,19 @@ class Description:
 
 def _read(file: Path) -> list[Description]:
     known = tomllib.loads(file.read_text())
-    side, order = known.pop("side"), known.pop("order")
-    if side not in SIDES:
+    shared = {"side": known.pop("side"), "order": known.pop("order")}
+    if shared["side"] not in SIDES:
         raise ValueError(f"{file}: side is one of {', '.join(SIDES)}")
+    shared["package"] = f"{__package__}.{file.parent.name}.system"
     found = []
     for name, system in known.items():
+        kind, takes = system.pop("class"), (*system.pop("takes"),)
         variants = {
             one: Variant(**{**drawn, "takes": (*drawn.get("takes", ()),)})
             for one, drawn in system.pop("variants").items()
         }
-        kind, takes = system.pop("class"), (*system.pop("takes"),)
-        options = system.pop("options", {})
-        package = f"{__package__}.{file.parent.name}.system"
-        found.append(
-            Description(
-                name,
-                side=side,
-                order=order,
-                package=package,
-                kind=kind,
-                variants=variants,
-                takes=takes,
-                options=options,
-                **system,
-            )
-        )
+        known = {"name": name, "kind": kind, "takes": takes, "variants": variants}
+        found.append(Description(**shared, **known, **system))
     return found
 
 

@@ -7,13 +7,15 @@ servers whose processor time and memory are measured.
 """
 
 import json
+import os
 import re
 from collections.abc import Sequence, Set
+from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any
 
 from bench.answers import Answers, single_precision
-from bench.generators import Load, oha, python_client, wrk
+from bench.generators import Load, oha, wrk
 from bench.hosts import Address, CommandFailed, Parts, Service
 from bench.key_set import split
 from bench.requests import REQUESTS, Asked, Request
@@ -21,6 +23,7 @@ from bench.results import Loading
 from bench.site import Site
 from bench.systems.running import Asking, Running
 from bench.workload import Cell
+from python_baseline.settings import Settings
 
 STORES = ("redis", "memory", "postgresql")
 
@@ -31,6 +34,7 @@ Started = tuple[list[str], dict[str, str]]
 class Http(Running):
     """A service; its class says how it is started, and where its features are."""
 
+    client = "http_client"
     # What its processes are called in results.
     part = "service"
     # Kinds of requests that it does not know.
@@ -42,8 +46,8 @@ class Http(Running):
         super().__init__(site)
         self._store = store
         self._serializer = serializer
-        self._service: Service | None = None
-        # Where it listens.
+        # The running service, and where it listens.
+        self.service: Service | None = None
         self.at: Address | None = None
         self._started: Started = ([], {})
         self._bodies: dict[str, Path] = {}
@@ -57,11 +61,6 @@ class Http(Running):
         return {}
 
     @property
-    def service(self) -> Service:
-        """The running service."""
-        return self._service
-
-    @property
     def redis_url(self) -> str:
         """Where the features are, in Redis,"""
         return self._site.feature_cache.url(self._serializer)
@@ -70,6 +69,16 @@ class Http(Running):
     def conninfo(self) -> str:
         """or in PostgreSQL."""
         return self._site.database.conninfo()
+
+    def settings(self, models: Sequence[PurePath], **more: Any) -> Settings:
+        """What a service is told that is made of the parts of python_baseline/."""
+        workload = self._site.workload
+        where = {"redis_url": self.redis_url} if self._store == "redis" else {}
+        where |= {"conninfo": self.conninfo} if self._store == "postgresql" else {}
+        return Settings(
+            os.pathsep.join(map(str, models)), self._store, self._serializer,
+            rows=workload.rows, seed=workload.seed, **where, **more,
+        )  # fmt: skip
 
     def install(self) -> dict[str, str]:
         host, attached = self._site.client, self._site.attached
@@ -112,13 +121,13 @@ class Http(Running):
         there = [host.there(model) for model in models]
         self._started = self.command(there, f"{host.address}:{port}")
         log = host.directory / "services" / f"{name}.log"
-        self._service = host.start(self._started[0], log, self._started[1])
-        self.at = self._service.ready(port, "/ping")
+        self.service = host.start(self._started[0], log, self._started[1])
+        self.at = self.service.ready(port, "/ping")
 
     def stop(self) -> None:
-        if self._service:
-            self._service.stop()
-            self._service = None
+        if self.service:
+            self.service.stop()
+            self.service = None
 
     def lacks(self, cell: Cell) -> str | None:
         """What SQL alone can be asked for, and what the service does not know."""
@@ -126,43 +135,37 @@ class Http(Running):
             return f"{cell.request} can be asked for in SQL alone"
         return f"{cell.system} has no {cell.request}" if cell.request in self.unknown else None
 
+    @property
+    def where(self) -> str:
+        return "http://{}:{}".format(*self.at)
+
+    def calls(self, request: Request) -> list[str]:
+        return [self.where + path for path in request.paths]
+
+    def exact(self, said: list[list[float]]) -> Answers:
+        return single_precision(said)
+
     def check(self, asked: Set[str]) -> dict[str, Answers]:
         """The answers of POST / and of POST /batch, and of what else is asked."""
-        one = self._answers("/", self._site.keys_alone(self._asked.trees))
-        batches = self._answers("/batch", split(self._asked.keys))
-        return {
-            "one": single_precision(one),
-            "batch": single_precision([answer for batch in batches for answer in batch]),
-            **self.more_answers(asked - {*self.unknown}, "http_client", self._url(), self._urls),
-        }
-
-    def _answers(self, path: str, bodies: Sequence[object]) -> list[Any]:
-        address, port = self.at
-        return self._site.ask("http_answers", address=address, port=port, path=path, bodies=bodies)
+        one = self.answered([f"{self.where}/"], self._site.keys_alone(self._asked.trees))
+        batches = self.answered([f"{self.where}/batch"], split(self._asked.keys))
+        both = {"one": self.exact(one), "batch": self.exact([*chain.from_iterable(batches)])}
+        return both | super().check(asked - {*self.unknown})
 
     def parts(self) -> Parts:
-        """The processes whose time and memory count."""
-        if not self._service:
+        if not self.service:
             return {}
-        parts = {self.part: [self._service.process]}
+        parts = {self.part: [self.service.process]}
         if self._store == "redis":
             parts["redis"] = self._site.feature_cache.roots(self._serializer)
         elif self._store == "postgresql":
             parts["postgres"] = self._site.database.roots()
         return parts
 
-    def _url(self, path: str = "") -> str:
-        return "http://{}:{}{}".format(*self.at, path)
-
-    def _urls(self, request: Request) -> list[str]:
-        return [self._url(path) for path in request.paths]
-
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
-        """oha at a rate, else wrk, or a program."""
-        site, request = self._site, REQUESTS[cell.request]
-        urls, body = self._urls(request), self._bodies.get(cell.request)
-        if cell.variant in python_client.CLIENTS:
-            return self.by_program(cell, load, self._question(cell.request), self._url())
+        """oha at a rate, else wrk."""
+        site, urls = self._site, self.calls(REQUESTS[cell.request])
+        body = self._bodies.get(cell.request)
         if load.rate:
             command = oha.command(site.client.root / oha.PROGRAM, urls[0], body, load, log)
             return Asking(
@@ -170,15 +173,6 @@ class Http(Running):
             )
         command = wrk.command(urls[0], body, load, site.client_cores)
         return Asking(command, {}, lambda said: wrk.parse(said, load.clients, len(urls)))
-
-    def _question(self, name: str) -> Path:
-        request = REQUESTS[name]
-        path = self._site.directory / "questions" / f"{self.at[1]}-{name}.json"
-        path.parent.mkdir(exist_ok=True)
-        question = {"calls": self._urls(request), "bodies": request.bodies(self._asked)}
-        path.write_text(json.dumps(question))
-        self._site.client.put(path)
-        return path
 
     def configuration(self) -> dict[str, Any]:
         """The command, and what it adds to the environment; no place, no password."""

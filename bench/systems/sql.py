@@ -3,7 +3,6 @@
 By the simple protocol, the one that pgbench has by default, and with prepared statements.
 """
 
-import json
 from collections.abc import Set
 from pathlib import Path, PurePath
 from typing import Any
@@ -12,10 +11,10 @@ import numpy as np
 
 from bench import requests
 from bench.answers import Answers
-from bench.generators import Load, pgbench, python_client
+from bench.generators import Load, python_client
 from bench.hosts import Address, Parts
 from bench.key_set import split
-from bench.requests import REQUESTS, Asked
+from bench.requests import REQUESTS, Asked, Request
 from bench.results import Loading
 from bench.site import Site
 from bench.systems.running import Asking, Running
@@ -27,12 +26,14 @@ class Sql(Running):
 
     # With {model} and {columns}.
     call = "predict('{model}', {columns})"
+    client = python_client.SQL
+    # Whether prepared statements may be sent.
+    can_prepare = True
 
     def __init__(self, site: Site) -> None:
         super().__init__(site)
         self._asked = Asked(0, (), self.call)
         self._scripts: dict[str, list[Path]] = {}
-        self._questions: dict[str, Path] = {}
 
     @property
     def at(self) -> Address:
@@ -40,12 +41,17 @@ class Sql(Running):
         return self._site.database.at
 
     @property
-    def can_prepare(self) -> bool:
-        """Whether prepared statements may be sent."""
-        return True
+    def where(self) -> str:
+        return self._site.database.conninfo(self.at)
+
+    def calls(self, request: Request) -> list[str]:
+        return request.statements(self._asked)
+
+    def exact(self, said: list[Any]) -> Answers:
+        """In SQL the fewest digits come that no other real shares, so rounding gives it."""
+        return np.array(said, dtype=np.float32)
 
     def parts(self) -> Parts:
-        """The processes whose time and memory count."""
         return {"postgres": self._site.database.roots()}
 
     def install(self) -> dict[str, str]:
@@ -71,14 +77,6 @@ class Sql(Running):
             for number, script in enumerate(REQUESTS[request].scripts(self._asked)):
                 paths.append(directory / f"{request}-{trees}-{number}.sql")
                 paths[-1].write_text(script + ";\n")
-        for name, request in REQUESTS.items():
-            if request.statements and request.bodies:
-                question = {
-                    "calls": request.statements(self._asked),
-                    "bodies": request.bodies(self._asked),
-                }
-                self._questions[name] = directory / f"{name}.json"
-                self._questions[name].write_text(json.dumps(question))
         site.client.put(directory)
 
     def lacks(self, _: Cell) -> str | None:
@@ -86,43 +84,24 @@ class Sql(Running):
 
     def check(self, asked: Set[str]) -> dict[str, Answers]:
         """The answers by simple statements, by prepared ones, and in batches; and of what else is asked."""
-        statements = [
-            (len(keys), requests.batch(self._asked, keys)) for keys in split(self._asked.keys)
+        keys, one = self._site.keys_alone(self._asked.trees), requests.one(self._asked, ["%s"] * 4)
+        batches = [
+            (len(some), requests.batch(self._asked, some)) for some in split(self._asked.keys)
         ]
         given = {
-            "simple": self._one_at_a_time(prepare=False),
-            "batch": self._answers("sql_batches", statements=statements),
+            "simple": self._said("sql", statement=one, keys=keys, prepare=False),
+            "batch": self._said("sql_batches", statements=batches),
         }
         if self.can_prepare:
-            given["prepared"] = self._one_at_a_time(prepare=True)
-        connection = self._site.database.conninfo(self.at)
-        return given | self.more_answers(
-            asked, "psycopg", connection, lambda r: r.statements(self._asked)
-        )
+            given["prepared"] = self._said("sql", statement=one, keys=keys, prepare=True)
+        return given | super().check(asked)
 
-    def _answers(self, kind: str, **question: Any) -> Answers:
-        conninfo = self._site.database.conninfo(self.at)
-        return np.array(self._site.ask(kind, conninfo=conninfo, **question), dtype=np.float32)
-
-    def _one_at_a_time(self, prepare: bool) -> Answers:
-        statement = requests.one(self._asked, ["%s"] * 4)
-        keys = self._site.keys_alone(self._asked.trees)
-        return self._answers("sql", statement=statement, keys=keys, prepare=prepare)
+    def _said(self, kind: str, **question: Any) -> Answers:
+        return self.exact(self._site.ask(kind, conninfo=self.where, **question))
 
     def asking(self, cell: Cell, load: Load, log: PurePath) -> Asking:
-        """pgbench with the request's scripts, or a program with its statements."""
-        database = self._site.database
-        environment = database.environment(self.at)
-        if cell.variant in python_client.CLIENTS:
-            return self.by_program(cell, load, self._questions[cell.request], **environment)
-        program = pgbench.Program(
-            database.program("pgbench"), cell.variant, self._site.client_cores
-        )
-        command = pgbench.command(program, self._scripts[cell.request], load, log)
-        return Asking(
-            command, environment,
-            lambda said: pgbench.parse(said, self._logs.figures("pgbench", log, load), load.warm_up),
-        )  # fmt: skip
+        """pgbench with the request's scripts."""
+        return self.by_pgbench(self._scripts[cell.request], cell.variant, self.at, load, log)
 
     def stop(self) -> None:
         """Nothing: the cluster is the site's."""

@@ -5,9 +5,8 @@ thread: a prediction takes less time than handing it to another.
 """
 
 import gc
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
 from typing import Any, ClassVar
 
 import orjson
@@ -18,6 +17,7 @@ from uvicorn_worker import UvicornWorker
 from python_baseline import keys, predictors, stores
 from python_baseline.serializers import SERIALIZERS
 from python_baseline.settings import Settings
+from python_baseline.verbs import Verb, verbs
 
 Rows = Sequence[Sequence[float]]
 
@@ -65,7 +65,7 @@ STORES = {"redis": Redis, "memory": Memory}
 
 
 class Service:
-    """A model and the features to predict from, opened in the worker."""
+    """Models and the features to predict from, opened in the worker."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -79,26 +79,11 @@ class Service:
         gc.freeze()
         yield
 
-    async def one(self, body: Any, model: int = 0) -> float:
-        """The prediction of a model for a key."""
-        return self._models[model](await self._store.fetch([keys.checked(body)]))[0]
-
-    async def batch(self, body: Any) -> list[float]:
-        """The prediction for each key."""
-        return self._models[0](await self._store.fetch(keys.checked_list(body)))
-
-    async def given(self, body: Any) -> float:
-        """The prediction for features."""
-        return self._models[0]([keys.checked_row(body)])[0]
-
-    async def all(self, body: Any) -> list[float]:
-        """Each model's prediction for a key."""
-        rows = await self._store.fetch([keys.checked(body)])
-        return [predict(rows)[0] for predict in self._models]
-
-    async def features(self, body: Any) -> float:
-        """The first of a flight's features."""
-        return float((await self._store.fetch([keys.checked(body)]))[0][0])
+    async def answer(self, verb: Verb, body: object) -> object:
+        """The answer to a request."""
+        wanted = verb.wanted(body)
+        rows = await self._store.fetch(wanted) if verb.looks_up else wanted
+        return verb.answer(self._models, rows)
 
 
 def _answer(value: Any, status: int = 200) -> Response:
@@ -111,18 +96,13 @@ def app() -> FastAPI:
     service = Service(settings)
     found = FastAPI(lifespan=service.opened, openapi_url=None)
 
-    def post(path: str, ask: Callable[[Any], Awaitable[Any]]) -> None:
+    def post(path: str, verb: Verb) -> None:
         @found.post(path)
         async def _(request: Request) -> Response:
-            return _answer(await ask(orjson.loads(await request.body())))
+            return _answer(await service.answer(verb, orjson.loads(await request.body())))
 
-    post("/", service.one)
-    post("/batch", service.batch)
-    post("/features", service.features)
-    post("/given", service.given)
-    post("/all", service.all)
-    for number in range(len(settings.models)):
-        post(f"/{number}", partial(service.one, model=number))
+    for path, verb in verbs(len(settings.models)).items():
+        post(path, verb)
 
     @found.get("/ping")
     async def ping() -> Response:

@@ -4,23 +4,14 @@ Of one socket that all share, whoever wakes first takes what is there, and keeps
 four workers of `uvicorn --workers 4` had 15, 5, 0 and 0.
 """
 
-import os
 from collections.abc import Sequence
 from pathlib import PurePath
 
 from bench.systems.http import Http, Started
-from python_baseline.settings import Settings
 
 PACKAGES = (
-    "fastapi",
-    "starlette",
-    "uvicorn",
-    "uvicorn-worker",
-    "uvloop",
-    "httptools",
-    "redis",
-    "orjson",
-)
+    "fastapi", "starlette", "uvicorn", "uvicorn-worker", "uvloop", "httptools", "redis", "orjson",
+)  # fmt: skip
 WORKERS_PER_CORE = 2
 APP = "bench.systems.fastapi.app"
 
@@ -36,16 +27,12 @@ class FastApi(Http):
         return self._site.server.call("bench.machine:packages", names=PACKAGES)
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
-        server, workload = self._site.server, self._site.workload
+        server = self._site.server
         workers = self.workers or WORKERS_PER_CORE * int(server.facts()["cores"])
-        where = {"redis_url": self.redis_url} if self._store == "redis" else {}
-        settings = Settings(
-            os.pathsep.join(map(str, models)), self._store, self._serializer, "inplace", "pinned",
-            rows=workload.rows, seed=workload.seed, **where,
-        )  # fmt: skip
         command = [
             server.python, "-m", "gunicorn", "--no-control-socket", f"--bind={address}", "--reuse-port",
             f"--workers={workers}", "--keep-alive=75", f"--worker-class={APP}.Worker", f"{APP}:app()",
         ]  # fmt: skip
         place = {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(server.root)}
+        settings = self.settings(models, predictor="inplace", xgboost="pinned")
         return command, settings.environment() | place

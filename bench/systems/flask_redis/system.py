@@ -1,6 +1,5 @@
 """The service of python_baseline/, in one of its modes, under Gunicorn."""
 
-import os
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import Any
@@ -8,7 +7,6 @@ from typing import Any
 from bench.site import Site
 from bench.systems.http import Http, Started
 from python_baseline import modes
-from python_baseline.settings import Settings
 
 PACKAGES = ("flask", "gunicorn", "numpy", "orjson", "msgpack", "psycopg", "redis", "xgboost-cpu")
 
@@ -20,15 +18,8 @@ class FlaskRedis(Http):
     # Workers and threads, in place of the workload's.
     pair: tuple[int, int] | None = None
 
-    def __init__(
-        self,
-        site: Site,
-        mode: str,
-        store: str = "redis",
-        serializer: str = "json",
-        xgboost: str = "pinned",
-    ) -> None:
-        super().__init__(site, store, serializer)
+    def __init__(self, site: Site, mode: str, xgboost: str = "pinned", **features: str) -> None:
+        super().__init__(site, **features)
         self._mode = mode
         self._xgboost = xgboost
 
@@ -39,25 +30,13 @@ class FlaskRedis(Http):
         return versions | {f"xgboost of the service, {self._xgboost}": release.strip()}
 
     def command(self, models: Sequence[PurePath], address: str) -> Started:
-        workload = self._site.workload
-        workers, threads = self.pair or (workload.workers, workload.threads)
-        given: dict[str, Any] = {"workers": workers, "threads": threads}
-        if self._store == "redis":
-            given["redis_url"] = self.redis_url
-        elif self._store == "postgresql":
-            given["conninfo"] = self.conninfo
-        settings = Settings(
-            os.pathsep.join(map(str, models)), self._store, self._serializer, xgboost=self._xgboost,
-            rows=workload.rows, seed=workload.seed,
-            **{name: value for name, value in given.items() if value},
-        )  # fmt: skip
+        workload, server = self._site.workload, self._site.server
+        pair = self.pair or (workload.workers, workload.threads)
+        given = {k: v for k, v in zip(("workers", "threads"), pair, strict=True) if v}
+        settings = self.settings(models, xgboost=self._xgboost, **given)
         command, environment = modes.command(self._mode, address, settings)
         # The command is this Python's and this repository's; the host has its own of both.
-        command[0], environment["PYTHONPATH"] = (
-            self._site.server.python,
-            str(self._site.server.root),
-        )
-        return command, environment
+        return [server.python, *command[1:]], environment | {"PYTHONPATH": str(server.root)}
 
     def configuration(self) -> dict[str, Any]:
         found = super().configuration()
