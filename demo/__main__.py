@@ -40,7 +40,7 @@ TRAIN = "SELECT set, metric, value FROM train_model(%s, 'flights', %s, rounds =>
 
 
 def train_in_sql(teller: Teller, cluster: Cluster) -> int:
-    """Trains in SQL and in Python, and compares pgboost's margins with libxgboost's; how many differ."""
+    """Trains in SQL, beside Python, and compares pgboost's margins with libxgboost's; how many differ."""
     rounds = ROUNDS_OF_TRAINING
     title = f"SELECT * FROM train_model('{SQL_MODEL}', 'flights', '{TARGET}', rounds => {rounds})"
     with teller.step(title), cluster.connect(DATABASE) as connection:
@@ -49,15 +49,14 @@ def train_in_sql(teller: Teller, cluster: Cluster) -> int:
         given = (SQL_MODEL, TARGET, rounds)
         ((_, metric, value),) = connection.execute(TRAIN, given).fetchall()
         say(f"{metric} on the rows that it was trained on: {value:.2f}")
-        task = {
-            "conninfo": cluster.conninfo(DATABASE), "rounds": rounds, "threads": os.cpu_count(),
-        }  # fmt: skip
-        host, lines = local(STATE), []
-        for way in training.WAYS:
-            found = host.call("bench.training:train", apart=True, what=way, **task)
-            lines.append((way, found["seconds"], f"{found['peak_bytes_above_idle'] / 1e6:.0f}"))
+        host, task = local(STATE), {"rounds": rounds, "threads": os.cpu_count()}
+        ask = partial(host.call, "bench.training:train", apart=True, **task)
+        found = [ask(what=way, conninfo=cluster.conninfo(DATABASE)) for way in training.WAYS]
         host.close()
-        table((f"{found['rows']:,} rows", "seconds", "peak MB above idle"), lines)
+        lines = [
+            (o["what"], o["seconds"], f"{o['peak_bytes_above_idle'] / 1e6:.0f}") for o in found
+        ]
+        table((f"{found[0]['rows']:,} rows", "seconds", "peak MB above idle"), lines)
         query = f"SELECT {', '.join(FEATURES)} FROM flights"
         rows, different, _ = connection.execute(
             "SELECT * FROM verify_model(%s, %s)", (SQL_MODEL, query)
@@ -110,19 +109,17 @@ def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> Non
 def time_one_row(teller: Teller, cluster: Cluster) -> None:
     """Transactions per second of the benchmark's query, with predict and without."""
     load = Load(clients=1, seconds=PGBENCH_SECONDS // PGBENCH_ROUNDS, seed=0)
-    title = f"pgbench, {PGBENCH_SECONDS} s each: the one-row query with predict and without"
-    with teller.step(title):
-        scripts = ("predict.sql", "nopredict.sql")
+    with teller.step(
+        f"pgbench, {PGBENCH_SECONDS} s each: the one-row query with predict and without"
+    ):
         ask = {
             name: partial(pgbench.run, cluster, DATABASE, SQL / name, "simple", load)
-            for name in scripts
+            for name in ("predict.sql", "nopredict.sql")
         }
         found = in_turn(ask, PGBENCH_ROUNDS)
-        runs = {name: [run.requests_per_second for run in found[name]] for name in scripts}
-        table(
-            ("one client, simple protocol", "transactions per second"),
-            [(f"sql/{name}", f"{statistics.median(values):,.0f}") for name, values in runs.items()],
-        )
+        runs = {name: [run.requests_per_second for run in found[name]] for name in ask}
+        lines = [(f"sql/{name}", f"{statistics.median(one):,.0f}") for name, one in runs.items()]
+        table(("one client, simple protocol", "transactions per second"), lines)
         share = ratio(*runs.values()).median
         say(f"with predict it does {share:.2f} of the query without (medians of {PGBENCH_ROUNDS})")
 

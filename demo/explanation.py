@@ -4,7 +4,7 @@ It asks the demo's cluster, which `make demo` has started, the query of docs/exp
 lines one under the other: each begins where the one before ends, from the bias to the prediction.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 
 from bench.report.pictures.drawing import WIDTH, Drawing
@@ -22,31 +22,20 @@ QUERY = f"""
 MORE, LESS, SUM = "#D55E00", "#0072B2", "#8A8F98"
 LABELS, BEHIND, ROW = 300, 80, 26
 
-
-@dataclass(frozen=True)
-class Line:
-    """A bar from one sum to the next."""
-
-    label: str
-    begin: float
-    end: float
-    colour: str
-    text: str
+# A label, where its bar begins and ends, its colour, and what stands behind it.
+Line = tuple[str, float, float, str, str]
 
 
-def lines(rows: list[tuple[str, str | None, float]]) -> list[Line]:
+def lines(rows: list[tuple[str, str | None, float]]) -> Iterator[Line]:
     """The bias, the contributions on top of it, the largest first, and what they come to."""
-    (bias,) = [contribution for feature, _, contribution in rows if feature == BIAS]
-    found = [Line("mean of all flights", 0, bias, SUM, f"{bias:.1f}")]
-    sum_ = bias
-    for feature, value, contribution in rows:
+    (sum_,) = [contribution for feature, _, contribution in rows if feature == BIAS]
+    yield "mean of all flights", 0, sum_, SUM, f"{sum_:.1f}"
+    for feature, value, more in rows:
         if feature != BIAS:
             label = feature if value is None else f"{feature} = {value}"
-            colour = MORE if contribution > 0 else LESS
-            text = f"{contribution:+.1f}"
-            found.append(Line(label, sum_, sum_ + contribution, colour, text))
-            sum_ += contribution
-    return [*found, Line("prediction", 0, sum_, SUM, f"{sum_:.1f}")]
+            yield label, sum_, sum_ + more, MORE if more > 0 else LESS, f"{more:+.1f}"
+            sum_ += more
+    yield "prediction", 0, sum_, SUM, f"{sum_:.1f}"
 
 
 def drawn(found: list[Line]) -> Drawing:
@@ -55,17 +44,16 @@ def drawn(found: list[Line]) -> Drawing:
         "Why this flight is predicted late: minutes of delay",
         "From the mean of all flights to the prediction, by what each feature contributes.",
     )
-    places = [place for line in found for place in (line.begin, line.end)]
-    low, high = min(places), max(places)
-    scale = (WIDTH - LABELS - BEHIND) / (high - low)
-    at = [LABELS + (place - low) * scale for place in places]
-    for number, (line, begin, end) in enumerate(zip(found, at[::2], at[1::2], strict=True)):
+    places = [place for _, begin, end, *_ in found for place in (begin, end)]
+    scale = (WIDTH - LABELS - BEHIND) / (max(places) - min(places))
+    for label, *ends, colour, text in found:
+        begin, end = (LABELS + (place - min(places)) * scale for place in ends)
         top, middle = drawing.height, drawing.height + ROW / 2
-        drawing.text(LABELS - 10, middle + 4.5, line.label, anchor="end")
-        drawing.box(min(begin, end), top + 4, max(abs(end - begin), 1), ROW - 8, line.colour)
-        if number + 1 < len(found):
+        drawing.text(LABELS - 10, middle + 4.5, label, anchor="end")
+        drawing.box(min(begin, end), top + 4, max(abs(end - begin), 1), ROW - 8, colour)
+        if label != found[-1][0]:
             drawing.line(end, top + 4, end, top + ROW + 4, "rule")
-        drawing.text(max(begin, end) + 8, middle + 4.5, line.text)
+        drawing.text(max(begin, end) + 8, middle + 4.5, text)
         drawing.height += ROW
     drawing.height += 6
     drawing.legend([("later", MORE), ("earlier", LESS)])
@@ -77,7 +65,7 @@ def main() -> None:
     cluster, _ = start(STATE, PREFERRED_PORT)
     with cluster.connect(DATABASE) as connection:
         rows = connection.execute(QUERY).fetchall()
-    PICTURE.write_text(drawn(lines(rows)).svg(), encoding="utf-8")
+    PICTURE.write_text(drawn([*lines(rows)]).svg(), encoding="utf-8")
 
 
 if __name__ == "__main__":
