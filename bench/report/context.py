@@ -59,7 +59,8 @@ def of_comparison(sources: Sources) -> dict[str, Any]:
         "kept": [(one, claims.targets(replace(sources, local=one), "local")) for one in sources.kept],
         "goals": claims.over_runs(sources), "split_goals": claims.targets(sources, "split"),
         "documents": claims.judged(sources),
-        "sweep": sources.other("sweep"), "table_size": sources.other("table-size"),
+        # What a later sweep has found, this run did not know.
+        "sweep": sources.other("sweep", local.result.started), "table_size": sources.other("table-size"),
         "compared": sum(sum(one.compared.values()) for one in local.result.checked),
         "e": measured, "computed": computed, "Asked": measured.Asked, "cores_of": cores,
         "CLIENTS": measured.CLIENTS, "TREES": measured.TREES,

@@ -45,14 +45,15 @@ class Sources:
         """The ones of the same commit, which are pooled."""
         return [one for one in self.kept if one.result.commit == self.local.result.commit]
 
-    def other(self, kind: str) -> dict[str, Any] | None:
-        """The newest file KIND.json of this machine, without a network between hosts; None: there is none."""
+    def other(self, kind: str, until: str = "9") -> dict[str, Any] | None:
+        """The newest KIND.json of this machine up to a day, without a network between hosts; or None."""
         machine = self.local.result.machine
         for path in sorted(self.directory.rglob(f"{kind}.json"), key=_dated, reverse=True):
             value = json.loads(path.read_text())
             known = value.get("machine", machine)
             same = all(known.get(fact) == machine.get(fact) for fact in ("processor", "cores"))
-            if same and value.get("topology", "local") == "local":
+            in_time = _dated(path)[:10] <= until[:10]
+            if same and in_time and value.get("topology", "local") == "local":
                 return value
         return None
 

@@ -261,4 +261,5 @@ def test_a_sweep_of_another_machine_is_not_this_ones(made: Sources, directory: P
         path.parent.mkdir()
         path.write_text(json.dumps({"best": name} | machine))
     assert sources(directory).other("sweep")["best"] == "2026-01-02"
+    assert sources(directory).other("sweep", "2026-01-01T12:00:00+00:00") is None
     assert sources(directory).other("table-size") is None
