@@ -75,7 +75,11 @@ impl Classes {
             if let Some(numbers) = &self.numbers {
                 return numbers.iter().position(|label| *label == number);
             }
-            if let Some(place) = self.by_label.get(field.label().as_ref()) {
+            // Without labels there is none to compare with, and making text of a number takes as long
+            // as ten predictions.
+            if !self.by_label.is_empty()
+                && let Some(place) = self.by_label.get(field.label().as_ref())
+            {
                 return Some(*place);
             }
             let place = number as usize;
