@@ -7,14 +7,34 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
+use pg_interface::catalog;
 use pg_interface::snapshot::{self, ReadSnapshot, SnapshotMark};
 use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
 
+/// Of this many pages a table is read as a whole: a connection's first look into an index takes longer.
+const SMALL: u32 = 4;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Table {
     pub relation: Oid,
-    pub primary_key: Oid,
+    /// Where the table and its index are.
+    pub schema: Oid,
+    /// The name of the index of its primary key.
+    pub primary_key: &'static CStr,
+}
+
+impl Table {
+    /// The index by which rows are found, if that is faster than to read all of them.
+    ///
+    /// # Safety
+    /// The relation is this table, and open.
+    unsafe fn index(self, relation: pg_sys::Relation) -> Option<Oid> {
+        let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+        // SAFETY: the caller says so.
+        let pages = unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, main) };
+        if pages <= SMALL { None } else { catalog::relation(self.schema, self.primary_key) }
+    }
 }
 
 /// A value to look for in a key column, by position.
@@ -106,7 +126,7 @@ pub fn rows(
         fill(slot, index, key);
     }
     let count = keys.len().min(scan_keys.len()) as i32;
-    // SAFETY: the table and its index were looked up by the caller; the keys are filled in; what is
+    // SAFETY: the table was looked up by the caller; the keys are filled in; what is
     // opened is closed in reverse order, or by the abort of the transaction.
     unsafe {
         let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
@@ -118,10 +138,11 @@ pub fn rows(
         };
         let snapshot = pg_sys::RegisterSnapshot(snapshot);
         let mark = SnapshotMark::of(snapshot);
+        let index = table.index(relation);
         let scan = pg_sys::systable_beginscan(
             relation,
-            table.primary_key,
-            true,
+            index.unwrap_or(Oid::INVALID),
+            index.is_some(),
             snapshot,
             count,
             scan_keys.as_mut_ptr(),

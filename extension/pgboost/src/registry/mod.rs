@@ -61,7 +61,6 @@ impl Registry {
 }
 
 /// A table of the schema, if it is there.
-fn table(schema: Oid, name: &CStr, key: &CStr) -> Option<Table> {
-    let relation = catalog::relation(schema, name)?;
-    Some(Table { relation, primary_key: catalog::relation(schema, key)? })
+fn table(schema: Oid, name: &CStr, primary_key: &'static CStr) -> Option<Table> {
+    catalog::relation(schema, name).map(|relation| Table { relation, schema, primary_key })
 }
