@@ -231,7 +231,7 @@ REVOKE ALL ON FUNCTION @extschema@.create_predict_function(text, text, text, tex
 COMMENT ON FUNCTION @extschema@.create_predict_function(text, text, text, text, boolean) IS 'makes a function of a model, with its features as arguments';
 
 CREATE FUNCTION @extschema@.pgboost_statistics(model text, version integer)
-    RETURNS TABLE (calls bigint, rows bigint, batches bigint, total_time double precision, missing_rows bigint, last_used double precision)
+    RETURNS TABLE (calls bigint, rows bigint, batches bigint, total_time double precision, missing_rows bigint, outside_rows bigint, last_used double precision)
     LANGUAGE c VOLATILE ROWS 1 PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_statistics_wrapper';
 COMMENT ON FUNCTION @extschema@.pgboost_statistics(text, integer) IS 'pgboost: how much a version is used; use the view pg_stat_pgboost';
@@ -244,7 +244,7 @@ COMMENT ON FUNCTION @extschema@.pg_stat_pgboost_reset() IS 'sets the counters of
 
 CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
     SELECT m.name, m.version, m.deployed, s.calls, s.rows, s.batches, s.total_time, s.missing_rows,
-           pg_catalog.to_timestamp(s.last_used) AS last_used
+           s.outside_rows, pg_catalog.to_timestamp(s.last_used) AS last_used
       FROM @extschema@.pgboost_models AS m, LATERAL @extschema@.pgboost_statistics(m.name, m.version) AS s;
 GRANT SELECT ON @extschema@.pg_stat_pgboost TO PUBLIC;
 COMMENT ON VIEW @extschema@.pg_stat_pgboost IS 'pgboost: how much each version is used, while pgboost.track_predictions is on';

@@ -16,6 +16,15 @@ SELECT count(*) FROM (SELECT id, predict(model, area, rooms, age) AS p,
 SELECT sum(predict(model, f)) FROM flat AS f;
 SELECT sum(predict(model, ARRAY[area, rooms, age]::real[])) FROM flat;
 SELECT sum((predict_margin(model, area, rooms, age))[1]) FROM flat;
+-- Many rows of one model, and models of other outputs between them.
+CREATE TABLE mixed AS SELECT id, 'store_' || id / 3000 + 1 AS store, (ARRAY['gaps', 'churn', 'flower'])[id % 3 + 1] AS model, area, rooms, age FROM flat;
+ANALYZE mixed;
+SELECT sum(predict(store, area, rooms, age)) FROM mixed;
+SELECT sum(CASE WHEN id < 3000 THEN predict('price_doubled', area, rooms, age) ELSE predict('price', area, rooms, age) END) FROM mixed;
+SELECT count(*) FROM (SELECT predict_array(model, area, rooms) AS p,
+                             CASE model WHEN 'gaps' THEN predict_array('gaps', area, rooms) WHEN 'churn' THEN predict_array('churn', area, rooms)
+                                  ELSE predict_array('flower', area, rooms) END AS expected FROM mixed) AS f
+ WHERE p IS DISTINCT FROM expected;
 -- Conditions, joins, and rows in their order.
 SELECT count(*), sum(id) FROM flat WHERE predict(model, area, rooms, age) > 105;
 CREATE TABLE store (number int, model text);

@@ -40,3 +40,19 @@ SELECT predict('price', '"area"'::jsonb);
 SELECT predict('price', 'null'::jsonb);
 SELECT predict('nameless', '{"f0": 1, "f1": 1}'::jsonb);
 SELECT predict('price', '{"area": 60, "rooms": 4, "age": 1}'::json);
+
+-- Objects of the same keys and of others in turn, some of more keys than one stride of the format has, and
+-- keys that differ in their text alone.
+CREATE TABLE objects AS
+    SELECT i AS id, jsonb_build_object('area', i % 100 / 2.0, 'rooms', i % 7, 'age', NULL) || others.o AS o
+      FROM generate_series(1, 2000) AS i,
+           LATERAL (SELECT jsonb_object_agg(chr(97 + i / 100 % 3) || repeat('k', j % 9) || j, CASE j % 4 WHEN 0 THEN to_jsonb(j / 3.0)
+                        WHEN 1 THEN to_jsonb(repeat('v', j)) WHEN 2 THEN 'true' ELSE '[1, {"a": 2}]' END) AS o
+                      FROM generate_series(1, CASE WHEN i < 1000 THEN i % 3 ELSE i / 20 END + 1) AS j) AS others;
+ANALYZE objects;
+SELECT sum(predict('price', o)), sum(predict('price', (o ->> 'area')::numeric, (o ->> 'rooms')::int, NULL::int)) FROM objects;
+SELECT count(*) FROM (SELECT predict('price', o) AS p, predict('price', (o ->> 'area')::numeric, (o ->> 'rooms')::int, NULL::int) AS expected
+    FROM objects) AS f WHERE p IS DISTINCT FROM expected;
+SELECT predict('price', CASE WHEN id % 2 = 0 THEN o ELSE o - 'area' END) FROM objects WHERE id < 3 ORDER BY id DESC;
+SELECT predict('price', CASE WHEN id % 2 = 0 THEN o ELSE '{}' END) FROM objects WHERE id < 3 ORDER BY id DESC;
+DROP TABLE objects;

@@ -44,6 +44,35 @@ EXECUTE by_row;
 ALTER TABLE homes ADD COLUMN age real DEFAULT 7;
 EXECUTE by_row;
 
+-- Whole rows of a table in batches, of which no row value is formed: with other columns, NULLs, and values
+-- that were there before their column.
+CREATE TABLE estate AS SELECT i AS id, repeat('x', i % 40) AS note, (i % 7)::smallint AS rooms, i / 8.0 AS age,
+    CASE WHEN i % 10 > 0 THEN (i % 100)::real END AS area FROM generate_series(1, 2000) AS i;
+ALTER TABLE estate ADD COLUMN city text DEFAULT 'A';
+ANALYZE estate;
+SELECT sum(predict('price', e)), sum(predict('price', e.*)), sum(predict('price', area, rooms, age)) FROM estate AS e;
+SELECT count(*) FROM (SELECT predict('price', e) AS p, predict('price', area, rooms, age) AS expected FROM estate AS e) AS f
+ WHERE p IS DISTINCT FROM expected;
+SELECT id, predict('price', e) AS p, e FROM estate AS e ORDER BY p DESC, id LIMIT 2;
+SELECT count(*), sum(length(e::text)) FROM estate AS e WHERE predict('price', e) > 105;
+SELECT max((predict_margin('price', e))[1]), max(predict('price', to_jsonb(e))) FROM estate AS e;
+-- A row that fails does so when it is asked for, with the whole row.
+CREATE TABLE trips AS SELECT i AS id, CASE i WHEN 700 THEN 'day' ELSE 'sun' END AS weekday, 10 AS zone, i % 9 AS hours
+    FROM generate_series(1, 1000) AS i;
+ANALYZE trips;
+SELECT sum(p) FROM (SELECT predict('tickets', t) AS p FROM trips AS t LIMIT 699) AS f;
+SELECT sum(predict('tickets', t)) FROM trips AS t;
+SELECT sum(predict('price', t)) FROM trips AS t;
+-- With a column that was dropped row values are formed.
+ALTER TABLE estate DROP COLUMN note;
+SELECT sum(predict('price', e)) FROM estate AS e;
+PREPARE by_estate AS SELECT sum(predict('price', e)) FROM estate AS e;
+EXECUTE by_estate;
+ALTER TABLE estate ALTER rooms TYPE real;
+EXECUTE by_estate;
+DEALLOCATE by_estate;
+DROP TABLE estate, trips;
+
 -- Rows of composite types, of domains over them, of views, of partitions and of children.
 CREATE TYPE home AS (area real, rooms int, age int);
 CREATE DOMAIN new_home AS home CHECK ((VALUE).age < 5);

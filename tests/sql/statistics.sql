@@ -26,6 +26,25 @@ SELECT name, version, rows, missing_rows FROM used WHERE name = 'price';
 SELECT predict('price', 'x', 4, 1);
 SELECT predict('price', 1, 2);
 SELECT name, version, rows FROM used WHERE name = 'price';
+-- So are rows with a feature outside of the range that it had in training, where that is known.
+CREATE VIEW outside AS SELECT rows, missing_rows, outside_rows FROM pg_stat_pgboost WHERE name = 'price';
+SELECT pg_stat_pgboost_reset();
+SELECT predict('price', 1000, 4, 1);
+SELECT profile_features('price', 'SELECT 40 + i AS area, 4 AS rooms, i AS age FROM generate_series(0, 20) AS i');
+SELECT predict('price', 40, 4, 0), predict('price', 60, 4, 20), predict('price', NULL, 4, NULL);
+SELECT predict('price', 39, 4, 1), predict('price', 60, 5, 1), predict('price', 60, NULL, 21);
+SELECT * FROM outside;
+SELECT count(p) FROM (SELECT predict('price', i, 4, 1) AS p FROM generate_series(1, 1000) AS i OFFSET 0) AS f;
+SELECT count(predict(CASE WHEN i % 2 = 0 THEN 'price' ELSE 'm@1' END, i, 4, 1)) FROM generate_series(1, 100) AS i;
+SELECT * FROM outside;
+-- A new profile counts from the next statement on; a version of the same bytes has none.
+SELECT profile_features('price', 'SELECT i AS area, 4 AS rooms, 1 AS age FROM generate_series(0, 2000, 1000) AS i');
+SELECT predict('price', 1000, 4, 1), predict('price', 1000, 4, 2);
+SELECT load_model('m', file_of('price'));
+SELECT predict('m', 1000, 4, 2);
+SELECT * FROM outside;
+SELECT name, version, outside_rows FROM pg_stat_pgboost WHERE name = 'm' AND outside_rows > 0;
+SELECT pg_stat_pgboost_reset();
 -- A model per row.
 SELECT count(predict(CASE WHEN i % 2 = 0 THEN 'price' ELSE 'm@1' END, i, 4, 1)) FROM generate_series(1, 100) AS i;
 SELECT name, version, rows FROM used;

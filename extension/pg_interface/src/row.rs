@@ -32,6 +32,16 @@ impl<'a> Row<'a> {
         }
     }
 
+    /// A row of so many columns of it from this one on; none if there are fewer.
+    #[inline]
+    pub fn part(self, first: usize, len: usize) -> Self {
+        let columns = first..first + len;
+        Row {
+            values: self.values.get(columns.clone()).unwrap_or_default(),
+            nulls: self.nulls.get(columns).unwrap_or_default(),
+        }
+    }
+
     /// The values of columns of type real one after another from this one on, NaN where one is NULL.
     /// Places for which there is no column stay as they are.
     #[inline]

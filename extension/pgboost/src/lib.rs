@@ -20,6 +20,7 @@ mod features;
 mod functions;
 #[allow(unsafe_code, reason = "the hooks of a setting")]
 mod guc;
+mod name_hash;
 #[allow(unsafe_code, reason = "PostgreSQL's C interface; see the module's header")]
 mod pg;
 mod predictor;

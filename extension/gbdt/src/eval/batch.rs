@@ -31,9 +31,14 @@ impl BatchScratch {
 
     /// Buffers for batches of rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
+        BatchScratch { row: Scratch::with_kernel(image, kernel), ..Self::for_any(kernel) }
+    }
+
+    /// Buffers for batches of rows of any image, which grow with the first that needs more.
+    pub fn for_any(kernel: Kernel) -> Self {
         BatchScratch {
             kernel,
-            row: Scratch::with_kernel(image, kernel),
+            row: Scratch::for_any(kernel),
             present: Vec::new(),
             block: None,
             block_double: None,

@@ -57,7 +57,12 @@ impl Scratch {
     /// Buffers for rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
         let keys = row_keys::RowKeys::new(image.num_features());
-        Scratch { kernel, keys, present: Vec::new() }
+        Scratch { keys, ..Self::for_any(kernel) }
+    }
+
+    /// Buffers for rows of any image; they change their size where images differ.
+    pub fn for_any(kernel: Kernel) -> Self {
+        Scratch { kernel, keys: row_keys::RowKeys::new(0), present: Vec::new() }
     }
 }
 

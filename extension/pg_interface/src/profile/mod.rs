@@ -6,9 +6,11 @@
 //! [`MAX_POINTS`] as many quantiles. Numbers are f32, as models take them, and infinite ones are missing.
 
 mod collector;
+mod ranges;
 mod summary;
 
 pub use collector::{Collector, Numbers};
+pub use ranges::Ranges;
 pub use summary::Summary;
 
 /// Most points that a distribution is kept by, besides its last.

@@ -15,7 +15,9 @@ use std::rc::Rc;
 
 use gbdt::Image;
 use gbdt::forest::AlignedBytes;
+use pg_interface::profile::Ranges;
 use pg_interface::report;
+use pgrx::pg_sys::Oid;
 
 use super::file::{self, ImageKey, MadeOf};
 use super::map::{ImageBytes, ModelImage};
@@ -24,6 +26,7 @@ use crate::guc;
 use crate::pg::snapshot::ReadSnapshot;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
+use crate::registry::profile;
 
 /// Most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
 const MAX_IMAGES: usize = 16_384;
@@ -38,10 +41,19 @@ const MAX_IDLE: usize = 4;
 pub struct CachedImage {
     model: ModelImage,
     idle: RefCell<Vec<Box<dyn Any>>>,
+    ranges: RefCell<Option<KnownRanges>>,
     pub(super) key: ImageKey,
     last_used: Cell<u64>,
     /// Its key in `Images::by_use`.
     queued: Cell<u64>,
+}
+
+/// The ranges of the features in the training of a version, as read after so many changes of the registry.
+struct KnownRanges {
+    name: Box<str>,
+    version: i32,
+    changes: u64,
+    ranges: Option<Rc<Ranges>>,
 }
 
 impl CachedImage {
@@ -56,6 +68,27 @@ impl CachedImage {
         let mut idle = self.idle.borrow_mut();
         let found = idle.iter().rposition(|state| state.downcast_ref().is_some_and(&fits))?;
         idle.remove(found).downcast().ok()
+    }
+
+    /// The ranges of the features in the training of that version, which has this image.
+    pub fn ranges(
+        &self,
+        name: &str,
+        version: i32,
+        changes: u64,
+        function: Oid,
+    ) -> Option<Rc<Ranges>> {
+        let mut known = self.ranges.borrow_mut();
+        if let Some(known) = &*known
+            && (known.version, known.changes) == (version, changes)
+            && &*known.name == name
+        {
+            return known.ranges.clone();
+        }
+        let registry = Registry::of_function(function).ok()?;
+        let ranges = profile::ranges(&registry, name, version).map(Rc::new);
+        *known = Some(KnownRanges { name: name.into(), version, changes, ranges: ranges.clone() });
+        ranges
     }
 
     /// Leaves a state for a later statement; of too many, the one left first is dropped.
@@ -200,8 +233,9 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
         {}
         let now = images.tick();
         let (last_used, queued) = (Cell::new(now), Cell::new(now));
-        let idle = RefCell::default();
-        let image = Rc::new(CachedImage { model, idle, key: key.clone(), last_used, queued });
+        let (idle, ranges) = Default::default();
+        let image =
+            Rc::new(CachedImage { model, idle, ranges, key: key.clone(), last_used, queued });
         images.remove(&key);
         images.bytes += bytes;
         images.by_use.insert(now, Rc::clone(&image));

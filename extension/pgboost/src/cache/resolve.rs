@@ -7,13 +7,13 @@
 //! given theirs. A change that commits later is heard of before the next statement begins.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
 use std::rc::{Rc, Weak};
 
 use pgrx::pg_sys::Oid;
 
 use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
+use crate::name_hash::NameMap;
 use crate::pg::snapshot::{ReadSnapshot, SnapshotMark, Validity};
 use crate::pg::{encoding, invalidation};
 use crate::registry::lookup::Stored;
@@ -51,8 +51,7 @@ impl Known {
 }
 
 thread_local! {
-    // Ordered, since to find one of a few names so takes less than to hash one.
-    static NAMES: RefCell<BTreeMap<Box<str>, Known>> = RefCell::default();
+    static NAMES: RefCell<NameMap<Box<str>, Known>> = RefCell::default();
 }
 
 /// The image that `name`, `name@version` or `name@alias` means to the current user under the active snapshot.

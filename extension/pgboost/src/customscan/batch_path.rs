@@ -3,6 +3,7 @@
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::calls::varying_arguments;
+use super::given;
 use super::level::QueryLevel;
 use super::methods::Methods;
 use super::paths::{NAME, Path};
@@ -111,11 +112,18 @@ impl<'p> Batch<'_, 'p> {
             let below = self.below.as_ptr();
             let target = pg_sys::copy_pathtarget((*below).pathtarget);
             let before = lists::pointers::<pg_sys::Node>((*target).exprs).count();
-            for feature in self.calls.iter().flat_map(|call| varying_arguments(*call)) {
-                let known = lists::pointers((*target).exprs)
-                    .any(|output| Expr::new(output).is_same_as(feature));
-                if !known {
-                    pg_sys::add_column_to_pathtarget(target, feature.node().cast(), 0);
+            let is_known = |expression: Expr<'_>| {
+                let mut outputs = lists::pointers((*target).exprs);
+                outputs.any(|output| Expr::new(output).is_same_as(expression))
+            };
+            for argument in self.calls.iter().flat_map(|call| varying_arguments(*call)) {
+                if is_known(argument) {
+                    continue;
+                }
+                for feature in given::spread(argument) {
+                    if !is_known(feature) {
+                        pg_sys::add_column_to_pathtarget(target, feature.node().cast(), 0);
+                    }
                 }
             }
             if lists::pointers::<pg_sys::Node>((*target).exprs).count() == before {

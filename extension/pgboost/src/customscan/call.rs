@@ -4,10 +4,12 @@ use pg_interface::{Row, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
+use super::given::Given;
 use super::rows::Rows;
 use crate::functions::entry;
 use crate::pg::arguments::Arguments;
 use crate::pg::expr::Expr;
+use crate::pg::parts::{Parts, Places};
 use crate::pg::signature::ArgSource;
 use crate::pg::{lists, unguarded_exec};
 use crate::predictor::batch::BatchPredictor;
@@ -51,6 +53,13 @@ impl CallPredictor {
     }
 }
 
+enum Place {
+    /// It is a constant, which the frame holds.
+    Frame,
+    Column(usize),
+    Parts(Places),
+}
+
 pub struct Call {
     pub predictor: CallPredictor,
     /// The call as an expression over the node's scan tuple.
@@ -59,31 +68,31 @@ pub struct Call {
     pub results: Vec<Option<Datum>>,
     /// What the function would be called with. It holds the arguments that are constants.
     frame: pg_sys::FunctionCallInfo,
-    /// For each argument that is a column, its place among the columns kept.
-    columns: Vec<Option<usize>>,
+    /// For each argument where it is among the columns kept.
+    places: Vec<Place>,
     /// The place of the first feature, if all of them are columns kept one after another.
     run: Option<usize>,
+    /// Whether the features are the columns kept, all of them and in their order.
+    takes_rows: bool,
 }
 
 impl Call {
-    /// The call of an entry of the scan tuple, whose arguments are these columns of it, 0 standing
-    /// for a constant. Nothing if the function is not there any more.
+    /// The call of an entry of the scan tuple, whose arguments are given so. Nothing if the function is
+    /// not there any more.
     ///
     /// # Safety
     /// The entry is such a one; the current memory context lives as long as the statement.
     pub unsafe fn new(
         entry: *mut pg_sys::TargetEntry,
-        columns: &[i32],
+        given: &[Given],
         tuple: *mut pg_sys::List,
     ) -> Option<Call> {
         // SAFETY: the entry is a call of a function; everything is made in the current context.
         unsafe {
             let expression: *mut pg_sys::FuncExpr =
                 pg_sys::copyObjectImpl((*entry).expr.cast_const().cast()).cast();
-            for (cell, column) in lists::cells((*expression).args).zip(columns) {
-                if *column > 0 {
-                    (*cell).ptr_value = reference(*column, tuple).cast();
-                }
+            for (cell, given) in lists::cells((*expression).args).zip(given) {
+                given.refer(cell, tuple);
             }
             let function = entry::batched((*expression).funcid)?;
             let (_, arguments) = Expr::new(expression.cast()).as_call()?;
@@ -96,8 +105,9 @@ impl Call {
                 expression,
                 results: Vec::new(),
                 frame: frame(expression, &arguments),
-                columns: Vec::new(),
+                places: Vec::new(),
                 run: None,
+                takes_rows: false,
             })
         }
     }
@@ -112,22 +122,40 @@ impl Call {
     }
 
     /// Notes at which place among the kept columns each argument is.
-    pub fn find_columns(&mut self, columns: &[i32], rows: &Rows) {
-        let place = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
-        self.columns = columns.iter().map(place).collect();
-        let mut features = self.columns.iter().skip(1).copied();
+    pub fn find_columns(&mut self, given: &[Given], rows: &Rows) {
+        let kept = |number: &i32| rows.columns.iter().position(|kept| kept.number == *number);
+        let place = |given: &Given| match given {
+            Given::Constant => Place::Frame,
+            Given::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
+            Given::Parts(numbers) => {
+                Place::Parts(Places::new(numbers.iter().filter_map(kept).collect()))
+            }
+        };
+        self.places = given.iter().map(place).collect();
+        let mut features = self.places.iter().skip(1).map(Place::column);
         let first = features.next().flatten();
         self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
+        let features: Vec<usize> =
+            self.places.iter().skip(1).flat_map(Place::kept).copied().collect();
+        self.takes_rows = features.into_iter().eq(0..rows.columns.len());
     }
 
     /// Scores all rows. Results are made in the current memory context; what reading a row takes is
     /// allocated in `reading`, and soon freed.
-    pub fn score(&mut self, rows: &Rows, reading: pg_sys::MemoryContext) {
+    pub fn score(&mut self, rows: &mut Rows, reading: pg_sys::MemoryContext) {
         self.results.clear();
         self.results.resize(rows.count, None);
         // SAFETY: the frame is one that the function could be called with.
         let call = unsafe { Arguments::new(self.frame) };
-        let (columns, run) = (&self.columns[..], self.run);
+        if let CallPredictor::One(predictor) = &mut self.predictor
+            && let Some(reals) = rows.reals().filter(|_| self.takes_rows)
+            && predictor.put_results_of(call, reals, &mut self.results)
+        {
+            return;
+        }
+        rows.fill_cells();
+        let rows = &*rows;
+        let (places, run) = (&self.places[..], self.run);
         let mut read = 0;
         let mut given = |row| {
             if read % ROWS_PER_RESET == 0 {
@@ -136,7 +164,7 @@ impl Call {
             }
             read += 1;
             let (values, nulls) = rows.row(row);
-            Cells { call, columns, run, values, nulls }
+            Cells { call, places, run, values, nulls }
         };
         let mut reading = PgMemoryContexts::For(reading);
         let results = &mut self.results;
@@ -147,15 +175,15 @@ impl Call {
                 predictor.put_results(results);
             }
             CallPredictor::Many(predictor) => {
-                let Some(Some(place)) = columns.first() else { return };
+                let Some(Place::Column(place)) = places.first() else { return };
                 let name = |row| {
                     let (values, nulls) = rows.row(row);
                     // SAFETY: the function's first argument is a text, and the rows keep copies.
                     Row::new(values, nulls).get(*place).map(|name| unsafe { varlena::bytes(name) })
                 };
-                for group in 0..predictor.group(rows.count, name) {
-                    // SAFETY: as above.
-                    unsafe { reading.switch_to(|_| predictor.read(group, call, &mut given)) };
+                predictor.group(rows.count, name);
+                // SAFETY: as above.
+                while unsafe { reading.switch_to(|_| predictor.read_next(call, &mut given)) } {
                     predictor.put_results(results);
                 }
             }
@@ -163,10 +191,27 @@ impl Call {
     }
 }
 
+impl Place {
+    fn kept(&self) -> &[usize] {
+        match self {
+            Place::Frame => &[],
+            Place::Column(kept) => std::slice::from_ref(kept),
+            Place::Parts(places) => places.all(),
+        }
+    }
+
+    fn column(&self) -> Option<usize> {
+        match self {
+            Place::Column(kept) => Some(*kept),
+            Place::Frame | Place::Parts(_) => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Cells<'a> {
     call: Arguments<'a>,
-    columns: &'a [Option<usize>],
+    places: &'a [Place],
     run: Option<usize>,
     values: &'a [Datum],
     nulls: &'a [bool],
@@ -175,36 +220,24 @@ struct Cells<'a> {
 impl ArgSource for Cells<'_> {
     #[inline]
     fn get(self, index: usize) -> Option<Datum> {
-        match self.columns.get(index) {
-            Some(Some(kept)) => Row::new(self.values, self.nulls).get(*kept),
+        match self.places.get(index) {
+            Some(Place::Column(kept)) => Row::new(self.values, self.nulls).get(*kept),
             _ => self.call.get(index),
         }
     }
 
     #[inline]
-    fn run(&self) -> Option<(&[Datum], &[bool])> {
-        let features = self.run?..self.run? + self.columns.len() - 1;
-        Some((self.values.get(features.clone())?, self.nulls.get(features)?))
+    fn parts(&self, index: usize) -> Option<Parts<'_>> {
+        match self.places.get(index) {
+            Some(Place::Parts(places)) => Some(places.of(Row::new(self.values, self.nulls))),
+            _ => None,
+        }
     }
-}
 
-/// # Safety
-/// The tuple is a target list.
-unsafe fn reference(column: i32, tuple: *mut pg_sys::List) -> *mut pg_sys::Node {
-    // SAFETY: the caller says so.
-    unsafe {
-        let entry = lists::pointers::<pg_sys::TargetEntry>(tuple).nth(column as usize - 1);
-        let Some(entry) = entry else { return std::ptr::null_mut() };
-        let expression: *mut pg_sys::Node = (*entry).expr.cast();
-        pg_sys::makeVar(
-            pg_sys::INDEX_VAR as _,
-            column as i16,
-            pg_sys::exprType(expression),
-            pg_sys::exprTypmod(expression),
-            pg_sys::exprCollation(expression),
-            0,
-        )
-        .cast()
+    #[inline]
+    fn run(&self) -> Option<(&[Datum], &[bool])> {
+        let features = self.run?..self.run? + self.places.len() - 1;
+        Some((self.values.get(features.clone())?, self.nulls.get(features)?))
     }
 }
 

@@ -66,8 +66,11 @@ impl Node {
 
     /// The most rows of a batch.
     pub(super) fn max_batch(&self) -> usize {
-        let grouped = self.output.calls.iter().any(|call| call.predictor.is_grouped());
-        if grouped { MAX_GROUPED } else { MAX_BATCH }
+        if self.is_grouped() { MAX_GROUPED } else { MAX_BATCH }
+    }
+
+    fn is_grouped(&self) -> bool {
+        self.output.calls.iter().any(|call| call.predictor.is_grouped())
     }
 
     fn wants_more_rows(&self) -> bool {
@@ -79,9 +82,15 @@ impl Node {
         (self.output.rows.row_bytes() + scoring).max(1)
     }
 
+    /// Bytes that a batch may take: those of an operation, or of one by hashing.
     fn memory(&self) -> usize {
-        // SAFETY: a variable of the backend.
-        usize::try_from(unsafe { pg_sys::work_mem }).unwrap_or(0) << 10
+        // SAFETY: both read variables of the backend.
+        unsafe {
+            if self.is_grouped() {
+                return pg_sys::get_hash_memory_limit();
+            }
+            usize::try_from(pg_sys::work_mem).unwrap_or(0) << 10
+        }
     }
 
     fn score(&mut self) {
@@ -91,10 +100,11 @@ impl Node {
         let began = instrument.as_ref().filter(|it| it.need_timer).map(|_| Instant::now());
         // What changes from now on may come too late for this batch.
         let validity = BatchValidity::now();
-        let (rows, calls, reading) = (&self.output.rows, &mut self.output.calls, self.reading);
+        let RowOutput { rows, calls, .. } = &mut self.output;
+        let reading = self.reading;
         // SAFETY: the batch's memory lives until the next batch.
         unsafe {
-            PgMemoryContexts::For(rows.memory)
+            PgMemoryContexts::For(rows.copies.memory())
                 .switch_to(|_| calls.iter_mut().for_each(|call| call.score(rows, reading)));
         }
         let categories = self.output.calls.iter().any(|call| call.predictor.has_categories());
@@ -179,7 +189,7 @@ unsafe fn read_ahead(node: &mut Node, size: usize) {
         node.position = 0;
         node.output.rows.clear();
         let memory = node.memory();
-        while node.output.rows.count < size && node.output.rows.copied < memory {
+        while node.output.rows.count < size && node.output.rows.copies.bytes() < memory {
             let slot = unguarded_exec::next_row(node.below);
             if slot.is_null() {
                 node.ended = true;

@@ -11,6 +11,7 @@ use pgrx::{PgMemoryContexts, pg_guard};
 
 use super::call::Call;
 use super::exec::{Node, State};
+use super::given::{self, Given};
 use super::row_output::{RowOutput, Source};
 use super::rows::{KeptColumn, Rows};
 use crate::error::Error;
@@ -45,26 +46,27 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
         let tuple = (*plan).custom_scan_tlist;
         let mut private = lists::pointers::<List>((*plan).custom_private);
         let limit = private.next().and_then(|limit| lists::integers(limit).next()).unwrap_or(0);
-        let columns: Vec<Vec<i32>> =
-            private.map(|columns| lists::integers(columns).collect()).collect();
-        let inputs = lists::pointers::<pg_sys::Node>(tuple).count() - columns.len();
+        let given: Vec<Vec<Given>> =
+            private.map(|noted| given::read(lists::integers(noted))).collect();
+        let inputs = lists::pointers::<pg_sys::Node>(tuple).count() - given.len();
         let calls: Option<Vec<Call>> = lists::pointers::<TargetEntry>(tuple)
             .skip(inputs)
-            .zip(&columns)
-            .map(|(entry, columns)| Call::new(entry, columns, tuple))
+            .zip(&given)
+            .map(|(entry, given)| Call::new(entry, given, tuple))
             .collect();
         // PostgreSQL plans anew when a function is gone.
         let mut calls = calls.unwrap_or_else(|| report::raise(Error::NoRegistry));
         let mut wanted = references((*plan).scan.plan.targetlist);
         wanted.extend(references((*plan).scan.plan.qual));
-        wanted.extend(columns.iter().flatten().filter(|column| **column > 0));
         wanted.retain(|column| *column as usize <= inputs);
+        let only_features = wanted.is_empty();
+        wanted.extend(given.iter().flatten().flat_map(Given::columns));
         wanted.sort_unstable();
         wanted.dedup();
         let kept = wanted.iter().filter_map(|number| kept(*number, tuple)).collect();
-        let rows = Rows::new(kept, memory(c"pgboost batch"));
-        for (call, columns) in calls.iter_mut().zip(&columns) {
-            call.find_columns(columns, &rows);
+        let rows = Rows::new(kept, only_features, memory(c"pgboost batch"));
+        for (call, given) in calls.iter_mut().zip(&given) {
+            call.find_columns(given, &rows);
         }
         let limit = usize::try_from(limit).unwrap_or(0);
         let output = RowOutput {
@@ -126,7 +128,8 @@ unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
         let (mut length, mut by_value) = (0, false);
         let type_oid = pg_sys::exprType((*entry).expr.cast());
         pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value);
-        Some(KeptColumn { number, by_reference: (!by_value).then_some(length) })
+        let by_reference = (!by_value).then_some(length);
+        Some(KeptColumn { number, by_reference, is_real: type_oid == pg_sys::FLOAT4OID })
     }
 }
 

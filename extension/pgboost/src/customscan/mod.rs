@@ -18,11 +18,13 @@ mod batch_path;
 mod call;
 #[deny(unsafe_code)]
 mod calls;
+mod copies;
 #[deny(unsafe_code)]
 mod error_safety;
 mod exec;
 mod exec_init;
 mod explain;
+mod given;
 mod hook;
 mod level;
 mod methods;

@@ -4,9 +4,7 @@
 //! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
 //! expression that is equal to one of these by a reference to it; that is all the replacing there is.
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
-//! so that all are tested in their order. Which columns are a call's features is kept as numbers, 0
-//! standing for a constant, in a form that survives being copied into the plan cache and sent to a
-//! parallel worker.
+//! so that all are tested in their order. Which columns are a call's features is noted as numbers (`given`).
 
 use pgrx::pg_guard;
 use pgrx::pg_sys::{
@@ -14,8 +12,8 @@ use pgrx::pg_sys::{
     Var,
 };
 
-use super::calls::predicts;
-use super::methods;
+use super::calls::{columns_beside, predicts};
+use super::{given, methods};
 use crate::pg::expr::Expr;
 use crate::pg::lists;
 
@@ -37,8 +35,6 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         let Some(below_plan) = lists::pointers::<Plan>(below).next() else {
             return std::ptr::null_mut();
         };
-        read_whole_rows(root, below_plan);
-        let inputs = (*below_plan).targetlist;
         let mut private_of_path = lists::pointers::<Node>((*path).custom_private);
         let numbers: Vec<i32> = private_of_path
             .next()
@@ -46,6 +42,9 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
             .unwrap_or_default();
         let [limit, tests] = numbers[..] else { return std::ptr::null_mut() };
         let calls: Vec<*mut Node> = private_of_path.collect();
+        let evaluated = [output, (*below_plan).qual].map(|list| Expr::all(list)).concat();
+        read_columns(root, below_plan, !wants_row(&evaluated, &calls));
+        let inputs = (*below_plan).targetlist;
         let plan: *mut CustomScan = pg_sys::palloc0(size_of::<CustomScan>()).cast();
         (*plan).scan.plan.type_ = NodeTag::T_CustomScan;
         (*plan).scan.plan.targetlist = output;
@@ -64,17 +63,28 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     }
 }
 
-/// Lets a scan of a table hand on its rows as they are, if it only picks columns of them: picking
-/// them here costs nothing, and there a copy.
-unsafe fn read_whole_rows(root: *mut PlannerInfo, plan: *mut Plan) {
+/// Whether these expressions name a table's whole row other than as an argument of these calls.
+unsafe fn wants_row(expressions: &[Expr<'_>], calls: &[*mut Node]) -> bool {
+    // SAFETY: calls are expressions.
+    let calls: Vec<_> = calls.iter().map(|call| unsafe { Expr::new(*call) }).collect();
+    let mut columns = Vec::new();
+    expressions.iter().for_each(|expression| columns_beside(*expression, &calls, &mut columns));
+    columns.into_iter().any(given::is_whole_row)
+}
+
+/// Lets a scan of a table hand on all columns as they are, if it only picks some of them: picking them here
+/// costs nothing, and there a copy. With `spreads_rows` that holds for whole rows too, of which it then need
+/// not form a value.
+unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bool) {
     // SAFETY: the plan is valid and read by its tag; a scan's number is that of a relation.
     unsafe {
         if !reads_table_rows(plan) {
             return;
         }
         let columns = lists::pointers::<TargetEntry>((*plan).targetlist);
+        let least = if spreads_rows { 0 } else { 1 };
         let picks = columns.map(|column| (*column).expr).all(|expression| {
-            (*expression).type_ == NodeTag::T_Var && (*expression.cast::<Var>()).varattno > 0
+            (*expression).type_ == NodeTag::T_Var && (*expression.cast::<Var>()).varattno >= least
         });
         let number = (*plan.cast::<pg_sys::Scan>()).scanrelid;
         let relation = pg_sys::find_base_rel(root, number as _);
@@ -131,33 +141,12 @@ unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     }
 }
 
-/// How many rows LIMIT asks for, 0 standing for not known, and for each call its features' columns.
+/// How many rows LIMIT asks for, 0 standing for not known, and for each call where its arguments come from.
 unsafe fn private(limit: i32, inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
         let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
-        let features = calls.iter().map(|call| {
-            let arguments = Expr::new(*call).as_call().map(|(_, arguments)| arguments);
-            arguments
-                .unwrap_or_default()
-                .into_iter()
-                .fold(std::ptr::null_mut(), |columns, argument| {
-                    pg_sys::lappend_int(columns, column_of(argument, inputs))
-                })
-        });
-        lists::of_pointers(std::iter::once(limit).chain(features))
-    }
-}
-
-/// The number of the column that has the argument's value, or 0 for a constant.
-unsafe fn column_of(argument: Expr<'_>, inputs: *mut List) -> i32 {
-    if argument.tag() == NodeTag::T_Const {
-        return 0;
-    }
-    // SAFETY: the inputs are a target list; the path saw to it that every feature is in it.
-    unsafe {
-        lists::pointers::<TargetEntry>(inputs)
-            .find(|entry| Expr::new((**entry).expr.cast()).is_same_as(argument))
-            .map_or(0, |entry| (*entry).resno.into())
+        let noted = calls.iter().map(|call| given::noted(Expr::new(*call), inputs));
+        lists::of_pointers(std::iter::once(limit).chain(noted))
     }
 }

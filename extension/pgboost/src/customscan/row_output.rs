@@ -69,12 +69,7 @@ pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut TupleTableS
         }
         let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
         unguarded_exec::clear(tuple);
-        let (values, nulls) = batch.rows.row(row);
-        for ((column, value), null) in batch.rows.columns.iter().zip(values).zip(nulls) {
-            let place = column.number as usize - 1;
-            *(*tuple).tts_values.add(place) = *value;
-            *(*tuple).tts_isnull.add(place) = *null;
-        }
+        batch.rows.put(row, tuple);
         if !scored {
             return output_if(batch, batch.plain_conditions, batch.plain);
         }

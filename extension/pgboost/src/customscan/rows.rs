@@ -1,14 +1,15 @@
 //! The rows of a batch, read ahead: the columns that something still needs of them.
 //!
-//! Values are kept as PostgreSQL passes them. What is passed by reference is copied into the batch's
-//! memory, since the plan below may overwrite a row as soon as it is asked for the next one. No
-//! buffer stays pinned.
+//! Values are kept as PostgreSQL passes them, or as f32 where all are features of type real that nothing
+//! else needs: then they are what the engine reads. What is passed by reference is copied into the batch's
+//! memory, since the plan below may overwrite a row as soon as it is asked for the next one. No buffer
+//! stays pinned.
 
 use std::ptr;
 
-use pgrx::pg_sys::{CurrentMemoryContext, Datum, MemoryContext, TupleTableSlot, varlena};
-use pgrx::varlena::{varatt_is_1b_e, varsize_any};
+use pgrx::pg_sys::{Datum, MemoryContext, TupleTableSlot};
 
+use super::copies::Copies;
 use crate::pg::unguarded_exec;
 
 #[derive(Clone, Copy)]
@@ -17,6 +18,7 @@ pub struct KeptColumn {
     pub number: i32,
     /// Its type's length as in pg_type, or nothing if it is passed by value.
     pub by_reference: Option<i16>,
+    pub is_real: bool,
 }
 
 pub struct Rows {
@@ -24,34 +26,36 @@ pub struct Rows {
     /// The number of the last of them.
     pub last_column: i32,
     pub count: usize,
-    /// Bytes of copied values.
-    pub copied: usize,
     /// Place of the first column, if all are neighbours in the table and passed by value.
     run: Option<usize>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
-    pub memory: MemoryContext,
+    /// The values, NaN for NULL, of which the cells above are made only where they are asked for.
+    reals: Option<Vec<f32>>,
+    pub copies: Copies,
 }
 
 impl Rows {
-    /// No rows, of these columns; `memory` is reset for each batch.
-    pub fn new(columns: Vec<KeptColumn>, memory: MemoryContext) -> Rows {
+    /// No rows, of these columns, which may be nothing but features; `memory` is reset for each batch.
+    pub fn new(columns: Vec<KeptColumn>, only_features: bool, memory: MemoryContext) -> Rows {
         let neighbours = columns.windows(2).all(|pair| match pair {
             [left, right] => left.number + 1 == right.number,
             _ => true,
         });
         let by_value = columns.iter().all(|column| column.by_reference.is_none());
         let first = columns.first().map(|column| column.number as usize - 1);
+        let run = first.filter(|_| neighbours && by_value);
+        let real = only_features && run.is_some() && columns.iter().all(|column| column.is_real);
         let last_column = columns.iter().map(|column| column.number).max().unwrap_or(0);
         Rows {
             columns,
             last_column,
             count: 0,
-            copied: 0,
-            run: first.filter(|_| neighbours && by_value),
+            run,
             values: Vec::new(),
             nulls: Vec::new(),
-            memory,
+            reals: real.then(Vec::new),
+            copies: Copies::new(memory),
         }
     }
 
@@ -62,19 +66,43 @@ impl Rows {
 
     pub fn make_room(&mut self, rows: usize) {
         let cells = rows * self.columns.len();
+        match &mut self.reals {
+            Some(reals) if reals.len() < cells => reals.resize(cells, 0.0),
+            Some(_) => {}
+            None => self.make_cells(cells),
+        }
+    }
+
+    fn make_cells(&mut self, cells: usize) {
         if self.values.len() < cells {
             self.values.resize(cells, Datum::from(0));
             self.nulls.resize(cells, true);
         }
     }
 
+    /// The features of all rows, if that is what they are kept as.
+    pub fn reals(&self) -> Option<&[f32]> {
+        self.reals.as_ref()?.get(..self.count * self.columns.len())
+    }
+
+    /// Sees to it that [`Rows::row`] has the values.
+    pub fn fill_cells(&mut self) {
+        let Some(reals) = self.reals.take() else { return };
+        let cells = self.count * self.columns.len();
+        self.make_cells(cells);
+        let values = self.values.iter_mut().zip(&mut self.nulls);
+        for ((value, null), real) in values.zip(reals.iter().take(cells)) {
+            (*value, *null) = cell(*real);
+        }
+        self.reals = Some(reals);
+    }
+
     /// # Safety
     /// No value of them is used any more; called as `unguarded_exec` says.
     pub unsafe fn clear(&mut self) {
         self.count = 0;
-        self.copied = 0;
         // SAFETY: the caller says so.
-        unsafe { unguarded_exec::MemoryContextReset(self.memory) }
+        unsafe { self.copies.clear() }
     }
 
     /// Takes in a row, for which there is room.
@@ -88,6 +116,14 @@ impl Rows {
         // SAFETY: the slot has the columns that are kept, and room was made for the row.
         unsafe {
             unguarded_exec::take_apart(slot, self.last_column);
+            if let (Some(run), Some(reals)) = (self.run, &mut self.reals) {
+                let width = self.columns.len();
+                let values = std::slice::from_raw_parts((*slot).tts_values.add(run), width);
+                let nulls = std::slice::from_raw_parts((*slot).tts_isnull.add(run), width);
+                let reals = reals.get_unchecked_mut(first..first + width);
+                pg_interface::Row::new(values, nulls).read_reals(0, reals);
+                return;
+            }
             if let Some(run) = self.run {
                 let (values, nulls) = (self.values.as_mut_ptr(), self.nulls.as_mut_ptr());
                 let width = self.columns.len();
@@ -102,12 +138,31 @@ impl Rows {
                 if let Some(length) = column.by_reference
                     && !null
                 {
-                    let bytes = length_of(value, length);
-                    value = copy(value, length, bytes, self.memory);
-                    self.copied += bytes;
+                    value = self.copies.copy(value, length);
                 }
                 *self.values.get_unchecked_mut(first + index) = value;
                 *self.nulls.get_unchecked_mut(first + index) = null;
+            }
+        }
+    }
+
+    /// Puts the values of a row into a slot in which they have their numbers.
+    ///
+    /// # Safety
+    /// The slot has a place for each of them.
+    #[inline]
+    pub unsafe fn put(&self, row: usize, slot: *mut TupleTableSlot) {
+        let (values, nulls) = self.row(row);
+        let first = row * self.columns.len();
+        for (index, column) in self.columns.iter().enumerate() {
+            let place = column.number as usize - 1;
+            // SAFETY: the caller says so; there is a value for each column of a row that was read.
+            unsafe {
+                (*(*slot).tts_values.add(place), *(*slot).tts_isnull.add(place)) = match &self.reals
+                {
+                    Some(reals) => cell(*reals.get_unchecked(first + index)),
+                    None => (*values.get_unchecked(index), *nulls.get_unchecked(index)),
+                };
             }
         }
     }
@@ -124,43 +179,8 @@ impl Rows {
     }
 }
 
-/// # Safety
-/// The value is of a type of that length.
-unsafe fn length_of(value: Datum, length: i16) -> usize {
-    // SAFETY: the caller says so.
-    unsafe {
-        match length {
-            -1 => varsize_any(value.cast_mut_ptr::<varlena>()),
-            -2 => std::ffi::CStr::from_ptr(value.cast_mut_ptr()).to_bytes_with_nul().len(),
-            fixed => fixed as usize,
-        }
-    }
-}
-
-/// # Safety
-/// The value is of a type of that length, and takes that many bytes; called as `unguarded_exec` says.
-unsafe fn copy(value: Datum, length: i16, bytes: usize, memory: MemoryContext) -> Datum {
-    // SAFETY: the caller says so. What is stored out of line in a table stays there while the
-    // statement's snapshot can see it; anything else that lies elsewhere is fetched.
-    unsafe {
-        if length == -1 && is_in_memory_toast(value.cast_mut_ptr()) {
-            let before = CurrentMemoryContext;
-            CurrentMemoryContext = memory;
-            let fetched = unguarded_exec::pg_detoast_datum_copy(value.cast_mut_ptr());
-            CurrentMemoryContext = before;
-            return Datum::from(fetched);
-        }
-        let copy = unguarded_exec::MemoryContextAlloc(memory, bytes);
-        ptr::copy_nonoverlapping(value.cast_mut_ptr::<u8>(), copy.cast(), bytes);
-        Datum::from(copy)
-    }
-}
-
-/// Whether a value refers to another place in memory, as an array in the middle of work on it does.
-unsafe fn is_in_memory_toast(value: *mut varlena) -> bool {
-    // SAFETY: the first byte of a varlena says whether it is a reference, the second to what.
-    unsafe {
-        varatt_is_1b_e(value)
-            && u32::from(*value.cast::<u8>().add(1)) != pgrx::pg_sys::vartag_external::VARTAG_ONDISK
-    }
+/// A feature as a value; to predictions NaN is NULL.
+#[inline]
+fn cell(real: f32) -> (Datum, bool) {
+    (Datum::from(real.to_bits()), false)
 }

@@ -5,8 +5,9 @@
 
 use super::FeatureContext;
 use super::reader::{narrowed, number_code};
+use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::pg::arrays::ArrayValue;
+use crate::pg::arrays::{ArrayValue, Elements};
 use gbdt::Narrowing;
 use gbdt::forest::CategoryKind;
 use pg_interface::Value;
@@ -25,6 +26,11 @@ impl ArrayForm {
         ArrayForm { hashed: if hashed.contains(&true) { hashed } else { Vec::new() } }
     }
 
+    /// Whether elements of type real are features of that model as they are.
+    pub fn takes_reals(&self, image: &ModelImage) -> bool {
+        self.hashed.is_empty() && image.narrowing() != Narrowing::All
+    }
+
     pub fn read(
         &self,
         array: ArrayValue<'_>,
@@ -40,6 +46,32 @@ impl ArrayForm {
         if dimensions > 1 {
             return Err(Error::Dimensions { what: "feature", given: dimensions });
         }
+        self.read_values(elements, context, features)
+    }
+
+    /// Reads the elements of an array that was not formed.
+    pub fn read_elements(
+        &self,
+        elements: Elements<'_>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
+        if self.takes_reals(context.image)
+            && elements.len() == features.len()
+            && let Some(reals) = elements.reals()
+        {
+            reals.read_reals(0, features);
+            return Ok(());
+        }
+        self.read_values(elements.values(), context, features)
+    }
+
+    fn read_values<'v>(
+        &self,
+        elements: impl ExactSizeIterator<Item = Option<Value<'v>>>,
+        context: FeatureContext<'_>,
+        features: &mut [f32],
+    ) -> Result<()> {
         if elements.len() != features.len() {
             return Err(context.count(elements.len(), None));
         }

@@ -36,6 +36,15 @@ impl Columns {
         Ok(Columns { readers, all_real })
     }
 
+    /// Whether all are numbers to the model, and rounded.
+    pub fn is_plain(&self) -> bool {
+        self.readers.iter().all(|reader| *reader == FeatureReader::Number)
+    }
+
+    pub fn takes_reals(&self) -> bool {
+        self.all_real
+    }
+
     #[inline]
     pub fn read<S: ArgSource>(
         &self,

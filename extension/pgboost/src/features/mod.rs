@@ -10,6 +10,7 @@ mod object;
 mod reader;
 mod row;
 
+use gbdt::Narrowing;
 use pg_interface::types;
 use pgrx::pg_sys::Oid;
 
@@ -79,6 +80,43 @@ impl FeatureBinding {
         })
     }
 
+    /// Whether it would be the same for every model of as many features, if that is plain itself.
+    pub fn is_plain(&self) -> bool {
+        match self {
+            FeatureBinding::Columns(form) => form.is_plain(),
+            FeatureBinding::Array(_) | FeatureBinding::Row(_) | FeatureBinding::Object(_) => false,
+        }
+    }
+
+    /// Whether arguments of type real, or elements of a real[], are features of that model as they are.
+    pub fn takes_reals(&self, image: &ModelImage) -> bool {
+        match self {
+            FeatureBinding::Columns(form) => form.takes_reals(),
+            FeatureBinding::Array(form) => form.takes_reals(image),
+            FeatureBinding::Row(_) | FeatureBinding::Object(_) => false,
+        }
+    }
+
+    /// The column with the first feature in rows of that type, which has so many columns; nothing if others
+    /// are between the features, or not all are of type real and numbers to the model.
+    pub fn first_real(
+        &mut self,
+        row_type: Oid,
+        columns: usize,
+        context: FeatureContext<'_>,
+    ) -> Option<usize> {
+        match self {
+            FeatureBinding::Row(form) => form.first_real(row_type, columns, context),
+            _ => None,
+        }
+    }
+
+    /// Whether a model takes every feature as a number, and rounds it as XGBoost does.
+    pub fn is_plain_for(image: &ModelImage) -> bool {
+        image.narrowing() == Narrowing::Rounded
+            && !(0..image.num_features()).any(|feature| image.is_categorical(feature))
+    }
+
     /// Reads the features of one row, whose arguments are of the types that were bound.
     /// `features.len() == num_features`.
     #[inline]
@@ -95,8 +133,14 @@ impl FeatureBinding {
             (FeatureBinding::Array(form), Some(Composite::Array(array))) => {
                 form.read(array, context, features)
             }
+            (FeatureBinding::Array(form), Some(Composite::Elements(elements))) => {
+                form.read_elements(elements, context, features)
+            }
             (FeatureBinding::Row(form), Some(Composite::Row(row))) => {
                 form.read(row, context, features)
+            }
+            (FeatureBinding::Row(form), Some(Composite::Columns(columns))) => {
+                form.read_parts(columns, context, features)
             }
             (FeatureBinding::Object(form), Some(Composite::Jsonb(object))) => {
                 form.read(object, context, features)

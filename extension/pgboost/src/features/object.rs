@@ -8,6 +8,7 @@ use super::FeatureContext;
 use super::reader::{float_code, integer_code, mismatch, narrowed, number_code, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
+use crate::pg::json_keys::KeyPlaces;
 use crate::pg::jsonb::{Item, Object};
 
 const FORM: &str = "jsonb object";
@@ -15,24 +16,28 @@ const FORM: &str = "jsonb object";
 pub struct ObjectForm {
     /// The features' names, which the image would check anew at each look.
     names: Vec<Box<str>>,
+    /// Where the last object had them.
+    places: KeyPlaces,
 }
 
 impl ObjectForm {
     pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
         require_names(context, FORM)?;
         let name = |index| context.image.feature_name(index).unwrap_or_default().into();
-        Ok(ObjectForm { names: (0..context.image.num_features()).map(name).collect() })
+        let names = (0..context.image.num_features()).map(name).collect();
+        Ok(ObjectForm { names, places: KeyPlaces::default() })
     }
 
     pub fn read(
-        &self,
+        &mut self,
         object: Option<Object<'_>>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
         let object = object.ok_or(Error::NotAnObject)?;
+        let values = self.places.find(&object, &self.names);
         for (index, (feature, name)) in features.iter_mut().zip(&self.names).enumerate() {
-            let value = object.get(name).ok_or_else(|| Error::NoSuchFeature {
+            let value = values.get(index).ok_or_else(|| Error::NoSuchFeature {
                 model: context.model.to_owned(),
                 feature: name.to_string(),
                 form: FORM,

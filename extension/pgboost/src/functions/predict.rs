@@ -11,9 +11,10 @@ use crate::error::{Error, Result};
 use crate::pg::arguments::Arguments;
 use crate::pg::call_state::CallState;
 use crate::pg::number_arrays;
+use crate::predictor::in_turn::Predictors;
 use crate::predictor::margins::Margins;
 use crate::predictor::output::Output;
-use crate::predictor::single::{Predictor, Predictors};
+use crate::predictor::single::Predictor;
 
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]

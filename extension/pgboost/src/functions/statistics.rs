@@ -13,7 +13,8 @@ use crate::statistics::{self, Counters};
 /// Seconds from 1970, from which `to_timestamp` counts, to 2000, from which PostgreSQL counts.
 const EPOCH: f64 = 946_684_800.0;
 
-/// `pgboost_statistics(model, version) -> table(calls, rows, batches, total_time, missing_rows, last_used)`
+/// `pgboost_statistics(model, version) -> table(calls, rows, batches, total_time, missing_rows, outside_rows,
+/// last_used)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_statistics(
@@ -29,6 +30,7 @@ fn pgboost_statistics(
             name!(batches, i64),
             name!(total_time, f64),
             name!(missing_rows, i64),
+            name!(outside_rows, i64),
             name!(last_used, Option<f64>),
         ),
     >,
@@ -43,6 +45,7 @@ fn pgboost_statistics(
         count(counters.batches),
         counters.nanoseconds as f64 / 1e6,
         count(counters.missing),
+        count(counters.outside),
         last_used,
     )))
 }

@@ -2,12 +2,13 @@
 
 use std::marker::PhantomData;
 
-use pg_interface::{ScalarType, Value};
+use pg_interface::{Row, ScalarType, Value};
 use pgrx::array::RawArray;
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{Array, FromDatum, IntoDatum};
 
 use super::output;
+use super::parts::Parts;
 
 #[derive(Clone, Copy)]
 pub struct ArrayValue<'a> {
@@ -109,6 +110,40 @@ impl<'a> ArrayValue<'a> {
         let element = move |index| unsafe { (!*nulls.add(index)).then(|| *values.add(index)) };
         let len = usize::try_from(len).unwrap_or(0);
         (usize::try_from(dimensions).unwrap_or(0), (0..len).map(element))
+    }
+}
+
+/// The elements of an array of one dimension that was not formed.
+#[derive(Clone, Copy)]
+pub struct Elements<'a> {
+    parts: Parts<'a>,
+    element: ElementType,
+}
+
+impl<'a> Elements<'a> {
+    /// # Safety
+    /// The parts are of that type, or NULL.
+    #[inline]
+    pub unsafe fn new(parts: Parts<'a>, element: ElementType) -> Self {
+        Elements { parts, element }
+    }
+
+    pub fn len(self) -> usize {
+        self.parts.len()
+    }
+
+    /// The elements as a row, if they are of type real and lie one after another.
+    #[inline]
+    pub fn reals(self) -> Option<Row<'a>> {
+        self.parts.as_row().filter(|_| self.element.oid == pg_sys::FLOAT4OID)
+    }
+
+    /// The elements, nothing for a NULL.
+    pub fn values(self) -> impl ExactSizeIterator<Item = Option<Value<'a>>> {
+        let ElementType { scalar_type, .. } = self.element;
+        // SAFETY: `new` was told the elements' type.
+        let value = move |datum| unsafe { Value::new(datum, scalar_type) };
+        self.parts.datums().map(move |element| element.map(value))
     }
 }
 

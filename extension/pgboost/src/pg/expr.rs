@@ -133,6 +133,18 @@ impl<'p> Expr<'p> {
         }
     }
 
+    /// The elements, if this is an array of one dimension that is written as its elements.
+    pub fn as_array(self) -> Option<Vec<Expr<'p>>> {
+        if self.tag() != NodeTag::T_ArrayExpr {
+            return None;
+        }
+        // SAFETY: the node is an array's; its elements are expressions.
+        unsafe {
+            let array = self.node.cast::<pg_sys::ArrayExpr>();
+            (!(*array).multidims).then(|| Expr::all((*array).elements))
+        }
+    }
+
     /// The value of a text constant that is not NULL.
     pub fn constant_text(self) -> Option<String> {
         if self.tag() != NodeTag::T_Const {

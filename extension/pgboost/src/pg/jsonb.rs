@@ -60,6 +60,69 @@ impl<'a> Object<'a> {
         }
     }
 
+    /// The words of the keys.
+    #[inline]
+    pub(super) fn key_entries(&self) -> &'a [u32] {
+        self.entries().0
+    }
+
+    /// The words of the values, as many as keys and in their order.
+    #[inline]
+    pub(super) fn value_entries(&self) -> &'a [u32] {
+        self.entries().1
+    }
+
+    #[inline]
+    fn entries(&self) -> (&'a [u32], &'a [u32]) {
+        // SAFETY: the container is an object's: behind its header it has a word for each key and for each
+        // value.
+        unsafe {
+            let count = ((*self.root).header & pg_sys::JB_CMASK) as usize;
+            let entries = (&raw const (*self.root).children).cast::<u32>();
+            std::slice::from_raw_parts(entries, 2 * count).split_at(count)
+        }
+    }
+
+    /// Bytes of the keys' texts and of the values.
+    ///
+    /// # Safety
+    /// There are that many.
+    #[inline]
+    pub(super) unsafe fn data(&self, start: usize, len: usize) -> &'a [u8] {
+        // SAFETY: they follow the words; the caller says how many there are.
+        unsafe {
+            let data = self.entries().1.as_ptr_range().end.cast::<u8>();
+            std::slice::from_raw_parts(data.add(start), len)
+        }
+    }
+
+    /// A value.
+    ///
+    /// # Safety
+    /// This is its word, and its bytes are these of the data.
+    #[inline]
+    pub(super) unsafe fn item(&self, entry: u32, start: u32, end: u32) -> Option<Item<'a>> {
+        let (start, len) = (start as usize, end.checked_sub(start)? as usize);
+        // SAFETY: the caller says so.
+        let data = |start, len| unsafe { self.data(start, len) };
+        Some(match entry & pg_sys::JENTRY_TYPEMASK {
+            pg_sys::JENTRY_ISNUMERIC => {
+                // A numeric is aligned, and what it takes for that is part of it.
+                let aligned = start.next_multiple_of(size_of::<i32>());
+                let numeric = Datum::from(data(aligned, 0).as_ptr());
+                // SAFETY: the word says that it is a numeric, which lives as long as the object.
+                Item::Number(unsafe { Number::new(numeric, NumberType::Numeric) })
+            }
+            pg_sys::JENTRY_ISSTRING => {
+                Item::Text(String::from_utf8_lossy(data(start, len)).into_owned())
+            }
+            pg_sys::JENTRY_ISBOOL_TRUE => Item::Boolean(true),
+            pg_sys::JENTRY_ISBOOL_FALSE => Item::Boolean(false),
+            pg_sys::JENTRY_ISNULL => Item::Null,
+            _ => Item::Container,
+        })
+    }
+
     pub fn get(&self, key: &str) -> Option<Item<'a>> {
         let mut found = pg_sys::JsonbValue::default();
         // SAFETY: the container is an object's, the key has that many bytes, and the fields read

@@ -7,6 +7,7 @@ use pg_interface::{Row, ScalarType, Value};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
+use super::parts::Parts;
 use super::{invalidation, output};
 
 /// A row type, kept from row to row.
@@ -39,12 +40,42 @@ impl RowValue<'_> {
     }
 }
 
+/// The columns of a row that was not formed.
+#[derive(Clone, Copy)]
+pub struct RowParts<'a> {
+    parts: Parts<'a>,
+    type_oid: Oid,
+}
+
+impl<'a> RowParts<'a> {
+    /// # Safety
+    /// The parts are all columns of a row of that type, none of which was dropped.
+    #[inline]
+    pub unsafe fn new(parts: Parts<'a>, type_oid: Oid) -> Self {
+        RowParts { parts, type_oid }
+    }
+
+    pub fn type_oid(self) -> Oid {
+        self.type_oid
+    }
+
+    pub fn len(self) -> usize {
+        self.parts.len()
+    }
+}
+
 pub struct RowValues<'a> {
     row: Row<'a>,
     types: &'a [Option<ScalarType>],
 }
 
 impl<'a> RowValues<'a> {
+    /// The values of columns of type real one after another from this one on, NaN where one is NULL.
+    #[inline]
+    pub fn read_reals(&self, first: usize, reals: &mut [f32]) {
+        self.row.read_reals(first, reals);
+    }
+
     /// The value of a column, or nothing if it is NULL, or of a type that cannot be read.
     #[inline]
     pub fn get(&self, position: usize) -> Option<Value<'a>> {
@@ -66,14 +97,30 @@ pub struct RowColumn {
 impl RowType {
     /// The type of a row value. Its description lies where only its end frees it.
     pub fn of(row: RowValue<'_>) -> RowType {
+        // SAFETY: the datum is a row, and a row names its own type.
+        let (type_oid, type_modifier) = unsafe { row_type(row.header) };
+        RowType::new(type_oid, type_modifier)
+    }
+
+    /// The type of a table's rows.
+    pub fn named(type_oid: Oid) -> RowType {
+        RowType::new(type_oid, -1)
+    }
+
+    /// Whether this is that type, has so many columns, and cannot have changed meanwhile.
+    #[inline]
+    pub fn is_still(&self, type_oid: Oid, columns: usize) -> bool {
+        (self.type_oid, self.types.len()) == (type_oid, columns)
+            && self.looked_up == invalidation::relations()
+    }
+
+    fn new(type_oid: Oid, type_modifier: i32) -> RowType {
         let looked_up = invalidation::relations();
-        // SAFETY: the datum is a row, and a row names its own type; the topmost context is as old as
-        // the backend.
-        let (type_oid, type_modifier, description) = unsafe {
-            let (type_oid, type_modifier) = row_type(row.header);
+        // SAFETY: the type is a row's; the topmost context is as old as the backend.
+        let description = unsafe {
             let copy = PgMemoryContexts::TopMemoryContext
                 .switch_to(|_| pg_sys::lookup_rowtype_tupdesc_copy(type_oid, type_modifier));
-            (type_oid, type_modifier, PgTupleDesc::from_pg_is_copy(copy))
+            PgTupleDesc::from_pg_is_copy(copy)
         };
         let columns = description.len();
         let scalar_type = |attribute: &pg_sys::FormData_pg_attribute| {
@@ -128,6 +175,15 @@ impl RowType {
             );
         }
         Some(RowValues { row: Row::new(&self.values, &self.nulls), types: &self.types })
+    }
+
+    /// The columns of a row that was not formed, as for [`RowType::read`].
+    #[inline]
+    pub fn read_parts<'a>(&'a self, row: RowParts<'a>) -> Option<RowValues<'a>> {
+        if !self.is_still(row.type_oid, row.parts.len()) {
+            return None;
+        }
+        Some(RowValues { row: row.parts.as_row()?, types: &self.types })
     }
 
     /// The values of some columns as their types write them, nothing for a NULL; nothing at all where

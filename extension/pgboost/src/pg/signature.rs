@@ -7,10 +7,11 @@ use pg_interface::{NumberType, ScalarType, Value, types};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::arguments::Arguments;
-use super::arrays::{ArrayValue, ElementType};
+use super::arrays::{ArrayValue, ElementType, Elements};
 use super::jsonb::Object;
 use super::output;
-use super::rows::RowValue;
+use super::parts::Parts;
+use super::rows::{RowParts, RowValue};
 
 /// The position of the first argument that counts; the model's name comes before it.
 const FIRST: usize = 1;
@@ -45,7 +46,11 @@ impl ArgumentType {
 /// An argument of several values that is not NULL.
 pub enum Composite<'a> {
     Array(ArrayValue<'a>),
+    /// The elements of an array.
+    Elements(Elements<'a>),
     Row(RowValue<'a>),
+    /// The columns of a row.
+    Columns(RowParts<'a>),
     /// A jsonb value: an object, or nothing for another.
     Jsonb(Option<Object<'a>>),
 }
@@ -83,6 +88,12 @@ pub trait ArgSource: Copy {
     /// An argument, or nothing if it is NULL. The model's name is the first.
     fn get(self, index: usize) -> Option<Datum>;
 
+    /// The parts of an argument that is an array or a row, if it was not formed of them.
+    #[inline]
+    fn parts(&self, _index: usize) -> Option<Parts<'_>> {
+        None
+    }
+
     /// All arguments but the first, and which of them are NULL, if they lie one after another.
     #[inline]
     fn run(&self) -> Option<(&[Datum], &[bool])> {
@@ -119,6 +130,18 @@ impl<S: ArgSource> TypedArguments<'_, S> {
     /// An array, a row or a jsonb value, or nothing if the argument is NULL or something else.
     #[inline]
     pub fn composite(&self, index: usize) -> Option<Composite<'_>> {
+        if let Some(parts) = self.source.parts(FIRST + index) {
+            // SAFETY: `typed` was told that the argument is of that type.
+            return unsafe {
+                match *self.types.get(index)? {
+                    (_, ArgumentType::Array(element)) => {
+                        Some(Composite::Elements(Elements::new(parts, element)))
+                    }
+                    (oid, ArgumentType::Row) => Some(Composite::Columns(RowParts::new(parts, oid))),
+                    _ => None,
+                }
+            };
+        }
         let datum = self.source.get(FIRST + index)?;
         // SAFETY: `typed` was told that the argument is of that type.
         unsafe {

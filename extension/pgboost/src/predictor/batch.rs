@@ -10,7 +10,7 @@ use pgrx::pg_sys::{Datum, Oid};
 
 use super::evaluation::{Contributions, Evaluation, Predictions};
 use super::output::Output;
-use super::single::Predictor;
+use super::single::{Predictor, Spare};
 use crate::cache;
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory};
@@ -69,19 +69,24 @@ pub struct BatchFunction {
 }
 
 impl BatchFunction {
-    /// The model that the name means, for that function.
-    pub(super) fn begin(self, arguments: Arguments<'_>, model: &str) -> Result<Predictor> {
-        let mut predictor = Predictor::begin(arguments, model)?;
+    /// The model that the name means, for that function; what is spare serves it if it can.
+    pub(super) fn begin(
+        self,
+        arguments: Arguments<'_>,
+        model: &str,
+        spare: &mut Spare,
+    ) -> Result<Predictor> {
+        let mut predictor = Predictor::begin_with(arguments, model, spare)?;
         if self.pinned {
             predictor.require_immutable()?;
         }
         Ok(predictor)
     }
 
-    /// What computes its results for rows of that model.
-    pub(super) fn evaluation(self, predictor: &Predictor) -> Box<dyn Evaluation> {
+    /// What computes its results, for rows of any model.
+    pub(super) fn evaluation(self) -> Box<dyn Evaluation> {
         match self.output {
-            BatchOutput::Prediction(output) => Box::new(Predictions::new(output, predictor)),
+            BatchOutput::Prediction(output) => Box::new(Predictions::new(output)),
             BatchOutput::Contributions(kind) => Box::new(Contributions::new(kind)),
         }
     }
@@ -149,6 +154,43 @@ impl BatchPredictor {
         }
     }
 
+    /// Evaluates rows of which these are all arguments behind the first, one after another, or the parts of
+    /// the only one: of type real, NaN for NULL. Puts in each one's result as
+    /// [`BatchPredictor::put_results`] does; returns false if the features cannot be copied from them.
+    pub fn put_results_of(
+        &mut self,
+        call: Arguments<'_>,
+        reals: &[f32],
+        results: &mut [Option<Datum>],
+    ) -> bool {
+        if self.bind(call).is_err() {
+            return false;
+        }
+        let Some(BoundModel { predictor, evaluation, features, read }) = &mut self.bound else {
+            return false;
+        };
+        let width = predictor.image().num_features();
+        let given = reals.len() / results.len().max(1);
+        predictor.start_clock();
+        let features = if predictor.takes_reals() && given == width {
+            reals
+        } else if let Some(first) = predictor.first_real(given) {
+            let parts = reals.chunks_exact(given.max(1));
+            features.clear();
+            parts.for_each(|row| {
+                features.extend_from_slice(row.get(first..first + width).unwrap_or_default());
+            });
+            features
+        } else {
+            return false;
+        };
+        read.clear();
+        read.extend(0..results.len());
+        evaluation.put_results(predictor, features, read, results);
+        predictor.count_batch(features);
+        true
+    }
+
     /// Evaluates the rows read, and puts in each one's result. That of a row that could not be read, or
     /// has none, is left as it is.
     pub fn put_results(&mut self, results: &mut [Option<Datum>]) {
@@ -166,8 +208,8 @@ impl BatchPredictor {
             return Ok(());
         }
         self.end();
-        let predictor = self.function.begin(arguments, &self.model)?;
-        let evaluation = self.function.evaluation(&predictor);
+        let predictor = self.function.begin(arguments, &self.model, &mut Spare::default())?;
+        let evaluation = self.function.evaluation();
         let (features, read) = Default::default();
         self.bound = Some(BoundModel { predictor, evaluation, features, read });
         Ok(())

@@ -1,6 +1,6 @@
 //! What is computed of a batch's features: predictions, or contributions.
 
-use gbdt::{BatchScratch, ContributionKind, Margin};
+use gbdt::{BatchScratch, ContributionKind, Margin, Precision};
 use pg_interface::report::check_for_interrupts;
 use pgrx::pg_sys::Datum;
 
@@ -30,30 +30,24 @@ pub trait Evaluation {
 pub struct Predictions {
     output: Output,
     scratch: BatchScratch,
-    /// Rows between two looks at whether the statement was cancelled.
-    rows_per_call: usize,
     margins: Margins,
 }
 
 impl Predictions {
-    pub fn new(output: Output, predictor: &Predictor) -> Self {
-        let image = predictor.image();
-        Predictions {
-            output,
-            scratch: BatchScratch::with_kernel(image, guc::kernel()),
-            rows_per_call: image.rows_per_call(),
-            margins: Margins::of(image, 0),
-        }
+    pub fn new(output: Output) -> Self {
+        let scratch = BatchScratch::for_any(guc::kernel());
+        Predictions { output, scratch, margins: Margins::default() }
     }
 }
 
 impl Evaluation for Predictions {
     fn row_bytes(&self, predictor: &Predictor) -> usize {
-        let margin = match self.margins {
-            Margins::Single(_) => size_of::<f32>(),
-            Margins::Double(_) => size_of::<f64>(),
+        let image = predictor.image();
+        let margin = match image.sum_precision() {
+            Precision::Single => size_of::<f32>(),
+            Precision::Double => size_of::<f64>(),
         };
-        margin * predictor.image().num_outputs()
+        margin * image.num_outputs()
     }
 
     fn put_results(
@@ -64,15 +58,15 @@ impl Evaluation for Predictions {
         results: &mut [Option<Datum>],
     ) {
         let image = predictor.image();
-        let Predictions { output, scratch, rows_per_call, margins } = self;
-        margins.resize(read.len() * image.num_outputs());
+        let Predictions { output, scratch, margins } = self;
+        margins.fit(image, read.len());
         match margins {
             Margins::Single(margins) => {
-                evaluate(image, scratch, *rows_per_call, features, margins);
+                evaluate(image, scratch, features, margins);
                 put_results(predictor, *output, read, margins, results);
             }
             Margins::Double(margins) => {
-                evaluate(image, scratch, *rows_per_call, features, margins);
+                evaluate(image, scratch, features, margins);
                 put_results(predictor, *output, read, margins, results);
             }
         }
@@ -83,11 +77,11 @@ impl Evaluation for Predictions {
 pub fn evaluate<M: Margin>(
     image: &ModelImage,
     scratch: &mut BatchScratch,
-    rows_per_call: usize,
     features: &[f32],
     margins: &mut [M],
 ) {
     let (width, outputs) = (image.num_features().max(1), image.num_outputs().max(1));
+    let rows_per_call = image.rows_per_call();
     let parts = features.chunks(rows_per_call * width);
     for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
         check_for_interrupts();

@@ -25,11 +25,14 @@ impl Margins {
         }
     }
 
-    /// Makes it room for so many margins.
-    pub fn resize(&mut self, count: usize) {
-        match self {
-            Margins::Single(margins) => margins.resize(count, 0.0),
-            Margins::Double(margins) => margins.resize(count, 0.0),
+    /// Makes it room for the margins of so many rows of that image.
+    #[inline]
+    pub fn fit(&mut self, image: &ModelImage, rows: usize) {
+        let count = rows * image.num_outputs();
+        match (&mut *self, image.sum_precision()) {
+            (Margins::Single(margins), Precision::Single) => margins.resize(count, 0.0),
+            (Margins::Double(margins), Precision::Double) => margins.resize(count, 0.0),
+            (margins, _) => *margins = Margins::of(image, rows),
         }
     }
 }

@@ -6,6 +6,8 @@
 pub mod batch;
 pub mod evaluation;
 pub mod explanation;
+mod groups;
+pub mod in_turn;
 pub mod many;
 pub mod margins;
 pub mod output;

@@ -15,7 +15,7 @@ use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice, UnknownCategory};
 use crate::pg::arguments::Arguments;
-use crate::pg::signature::{ArgSource, Signature, TypedArguments};
+use crate::pg::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
 use crate::pg::snapshot::{SnapshotMark, Validity};
 use crate::predictor::margins::Margins;
 use crate::statistics::Tally;
@@ -27,6 +27,10 @@ pub struct Predictor {
     /// What an unknown category means; nothing: what the setting says.
     unknown_category: Option<UnknownCategory>,
 }
+
+/// What an expression has worked out for a model that it used before.
+#[derive(Default)]
+pub struct Spare(Option<Box<PredictorState>>);
 
 /// What was worked out for a model's image and the types of the arguments, and the buffers.
 struct PredictorState {
@@ -61,6 +65,30 @@ impl PredictorState {
         })
     }
 
+    /// Whether nothing in it depends on the model but its name, and that image needs nothing more.
+    fn suits(&self, image: &ModelImage) -> bool {
+        self.kernel == guc::kernel_choice()
+            && self.features.len() == image.num_features()
+            && self.binding.is_plain()
+            && FeatureBinding::is_plain_for(image)
+    }
+
+    /// Makes it that of another model, which it suits.
+    fn turn_to(&mut self, model: &str, image: &ModelImage) {
+        self.model.clear();
+        self.model.push_str(model);
+        self.margins.fit(image, 1);
+        self.tally.forget();
+    }
+
+    #[inline]
+    fn begin_to_count(&mut self, resolved: &Resolved, function: Oid) {
+        let Resolved { image, version, validity, .. } = resolved;
+        self.tally.begin(&self.model, *version, validity.changes, |name| {
+            image.ranges(name, *version, validity.changes, function)
+        });
+    }
+
     /// Whether it was made for that model's name, and for the kernel that is chosen now.
     #[inline]
     fn serves(&self, model: &str) -> bool {
@@ -72,13 +100,27 @@ impl Predictor {
     /// The model that the name means to this statement, ready to read its arguments.
     #[inline]
     pub fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
+        Predictor::begin_with(arguments, model, &mut Spare::default())
+    }
+
+    /// The same, with what an expression of the same arguments has worked out for another model, if it
+    /// serves this one too.
+    #[inline]
+    pub fn begin_with(arguments: Arguments<'_>, model: &str, spare: &mut Spare) -> Result<Self> {
         let resolved = cache::resolve(model, arguments.function())?;
+        let image = resolved.image.model();
+        let spare = spare.0.take_if(|state| state.suits(image));
+        if let Some(mut state) = spare {
+            state.turn_to(model, image);
+            state.begin_to_count(&resolved, arguments.function());
+            return Ok(Predictor { resolved, state, unknown_category: None });
+        }
         let fits = |state: &PredictorState| state.serves(model) && state.signature.fits(arguments);
         let mut state = match resolved.image.take_idle(fits) {
             Some(state) => state,
             None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
         };
-        state.tally.begin(model, resolved.version);
+        state.begin_to_count(&resolved, arguments.function());
         Ok(Predictor { resolved, state, unknown_category: None })
     }
 
@@ -115,6 +157,16 @@ impl Predictor {
     pub fn end(mut self) {
         self.state.tally.end();
         self.resolved.image.put_idle(self.state);
+    }
+
+    /// Leaves what was worked out for the next model, or for later statements if it serves no other.
+    pub fn end_to(mut self, spare: &mut Spare) {
+        if self.state.binding.is_plain() {
+            self.state.tally.end();
+            spare.0 = Some(self.state);
+        } else {
+            self.end();
+        }
     }
 
     #[inline]
@@ -178,6 +230,21 @@ impl Predictor {
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
         read(signature, binding, source, context, features)
+    }
+
+    /// Whether arguments of type real, or the elements of a real[], are the features as they are.
+    pub fn takes_reals(&self) -> bool {
+        self.state.binding.takes_reals(self.image())
+    }
+
+    /// The column with the first feature, if the argument is a row of so many columns in which all features
+    /// follow one another, are of type real, and numbers to the model.
+    pub fn first_real(&mut self, columns: usize) -> Option<usize> {
+        let PredictorState { model, signature, binding, .. } = &mut *self.state;
+        let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
+        let context = FeatureContext { model, image, unknown_category };
+        let &[(type_oid, ArgumentType::Row)] = signature.types() else { return None };
+        binding.first_real(type_oid, columns, context)
     }
 
     /// The values of the features as the caller would see them, nothing for NULL.
@@ -261,61 +328,4 @@ fn typed<S: ArgSource>(signature: &Signature, source: S) -> TypedArguments<'_, S
     // SAFETY: a predictor's signature is that of its expression, or was found to fit it; the types of
     // an expression's arguments stay, and the rows of a batch hold the same arguments.
     unsafe { signature.typed(source) }
-}
-
-/// The models that one expression predicts with: one, unless the model's name is a column too.
-#[derive(Default)]
-pub struct Predictors {
-    current: Option<Predictor>,
-    others: Vec<Predictor>,
-}
-
-/// A statement that uses more models than this in turn starts some of them anew.
-const MAX_RECENT: usize = 16;
-
-impl Predictors {
-    #[inline]
-    pub fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
-        if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {
-            self.current = Some(self.change(arguments, model)?);
-        }
-        self.current.as_mut().ok_or_else(|| Error::NoSuchModel { name: model.to_owned() })
-    }
-
-    /// The state for that model: the statement's first, or another than that of its last call.
-    #[inline(never)]
-    fn change(&mut self, arguments: Arguments<'_>, model: &str) -> Result<Predictor> {
-        match self.current.take() {
-            None if self.others.is_empty() => Predictor::begin(arguments, model),
-            last => self.change_to(arguments, model, last),
-        }
-    }
-
-    /// The state for that model, from among those used before or anew.
-    #[cold]
-    #[inline(never)]
-    fn change_to(
-        &mut self,
-        arguments: Arguments<'_>,
-        model: &str,
-        last: Option<Predictor>,
-    ) -> Result<Predictor> {
-        self.others.extend(last);
-        if let Some(ready) = self.others.iter().position(|predictor| predictor.holds(model)) {
-            return Ok(self.others.remove(ready));
-        }
-        let predictor = Predictor::begin(arguments, model)?;
-        self.others.retain(|stale| stale.model() != model);
-        if self.others.len() >= MAX_RECENT {
-            self.others.remove(0);
-        }
-        Ok(predictor)
-    }
-}
-
-impl Drop for Predictors {
-    fn drop(&mut self) {
-        std::mem::take(&mut self.others).into_iter().for_each(Predictor::end);
-        self.current.take().into_iter().for_each(Predictor::end);
-    }
 }

@@ -54,7 +54,7 @@ impl SourcePredictor {
         Ok(SourcePredictor {
             model: model.to_owned(),
             columns: None,
-            scratch: BatchScratch::with_kernel(image, guc::kernel()),
+            scratch: BatchScratch::for_any(guc::kernel()),
             features: Vec::new(),
             margins: Margins::of(image, 0),
             values: Vec::new(),
@@ -105,19 +105,18 @@ impl SourcePredictor {
 
     /// Evaluates so many rows, those read since it was called last.
     pub fn evaluate(&mut self, rows: usize) {
-        self.margins.resize(rows * self.image().num_outputs());
+        self.margins.fit(self.resolved.image.model(), rows);
         self.values.clear();
         self.classes.clear();
         let SourcePredictor { resolved, scratch, features, margins, values, classes, .. } = self;
         let image = resolved.image.model();
-        let rows = image.rows_per_call();
         match margins {
             Margins::Single(margins) => {
-                evaluation::evaluate(image, scratch, rows, features, margins);
+                evaluation::evaluate(image, scratch, features, margins);
                 finish(image, margins, values, classes);
             }
             Margins::Double(margins) => {
-                evaluation::evaluate(image, scratch, rows, features, margins);
+                evaluation::evaluate(image, scratch, features, margins);
                 finish(image, margins, values, classes);
             }
         }

@@ -1,12 +1,12 @@
 //! The profiles of features: a row of `pgboost_profile` for each feature of a version that has one.
 
-use pg_interface::profile::{FeatureProfile, Point, Values};
+use pg_interface::profile::{FeatureProfile, Point, Ranges, Values};
 use serde_json::Value;
 
 use super::Registry;
 use super::statement::{execute, query_jsonb};
 use crate::error::{Error, Result};
-use crate::pg::{catalog, jsonb};
+use crate::pg::{catalog, invalidation, jsonb};
 
 /// Stores the profiles of all features in the model's order, in place of those that were there; the user's
 /// rights were checked.
@@ -20,6 +20,8 @@ pub fn store(
     for (position, profile) in (1..).zip(profiles) {
         insert(registry, name, version, position, profile)?;
     }
+    // Who counts rows outside the ranges of training reads them again.
+    invalidation::announce(registry.version.relation);
     Ok(())
 }
 
@@ -85,6 +87,20 @@ pub fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<Feature
     )?;
     let Some(text) = found.as_ref().and_then(jsonb::text) else { return Ok(Vec::new()) };
     of_json(&text).ok_or_else(|| Error::Registry { name: name.to_owned(), what: "profile" })
+}
+
+/// The range of each feature in training, in the model's order; nothing if no profile was stored, or none
+/// of numbers.
+pub fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
+    catalog::relation(registry.schema, c"pgboost_profile")?;
+    let found = query_jsonb(
+        registry,
+        "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position)          FROM {schema}.pgboost_profile AS p WHERE p.model = $1 AND p.version = $2",
+        &[name.into(), version.into()],
+    );
+    let text = found.ok()?.as_ref().and_then(jsonb::text)?;
+    let ranges: Vec<[Option<f64>; 2]> = serde_json::from_slice(&text).ok()?;
+    Ranges::of(ranges.into_iter().map(|[least, greatest]| least.zip(greatest)))
 }
 
 /// Profiles as an array of objects, whose keys are the columns of the table; nothing if it is none.

@@ -38,7 +38,7 @@ const TAKEN: u32 = 2;
 
 /// Zeros are an empty slot.
 #[repr(C)]
-pub struct Slot {
+struct Slot {
     state: AtomicU32,
     version: AtomicU32,
     /// At most 63 bytes, then zeros.
@@ -49,7 +49,7 @@ pub struct Slot {
     nanoseconds: AtomicU64,
     missing: AtomicU64,
     last_used: AtomicI64,
-    unused: AtomicU64,
+    outside: AtomicU64,
 }
 
 const SIZE: usize = SLOTS * size_of::<Slot>();
@@ -65,17 +65,20 @@ pub struct Counters {
     pub nanoseconds: u64,
     /// Rows in which a feature was missing.
     pub missing: u64,
+    /// Rows in which a feature was outside the range that it had in training.
+    pub outside: u64,
     /// When the last statement that used it began, in PostgreSQL's microseconds; 0 for never.
     pub last_used: i64,
 }
 
 impl Slot {
-    pub fn add(&self, counted: &Counters) {
+    fn add(&self, counted: &Counters) {
         self.calls.fetch_add(counted.calls, Relaxed);
         self.rows.fetch_add(counted.rows, Relaxed);
         self.batches.fetch_add(counted.batches, Relaxed);
         self.nanoseconds.fetch_add(counted.nanoseconds, Relaxed);
         self.missing.fetch_add(counted.missing, Relaxed);
+        self.outside.fetch_add(counted.outside, Relaxed);
         self.last_used.fetch_max(counted.last_used, Relaxed);
     }
 
@@ -86,14 +89,9 @@ impl Slot {
             batches: self.batches.load(Relaxed),
             nanoseconds: self.nanoseconds.load(Relaxed),
             missing: self.missing.load(Relaxed),
+            outside: self.outside.load(Relaxed),
             last_used: self.last_used.load(Relaxed),
         }
-    }
-
-    /// Whether it is still the slot of that version.
-    pub fn serves(&self, name: &str, version: i32) -> bool {
-        let is_of = |name| self.is_of(&name, version.cast_unsigned());
-        self.state.load(Acquire) == TAKEN && words_of(name).is_some_and(is_of)
     }
 
     fn is_of(&self, name: &[u64; NAME_WORDS], version: u32) -> bool {
@@ -125,16 +123,36 @@ impl Slot {
     }
 
     fn clear(&self) {
-        let counters = [&self.calls, &self.rows, &self.batches, &self.nanoseconds, &self.missing];
-        counters.iter().for_each(|counter| counter.store(0, Relaxed));
+        let counters = [&self.calls, &self.rows, &self.batches, &self.nanoseconds];
+        let of_rows = [&self.missing, &self.outside];
+        counters.iter().chain(&of_rows).for_each(|counter| counter.store(0, Relaxed));
         self.last_used.store(0, Relaxed);
         self.state.store(EMPTY, Release);
     }
 }
 
-/// The slot of a version, taken now if it has none; nothing if there is no room.
-pub fn slot(name: &str, version: i32) -> Option<&'static Slot> {
-    find(name, version, true)
+/// The slot of a version of a model.
+pub struct SlotOf {
+    slot: &'static Slot,
+    name: [u64; NAME_WORDS],
+}
+
+impl SlotOf {
+    /// That of a version, taken now if it has none; nothing if there is no room.
+    pub fn new(name: &str, version: i32) -> Option<SlotOf> {
+        Some(SlotOf { slot: find(name, version, true)?, name: words_of(name)? })
+    }
+
+    /// Whether it is still that of this version of the model.
+    #[inline]
+    pub fn serves(&self, version: i32) -> bool {
+        self.slot.state.load(Acquire) == TAKEN
+            && self.slot.is_of(&self.name, version.cast_unsigned())
+    }
+
+    pub fn add(&self, counted: &Counters) {
+        self.slot.add(counted);
+    }
 }
 
 /// What is counted of a version so far.

@@ -7,12 +7,14 @@
 #[allow(unsafe_code, reason = "maps a file that all backends write; see the file's header")]
 mod file;
 
+use std::rc::Rc;
 use std::time::Instant;
 
+use pg_interface::profile::Ranges;
 use pg_interface::unguarded;
 
 use crate::guc;
-use file::Slot;
+use file::SlotOf;
 pub use file::{Counters, counters, reset};
 
 /// What a statement counts of one version, and where it adds that. It stays with what else statements
@@ -21,29 +23,42 @@ pub use file::{Counters, counters, reset};
 pub struct Tally {
     /// Whether the statement counts.
     on: bool,
-    slot: Option<&'static Slot>,
+    slot: Option<SlotOf>,
+    /// The ranges of the features in training, if they are known, and after how many changes of the
+    /// registry they were asked for.
+    ranges: Option<Rc<Ranges>>,
+    changes: u64,
     counted: Counters,
     began: Option<Instant>,
 }
 
 impl Tally {
-    /// Begins a statement, which counts for the version that a model's reference means to it, if
-    /// predictions are counted and there is room for another version.
+    /// Begins a statement, which counts for a version of a model after so many changes of the registry,
+    /// if predictions are counted and there is room for another version. `ranges` finds those of the
+    /// features in training.
     #[inline]
-    pub fn begin(&mut self, reference: &str, version: i32) {
+    pub fn begin(
+        &mut self,
+        reference: &str,
+        version: i32,
+        changes: u64,
+        ranges: impl FnOnce(&str) -> Option<Rc<Ranges>>,
+    ) {
         self.on = guc::track();
         if self.on {
-            self.find(reference, version);
+            let serves = self.slot.as_ref().is_some_and(|slot| slot.serves(version));
+            if !serves || self.changes != changes {
+                let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
+                self.slot = SlotOf::new(name, version);
+                (self.ranges, self.changes) = (ranges(name), changes);
+            }
+            self.on = self.slot.is_some();
         }
     }
 
-    #[inline(never)]
-    fn find(&mut self, reference: &str, version: i32) {
-        let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
-        if !self.slot.is_some_and(|slot| slot.serves(name, version)) {
-            self.slot = file::slot(name, version);
-        }
-        self.on = self.slot.is_some();
+    /// Forgets the model that it counts for.
+    pub fn forget(&mut self) {
+        self.slot = None;
     }
 
     /// Ends a statement: adds what it has counted.
@@ -57,7 +72,7 @@ impl Tally {
     #[inline(never)]
     fn add(&mut self) {
         let mut counted = std::mem::take(&mut self.counted);
-        if let Some(slot) = self.slot.filter(|_| counted.rows > 0) {
+        if let Some(slot) = self.slot.as_ref().filter(|_| counted.rows > 0) {
             counted.last_used = unguarded::GetCurrentStatementStartTimestamp();
             slot.add(&counted);
         }
@@ -80,6 +95,9 @@ impl Tally {
         self.counted.calls += 1;
         self.counted.rows += 1;
         self.counted.missing += u64::from(has_missing(features));
+        if let Some(ranges) = &self.ranges {
+            self.counted.outside += u64::from(ranges.exclude(features));
+        }
         self.stop();
     }
 
@@ -91,7 +109,10 @@ impl Tally {
         let rows = features.chunks_exact(width.max(1));
         self.counted.batches += 1;
         self.counted.rows += rows.len() as u64;
-        self.counted.missing += rows.filter(|row| has_missing(row)).count() as u64;
+        self.counted.missing += rows.clone().filter(|row| has_missing(row)).count() as u64;
+        if let Some(ranges) = &self.ranges {
+            self.counted.outside += rows.filter(|row| ranges.exclude(row)).count() as u64;
+        }
         self.stop();
     }
 

@@ -1,0 +1,124 @@
+//! Copies of values that are passed by reference, in a memory context that is reset as a whole.
+//!
+//! Small ones lie one after another in pieces of that memory: an allocation of PostgreSQL's for each takes
+//! longer than the copy, and 16 bytes more.
+
+use std::ptr;
+
+use pgrx::pg_sys::{self, CurrentMemoryContext, Datum, MemoryContext, varlena};
+use pgrx::varlena::{varatt_is_1b_e, varsize_any};
+
+use crate::pg::unguarded_exec;
+
+const PIECE: usize = 8 << 10;
+/// Larger values are allocated for themselves.
+const MAX_SMALL: usize = PIECE / 8;
+
+pub struct Copies {
+    memory: MemoryContext,
+    /// Where the piece has room, and for how many bytes.
+    next: *mut u8,
+    left: usize,
+    /// Bytes of all copies.
+    bytes: usize,
+}
+
+impl Copies {
+    pub fn new(memory: MemoryContext) -> Copies {
+        Copies { memory, next: ptr::null_mut(), left: 0, bytes: 0 }
+    }
+
+    pub fn memory(&self) -> MemoryContext {
+        self.memory
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// # Safety
+    /// No copy is used any more; called as `unguarded_exec` says.
+    pub unsafe fn clear(&mut self) {
+        (self.next, self.left, self.bytes) = (ptr::null_mut(), 0, 0);
+        // SAFETY: the caller says so.
+        unsafe { unguarded_exec::MemoryContextReset(self.memory) }
+    }
+
+    /// # Safety
+    /// The value is of a type of that length, as pg_type has it; called as `unguarded_exec` says.
+    #[inline]
+    pub unsafe fn copy(&mut self, value: Datum, length: i16) -> Datum {
+        // SAFETY: the caller says so. What is stored out of line in a table stays there while the
+        // statement's snapshot can see it; anything else that lies elsewhere is fetched.
+        unsafe {
+            let bytes = length_of(value, length);
+            if length == -1 && is_in_memory_toast(value.cast_mut_ptr()) {
+                self.bytes += bytes;
+                return self.fetched(value);
+            }
+            let copy = self.room(bytes);
+            ptr::copy_nonoverlapping(value.cast_mut_ptr::<u8>(), copy, bytes);
+            Datum::from(copy)
+        }
+    }
+
+    /// # Safety
+    /// Called as `unguarded_exec` says.
+    #[inline]
+    unsafe fn room(&mut self, bytes: usize) -> *mut u8 {
+        let aligned = bytes.next_multiple_of(pg_sys::MAXIMUM_ALIGNOF as usize);
+        self.bytes += aligned;
+        // SAFETY: the caller says so; a piece has that many bytes left.
+        unsafe {
+            if aligned > MAX_SMALL {
+                return unguarded_exec::MemoryContextAlloc(self.memory, bytes).cast();
+            }
+            if aligned > self.left {
+                self.next = unguarded_exec::MemoryContextAlloc(self.memory, PIECE).cast();
+                self.left = PIECE;
+            }
+            let room = self.next;
+            self.next = room.add(aligned);
+            self.left -= aligned;
+            room
+        }
+    }
+
+    /// # Safety
+    /// The value is a varlena; called as `unguarded_exec` says.
+    #[cold]
+    unsafe fn fetched(&self, value: Datum) -> Datum {
+        // SAFETY: the caller says so.
+        unsafe {
+            let before = CurrentMemoryContext;
+            CurrentMemoryContext = self.memory;
+            let fetched = unguarded_exec::pg_detoast_datum_copy(value.cast_mut_ptr());
+            CurrentMemoryContext = before;
+            Datum::from(fetched)
+        }
+    }
+}
+
+/// # Safety
+/// The value is of a type of that length.
+#[inline]
+unsafe fn length_of(value: Datum, length: i16) -> usize {
+    // SAFETY: the caller says so.
+    unsafe {
+        match length {
+            -1 => varsize_any(value.cast_mut_ptr::<varlena>()),
+            -2 => std::ffi::CStr::from_ptr(value.cast_mut_ptr()).to_bytes_with_nul().len(),
+            fixed => fixed as usize,
+        }
+    }
+}
+
+/// Whether a value refers to another place in memory, as an array in the middle of work on it does.
+#[inline]
+unsafe fn is_in_memory_toast(value: *mut varlena) -> bool {
+    // SAFETY: the first byte of a varlena says whether it is a reference, the second to what.
+    unsafe {
+        varatt_is_1b_e(value)
+            && u32::from(*value.cast::<u8>().add(1)) != pg_sys::vartag_external::VARTAG_ONDISK
+    }
+}
