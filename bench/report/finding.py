@@ -5,7 +5,7 @@ looked for on one machine and then on three hosts. What the results lack is `Lac
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.report import computed, fresh, rungs, serving
@@ -155,27 +155,34 @@ def answers(sources: Sources) -> Spread:
     return _same(sum(sum(one.compared.values()) for one in sources.local.result.checked))
 
 
-def _profiles(sources: Sources) -> dict[str, Any]:
-    run = newest(sources.directory, "pgo.json")
+def _builds(sources: Sources, kind: str) -> dict[str, Any]:
+    run = newest(sources.directory, f"{kind}.json")
     if run is None:
-        raise Lacking("pgo.json")
-    return json.loads((run / "pgo.json").read_text())
+        raise Lacking(f"{kind}.json")
+    return json.loads((run / f"{kind}.json").read_text())
 
 
-def profiled(sources: Sources, query: str, figure: str) -> Spread:
-    """The change of a figure by a build with a profile, within each round."""
-    runs = {cell["name"]: cell["runs"] for cell in _profiles(sources)["cells"]}[query]
+def changed(
+    sources: Sources,
+    kind: str,
+    query: str,
+    figure: str,
+    builds: Sequence[str] = ("plain", "optimised"),
+) -> Spread:
+    """The change of a figure from one build to another, within each round, as KIND.json has them."""
+    runs = {cell["name"]: cell["runs"] for cell in _builds(sources, kind)["cells"]}[query]
 
     def read(run: dict[str, Any]) -> float:
         return run[figure] if figure in run else run["latency_ms"][figure]
 
-    pairs = zip(runs["optimised"], runs["plain"], strict=True)
+    before, after = builds
+    pairs = zip(runs[after], runs[before], strict=True)
     return Spread.of([read(a) / read(b) - 1 for a, b in pairs])
 
 
 def profiled_rows(sources: Sources) -> Spread:
     """How many predictions of the two builds were compared."""
-    return _same(_profiles(sources)["plan"]["rows"])
+    return _same(_builds(sources, "pgo")["plan"]["rows"])
 
 
 def rung_us(sources: Sources, rung: str, verb: str) -> Spread:
@@ -187,6 +194,18 @@ def rung_us(sources: Sources, rung: str, verb: str) -> Spread:
     return found
 
 
+def rung_share(sources: Sources, rung: str) -> Spread:
+    """What everything but predicting takes of a rung's time for a raw row."""
+    run = newest(sources.directory, rungs.FILE)
+    if run is None:
+        raise Lacking(rungs.FILE)
+    of = rungs.read(run)
+    raw, features, echo = (of.values("titanic", rung, verb) for verb in ("raw", "features", "echo"))
+    if not raw:
+        raise Lacking(rung)
+    return Spread.of([1 - (f - e) / r for r, f, e in zip(raw, features, echo, strict=True)])
+
+
 def served(sources: Sources, above: str, below: str, verb: str, figure: str) -> Spread:
     """How many times better one service is than another."""
     run = newest(sources.directory, serving.FILE)
@@ -194,6 +213,11 @@ def served(sources: Sources, above: str, below: str, verb: str, figure: str) -> 
     if not found:
         raise Lacking(serving.FILE)
     return found
+
+
+def lead(sources: Sources, above: str, below: str, more: str, less: str) -> Spread:
+    """What is left of one service's lead over another in throughput with more work for each request."""
+    return quotient(*(served(sources, above, below, verb, "rate") for verb in (more, less)))
 
 
 def fresh_ratio(
@@ -208,12 +232,19 @@ def fresh_ratio(
     return _same(first / second - less)
 
 
+def pushed(sources: Sources, above: str, below: str) -> Spread:
+    """The change from one to another of the document's own benchmarks, by their means."""
+    run = newest(sources.directory, fresh.FILE)
+    found = fresh.read(run).run["push"] if run else {}
+    return _same(found[above]["ns/op"] / found[below]["ns/op"] - 1)
+
+
 FUNCTIONS: dict[str, Callable[..., Spread]] = {
     one.__name__: one
     for one in (
         times, against_best_service, waiting, of_best, lowest_of_control, step, all_but, memory_of_part,
-        serving_memory, trained, largest_table, loading_seconds, loaded, answers, profiled, profiled_rows,
-        rung_us, served, fresh_ratio,
+        serving_memory, trained, largest_table, loading_seconds, loaded, answers, changed, profiled_rows,
+        rung_us, rung_share, served, lead, fresh_ratio, pushed,
     )
 }  # fmt: skip
 
