@@ -9,19 +9,16 @@ docs/benchmarks/serving.md is made from.
 import argparse
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from bench import machine, record
+from bench import record
 from bench.attempts import Attempts
-from bench.database import Database
 from bench.generators import Load, caller
-from bench.hosts import local, run_measured
-from bench.ladder import crosscheck
-from bench.ladder.__main__ import prepare
+from bench.hosts import run_measured
 from bench.ladder.servers import Servers
+from bench.ladder.stage import Stage, staged
 from bench.request_logs import RequestLogs
 from bench.rungs import Rung, described
 from bench.turns import in_turn
@@ -34,6 +31,8 @@ ONE, ALL = "one core", "all cores"
 WARM_UP_SECONDS = 0.5
 # About what a run takes beside its seconds, and a comparison of answers; progress is told by them.
 AROUND_SECONDS, COMPARE_SECONDS = 0.5, 1.5
+
+Measured = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def compare(servers: Servers, found: list[Service], attempts: Attempts) -> int:
     return total
 
 
-def measure(servers: Servers, one: Service, verb: str, load: Load) -> dict[str, float]:
+def measure(servers: Servers, one: Service, verb: str, load: Load) -> Measured:
     """One run: requests a second, ms, and the servers' memory in MB."""
     host, logs = servers.host, RequestLogs(servers.host)
     log = logs.fresh()
@@ -101,30 +100,18 @@ def measure(servers: Servers, one: Service, verb: str, load: Load) -> dict[str, 
     return figures.latency_ms | {"rate": rate, "mb": memory, "us": cpu}
 
 
-def run(load: Load, repetitions: int, path: Path) -> None:
-    """Leaves the whole result there, and what there is as it comes; whatever was started is stopped."""
-    with ExitStack() as stack:
-        host = local()
-        stack.callback(host.close)
-        directory = prepare(host)
-        database = Database(host, host, clients=load.clients)
-        stack.callback(database.stop)
-        cores = int(host.facts()["cores"])
-        servers = Servers(host, database, directory / SET, cores)
-        stack.callback(servers.stop)
-        found = {one.rung.name: one for one in services(cores)}
-        cells = {f"{name}/{verb}": (name, verb) for name in found for verb in VERBS}
-        a_run = load.warm_up + load.seconds + AROUND_SECONDS
-        attempts = Attempts(len(cells) * (COMPARE_SECONDS + repetitions * a_run))
-        result = {
-            "schema": 1, "started": record.now(), "finished": None, "commit": record.commit(),
-            "machine": machine.facts(), "versions": crosscheck.versions(host, database),
-            "load": asdict(load), "repetitions": repetitions, "failed": attempts.failed,
-        }  # fmt: skip
+def run(load: Load, repetitions: int, stage: Stage) -> None:
+    """Leaves the whole result there, and what there is as it comes."""
+    found = {one.rung.name: one for one in services(stage.cores)}
+    cells = {f"{name}/{verb}": (name, verb) for name in found for verb in VERBS}
+    a_run = load.warm_up + load.seconds + AROUND_SECONDS
+    attempts = Attempts(len(cells) * (COMPARE_SECONDS + repetitions * a_run))
+    stage.begin(attempts, True, load=asdict(load), repetitions=repetitions)
+    with stage.servers(SET) as servers:
         servers.start([one.rung for one in found.values()], attempts, candidates=True)
-        result["compared"] = compare(servers, [*found.values()], attempts)
+        compared = compare(servers, [*found.values()], attempts)
 
-        def tried(name: str, verb: str) -> dict[str, float] | None:
+        def tried(name: str, verb: str) -> Measured | None:
             values = attempts.make(name, partial(measure, servers, found[name], verb, load), a_run)
             if values:
                 attempts.say(
@@ -132,21 +119,19 @@ def run(load: Load, repetitions: int, path: Path) -> None:
                 )
             return values
 
-        def keep(values: dict[str, list[dict[str, float] | None]], whole: bool = False) -> None:
-            good = [one for name, one in found.items() if name not in attempts.failed]
-            result["services"] = {
-                one.rung.name: {
-                    "of": one.of, "label": one.rung.label, "cores": one.cores, "workers": one.workers,
-                }
-                for one in good
-            }  # fmt: skip
-            result["cells"] = {n: v for n, v in values.items() if cells[n][0] in result["services"]}
-            record.write(path, result, whole)
+        def keep(values: dict[str, list[Measured | None]]) -> None:
+            good = {name: one for name, one in found.items() if name not in attempts.failed}
+            stage.keep(
+                compared=compared, cells={n: v for n, v in values.items() if cells[n][0] in good},
+                services={
+                    name: {"of": one.of, "label": one.rung.label, "cores": one.cores, "workers": one.workers}
+                    for name, one in good.items()
+                },
+            )  # fmt: skip
 
         measures = {name: partial(tried, *one) for name, one in cells.items()}
-        values = in_turn(measures, repetitions, after=keep)
-        result["finished"] = record.now()
-        keep(values, whole=True)
+        in_turn(measures, repetitions, after=keep)
+    stage.finish()
 
 
 def main() -> None:
@@ -157,9 +142,9 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--output", type=Path, default=record.RESULTS)
     given = parser.parse_args()
-    path = record.directory(given.output, "serving") / "serving.json"
-    run(Load(given.clients, given.seconds, 0, warm_up=WARM_UP_SECONDS), given.repetitions, path)
-    print(f"results in {path}")
+    load = Load(given.clients, given.seconds, 0, warm_up=WARM_UP_SECONDS)
+    with staged("serving", given.output, clients=given.clients) as stage:
+        run(load, given.repetitions, stage)
 
 
 if __name__ == "__main__":

@@ -69,8 +69,8 @@ func (o *overHTTP) write(row int) error {
 	case "features":
 		body = appendNumbers(body, table.Features[row])
 	case "put":
-		body = strconv.AppendInt(append(body, '['), int64(row+1), 10)
-		body = append(appendNumbers(append(body, ','), table.Features[row]), ']')
+		body = strconv.AppendInt(append(body, `{"key":`...), int64(row+1), 10)
+		body = append(appendNumbers(append(body, `,"row":`...), table.Features[row]), '}')
 	default:
 		return noVerb(o.options)
 	}

@@ -9,24 +9,20 @@ fails is left out and named. Writes ladder.json, which docs/benchmarks/ladder.md
 import argparse
 import fnmatch
 import json
-import subprocess
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import machine, record
+from bench import record
 from bench.attempts import Attempts
-from bench.database import Database
 from bench.generators import Figures, Load, caller
-from bench.hosts import STATE, Host, local
 from bench.ladder import crosscheck
 from bench.ladder.servers import Servers
-from bench.measuring import say
+from bench.ladder.stage import Stage, Unanswered, staged
 from bench.request_logs import RequestLogs
-from bench.rungs import PREDICTING, Rung, builds, described
+from bench.rungs import PREDICTING, Rung, described
 from bench.turns import in_turn
 
 SETS = ("titanic", "flights")
@@ -39,10 +35,6 @@ AROUND_SECONDS, COMPARE_SECONDS = 0.2, 1.0
 Measured = dict[str, float]
 # Each verb of each rung.
 Cells = dict[str, tuple[Rung, str]]
-
-
-class Unanswered(Exception):
-    """A rung that answers too seldom to be measured."""
 
 
 @dataclass(frozen=True)
@@ -74,17 +66,6 @@ class Plan:
         runs = self.repetitions * sum(len(self.cells(name)) for name in SETS)
         compared = len(SETS) * len(self.predicting)
         return runs * self.run_seconds + compared * COMPARE_SECONDS + crosscheck.PLANNED_SECONDS
-
-
-def prepare(host: Host) -> Path:
-    """Builds, and makes the data sets; where they are."""
-    for build in builds():
-        say(f"build {build.parent.name}")
-        subprocess.run([build], check=True)
-    directory = STATE / "ladder"
-    say("the data sets and their models")
-    host.call("bench.ladder.data:prepare_all", apart=True, directory=str(directory))
-    return directory
 
 
 def compare(servers: Servers, plan: Plan, attempts: Attempts) -> dict[str, int]:
@@ -162,33 +143,24 @@ def of_set(
     kept(values)
 
 
-def run(plan: Plan, path: Path) -> None:
-    """Leaves the whole result there, and what there is as it comes; whatever was started is stopped."""
-    with ExitStack() as stack:
-        host = local()
-        stack.callback(host.close)
-        directory = prepare(host)
-        database = Database(host, host)
-        stack.callback(database.stop)
-        attempts = Attempts(plan.planned_seconds)
-        asked = database if any(rung.postgres for rung in plan.rungs) else None
-        result = {
-            "schema": 1, "started": record.now(), "finished": None, "commit": record.commit(),
-            "machine": machine.facts(), "versions": crosscheck.versions(host, asked),
-            "plan": {"seconds": plan.seconds, "repetitions": plan.repetitions, "clients": CLIENTS},
-            "rungs": {rung.name: asdict(rung) for rung in plan.rungs}, "sets": {}, "failed": attempts.failed,
-        }  # fmt: skip
+def run(plan: Plan, stage: Stage) -> None:
+    """Leaves the whole result there, and what there is as it comes."""
+    attempts = Attempts(plan.planned_seconds)
+    asked = {"seconds": plan.seconds, "repetitions": plan.repetitions, "clients": CLIENTS}
+    sets: dict[str, Any] = {}
+    stage.begin(
+        attempts, any(rung.postgres for rung in plan.rungs), plan=asked,
+        rungs={rung.name: asdict(rung) for rung in plan.rungs}, sets=sets,
+    )  # fmt: skip
 
-        def keep(name: str, found: dict[str, Any]) -> None:
-            result["sets"][name] = found
-            record.write(path, result, whole=False)
+    def keep(name: str, found: dict[str, Any]) -> None:
+        sets[name] = found
+        stage.keep()
 
-        for name in SETS:
-            servers = Servers(host, database, directory / name, int(host.facts()["cores"]))
-            stack.callback(servers.stop)
+    for name in SETS:
+        with stage.servers(name) as servers:
             of_set(servers, plan, attempts, partial(keep, name))
-            servers.stop()
-        record.write(path, result | {"finished": record.now()})
+    stage.finish()
 
 
 def main() -> None:
@@ -205,9 +177,8 @@ def main() -> None:
         for name, rung in described().items()
         if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
     ]
-    path = record.directory(given.output, "ladder") / "ladder.json"
-    run(Plan(chosen, given.seconds, given.repetitions), path)
-    print(f"results in {path}")
+    with staged("ladder", given.output) as stage:
+        run(Plan(chosen, given.seconds, given.repetitions), stage)
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import orjson
 
 from python_baseline import releases
 
@@ -120,3 +121,15 @@ class Predictor:
     def raw(self, row: Row) -> float:
         """From a row as the application has it."""
         return self.predict(self._preprocess(row))
+
+    def http(self) -> dict[str, Callable[[bytes], Any]]:
+        """What a body in JSON is answered, by its verb."""
+        return {
+            "ping": lambda _: 0,
+            "echo": lambda body: 0 * len(orjson.loads(body)),
+            "raw": lambda body: self.raw(orjson.loads(body)),
+            "features": lambda body: self.features(orjson.loads(body)),
+            "key": lambda body: self.keys([orjson.loads(body)])[0],
+            "keys": lambda body: self.keys(orjson.loads(body)),
+            "top": lambda body: self.top(orjson.loads(body)),
+        }

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from bench import fresh, serving
+from bench import serving
+from bench.fresh import __main__ as fresh
+from bench.fresh import stores
 from bench.generators.request_log import Window
 from bench.rungs import described
 
@@ -25,7 +27,7 @@ def test_every_service_that_is_started_knows_what_it_is_asked_for() -> None:
 
 
 def test_a_store_is_started_as_it_is_described() -> None:
-    rungs = {one.name: one.rung(123) for one in fresh.STORES}
+    rungs = {one.name: one.rung(123) for one in stores.STORES}
     assert rungs["go_flat"].command[-2:] == ("flat", "123")
     assert rungs["go_limit"].environment == {"GOGC": "off", "GOMEMLIMIT": "1GiB"}
     assert rungs["python_frozen"].environment["LIVE"] == "123"
@@ -33,9 +35,9 @@ def test_a_store_is_started_as_it_is_described() -> None:
 
 
 def test_every_rate_is_asked_of_every_store_and_other_sizes_of_some() -> None:
-    plan = fresh.asked(fresh.STORES, 8, 30)
+    plan = fresh.asked(stores.STORES, 8, 30)
     middle = {one.store.name: one for one in plan if one.live == fresh.LIVE}
-    assert middle.keys() == {one.name for one in fresh.STORES}
+    assert middle.keys() == {one.name for one in stores.STORES}
     for one in middle.values():
         assert {500, 2_000, 8_000} <= {*one.updates}
         assert (0 in one.updates) == one.store.plain
@@ -67,5 +69,5 @@ def test_snapshots_are_found_in_the_log_of_redis() -> None:
         "18:C 22 Nov 2026 14:43:01.500 * DB saved on disk\n"
         "17:M 22 Nov 2026 14:43:01.750 * Background saving terminated with success\n"
     )
-    (found,) = fresh._snapshots(log)
+    (found,) = stores._snapshots(log)
     assert found % 1_000_000_000 == 750_000_000

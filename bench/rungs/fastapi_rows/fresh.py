@@ -10,8 +10,9 @@ import os
 import time
 
 import orjson
-from fastapi import FastAPI, Request, Response
+from fastapi import FastAPI
 
+from bench.rungs.fastapi_rows.app import served
 from bench.rungs.predicting import Predictor
 
 # The ends of collections of the oldest generation, in nanoseconds since 1970.
@@ -32,29 +33,19 @@ def app() -> FastAPI:
         gc.collect()
         gc.freeze()
     gc.callbacks.append(_noted)
-    made = FastAPI(openapi_url=None)
 
-    @made.post("/ping")
-    async def ping() -> Response:
-        return Response()
+    def put(body: bytes) -> int:
+        known = orjson.loads(body)
+        if known["key"] not in store:
+            raise KeyError(known["key"])
+        store[known["key"]] = known["row"]
+        return 0
 
-    @made.post("/key")
-    async def key(request: Request) -> Response:
-        row = store.get(orjson.loads(await request.body()))
-        if row is None:
-            return Response(b'{"error": "no row has the key"}', 404)
-        return Response(orjson.dumps(predictor.features(row)))
-
-    @made.post("/put")
-    async def put(request: Request) -> Response:
-        wanted, row = orjson.loads(await request.body())
-        if wanted not in store:
-            return Response(b'{"error": "no row has the key"}', 404)
-        store[wanted] = row
-        return Response()
-
-    @made.get("/events")
-    async def events() -> Response:
-        return Response(orjson.dumps(COLLECTIONS))
-
-    return made
+    return served(
+        {
+            "ping": lambda _: 0,
+            "key": lambda body: predictor.features(store[orjson.loads(body)]),
+            "put": put,
+            "events": lambda _: COLLECTIONS,
+        }
+    )

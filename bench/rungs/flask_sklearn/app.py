@@ -1,6 +1,8 @@
 """The contract by Flask: `app(HOW)`, for Gunicorn's workers; the model is in the environment."""
 
 import os
+from collections.abc import Callable
+from typing import Any
 
 import orjson
 from flask import Flask, Response, request
@@ -13,35 +15,12 @@ def app(how: str) -> Flask:
     made = Flask(__name__)
     predictor = Predictor(os.environ["MODEL"], os.environ["ROWS"], how, in_place=how == "codes")
 
-    def answer(value: object) -> Response:
-        return Response(orjson.dumps(value), mimetype="application/json")
+    def route(verb: str, ask: Callable[[bytes], Any]) -> None:
+        def answer() -> Response:
+            return Response(orjson.dumps(ask(request.get_data())), mimetype="application/json")
 
-    @made.post("/ping")
-    def ping() -> Response:
-        return answer(0)
+        made.add_url_rule(f"/{verb}", verb, answer, methods=["POST"])
 
-    @made.post("/echo")
-    def echo() -> Response:
-        return answer(0 * len(orjson.loads(request.get_data())))
-
-    @made.post("/features")
-    def features() -> Response:
-        return answer(predictor.features(orjson.loads(request.get_data())))
-
-    @made.post("/key")
-    def key() -> Response:
-        return answer(predictor.keys([orjson.loads(request.get_data())])[0])
-
-    @made.post("/keys")
-    def keys() -> Response:
-        return answer(predictor.keys(orjson.loads(request.get_data())))
-
-    @made.post("/top")
-    def top() -> Response:
-        return answer(predictor.top(orjson.loads(request.get_data())))
-
-    @made.post("/raw")
-    def raw() -> Response:
-        return answer(predictor.raw(orjson.loads(request.get_data())))
-
+    for verb, ask in predictor.http().items():
+        route(verb, ask)
     return made

@@ -9,14 +9,9 @@ Writes fresh.json, which docs/benchmarks/fresh.md is made from.
 """
 
 import argparse
-import json
 import re
-import time
-import urllib.request
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
-from datetime import datetime
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
@@ -24,27 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from bench import machine, record
+from bench import record
 from bench.attempts import Attempts
-from bench.database import Database
+from bench.fresh.stores import NAPTIME, SET, STORES, Store, events, start
 from bench.generators import Load, caller, request_log
-from bench.hosts import Host, local, run_measured
-from bench.ladder import crosscheck
-from bench.ladder.__main__ import Unanswered, prepare
+from bench.hosts import Host, run_measured
 from bench.ladder.servers import Servers
+from bench.ladder.stage import Stage, Unanswered, staged
 from bench.request_logs import RequestLogs
 from bench.rungs import Rung
 
-SET = "flights"
-INDEXED = "distance"
-GO = ("{build}/go_fresh", "{model}", "{rows}", "{host}")
-PYTHON = (
-    "{python}", "-m", "uvicorn", "--factory", "--no-access-log", "--log-level=warning", "--host=127.0.0.1",
-    "--port={port}", "bench.rungs.fastapi_rows.fresh:app",
-)  # fmt: skip
-# Its cluster sleeps ten minutes between two looks for work, and a server as it comes one: too long for a run.
-NAPTIME = {"autovacuum_naptime": "5s"}
-EAGER = "autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=1000, autovacuum_vacuum_cost_delay=0"
 CLIENTS, WRITERS = 20, 8
 BUCKET_SECONDS = 0.1
 # Rows held and updates a second; where how it grows is asked, the slowest and the fastest alone.
@@ -55,101 +39,6 @@ ENDS = (UPDATES[0], UPDATES[-1])
 # About what a run takes beside its seconds, and rows a second as they are written; progress is told by them.
 AROUND_SECONDS, PUSH_SECONDS = 2.0, 25.0
 WRITTEN, WRITTEN_BY_POSTGRES = 500_000, 150_000
-PATIENCE_SECONDS = 10
-
-
-@dataclass(frozen=True)
-class Store:
-    """Where the features are, and who frees what an update leaves."""
-
-    name: str
-    label: str
-    # Of Go and Python what is started; of PostgreSQL the table's storage parameters.
-    go: str = ""
-    environment: Mapping[str, str] = field(default_factory=dict)
-    table: str = ""
-    hot: bool = True
-    # Of Redis, when it takes a snapshot.
-    save: str | None = None
-    # Whether it is asked while nothing is updated, for all stores of its kind,
-    plain: bool = False
-    # and with other numbers of rows.
-    grows: bool = False
-
-    def rung(self, live: int) -> Rung:
-        """As a server is started and asked."""
-        if self.table:
-            return Rung(self.name, 0, self.label, "", "pg-binary", ("key",), postgres="socket")
-        command = (*GO, self.go, str(live)) if self.go else PYTHON
-        own = {"MODEL": "{model}", "ROWS": "{rows}", "PYTHONPATH": "{root}", "OMP_NUM_THREADS": "1"}
-        environment = {**self.environment, **({} if self.go else own | {"LIVE": str(live)})}
-        verbs = ("key",)
-        return Rung(self.name, 0, self.label, "", "http", verbs, command, environment)
-
-
-STORES = (
-    Store("go_map", "Go, collector as it comes", "map", plain=True, grows=True),
-    Store("go_limit", "Go, a memory limit alone", "map", {"GOGC": "off", "GOMEMLIMIT": "1GiB"}),
-    Store("go_controlled", "Go, collected between requests", "controlled", {"GOGC": "off"}),
-    Store("go_flat", "Go, without pointers", "flat", plain=True, grows=True),
-    Store("redis", "Go with Redis, no snapshots", "redis", save="", plain=True),
-    Store("redis_snapshots", "Go with Redis, snapshots every 2 s", "redis", save="2 1"),
-    Store("python", "Python, collector on", environment={"FROZEN": "0"}, plain=True),
-    Store("python_frozen", "Python, frozen", environment={"FROZEN": "1"}),
-    Store("pg_auto", "PostgreSQL, autovacuum as it comes", table="fillfactor=50", plain=True, grows=True),
-    Store("pg_off", "PostgreSQL, autovacuum off", table="fillfactor=50, autovacuum_enabled=off"),
-    Store("pg_eager", "PostgreSQL, autovacuum eager", table=f"fillfactor=50, {EAGER}"),
-    Store("pg_no_hot", "PostgreSQL, eager, updates not HOT", table=f"fillfactor=50, {EAGER}", hot=False),
-)  # fmt: skip
-
-
-def _start(servers: Servers, store: Store, live: int) -> Rung:
-    rung = store.rung(live)
-    if store.save is not None:
-        socket = servers.start_redis(store.save)
-        rung = replace(rung, environment={**rung.environment, "REDIS": str(socket)})
-        _until_there(socket)
-    if not store.table:
-        servers.start_one(rung)
-        return rung
-    call, database = servers.host.call, servers.database
-    known = {"conninfo": database.socket, "role": database.role}
-    call("bench.ladder.tables:load", **known, directory=str(servers.directory))
-    call(
-        "bench.ladder.tables:grow", **known, name=SET, live=live,
-        table_is={"options": store.table, "indexed": None if store.hot else INDEXED},
-    )  # fmt: skip
-    return rung
-
-
-def _until_there(socket: Path) -> None:
-    """Waits until a server has made its socket."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not socket.exists():
-        if time.monotonic() > deadline:
-            raise RuntimeError(f"{socket.name} does not answer")
-        time.sleep(0.05)
-
-
-def _snapshots(log: str) -> list[int]:
-    """When snapshots ended, by Redis' log, in nanoseconds since 1970."""
-    ended = re.findall(r"(\d+ \w+ \d+ [\d:.]+) \* Background saving terminated", log)
-    times = (datetime.strptime(one, "%d %b %Y %H:%M:%S.%f").astimezone() for one in ended)
-    return [round(one.timestamp() * 1e6) * 1_000 for one in times]
-
-
-def _events(servers: Servers, store: Store, rung: Rung) -> list[int]:
-    """The ends of collections or vacuums, in nanoseconds since 1970."""
-    if store.table:
-        where = {"conninfo": servers.database.socket, "name": SET}
-        return servers.host.call("bench.ladder.tables:vacuums", **where)
-    if store.save is not None:
-        return _snapshots(
-            servers.host.run(["cat", str(servers.host.directory / "services/redis.log")])
-        )
-    address = servers.question(rung, "key", 1).address
-    with urllib.request.urlopen(f"http://{address}/events", timeout=PATIENCE_SECONDS) as answer:
-        return json.load(answer)
 
 
 def _timeline(requests: request_log.Requests, window: request_log.Window) -> list[float]:
@@ -175,7 +64,7 @@ def measure(servers: Servers, store: Store, rung: Rung, load: Load, updates: int
     requests, clock = request_log.caller_requests(Path(log))
     window = request_log.Window(load.warm_up, load.seconds, load.rate)
     begins = clock / 1e9 + load.warm_up
-    events = [at / 1e9 - begins for at in _events(servers, store, rung)]
+    ends = [at / 1e9 - begins for at in events(servers, store, rung)]
     written = logs.figures("caller", also, replace(load, rate=updates)) if updates else None
     found = request_log.summary(requests, window)
     if "p99" not in found.latency_ms:
@@ -183,7 +72,7 @@ def measure(servers: Servers, store: Store, rung: Rung, load: Load, updates: int
     return {
         "latency_ms": found.latency_ms, "rate": found.requests_per_second,
         "updated": written.requests_per_second if written else 0.0, "mb": usage.server.pss_bytes / 1e6,
-        "timeline": _timeline(requests, window), "events": [at for at in events if 0 <= at < load.seconds],
+        "timeline": _timeline(requests, window), "events": [at for at in ends if 0 <= at < load.seconds],
     }  # fmt: skip
 
 
@@ -237,7 +126,7 @@ def _run(
 ) -> tuple[Rung, dict[str, Any]]:
     """One run, of a store that is started and compared first, unless it is there already."""
     if rung is None:
-        rung = _start(servers, one.store, one.live)
+        rung = start(servers, one.store, one.live)
         servers.compare(rung, "key")
     known = {"store": one.store.name, "live": one.live, "updates": updates, "seconds": load.seconds}
     return rung, known | measure(servers, one.store, rung, load, updates)
@@ -263,33 +152,21 @@ def of_store(
     servers.stop_one(one.store.name)
 
 
-def run(load: Load, plan: Sequence[Asked], path: Path) -> None:
-    """Leaves the whole result there, and what there is as it comes; whatever was started is stopped."""
-    with ExitStack() as stack:
-        host = local()
-        stack.callback(host.close)
-        directory = prepare(host)
-        database = Database(host, host, settings=NAPTIME)
-        stack.callback(database.stop)
-        servers = Servers(host, database, directory / SET, int(host.facts()["cores"]))
-        stack.callback(servers.stop)
-        attempts = Attempts(PUSH_SECONDS + sum(one.planned_seconds for one in plan))
-        database_asked = database if any(one.store.table for one in plan) else None
-        runs: list[dict[str, Any]] = []
-        result = {
-            "schema": 1, "started": record.now(), "finished": None, "commit": record.commit(),
-            "machine": machine.facts(), "versions": crosscheck.versions(host, database_asked),
-            "load": asdict(load), "bucket_seconds": BUCKET_SECONDS, "settings": NAPTIME,
-            "stores": {one.name: one.label for one in STORES}, "failed": attempts.failed,
-            "push": attempts.make("the document's microbenchmark", partial(push, host), PUSH_SECONDS) or {},
-            "runs": runs,
-        }  # fmt: skip
-
+def run(load: Load, plan: Sequence[Asked], stage: Stage) -> None:
+    """Leaves the whole result there, and what there is as it comes."""
+    attempts = Attempts(PUSH_SECONDS + sum(one.planned_seconds for one in plan))
+    runs: list[dict[str, Any]] = []
+    stage.begin(
+        attempts, any(one.store.table for one in plan), load=asdict(load), bucket_seconds=BUCKET_SECONDS,
+        settings=NAPTIME, stores={one.name: one.label for one in STORES}, runs=runs,
+        push=attempts.make("the document's loop", partial(push, stage.host), PUSH_SECONDS) or {},
+    )  # fmt: skip
+    with stage.servers(SET) as servers:
         for one in plan:
             for found in of_store(servers, one, load, attempts):
                 runs.append(found)
-                record.write(path, result, whole=False)
-        record.write(path, result | {"finished": record.now()})
+                stage.keep()
+    stage.finish()
 
 
 def main() -> None:
@@ -314,9 +191,8 @@ def main() -> None:
         plan = [
             Asked(one, live, rates, seconds) for live in given.live or (LIVE,) for one in chosen
         ]
-    path = record.directory(given.output, "fresh") / "fresh.json"
-    run(load, plan, path)
-    print(f"results in {path}")
+    with staged("fresh", given.output, settings=NAPTIME) as stage:
+        run(load, plan, stage)
 
 
 if __name__ == "__main__":
