@@ -53,10 +53,10 @@ class Stage:
     def begin(self, attempts: Attempts, asks_postgres: bool, **known: Any) -> None:
         """The head of the record."""
         versions = crosscheck.versions(self.host, self.database if asks_postgres else None)
-        self.result |= {
-            "schema": 1, "started": record.now(), "finished": None, "commit": record.commit(),
-            "machine": machine.facts(), "versions": versions, "failed": attempts.failed, **known,
-        }  # fmt: skip
+        self.result.update(
+            schema=1, started=record.now(), finished=None, commit=record.commit(), machine=machine.facts(),
+            versions=versions, failed=attempts.failed, **known,
+        )  # fmt: skip
 
     def keep(self, **found: Any) -> None:
         """What there is so far."""

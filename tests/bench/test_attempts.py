@@ -9,6 +9,7 @@ import pytest
 from bench import record
 from bench.attempts import Attempts
 from bench.generators.caller import Different, compared
+from bench.ladder.stage import Stage
 from bench.turns import in_turn
 
 
@@ -48,6 +49,20 @@ def test_a_record_that_is_not_whole_lies_beside_its_place(tmp_path: Path) -> Non
     record.write(path, {"sets": {"titanic": 1}})
     assert json.loads(path.read_text()) == {"sets": {"titanic": 1}}
     assert [one.name for one in tmp_path.iterdir()] == ["ladder.json"]
+
+
+def test_a_stage_keeps_a_record_as_it_grows(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("bench.ladder.crosscheck.versions", lambda host, database: {"go": "1.26"})
+    attempts, stage = Attempts(10), Stage(None, None, tmp_path / "fresh.json")
+    stage.begin(attempts, False, runs=[])
+    attempts.make("two", lambda: raising(ValueError("a reason")))
+    stage.keep(runs=[1])
+    part = json.loads((tmp_path / "fresh.part").read_text())
+    assert part["failed"] == {"two": "ValueError: a reason"} and part["finished"] is None
+    stage.finish()
+    assert json.loads((tmp_path / "fresh.json").read_text())["finished"]
 
 
 def test_each_repetition_is_told() -> None:
