@@ -98,6 +98,6 @@ def promoted(servers: Servers, seconds: float) -> dict[str, float]:
         "writer's gap s": writer.longest_gap,
         "kill and promote s": took,
         "predictions": sum(reader.answered for reader in readers),
-        "broken": sum(reader.broken for reader in readers),
+        "broken": sum(client.broken for client in (writer, *readers)),
         "readers' gap s": max(reader.longest_gap for reader in readers),
     }
