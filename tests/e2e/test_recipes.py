@@ -1,4 +1,4 @@
-"""Every block of docs/recipes.md runs, in its order, and so do the examples of evaluation in the reference.
+"""Every block of docs/recipes.md runs, in its order, and so do examples of evaluation and training.
 
 A section is a recipe. It runs in a database of its own that begins as the first section, which
 makes the page's tables, left it. psql runs `sql`, the shell `sh`, and Python `python`, each as a
@@ -95,3 +95,14 @@ def test_the_examples_of_evaluation_run(cluster: Cluster, tmp_path: Path) -> Non
     assert len(evaluation.blocks) == 3
     cluster.create_database("evaluation_examples", replace=True)
     run(evaluation, cluster, "evaluation_examples", tmp_path)
+
+
+def test_the_examples_of_training_run(cluster: Cluster, tmp_path: Path) -> None:
+    titles = ("train_model", "cross_validate_model", "tune_model")
+    parts = [part for part in recipes("training.md") if part.title in titles]
+    assert [len(part.blocks) for part in parts] == [2, 1, 2]
+    cluster.create_database("training_examples", replace=True)
+    with cluster.connect("training_examples") as connection:
+        connection.execute("CREATE EXTENSION pgboost_train CASCADE")
+    for part in parts:
+        run(part, cluster, "training_examples", tmp_path)

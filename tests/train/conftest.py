@@ -20,6 +20,7 @@ from cluster import Cluster
 REPOSITORY = Path(__file__).resolve().parents[2]
 PACKAGE = REPOSITORY / ".build" / "xgboost"
 PYTHON_SIDE = Path(__file__).with_name("python_side.py")
+PYTHON_CV = Path(__file__).with_name("python_cv.py")
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +37,32 @@ def dbname(cluster: Cluster, request: pytest.FixtureRequest) -> str:
 def python_side(tmp_path: Path) -> Callable[..., dict[str, Any]]:
     """Trains in Python on arrays, and compares with the bytes of a model trained in SQL."""
 
-    def run(model: bytes, arrays: dict[str, Any], **job: Any) -> dict[str, Any]:
-        np.savez(tmp_path / "arrays.npz", **arrays)
+    def run(
+        model: bytes, arrays: dict[str, Any], start: bytes | None = None, **job: Any
+    ) -> dict[str, Any]:
         (tmp_path / "model.ubj").write_bytes(model)
-        (tmp_path / "job.json").write_text(json.dumps(job))
-        done = subprocess.run(
-            [sys.executable, str(PYTHON_SIDE), str(PACKAGE), str(tmp_path)],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+        if start:
+            (tmp_path / "start.ubj").write_bytes(start)
+        return _run(PYTHON_SIDE, tmp_path, arrays, job)
 
     return run
+
+
+@pytest.fixture
+def python_cv(tmp_path: Path) -> Callable[..., dict[str, list[float]]]:
+    """Cross-validates in Python on arrays: the means and deviations of each metric, by round."""
+    return lambda arrays, **job: _run(PYTHON_CV, tmp_path, arrays, job)
+
+
+def _run(program: Path, directory: Path, arrays: dict[str, Any], job: dict[str, Any]) -> Any:
+    np.savez(directory / "arrays.npz", **arrays)
+    (directory / "job.json").write_text(json.dumps(job))
+    done = subprocess.run(
+        [sys.executable, str(program), str(PACKAGE), str(directory)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 @pytest.fixture

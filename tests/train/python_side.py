@@ -2,7 +2,8 @@
 
 Its arguments are the directory of the package and one with arrays.npz (features and, as needed,
 label, weight, group, lower, upper and their eval_ counterparts), job.json (params, rounds,
-categories by feature, early_stopping_rounds) and model.ubj. It prints what differs as JSON.
+categories by feature, early_stopping_rounds) and model.ubj. If there is a start.ubj, the training goes on
+from its first job.start_rounds rounds. It prints what differs as JSON.
 """
 
 import json
@@ -43,6 +44,16 @@ def _matrix(
     return matrix, table
 
 
+def _start(xgboost: Any, directory: Path, rounds: int | None) -> bytearray | None:
+    file = directory / "start.ubj"
+    if not file.exists():
+        return None
+    content = bytearray(file.read_bytes())
+    if rounds is None:
+        return content
+    return xgboost.Booster(model_file=content)[:rounds].save_raw("ubj")
+
+
 def _trees(booster: Any) -> Any:
     document = json.loads(booster.save_raw("json"))
     return document["learner"]["gradient_booster"]["model"]["trees"]
@@ -61,12 +72,14 @@ def main() -> None:
     if "eval_features" in arrays:
         sets.append((_matrix(xgboost, arrays, "eval_", job, train)[0], "eval"))
     history: dict[str, Any] = {}
+    start = _start(xgboost, directory, job.get("start_rounds"))
+    before = xgboost.Booster(model_file=start).num_boosted_rounds() if start else 0
     python = xgboost.train(
         {"tree_method": "hist", "nthread": 1} | job["params"], train, job["rounds"], evals=sets,
         early_stopping_rounds=job.get("early_stopping_rounds"), evals_result=history,
-        verbose_eval=False,
+        verbose_eval=False, xgb_model=start,
     )  # fmt: skip
-    rounds = job["rounds"]
+    rounds = before + job["rounds"]
     if job.get("early_stopping_rounds"):
         rounds = python.best_iteration + 1
         python = python[:rounds]
@@ -80,7 +93,7 @@ def main() -> None:
         "rounds": rounds,
         "names": in_sql.feature_names,
         "scores": {
-            name: {metric: values[rounds - 1] for metric, values in metrics.items()}
+            name: {metric: values[rounds - before - 1] for metric, values in metrics.items()}
             for name, metrics in history.items()
         },
     }))  # fmt: skip

@@ -26,17 +26,20 @@ class Running:
     """A training in a thread of its own."""
 
     def __init__(
-        self, connection: psycopg.Connection, source: str, params: str = '{"max_depth": 10}'
-    ) -> None:
+        self, connection: psycopg.Connection, source: str, params: str = '{"max_depth": 10}',
+        statement: str = TRAIN,
+    ) -> None:  # fmt: skip
         self.connection = connection
         self.pid = connection.info.backend_pid
         self.error: psycopg.Error | None = None
-        self.thread = threading.Thread(target=self._run, args=(source, params), daemon=True)
+        self.thread = threading.Thread(
+            target=self._run, args=(statement, source, params), daemon=True
+        )
         self.thread.start()
 
-    def _run(self, source: str, params: str) -> None:
+    def _run(self, statement: str, source: str, params: str) -> None:
         try:
-            self.connection.execute(TRAIN, (source, params))
+            self.connection.execute(statement, (source, params))
         except psycopg.Error as error:
             self.error = error
 

@@ -102,6 +102,30 @@ def test_a_round_ends_at_once(
     assert gone(trainer)
 
 
+@pytest.mark.parametrize(("function", "phase"), [
+    ("cross_validate_model(%s, 'y', %s, folds => 2", "training"),
+    ("tune_model(%s, 'y', '{\"eta\": [0.1, 0.2]}', %s, eval_fraction => 0.1", "trial 1 of 2"),
+    ("train_model('long', %s, 'y', %s, continue_from => 'before'", "training"),
+])  # fmt: skip
+def test_rounds_of_other_kinds_end_at_once(
+    connection: psycopg.Connection, connect: Callable[..., Any], untouched: None,
+    function: str, phase: str,
+) -> None:  # fmt: skip
+    if "before" in function:
+        small = LONG_ROUND.replace("200000", "1000")
+        connection.execute("SELECT train_model('before', %s, 'y', rounds => 2)", (small,))
+    statement = f"SELECT * FROM {function}, rounds => 100000)"
+    running = Running(connect(), LONG_ROUND, FOREST, statement)
+    with seen(connection, running.pid, phase) as row:
+        assert row[5] == ("long" if "before" in function else None)
+        (trainer,) = trainers(running.pid)
+    before = time.monotonic()
+    connection.execute("SELECT pg_cancel_backend(%s)", (running.pid,))
+    assert running.ended() == "57014"
+    assert time.monotonic() - before < ALLOWANCE
+    assert gone(trainer)
+
+
 def test_timeout_acts_in_a_round(
     connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
 ) -> None:

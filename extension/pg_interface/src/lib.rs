@@ -6,12 +6,15 @@
 
 #![allow(unsafe_code, reason = "PostgreSQL's C interface")]
 
+pub mod array;
 pub mod catalog;
+pub mod elements;
 mod error_table;
 pub mod invalidation;
 pub mod model_name;
 pub mod nearest;
 mod numeric;
+pub mod output;
 pub mod profile;
 pub mod report;
 mod row;

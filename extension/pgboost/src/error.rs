@@ -98,6 +98,10 @@ error_table! {
     Dimensions { what: &'static str, given: usize } =>
         ARRAY_SUBSCRIPT_ERROR, "array of {what}s must have one dimension, not {given}",
         hint ((*given == 0).then_some("Pass NULL for none."));
+    /// A column of the row that has features of the model in its elements.
+    ArrayLength { column: String, expected: usize, given: usize } =>
+        DATA_EXCEPTION, "array \"{column}\" must have {expected} elements, not {given}",
+        detail "Each element is a feature of the model.";
     ArrayType { type_name: String } =>
         DATATYPE_MISMATCH, "array of features cannot be of type {type_name}",
         hint "Cast the array to real[], with codes for categories.";

@@ -31,6 +31,14 @@ error_table! {
         hint "Choose another name for the model.";
     ParametersForm { given: &'static str } =>
         INVALID_PARAMETER_VALUE, "params must be a jsonb object, not {given}";
+    SearchForm { given: &'static str } =>
+        INVALID_PARAMETER_VALUE, "search must be a jsonb object, not {given}",
+        hint "Give it training parameters, each with an array of values or an object with min and max.";
+    SearchValues { name: String, what: &'static str, hint: &'static str } =>
+        INVALID_PARAMETER_VALUE, "training parameter \"{name}\" of search {what}", hint "{hint}";
+    TooManyTrials { trials: u64, max: u64 } =>
+        PROGRAM_LIMIT_EXCEEDED, "search has {trials} combinations, and {max} can be tried",
+        hint "Choose some of them at random with the argument trials.";
     UnknownParameter { name: String, nearest: Option<&'static str> } =>
         INVALID_PARAMETER_VALUE, "unknown training parameter \"{name}\"",
         hint (meant(*nearest).or_else(|| error_text!(
@@ -46,6 +54,10 @@ error_table! {
     ParameterRefused { name: String, hint: &'static str } =>
         FEATURE_NOT_SUPPORTED, "training parameter \"{name}\" cannot be used in train_model",
         hint "{hint}";
+    /// A model that does not fit the training that is to go on from it.
+    CannotContinue { model: String, reason: String } =>
+        INVALID_PARAMETER_VALUE, "training cannot continue from model \"{model}\"",
+        detail "{reason}", hint "Train a new model without continue_from.";
     ColumnTwice { column: String } =>
         DUPLICATE_COLUMN, "column \"{column}\" cannot be used for two things",
         hint "Leave it out of the features.";
@@ -60,6 +72,18 @@ error_table! {
         "column \"{column}\" has more than {limit} distinct texts, or too long ones",
         detail "The distinct texts of a column may have 16 MiB together.",
         hint "Leave the column out with the features argument.";
+    TooManyFolds { column: String, limit: u32 } =>
+        PROGRAM_LIMIT_EXCEEDED,
+        "column \"{column}\" has more than {limit} distinct values, too many for folds";
+    /// A column of arrays whose first row does not say how long they are.
+    ArrayUnmeasured { column: String, what: &'static str } =>
+        DATA_EXCEPTION, "the array of column \"{column}\" is {what} in the first row",
+        detail "The first row says how many features the column is.",
+        hint "Order the query so that a row with an array comes first, or leave the column out.";
+    ArrayLength { column: String, expected: usize, given: usize, array: String } =>
+        DATA_EXCEPTION,
+        "an array of column \"{column}\" has {given} elements, not {expected}",
+        detail "The array is {array}.";
     UnknownCategory { column: String, argument: &'static str } =>
         INVALID_TEXT_REPRESENTATION,
         "{argument} has a value of column \"{column}\" that is not in the model";

@@ -16,40 +16,78 @@ use xgboost_ffi::{Error, Feature, Layout};
 /// What a backend asks for.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub enum Request {
-    /// Make the matrices and a booster. The answer is [`Reply::Done`] without a line.
+    /// Make the matrices and a booster for each fold. The bytes of [`Job::start`], if it has such,
+    /// follow. The answer is [`Reply::Done`] without a line.
     Build(Box<Job>),
-    /// Run the round of this number, from 0. The answer is [`Reply::Done`].
+    /// Make new boosters for the same matrices, with these parameters. The answer is as for `Build`.
+    Again(Parameters),
+    /// Run the round of this number, from 0, of each fold. The answer is [`Reply::Done`].
     Round {
         /// The number.
         round: u32,
         /// Whether the answer has the metrics after the round.
         evaluate: bool,
     },
-    /// Send the model of this many rounds. The answer is [`Reply::Model`]; the trainer then ends.
+    /// Send the model of this many rounds, that of the first fold. The answer is [`Reply::Model`];
+    /// the trainer then ends.
     Save(u32),
 }
+
+/// The parameters as libxgboost takes them, in the order in which to set them.
+pub type Parameters = Vec<(String, String)>;
 
 /// Everything that a training needs.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
-    /// The rows to train on.
-    pub train: Set,
-    /// The rows for evaluation.
-    pub eval: Option<Set>,
+    /// What is trained side by side: the folds of a cross-validation, or one.
+    pub folds: Vec<Fold>,
+    /// The model that the training goes on from; only a training of one fold does.
+    pub start: Option<Start>,
     /// Where the words of a record belong.
     pub layout: Layout,
     /// The features: `features.len() == layout.features`.
     pub features: Vec<Feature>,
     /// Words of a record that hold codes of texts, with the number to put for each code.
     pub recode: Vec<(usize, Vec<u32>)>,
-    /// The parameters as libxgboost takes them, in the order in which to set them.
-    pub parameters: Vec<(String, String)>,
+    /// The parameters.
+    pub parameters: Parameters,
     /// Most bins per feature.
     pub max_bin: u32,
     /// Most threads.
     pub threads: usize,
-    /// Number of rounds, of which the model may keep fewer.
+    /// Number of rounds to run, of which the model may keep fewer.
     pub rounds: u32,
+}
+
+/// A training beside others.
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+pub struct Fold {
+    /// The rows to train on.
+    pub train: Set,
+    /// The rows for evaluation.
+    pub eval: Option<Set>,
+}
+
+/// A model to go on from.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Start {
+    /// How many bytes it has.
+    pub bytes: u64,
+    /// How many of its rounds count.
+    pub rounds: u32,
+    /// How many it has.
+    pub all_rounds: u32,
+}
+
+/// Which records of a file are meant: those of a fold, or of all the others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Part {
+    /// The word of a record that has the number of its fold.
+    pub word: usize,
+    /// The fold.
+    pub fold: u32,
+    /// Whether the records of the fold are meant.
+    pub inside: bool,
 }
 
 /// Rows for one purpose.
@@ -57,6 +95,8 @@ pub struct Job {
 pub struct Set {
     /// The file of records, below the data directory.
     pub path: String,
+    /// Which of them, if not all.
+    pub part: Option<Part>,
     /// Sizes of groups, if there are such.
     pub groups: Vec<u32>,
     /// The bits of the groups' weights, if they have such.
@@ -68,8 +108,8 @@ pub struct Set {
 pub enum Reply {
     /// libxgboost is loaded, and this is [`VERSION`].
     Ready(String),
-    /// The request is done; this is libxgboost's line of metrics, where it was asked for.
-    Done(Option<String>),
+    /// The request is done; where metrics were asked for, libxgboost's line of them for each fold.
+    Done(Vec<String>),
     /// The model is of this many bytes, which follow.
     Model(u64),
     /// The request failed, and the trainer ends.

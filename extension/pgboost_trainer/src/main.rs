@@ -17,7 +17,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
 
-use pgboost_trainer::{Reply, Request, VERSION, receive, send};
+use pgboost_trainer::{Job, Reply, Request, VERSION, receive, receive_bytes, send};
 use training::Training;
 use xgboost_ffi::{Error, Library};
 
@@ -49,11 +49,19 @@ fn serve(library: &Path) -> io::Result<()> {
     send(&mut backend, &Reply::Ready(VERSION.to_owned()))?;
     let mut training = None;
     loop {
-        let answer = match (receive(&mut backend, u64::MAX)?, &training) {
-            (Request::Build(job), _) => Training::build(library, *job).map(|built| {
-                training = Some(built);
-                None
-            }),
+        let answer = match (receive(&mut backend, u64::MAX)?, &mut training) {
+            (Request::Build(job), _) => {
+                let start = start_model(&mut backend, &job)?;
+                // What was built before is not to lie beside it.
+                training = None;
+                Training::build(library, *job, start.as_deref()).map(|built| {
+                    training = Some(built);
+                    Vec::new()
+                })
+            }
+            (Request::Again(parameters), Some(training)) => {
+                training.again(&parameters).map(|()| Vec::new())
+            }
             (Request::Round { round, evaluate }, Some(training)) => training.round(round, evaluate),
             (Request::Save(rounds), Some(training)) => match training.save(rounds) {
                 Ok(model) => return send_model(&mut backend, &model),
@@ -66,6 +74,11 @@ fn serve(library: &Path) -> io::Result<()> {
             Err(error) => return send(&mut backend, &Reply::Failed(error)),
         }
     }
+}
+
+/// The bytes of the model that the training goes on from.
+fn start_model(backend: &mut UnixStream, job: &Job) -> io::Result<Option<Vec<u8>>> {
+    job.start.map(|start| receive_bytes(backend, start.bytes, u64::MAX)).transpose()
 }
 
 fn send_model(backend: &mut UnixStream, model: &[u8]) -> io::Result<()> {

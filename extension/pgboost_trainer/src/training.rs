@@ -1,47 +1,107 @@
-//! One training: matrices of the rows, a booster, the rounds.
+//! Trainings side by side: matrices of the rows, boosters, the rounds.
+//!
+//! The folds of a cross-validation take each round in turn, as `xgboost.cv` does: all boosters draw
+//! their random numbers from one sequence, so that only this order gives its trees.
 
-use pgboost_trainer::{Job, Set};
+use pgboost_trainer::{Fold, Job, Set, Start};
 use xgboost_ffi::{Booster, Feature, Library, Matrix, MatrixOptions, Result};
 
 use crate::spool::Spool;
 
 pub struct Training {
-    booster: Booster,
-    train: Matrix,
-    eval: Option<Matrix>,
+    library: &'static Library,
+    folds: Vec<Built>,
     features: Vec<Feature>,
+    /// The rounds that the models will have if none ends early.
     rounds: u32,
 }
 
+struct Built {
+    booster: Booster,
+    train: Matrix,
+    eval: Option<Matrix>,
+}
+
 impl Training {
-    pub fn build(library: &'static Library, job: Job) -> Result<Training> {
+    /// `start` has the bytes of the model to go on from.
+    pub fn build(library: &'static Library, job: Job, start: Option<&[u8]>) -> Result<Training> {
         library.limit_threads(job.threads);
-        let train = matrix(library, &job, &job.train, None)?;
-        let eval = job.eval.as_ref().map(|eval| matrix(library, &job, eval, Some(&train)));
-        let eval = eval.transpose()?;
-        let matrices: Vec<&Matrix> = [Some(&train), eval.as_ref()].into_iter().flatten().collect();
-        let booster = Booster::new(library, &matrices)?;
-        for (name, value) in &job.parameters {
-            booster.set(name, value)?;
+        let folds = job.folds.iter().map(|fold| Built::of(library, &job, fold));
+        let training = Training {
+            library,
+            folds: folds.collect::<Result<_>>()?,
+            rounds: job.rounds + job.start.map_or(0, |start| start.rounds),
+            features: job.features,
+        };
+        if let (Some(bytes), Some(start), Some(fold)) = (start, job.start, training.folds.first()) {
+            go_on_from(library, fold, bytes, start)?;
         }
-        Ok(Training { booster, train, eval, features: job.features, rounds: job.rounds })
+        training.set(&job.parameters)?;
+        Ok(training)
     }
 
-    /// Runs one round; returns libxgboost's line of metrics if asked to.
-    pub fn round(&self, round: u32, evaluate: bool) -> Result<Option<String>> {
-        self.booster.update(round, &self.train)?;
-        let mut sets = vec![("train", &self.train)];
-        sets.extend(self.eval.as_ref().map(|eval| ("eval", eval)));
-        evaluate.then(|| self.booster.evaluate(round, &sets)).transpose()
+    /// Forgets what was learned; the matrices stay.
+    pub fn again(&mut self, parameters: &[(String, String)]) -> Result<()> {
+        for fold in &mut self.folds {
+            fold.booster = booster(self.library, &fold.train, fold.eval.as_ref())?;
+        }
+        self.set(parameters)
+    }
+
+    fn set(&self, parameters: &[(String, String)]) -> Result<()> {
+        for fold in &self.folds {
+            for (name, value) in parameters {
+                fold.booster.set(name, value)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs one round; returns libxgboost's lines of metrics if asked to.
+    pub fn round(&self, round: u32, evaluate: bool) -> Result<Vec<String>> {
+        for fold in &self.folds {
+            fold.booster.update(round, &fold.train)?;
+        }
+        let evaluated = self.folds.iter().filter(|_| evaluate);
+        evaluated.map(|fold| fold.evaluate(round)).collect()
     }
 
     /// The bytes of the model of the first rounds.
     pub fn save(&self, rounds: u32) -> Result<Vec<u8>> {
-        let kept = (rounds < self.rounds).then(|| self.booster.first_rounds(rounds)).transpose()?;
-        let kept = kept.as_ref().unwrap_or(&self.booster);
+        let Some(Built { booster, .. }) = self.folds.first() else { return Ok(Vec::new()) };
+        let kept = (rounds < self.rounds).then(|| booster.first_rounds(rounds)).transpose()?;
+        let kept = kept.as_ref().unwrap_or(booster);
         kept.name_features(&self.features)?;
         kept.save()
     }
+}
+
+impl Built {
+    fn of(library: &'static Library, job: &Job, fold: &Fold) -> Result<Built> {
+        let train = matrix(library, job, &fold.train, None)?;
+        let eval = fold.eval.as_ref().map(|eval| matrix(library, job, eval, Some(&train)));
+        let eval = eval.transpose()?;
+        Ok(Built { booster: booster(library, &train, eval.as_ref())?, train, eval })
+    }
+
+    fn evaluate(&self, round: u32) -> Result<String> {
+        let mut sets = vec![("train", &self.train)];
+        sets.extend(self.eval.as_ref().map(|eval| ("eval", eval)));
+        self.booster.evaluate(round, &sets)
+    }
+}
+
+fn booster(library: &'static Library, train: &Matrix, eval: Option<&Matrix>) -> Result<Booster> {
+    let matrices: Vec<&Matrix> = [Some(train), eval].into_iter().flatten().collect();
+    Booster::new(library, &matrices)
+}
+
+fn go_on_from(library: &'static Library, fold: &Built, bytes: &[u8], start: Start) -> Result<()> {
+    if start.rounds == start.all_rounds {
+        return fold.booster.load(bytes);
+    }
+    let whole = Booster::of_model(library, bytes)?;
+    fold.booster.load(&whole.first_rounds(start.rounds)?.save()?)
 }
 
 fn matrix(
@@ -56,7 +116,7 @@ fn matrix(
         max_bin: job.max_bin,
         threads: job.threads,
     };
-    let mut rows = Spool::open(&set.path, job.layout.record, &job.recode)?;
+    let mut rows = Spool::open(&set.path, job.layout.record, &job.recode, set.part)?;
     let matrix = Matrix::of_rows(library, &mut rows, options, cuts_of)?;
     if !set.groups.is_empty() {
         let weights: Vec<f32> = set.weights.iter().map(|bits| f32::from_bits(*bits)).collect();

@@ -39,15 +39,20 @@ impl Booster {
     /// A booster of the bytes of a model that the engine has checked.
     pub fn of_model(library: &'static Library, bytes: &[u8]) -> Result<Booster> {
         let booster = Booster::new(library, &[])?;
+        booster.load(bytes)?;
+        Ok(booster)
+    }
+
+    /// Takes over a model that the engine has checked, to train it further.
+    pub fn load(&self, bytes: &[u8]) -> Result<()> {
         // SAFETY: the handle is valid, and the bytes are as many as is said.
-        library.call(|symbols| unsafe {
+        self.library.call(|symbols| unsafe {
             (symbols.XGBoosterLoadModelFromBuffer)(
-                booster.handle,
+                self.handle,
                 bytes.as_ptr().cast(),
                 count(bytes.len()),
             )
-        })?;
-        Ok(booster)
+        })
     }
 
     /// Sets a parameter.
@@ -59,9 +64,12 @@ impl Booster {
         })
     }
 
-    /// Names the features and their types, as the model file carries them.
+    /// Names the features and their types, as the model file carries them. If one has a name that Python
+    /// does not take, the file has no names.
     pub fn name_features(&self, features: &[Feature]) -> Result<()> {
-        self.set_texts(c"feature_name", features.iter().map(|feature| feature.name.as_str()))?;
+        let names = features.iter().map(|feature| feature.name.as_str());
+        let plain = features.iter().all(Feature::is_named_plainly);
+        self.set_texts(c"feature_name", names.filter(|_| plain))?;
         self.set_texts(c"feature_type", features.iter().map(|feature| feature.kind.as_str()))
     }
 

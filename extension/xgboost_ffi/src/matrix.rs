@@ -41,6 +41,14 @@ pub struct Feature {
     pub categories: Option<Vec<String>>,
 }
 
+impl Feature {
+    /// Whether XGBoost in Python takes the name: it refuses data with others, and a model whose file has
+    /// them (`feature_names` in python-package/xgboost/core.py).
+    pub fn is_named_plainly(&self) -> bool {
+        !self.name.contains(['[', ']', '<'])
+    }
+}
+
 /// Where the words of a record belong.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
@@ -50,7 +58,7 @@ pub struct Layout {
     pub label: Option<usize>,
     /// The lower and the upper bound of a time of survival.
     pub bounds: Option<(usize, usize)>,
-    /// The weight of the row.
+    /// The weight of the row, or of its group.
     pub weight: Option<usize>,
     /// Words per record.
     pub record: usize,
@@ -120,7 +128,8 @@ impl Matrix {
         Ok(Matrix { library, handle })
     }
 
-    /// Sets the groups of rows: `sizes.len() == weights.len()`, or there are no weights.
+    /// Sets the groups of rows: `sizes.len() == weights.len()`, or there are no weights. Rows have had the
+    /// weights of their groups, by which the cuts were chosen; now they are told by group.
     pub fn set_groups(&self, sizes: &[u32], weights: &[f32]) -> Result<()> {
         self.set(c"group", &array::array(sizes, "<u4"))?;
         if weights.is_empty() {

@@ -11,9 +11,10 @@ use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{AnyElement, PgMemoryContexts, Spi, pg_guard};
 
 use super::error::{Error, Result};
+use crate::array::{ArrayValue, ElementType, number_elements};
 use crate::settings::with_setting;
 use crate::varlena::owned_string;
-use crate::{NumberType, ScalarType, Value, types};
+use crate::{Number, NumberType, ScalarType, Value, types};
 
 /// A column that a query returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,6 +52,8 @@ impl Row<'_> {
 struct FieldType {
     /// How values are read, if they are numbers or texts.
     scalar: Option<ScalarType>,
+    /// How elements are read, if values are arrays of numbers.
+    element: Option<ElementType>,
     /// The function that writes a value as text.
     output: Oid,
 }
@@ -77,6 +80,21 @@ impl<'a> Field<'a> {
             Some(Value::Number(number)) => Some(number.double()),
             _ => None,
         }
+    }
+
+    /// The elements of an array of numbers, nothing for a NULL, whatever its dimensions.
+    pub fn elements(self) -> Option<impl ExactSizeIterator<Item = Option<Number<'a>>>> {
+        self.array().map(ArrayValue::numbers)
+    }
+
+    /// The elements of an array of reals in one dimension, if none is NULL.
+    pub fn reals(self) -> Option<&'a [f32]> {
+        self.array()?.plain_reals()
+    }
+
+    fn array(self) -> Option<ArrayValue<'a>> {
+        // SAFETY: the datum is not NULL, and an array of such elements.
+        self.field_type.element.map(|element| unsafe { ArrayValue::new(self.datum, element) })
     }
 
     /// A category, or the label of a class, as text. It is what pgboost compares with.
@@ -283,6 +301,7 @@ unsafe extern "C-unwind" fn start(
     unsafe {
         let field_type = |column: Column| FieldType {
             scalar: ScalarType::of(column.type_oid),
+            element: number_elements(column.type_oid),
             output: types::output_function(column.type_oid),
         };
         let types = columns_of(description).into_iter().map(field_type).collect();

@@ -3,11 +3,11 @@
 
 use pg_interface::profile::Collector;
 use pg_interface::report::check_for_interrupts;
-use pg_interface::source::{PlacedColumn, Row, Source, SourceError, query};
+use pg_interface::source::{Field, PlacedColumn, Row, Source, SourceError, query};
 use pg_interface::{ScalarType, types};
 
 use crate::cache::ModelImage;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::features::named;
 
 /// Rows between two looks at whether the statement was cancelled.
@@ -41,6 +41,7 @@ pub fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
 
 fn check_type(column: &PlacedColumn, categorical: bool) -> Result<()> {
     match ScalarType::of(column.type_oid) {
+        None if column.element.is_some() && !categorical => Ok(()),
         Some(ScalarType::Number(_)) => Ok(()),
         Some(ScalarType::Text(_)) if categorical => Ok(()),
         _ => Err(SourceError::ColumnType {
@@ -53,19 +54,43 @@ fn check_type(column: &PlacedColumn, categorical: bool) -> Result<()> {
     }
 }
 
-fn read(
-    collector: &mut Collector,
-    columns: &[PlacedColumn],
-    row: Row<'_>,
-) -> std::result::Result<(), SourceError> {
+fn read(collector: &mut Collector, columns: &[PlacedColumn], row: Row<'_>) -> Result<()> {
     for (index, column) in columns.iter().enumerate() {
         let field = row.get(column.position);
-        if collector.is_categorical(index) {
+        if let Some((place, count)) = column.element {
+            if place == 0 {
+                read_elements(collector, index, count, column, field)?;
+            }
+        } else if collector.is_categorical(index) {
             collector.text(index, field.map(|field| field.label()).as_deref())?;
         } else {
             let number = field.and_then(|field| field.number()).map_or(f32::NAN, |x| x as f32);
             collector.number(index, number)?;
         }
+    }
+    Ok(())
+}
+
+/// Reads an array, whose elements are the features from this one on; they are missing if there is none.
+fn read_elements(
+    collector: &mut Collector,
+    first: usize,
+    expected: usize,
+    column: &PlacedColumn,
+    field: Option<Field<'_>>,
+) -> Result<()> {
+    let Some(elements) = field.and_then(|field| field.elements()) else {
+        return Ok(
+            (first..first + expected).try_for_each(|index| collector.number(index, f32::NAN))?
+        );
+    };
+    let given = elements.len();
+    if given != expected {
+        let column = column.array_name().to_owned();
+        return Err(Error::ArrayLength { column, expected, given });
+    }
+    for (index, element) in (first..).zip(elements) {
+        collector.number(index, element.map_or(f32::NAN, |number| number.double() as f32))?;
     }
     Ok(())
 }

@@ -102,6 +102,7 @@ fn samples() -> Vec<Error> {
         },
         Error::NoFeatureNames { model, form: "jsonb object" },
         Error::Dimensions { what: "label", given: 0 },
+        Error::ArrayLength { column: text("x"), expected: 1, given: 2 },
         Error::ArrayType { type_name: text("text[]") },
         Error::AmbiguousColumn { column: text("x") },
         Error::UnknownCategory { feature, value: text("XX") },

@@ -7,10 +7,11 @@ use super::FeatureContext;
 use super::reader::{narrowed, number_code};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::pg::arrays::{ArrayValue, Elements};
+use crate::pg::arrays::Elements;
 use gbdt::Narrowing;
 use gbdt::forest::CategoryKind;
 use pg_interface::Value;
+use pg_interface::array::ArrayValue;
 
 pub struct ArrayForm {
     /// Whether each feature holds categories themselves; empty if none does.

@@ -5,6 +5,7 @@
 
 mod array;
 mod columns;
+mod elements;
 pub mod named;
 mod object;
 mod reader;

@@ -5,6 +5,7 @@ use pg_interface::source::{PlacedColumn, Row};
 use pgrx::pg_sys::FLOAT4OID;
 
 use super::FeatureContext;
+use super::elements::ElementFeatures;
 use super::reader::FeatureReader;
 use crate::cache::ModelImage;
 use crate::error::Result;
@@ -12,9 +13,14 @@ use crate::error::Result;
 pub struct NamedColumns {
     /// For each feature the place of its column, and how it is read.
     columns: Vec<(usize, FeatureReader)>,
+    /// The places of arrays, and which features their elements are.
+    arrays: Vec<(usize, ElementFeatures)>,
     /// Place of the first column, if all follow one another, are of type real, and numbers to the model.
     reals: Option<usize>,
 }
+
+/// A place that no column has.
+const NOWHERE: usize = usize::MAX;
 
 /// What a feature is called: its name, or XGBoost's own for one without.
 pub fn feature_name(name: Option<&str>, index: usize) -> String {
@@ -30,6 +36,9 @@ impl NamedColumns {
     /// The columns, one for each feature in its order.
     pub fn bind(columns: &[PlacedColumn], context: FeatureContext<'_>) -> Result<Self> {
         let reader = |(index, column): (usize, &PlacedColumn)| {
+            if column.element.is_some() {
+                return Ok((NOWHERE, FeatureReader::Number));
+            }
             let scalar_type = ScalarType::of(column.type_oid);
             let reader = FeatureReader::of(context, index, column.type_oid, scalar_type)?;
             Ok((column.position, reader))
@@ -42,7 +51,19 @@ impl NamedColumns {
             columns.iter().zip(first..).all(|(column, place)| column.position == place)
         };
         let reals = columns.iter().all(real) && readers.iter().all(number);
-        Ok(NamedColumns { columns: readers, reals: first.filter(|first| reals && follow(*first)) })
+        let mut arrays = Vec::new();
+        for (first, column) in columns.iter().enumerate() {
+            if let (Some((0, count)), Some(element)) = (column.element, column.element_type()) {
+                let (name, array_type) = (column.array_name(), column.type_oid);
+                let of = ElementFeatures::of(name, array_type, element, first, count, context)?;
+                arrays.push((column.position, of));
+            }
+        }
+        Ok(NamedColumns {
+            arrays,
+            columns: readers,
+            reals: first.filter(|first| reals && follow(*first)),
+        })
     }
 
     /// `features.len() == num_features`.
@@ -64,6 +85,13 @@ impl NamedColumns {
                 None => f32::NAN,
                 Some(value) => reader.read(context, index, value)?,
             };
+        }
+        for (position, array) in &self.arrays {
+            // In an array that is NULL as a whole, everything is missing.
+            let field = row.get(*position);
+            if let Some(elements) = field.and_then(|field| field.elements()) {
+                array.read(elements, context, features)?;
+            }
         }
         Ok(())
     }

@@ -1,15 +1,20 @@
 //! Features as one row, matched to the model's feature names.
 //!
 //! Columns that the model does not know are ignored, so a table may have more than the model was
-//! trained on. The matching is done again when a call brings a row of another type, as an expression
-//! that gives different anonymous rows does, and when a type may have been altered meanwhile.
+//! trained on. Features `image[1]`, `image[2]` and so on are the elements of a column `image`, if the row
+//! has no columns of these names. The matching is done again when a call brings a row of another type, as an
+//! expression that gives different anonymous rows does, and when a type may have been altered meanwhile.
 
+use std::iter::repeat_n;
+
+use pg_interface::elements;
 use pgrx::pg_sys::{FLOAT4OID, Oid};
 
 use super::FeatureContext;
+use super::elements::ElementFeatures;
 use super::reader::FeatureReader;
 use crate::error::{Error, Result};
-use crate::pg::rows::{RowParts, RowType, RowValue, RowValues};
+use crate::pg::rows::{RowColumn, RowParts, RowType, RowValue, RowValues};
 
 const FORM: &str = "row";
 
@@ -23,11 +28,16 @@ struct Matched {
 }
 
 struct MatchedColumns {
-    /// For each feature, the column's position and how to read it.
+    /// For each feature, the column's position and how to read it. An element has no such position.
     readers: Vec<(usize, FeatureReader)>,
+    /// The positions of arrays, and which features their elements are.
+    arrays: Vec<(usize, ElementFeatures)>,
     /// The first column, if all follow one another, are of type real, and numbers to the model.
     reals: Option<usize>,
 }
+
+/// A position that no row has.
+const NOWHERE: usize = usize::MAX;
 
 impl RowForm {
     /// Checks that rows can be matched.
@@ -93,8 +103,8 @@ impl RowForm {
         context: FeatureContext<'_>,
     ) -> Result<Vec<Option<Vec<u8>>>> {
         loop {
-            if let Some(Matched { row_type, columns }) = &mut self.0
-                && let Some(texts) = row_type.texts(row, columns.positions())
+            if let Some(matched) = &mut self.0
+                && let Some(texts) = matched.texts(row)
             {
                 return Ok(texts);
             }
@@ -111,33 +121,75 @@ impl Matched {
             .iter()
             .enumerate()
             .all(|(position, column)| column.name == format!("f{}", position + 1));
-        let mut reals = Vec::new();
-        let readers = (0..context.image.num_features())
-            .map(|index| {
-                let name = context.image.feature_name(index).unwrap_or_default();
-                let mut named = columns.iter().filter(|column| column.name == name);
-                let column = named.next().ok_or_else(|| Error::NoSuchFeature {
-                    model: context.model.to_owned(),
-                    feature: name.to_owned(),
-                    form: FORM,
-                    unnamed,
-                })?;
-                if named.next().is_some() {
-                    return Err(Error::AmbiguousColumn { column: name.to_owned() });
-                }
+        let name = |index| context.image.feature_name(index).unwrap_or_default();
+        let names: Vec<&str> = (0..context.image.num_features()).map(name).collect();
+        let (mut reals, mut arrays) = (Vec::new(), Vec::new());
+        let mut readers = Vec::with_capacity(names.len());
+        while let Some(name) = names.get(readers.len()) {
+            let index = readers.len();
+            if let Some(column) = the_only(&columns, name)? {
                 let reader =
                     FeatureReader::of(context, index, column.type_oid, column.scalar_type)?;
                 if column.type_oid == FLOAT4OID && reader == FeatureReader::Number {
                     reals.push(column.position);
                 }
-                Ok((column.position, reader))
-            })
-            .collect::<Result<Vec<_>>>()?;
+                readers.push((column.position, reader));
+            } else if let Some(array) = array_of(&columns, &names, index, context)? {
+                readers.extend(repeat_n((NOWHERE, FeatureReader::Number), array.1.count));
+                arrays.push(array);
+            } else {
+                let (model, feature) = (context.model.to_owned(), (*name).to_owned());
+                return Err(Error::NoSuchFeature { model, feature, form: FORM, unnamed });
+            }
+        }
         let first = reals.first().copied().unwrap_or(0);
         let all =
             reals.len() == readers.len() && reals.into_iter().eq(first..first + readers.len());
-        let columns = MatchedColumns { readers, reals: all.then_some(first) };
+        let columns = MatchedColumns { readers, arrays, reals: all.then_some(first) };
         Ok(Matched { row_type, columns })
+    }
+
+    /// See [`RowType::texts`].
+    fn texts(&mut self, row: RowValue<'_>) -> Option<Vec<Option<Vec<u8>>>> {
+        let Matched { row_type, columns } = self;
+        let mut texts = row_type.texts(row, columns.positions())?;
+        if columns.arrays.is_empty() {
+            return Some(texts);
+        }
+        let values = row_type.read(row)?;
+        for (position, array) in &columns.arrays {
+            let Some(elements) = values.array(*position) else { continue };
+            let places = texts.iter_mut().skip(array.first).take(array.count);
+            places.zip(elements.texts()).for_each(|(place, text)| *place = text);
+        }
+        Some(texts)
+    }
+}
+
+/// The column whose elements are the features from this one on, if there is one.
+fn array_of(
+    columns: &[RowColumn],
+    names: &[&str],
+    first: usize,
+    context: FeatureContext<'_>,
+) -> Result<Option<(usize, ElementFeatures)>> {
+    let names = names.get(first..).unwrap_or_default();
+    let Some((name, count)) = elements::named(names) else { return Ok(None) };
+    let Some(column) = the_only(columns, name)? else { return Ok(None) };
+    let Some(element) = column.element.filter(|element| element.is_number()) else {
+        return Ok(None);
+    };
+    let features = ElementFeatures::of(name, column.type_oid, element, first, count, context)?;
+    Ok(Some((column.position, features)))
+}
+
+/// The column of this name, if there is one.
+fn the_only<'a>(columns: &'a [RowColumn], name: &str) -> Result<Option<&'a RowColumn>> {
+    let mut named = columns.iter().filter(|column| column.name == name);
+    let column = named.next();
+    match named.next() {
+        Some(_) => Err(Error::AmbiguousColumn { column: name.to_owned() }),
+        None => Ok(column),
     }
 }
 
@@ -164,6 +216,11 @@ impl MatchedColumns {
                 Some(value) => reader.read(context, index, value)?,
                 None => f32::NAN,
             };
+        }
+        for (position, array) in &self.arrays {
+            // In an array that is NULL as a whole, everything is missing.
+            let Some(values) = values.array(*position) else { continue };
+            array.read(values.numbers(), context, features)?;
         }
         Ok(())
     }

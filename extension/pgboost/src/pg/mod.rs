@@ -18,7 +18,6 @@ pub mod jsonb;
 pub mod large;
 pub mod lists;
 pub mod number_arrays;
-pub mod output;
 pub mod parts;
 pub mod rows;
 pub mod scan;

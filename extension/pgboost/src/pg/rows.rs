@@ -3,12 +3,13 @@
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-use pg_interface::{Row, ScalarType, Value};
+use pg_interface::array::{ArrayValue, ElementType};
+use pg_interface::{Row, ScalarType, Value, output, types};
 use pgrx::pg_sys::{self, Datum, Oid};
 use pgrx::{PgMemoryContexts, PgTupleDesc};
 
+use super::invalidation;
 use super::parts::Parts;
-use super::{invalidation, output};
 
 /// A row type, kept from row to row.
 pub struct RowType {
@@ -19,6 +20,8 @@ pub struct RowType {
     /// A copy of this backend's own, which is freed when it is dropped.
     description: PgTupleDesc<'static>,
     types: Box<[Option<ScalarType>]>,
+    /// Of columns that are arrays, how to read elements.
+    elements: Box<[Option<ElementType>]>,
     values: Vec<Datum>,
     nulls: Vec<bool>,
 }
@@ -67,6 +70,7 @@ impl<'a> RowParts<'a> {
 pub struct RowValues<'a> {
     row: Row<'a>,
     types: &'a [Option<ScalarType>],
+    elements: &'a [Option<ElementType>],
 }
 
 impl<'a> RowValues<'a> {
@@ -84,6 +88,14 @@ impl<'a> RowValues<'a> {
         // SAFETY: the row was taken apart by the description that says so.
         Some(unsafe { Value::new(datum, scalar_type) })
     }
+
+    /// The array of a column, or nothing if it is NULL, or of another type.
+    pub fn array(&self, position: usize) -> Option<ArrayValue<'a>> {
+        let datum = self.row.get(position)?;
+        let element = (*self.elements.get(position)?)?;
+        // SAFETY: as above.
+        Some(unsafe { ArrayValue::new(datum, element) })
+    }
 }
 
 pub struct RowColumn {
@@ -92,6 +104,8 @@ pub struct RowColumn {
     pub name: String,
     pub type_oid: Oid,
     pub scalar_type: Option<ScalarType>,
+    /// How to read elements, if it is an array.
+    pub element: Option<ElementType>,
 }
 
 impl RowType {
@@ -126,11 +140,19 @@ impl RowType {
         let scalar_type = |attribute: &pg_sys::FormData_pg_attribute| {
             if attribute.is_dropped() { None } else { ScalarType::of(attribute.type_oid().value()) }
         };
+        let element = |attribute: &pg_sys::FormData_pg_attribute| {
+            if attribute.is_dropped() || scalar_type(attribute).is_some() {
+                return None;
+            }
+            let base = types::base_type(attribute.type_oid().value());
+            types::element_type(base).and_then(ElementType::of)
+        };
         RowType {
             type_oid,
             type_modifier,
             looked_up,
             types: description.iter().map(scalar_type).collect(),
+            elements: description.iter().map(element).collect(),
             description,
             values: vec![Datum::from(0); columns],
             nulls: vec![true; columns],
@@ -148,6 +170,7 @@ impl RowType {
                 name: name_of(attribute),
                 type_oid: attribute.type_oid().value(),
                 scalar_type: self.types.get(position).copied().flatten(),
+                element: self.elements.get(position).copied().flatten(),
             })
             .collect()
     }
@@ -174,7 +197,8 @@ impl RowType {
                 self.nulls.as_mut_ptr(),
             );
         }
-        Some(RowValues { row: Row::new(&self.values, &self.nulls), types: &self.types })
+        let row = Row::new(&self.values, &self.nulls);
+        Some(RowValues { row, types: &self.types, elements: &self.elements })
     }
 
     /// The columns of a row that was not formed, as for [`RowType::read`].
@@ -183,7 +207,8 @@ impl RowType {
         if !self.is_still(row.type_oid, row.parts.len()) {
             return None;
         }
-        Some(RowValues { row: row.parts.as_row()?, types: &self.types })
+        let row = row.parts.as_row()?;
+        Some(RowValues { row, types: &self.types, elements: &self.elements })
     }
 
     /// The values of some columns as their types write them, nothing for a NULL; nothing at all where

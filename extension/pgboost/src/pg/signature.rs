@@ -3,13 +3,13 @@
 //! A `Datum` does not say what it is; a statement declares it once for all calls of an expression. So
 //! the types are worked out once, and reading an argument by them costs a look at a table.
 
-use pg_interface::{NumberType, ScalarType, Value, types};
+use pg_interface::array::{ArrayValue, ElementType};
+use pg_interface::{NumberType, ScalarType, Value, output, types};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::arguments::Arguments;
-use super::arrays::{ArrayValue, ElementType, Elements};
+use super::arrays::Elements;
 use super::jsonb::Object;
-use super::output;
 use super::parts::Parts;
 use super::rows::{RowParts, RowValue};
 

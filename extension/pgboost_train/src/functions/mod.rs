@@ -1,8 +1,11 @@
 //! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
 
+mod arguments;
+mod cross_validate;
 mod predict;
 mod progress;
 mod train;
+mod tune;
 mod verify;
 mod version;
 

@@ -15,7 +15,7 @@ fn pgboost_progress_records() -> TableIterator<
     (
         name!(pid, i32),
         name!(backend_start, Option<TimestampWithTimeZone>),
-        name!(model, String),
+        name!(model, Option<String>),
         name!(phase, String),
         name!(rows_read, i64),
         name!(round, i32),

@@ -16,7 +16,7 @@ use super::required;
 use crate::error::{Error, Result};
 use crate::registry::Registry;
 use crate::source::columns::{Columns, UsedColumn};
-use crate::source::kind;
+use crate::source::{elements, kind};
 use crate::xgboost::cached::CachedBooster;
 
 /// Rows that are scored at once.
@@ -50,7 +50,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     }
     let source = Source::of(text)?;
     let mut features = Columns::features_named(&source.columns("source")?, names)?;
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let names: Vec<&str> = features.iter().map(|feature| feature.name.as_str()).collect();
     let query = source.query(&names, None);
     if source.is_relation() {
         features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
@@ -77,7 +77,10 @@ fn verify(model: &str, text: &str) -> Result<Found> {
 
 /// Checks that each column is of the kind that `predict` takes for the feature.
 fn check_types(image: &Image<AlignedBytes>, features: &[UsedColumn]) -> Result<()> {
-    for (index, feature) in features.iter().enumerate() {
+    let mut next = 0;
+    for feature in features {
+        let index = next;
+        next += feature.width();
         let kind = image.categories(index).map(|categories| categories.kind());
         let (type_name, role, hint) = match (feature.kind.is_text(), kind) {
             (true, Some(CategoryKind::Text)) | (false, None) => continue,
@@ -114,7 +117,17 @@ struct Comparison<'a> {
 
 impl Comparison<'_> {
     fn add(&mut self, row: Row<'_>) -> Result<()> {
-        for (index, feature) in self.features.iter().enumerate() {
+        let first = self.batch.len();
+        for feature in &self.features {
+            let index = self.batch.len() - first;
+            if feature.elements.is_some() {
+                self.batch.resize(self.batch.len() + feature.width(), f32::NAN);
+                let place = self.batch.get_mut(first + index..).unwrap_or_default();
+                if let Some(field) = row.get(feature.position) {
+                    elements::read(feature, field, place)?;
+                }
+                continue;
+            }
             let value = match (row.get(feature.position), self.image.categories(index)) {
                 (None, _) => f32::NAN,
                 (Some(field), None) => kind::number(field),
@@ -129,20 +142,24 @@ impl Comparison<'_> {
             };
             self.batch.push(value);
         }
-        if self.batch.len() >= BATCH_ROWS * self.features.len() {
+        if self.batch.len() >= BATCH_ROWS * self.num_features() {
             self.flush()?;
         }
         Ok(())
     }
 
+    fn num_features(&self) -> usize {
+        self.registered.model.num_features()
+    }
+
     fn flush(&mut self) -> Result<()> {
-        let rows = self.batch.len().checked_div(self.features.len()).unwrap_or(0);
+        let rows = self.batch.len().checked_div(self.num_features()).unwrap_or(0);
         if rows == 0 {
             return Ok(());
         }
         let reference = &self.registered.version.reference;
         let theirs = self.registered.predict(&self.batch, Output::Margin)?;
-        let ours = self.registry.margins(reference, &self.batch, self.features.len())?;
+        let ours = self.registry.margins(reference, &self.batch, self.num_features())?;
         if ours.len() != theirs.len() {
             return Err(Error::Registry { what: "margin for each output" });
         }

@@ -4,7 +4,7 @@ mod constraint;
 pub mod metric;
 pub mod objective;
 pub mod table;
-mod value;
+pub mod value;
 
 use pg_interface::nearest::nearest;
 use serde_json::{Map, Value};
@@ -91,9 +91,9 @@ impl Parameters {
         Ok(given.value.parse().ok())
     }
 
-    /// How many values a parameter has; one if it is not given.
-    pub fn count(&self, name: &str) -> usize {
-        self.given.get(name).and_then(Value::as_array).map_or(1, Vec::len)
+    /// How many values a parameter has, if it is given.
+    pub fn count(&self, name: &str) -> Option<usize> {
+        self.given.get(name).map(|value| value.as_array().map_or(1, Vec::len))
     }
 
     /// Most bins of a feature.
@@ -123,6 +123,11 @@ impl Parameters {
     pub fn given(&self) -> Map<String, Value> {
         self.given.clone()
     }
+}
+
+/// Whether a parameter is a whole number. Fails for one that there is not.
+pub fn is_whole(name: &str) -> Result<bool> {
+    Ok(matches!(find(name)?.0.rule, table::ValueRule::Whole(..)))
 }
 
 /// The parameter of that name or alias, and the name as it stands in the table.

@@ -37,11 +37,15 @@ pub struct Version {
     categories: Option<String>,
     /// The names of the features, whether or not they are the file's.
     feature_names: Option<Vec<String>>,
+    /// The names of the classes.
+    pub labels: Option<Vec<String>>,
 }
 
 pub struct Trained {
     pub bytes: Vec<u8>,
     pub labels: Option<Vec<String>>,
+    /// Where the file has none.
+    pub feature_names: Option<Vec<String>>,
     pub parameters: JsonB,
     pub metrics: JsonB,
     /// What the features were.
@@ -113,11 +117,12 @@ impl Registry {
 
     pub fn store(&self, name: &str, model: Trained) -> Result<i32> {
         let stored = Spi::get_one_with_args(
-            &self.in_schema("SELECT {schema}.load_model($1, $2, $3, NULL, $4, $5)"),
+            &self.in_schema("SELECT {schema}.load_model($1, $2, $3, $4, $5, $6)"),
             &[
                 name.into(),
                 model.bytes.into(),
                 model.labels.into(),
+                model.feature_names.into(),
                 model.parameters.into(),
                 model.metrics.into(),
             ],
@@ -154,14 +159,19 @@ impl Registry {
                      'feature_names') WITH ORDINALITY AS f (name, position)), \
                      (SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') \
                      FROM {schema}.pgboost_models AS m \
-                     WHERE m.name OPERATOR(pg_catalog.=) $2 AND m.deployed) \
+                     WHERE m.name OPERATOR(pg_catalog.=) $2 AND m.deployed), \
+                     (SELECT pg_catalog.array_agg(l.label ORDER BY l.position) FROM \
+                     pg_catalog.jsonb_array_elements_text(CASE WHEN pg_catalog.jsonb_typeof(\
+                     i.info OPERATOR(pg_catalog.->) 'labels') OPERATOR(pg_catalog.=) 'array' \
+                     THEN i.info OPERATOR(pg_catalog.->) 'labels' ELSE '[]' END) \
+                     WITH ORDINALITY AS l (label, position)) \
                      FROM {schema}.model_info($1) AS i (info)";
         let version =
             spi::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
                 let number = row.get(1)?;
                 let (reference, name) = (format!("{name}@{number}"), name.to_owned());
                 let (digest, rounds, categories) = (row.get(2)?, row.get(3)?, row.get(4));
-                let (feature_names, owned) = (row.get(5), row.get(6)?);
+                let (feature_names, owned, labels) = (row.get(5), row.get(6)?, row.get(7));
                 Some(Version {
                     reference,
                     name,
@@ -171,6 +181,7 @@ impl Registry {
                     rounds,
                     categories,
                     feature_names,
+                    labels,
                 })
             });
         version.flatten().ok_or(Error::Registry { what: "version" })

@@ -1,10 +1,12 @@
-//! Which columns of a source are features, and which the target, the weight or the group.
+//! Which columns of a source are features, and which the target, the weight, the group or the fold.
 
 use std::collections::BTreeSet;
 
+use super::elements;
 use super::kind::Kind;
 use crate::error::{Error, Result};
-use pg_interface::source::{self, Column, SourceError};
+use pg_interface::elements::{named as elements_named, names as element_names};
+use pg_interface::source::{self, Column, Row, SourceError};
 use pg_interface::types;
 
 /// What the caller says of columns, by their names.
@@ -17,6 +19,16 @@ pub struct Roles {
     /// What rows of a group have in common.
     pub group: Option<String>,
     pub upper_bound: Option<String>,
+    /// What rows of a fold have in common.
+    pub fold: Option<String>,
+}
+
+impl Roles {
+    fn others(&self) -> BTreeSet<&str> {
+        let others = [&self.weight, &self.group, &self.upper_bound, &self.fold];
+        let others = others.into_iter().flatten().map(String::as_str);
+        others.chain([self.target.as_str()]).collect()
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -25,9 +37,18 @@ pub struct UsedColumn {
     pub position: usize,
     pub name: String,
     pub kind: Kind,
+    /// How many elements each array has, if values are arrays: each is a feature. 0 until a row says it.
+    pub elements: Option<usize>,
 }
 
-/// A column of groups: any type will do.
+impl UsedColumn {
+    /// How many features it is.
+    pub fn width(&self) -> usize {
+        self.elements.unwrap_or(1)
+    }
+}
+
+/// A column of groups or folds: any type will do.
 #[derive(Clone, Debug)]
 pub struct GroupColumn {
     /// Its place in a row of the query.
@@ -44,31 +65,25 @@ pub struct Columns {
     pub upper_bound: Option<UsedColumn>,
     /// What rows of a group have in common.
     pub group: Option<GroupColumn>,
+    /// What rows of a fold have in common.
+    pub fold: Option<GroupColumn>,
 }
 
-const USABLE: &str = "Features are numbers, booleans, dates, timestamps, text and enums; leave other \
-                      columns out with the features argument.";
+const USABLE: &str = "Features are numbers, booleans, dates, timestamps, text, enums and arrays of numbers; \
+                      leave other columns out with the features argument.";
 const NUMBERS: &str = "Cast it to a numeric type in a query.";
 
 impl Columns {
     /// Finds the columns among those that there are.
     pub fn choose(there: &[Column], roles: &Roles, argument: &'static str) -> Result<Columns> {
         let there = SourceColumns { columns: there, argument };
-        let target = there.used(&roles.target, "target", USABLE)?;
+        let target = there.scalar(&roles.target, "target", USABLE)?;
         let weight = there.number(roles.weight.as_deref(), "weight")?;
         let upper_bound = there.number(roles.upper_bound.as_deref(), "upper bound")?;
         let group = roles.group.as_deref().map(|name| there.group(name)).transpose()?;
-        let taken: BTreeSet<&str> = [
-            Some(roles.target.as_str()),
-            roles.weight.as_deref(),
-            roles.upper_bound.as_deref(),
-            roles.group.as_deref(),
-        ]
-        .into_iter()
-        .flatten()
-        .collect();
-        let features = there.features(roles.features.as_deref(), &taken)?;
-        Ok(Columns { features, target, weight, upper_bound, group })
+        let fold = roles.fold.as_deref().map(|name| there.group(name)).transpose()?;
+        let features = there.features(roles.features.as_deref(), &roles.others())?;
+        Ok(Columns { features, target, weight, upper_bound, group, fold })
     }
 
     /// Finds the features alone.
@@ -81,22 +96,46 @@ impl Columns {
         let features = self.features.iter().map(|column| column.name.as_str());
         let others = [Some(&self.target), self.weight.as_ref(), self.upper_bound.as_ref()];
         let others = others.into_iter().flatten().map(|column| column.name.as_str());
-        features.chain(others).chain(self.group.as_ref().map(|group| group.name.as_str())).collect()
+        let groups = [&self.group, &self.fold].into_iter().flatten();
+        features.chain(others).chain(groups.map(|column| column.name.as_str())).collect()
     }
-
     /// The same columns as a query of just these has them.
     pub fn in_order(mut self) -> Columns {
-        let mut next = 0..;
         let others = [Some(&mut self.target), self.weight.as_mut(), self.upper_bound.as_mut()];
-        for (column, position) in
-            self.features.iter_mut().chain(others.into_iter().flatten()).zip(next.by_ref())
-        {
-            column.position = position;
-        }
-        if let (Some(group), Some(position)) = (self.group.as_mut(), next.next()) {
-            group.position = position;
+        let used = self.features.iter_mut().chain(others.into_iter().flatten());
+        let used = used.map(|column| &mut column.position);
+        let groups = [self.group.as_mut(), self.fold.as_mut()].into_iter().flatten();
+        let places = used.chain(groups.map(|column| &mut column.position));
+        for (place, position) in places.zip(0..) {
+            *place = position;
         }
         self
+    }
+
+    /// How many features there are, once the first row has said how long arrays are.
+    pub fn width(&self) -> usize {
+        self.features.iter().map(UsedColumn::width).sum()
+    }
+
+    /// Takes the lengths of arrays from the first row.
+    pub fn measure(&mut self, row: Row<'_>) -> Result<()> {
+        for column in &mut self.features {
+            if column.elements == Some(0) {
+                column.elements = Some(elements::measured(column, row)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The names of the features, each with its type, in order.
+    pub fn feature_names(&self) -> impl Iterator<Item = (String, Kind)> {
+        self.features.iter().flat_map(|column| {
+            let names: Vec<String> = match column.elements {
+                None => vec![column.name.clone()],
+                Some(width) => element_names(&column.name, width).collect(),
+            };
+            names.into_iter().map(|name| (name, column.kind))
+        })
     }
 }
 
@@ -112,15 +151,24 @@ impl SourceColumns<'_> {
 
     fn used(&self, name: &str, role: &'static str, hint: &'static str) -> Result<UsedColumn> {
         let (position, column) = self.find(name)?;
-        let Some(kind) = Kind::of(column.type_oid) else {
+        let Some((kind, is_array)) = Kind::of(column.type_oid) else {
             return Err(unusable(column, role, hint));
         };
-        Ok(UsedColumn { position, name: name.to_owned(), kind })
+        let elements = is_array.then_some(0);
+        Ok(UsedColumn { position, name: name.to_owned(), kind, elements })
+    }
+
+    fn scalar(&self, name: &str, role: &'static str, hint: &'static str) -> Result<UsedColumn> {
+        let used = self.used(name, role, hint)?;
+        if used.elements.is_some() {
+            return Err(unusable(self.find(name)?.1, role, hint));
+        }
+        Ok(used)
     }
 
     fn number(&self, name: Option<&str>, role: &'static str) -> Result<Option<UsedColumn>> {
         let Some(name) = name else { return Ok(None) };
-        let used = self.used(name, role, NUMBERS)?;
+        let used = self.scalar(name, role, NUMBERS)?;
         if used.kind.is_text() {
             return Err(unusable(self.find(name)?.1, role, NUMBERS));
         }
@@ -147,15 +195,36 @@ impl SourceColumns<'_> {
                 &all
             }
         };
-        let mut seen = taken.clone();
+        let mut seen: BTreeSet<String> = taken.iter().map(|name| (*name).to_owned()).collect();
         let mut features = Vec::with_capacity(names.len());
-        for name in names {
-            features.push(self.used(name, "feature", USABLE)?);
-            if !seen.insert(name) {
-                return Err(Error::ColumnTwice { column: name.clone() });
+        let mut rest = names;
+        while let Some(name) = rest.first() {
+            let (feature, names) = match self.elements(rest)? {
+                Some(array) => array,
+                None => (self.used(name, "feature", USABLE)?, 1),
+            };
+            if !seen.insert(feature.name.clone()) {
+                return Err(Error::ColumnTwice { column: feature.name });
             }
+            features.push(feature);
+            rest = rest.get(names..).unwrap_or_default();
         }
         if features.is_empty() { Err(Error::NoFeatures) } else { Ok(features) }
+    }
+
+    /// The array whose elements the names begin with, and how many names those are: a model's features
+    /// `image[1]`, `image[2]` and so on are the column `image`, unless there are columns of these names.
+    fn elements(&self, names: &[String]) -> Result<Option<(UsedColumn, usize)>> {
+        let Some((name, count)) = elements_named(names) else { return Ok(None) };
+        let is = |wanted: &str| self.columns.iter().any(|column| column.name == wanted);
+        if names.first().is_some_and(|first| is(first)) || !is(name) {
+            return Ok(None);
+        }
+        let used = self.used(name, "feature", USABLE)?;
+        if used.elements.is_none() {
+            return Err(unusable(self.find(name)?.1, "array of features", USABLE));
+        }
+        Ok(Some((UsedColumn { elements: Some(count), ..used }, count)))
     }
 }
 

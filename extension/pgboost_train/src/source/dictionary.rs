@@ -4,6 +4,9 @@
 //! enough; they are put into the order of the texts when the rows are read back. The model then
 //! does not depend on the order of the rows more than XGBoost itself does, and the categories are
 //! in the order that pandas would give them.
+//!
+//! Where a training goes on from a model, the texts are the model's: the dictionary is closed, and a
+//! text keeps the code that the model has for it.
 
 use std::collections::HashMap;
 
@@ -11,14 +14,21 @@ pub struct Dictionary {
     codes: HashMap<Box<str>, u32>,
     limit: usize,
     bytes: usize,
+    /// All texts that there may be, by their codes, if they are given.
+    closed: Option<Vec<String>>,
 }
 
 /// Most bytes of a column's distinct texts together.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// The column has more distinct texts, or longer ones, than it may have.
+/// Why a text has no code.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Full;
+pub enum NoCode {
+    /// The column has more distinct texts, or longer ones, than it may have.
+    Full,
+    /// It is none of those that there may be.
+    Unknown,
+}
 
 /// Texts in order, and what becomes of the codes.
 pub struct Sorted {
@@ -30,22 +40,50 @@ pub struct Sorted {
 
 impl Dictionary {
     pub fn new(limit: usize) -> Dictionary {
-        Dictionary { codes: HashMap::new(), limit, bytes: 0 }
+        Dictionary { codes: HashMap::new(), limit, bytes: 0, closed: None }
+    }
+
+    /// A dictionary of these texts and no others.
+    pub fn closed(texts: Vec<String>) -> Dictionary {
+        let codes = texts.iter().map(|text| text.as_str().into()).zip(0..).collect();
+        Dictionary { codes, limit: texts.len(), bytes: 0, closed: Some(texts) }
     }
 
     /// The code of a text, which is new if the text is.
     #[inline]
-    pub fn code(&mut self, text: &str) -> Result<u32, Full> {
+    pub fn code(&mut self, text: &str) -> Result<u32, NoCode> {
         if let Some(code) = self.codes.get(text) {
             return Ok(*code);
         }
+        if self.closed.is_some() {
+            return Err(NoCode::Unknown);
+        }
         self.bytes = self.bytes.saturating_add(text.len());
         if self.codes.len() >= self.limit || self.bytes > MAX_BYTES {
-            return Err(Full);
+            return Err(NoCode::Full);
         }
         let code = self.codes.len() as u32;
         self.codes.insert(text.into(), code);
         Ok(code)
+    }
+
+    /// The code of the text, or else of the one that is the same number: 3.0 is 3, and false and true
+    /// are 0 and 1.
+    pub fn code_of_class(&mut self, text: &str) -> Result<u32, NoCode> {
+        match self.code(text) {
+            Err(NoCode::Unknown) => self.same_number(text).ok_or(NoCode::Unknown),
+            found => found,
+        }
+    }
+
+    fn same_number(&self, text: &str) -> Option<u32> {
+        let number: f64 = match text {
+            "false" => 0.0,
+            "true" => 1.0,
+            text => text.parse().ok()?,
+        };
+        let mut texts = self.closed.iter().flatten();
+        u32::try_from(texts.position(|known| known.parse() == Ok(number))?).ok()
     }
 
     pub fn limit(&self) -> usize {
@@ -58,6 +96,9 @@ impl Dictionary {
 
     /// Puts the texts in order, byte by byte.
     pub fn sorted(&self) -> Sorted {
+        if let Some(sorted) = self.in_given_order() {
+            return sorted;
+        }
         let mut all = self.all();
         all.sort_unstable();
         Sorted::of(&all)
@@ -65,6 +106,9 @@ impl Dictionary {
 
     /// Puts the texts in the order of the numbers that they are, or byte by byte if one is none.
     pub fn sorted_as_numbers(&self) -> Sorted {
+        if let Some(sorted) = self.in_given_order() {
+            return sorted;
+        }
         let mut all = self.all();
         let numbers: Option<HashMap<u32, f64>> =
             all.iter().map(|(text, code)| Some((*code, text.parse().ok()?))).collect();
@@ -76,6 +120,12 @@ impl Dictionary {
             None => all.sort_unstable(),
         }
         Sorted::of(&all)
+    }
+
+    fn in_given_order(&self) -> Option<Sorted> {
+        let names = self.closed.clone()?;
+        let codes = (0..).take(names.len()).collect();
+        Some(Sorted { names, codes })
     }
 
     /// The texts with their codes, in no order.
@@ -127,7 +177,19 @@ mod tests {
         let mut dictionary = Dictionary::new(1);
         assert_eq!(dictionary.code("a"), Ok(0));
         assert_eq!(dictionary.code("a"), Ok(0));
-        assert_eq!(dictionary.code("b"), Err(Full));
-        assert_eq!(Dictionary::new(9).code(&"x".repeat(MAX_BYTES + 1)), Err(Full));
+        assert_eq!(dictionary.code("b"), Err(NoCode::Full));
+        assert_eq!(Dictionary::new(9).code(&"x".repeat(MAX_BYTES + 1)), Err(NoCode::Full));
+    }
+
+    #[test]
+    fn closed_one_keeps_its_order_and_takes_nothing_else() {
+        let closed = |texts: [&str; 2]| Dictionary::closed(texts.map(str::to_owned).to_vec());
+        let mut dictionary = closed(["3", "-2"]);
+        assert_eq!((dictionary.code("-2"), dictionary.code("3.00")), (Ok(1), Err(NoCode::Unknown)));
+        assert_eq!(dictionary.code_of_class("3.00"), Ok(0));
+        assert_eq!(dictionary.code_of_class("true"), Err(NoCode::Unknown));
+        assert_eq!(dictionary.sorted_as_numbers().names, ["3", "-2"]);
+        assert_eq!(dictionary.sorted().codes, [0, 1]);
+        assert_eq!(closed(["0", "1"]).code_of_class("true"), Ok(1));
     }
 }

@@ -4,15 +4,20 @@ use gbdt::forest::CategoryView;
 use pg_interface::{Exact, NumberType, ScalarType, Value};
 use pgrx::pg_sys::Oid;
 
+use pg_interface::array::number_elements;
 use pg_interface::source::Field;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(ScalarType);
 
 impl Kind {
-    /// What values of a type are, or nothing if they can be neither a number nor a category.
-    pub fn of(type_oid: Oid) -> Option<Kind> {
-        ScalarType::of(type_oid).map(Kind)
+    /// What values of a type are, or else the elements of its arrays, which must be numbers: then `true`
+    /// is beside it. Nothing if they can be neither a number nor a category.
+    pub fn of(type_oid: Oid) -> Option<(Kind, bool)> {
+        if let Some(scalar) = ScalarType::of(type_oid) {
+            return Some((Kind(scalar), false));
+        }
+        number_elements(type_oid).map(|element| (Kind(element.scalar_type()), true))
     }
 
     pub fn is_text(self) -> bool {

@@ -7,6 +7,7 @@
 
 pub mod columns;
 pub mod dictionary;
+pub mod elements;
 pub mod kind;
 pub mod records;
 pub mod spool;

@@ -1,19 +1,20 @@
-//! One row of the source to one record: features, target, weight, bounds.
+//! One row of the source to one record: features, target, weight, bounds, fold.
 
 use pg_interface::source::{Field, Row, SourceError};
 use xgboost_ffi::Layout;
 
 use super::columns::{Columns, UsedColumn};
-use super::dictionary::{Dictionary, Full};
-use super::kind;
+use super::dictionary::{Dictionary, NoCode};
+use super::{elements, kind};
 use crate::error::{Error, Result};
 
 const MAX_CATEGORIES: usize = 65_536;
 const MAX_CLASSES: usize = 4_096;
 
-/// The texts that have been met so far. The rows for evaluation share them with those for training.
+/// The texts that have been met so far, or those that there may be. The rows for evaluation share them
+/// with those for training.
 pub struct Dictionaries {
-    /// By feature; nothing for a number.
+    /// By the feature's column; nothing for numbers.
     pub features: Vec<Option<Dictionary>>,
     /// Of the target, if it has classes.
     pub target: Option<Dictionary>,
@@ -30,9 +31,9 @@ impl Dictionaries {
     }
 }
 
-/// Where the parts of a record lie.
-pub fn layout(columns: &Columns) -> Layout {
-    let features = columns.features.len();
+/// Where the parts of a record lie. Where rows are in folds, the number of the fold is the last word.
+pub fn layout(columns: &Columns, folds: bool) -> Layout {
+    let features = columns.width();
     let mut next = features + 1;
     let mut place = |there: bool| {
         there.then(|| {
@@ -41,8 +42,8 @@ pub fn layout(columns: &Columns) -> Layout {
         })
     };
     let upper = place(columns.upper_bound.is_some());
-    // The weights of groups are told to libxgboost by group.
-    let weight = place(columns.weight.is_some() && columns.group.is_none());
+    let weight = place(columns.weight.is_some());
+    place(folds);
     Layout {
         features,
         label: upper.is_none().then_some(features),
@@ -53,34 +54,48 @@ pub fn layout(columns: &Columns) -> Layout {
 }
 
 pub struct Records<'a> {
-    columns: &'a Columns,
     dictionaries: &'a mut Dictionaries,
     layout: Layout,
     record: Vec<f32>,
+    /// The argument of the source, for messages.
+    argument: &'static str,
 }
 
 impl<'a> Records<'a> {
-    pub fn new(columns: &'a Columns, dictionaries: &'a mut Dictionaries) -> Records<'a> {
-        let layout = layout(columns);
-        Records { columns, dictionaries, layout, record: vec![0.0; layout.record] }
+    pub fn new(
+        dictionaries: &'a mut Dictionaries,
+        layout: Layout,
+        argument: &'static str,
+    ) -> Records<'a> {
+        Records { dictionaries, layout, record: vec![0.0; layout.record], argument }
     }
 
-    /// The record of a row, or nothing if its target is NULL.
-    pub fn read(&mut self, row: Row<'_>) -> Result<Option<&[f32]>> {
-        let Some(target) = row.get(self.columns.target.position) else {
-            return Ok(None);
-        };
-        let target = self.target(target)?;
+    /// The record of a row, whose target is this, not NULL; the word of the fold is anything. A group
+    /// has one weight.
+    pub fn read(
+        &mut self,
+        columns: &Columns,
+        row: Row<'_>,
+        target: Field<'_>,
+        group_weight: Option<f32>,
+    ) -> Result<&mut [f32]> {
+        let target = self.target(columns, target)?;
         let (features, rest) = self.record.split_at_mut(self.layout.features);
-        let texts = &mut self.dictionaries.features;
-        for ((place, column), text) in features.iter_mut().zip(&self.columns.features).zip(texts) {
-            *place = match row.get(column.position) {
-                None => f32::NAN,
-                Some(field) => match text {
-                    None => number(column, field)?,
-                    Some(texts) => code(column, texts, field)?,
-                },
-            };
+        let mut places = features;
+        for (column, texts) in columns.features.iter().zip(&mut self.dictionaries.features) {
+            let width = column.width().min(places.len());
+            let (place, others) = std::mem::take(&mut places).split_at_mut(width);
+            places = others;
+            match (row.get(column.position), texts, place) {
+                (None, _, place) => place.fill(f32::NAN),
+                (Some(field), Some(texts), [place]) => {
+                    *place = code(column, self.argument, texts.code(&field.label()), texts)?;
+                }
+                (Some(field), _, [place]) if column.elements.is_none() => {
+                    *place = number(column, field)?;
+                }
+                (Some(field), _, place) => array(column, field, place)?,
+            }
         }
         let mut rest = rest.iter_mut();
         let mut put = |value: f32| {
@@ -89,20 +104,21 @@ impl<'a> Records<'a> {
             }
         };
         put(target);
-        if let Some(column) = &self.columns.upper_bound {
+        if let Some(column) = &columns.upper_bound {
             // Nothing is known of the end: the row is censored.
             put(row.get(column.position).map_or(f32::INFINITY, kind::number));
         }
         if self.layout.weight.is_some() {
-            put(weight(self.columns, row)?);
+            put(group_weight.map_or_else(|| weight(columns, row), Ok)?);
         }
-        Ok(Some(&self.record))
+        Ok(&mut self.record)
     }
 
-    fn target(&mut self, field: Field<'_>) -> Result<f32> {
-        let column = &self.columns.target;
+    fn target(&mut self, columns: &Columns, field: Field<'_>) -> Result<f32> {
+        let column = &columns.target;
         if let Some(classes) = &mut self.dictionaries.target {
-            return code(column, classes, field);
+            let found = classes.code_of_class(&field.label());
+            return code(column, self.argument, found, classes);
         }
         let value = number(column, field)?;
         if value.is_nan() {
@@ -124,20 +140,31 @@ pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
 }
 
 fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
-    let value = kind::number(field);
+    finite(column, kind::number(field))
+}
+
+fn array(column: &UsedColumn, field: Field<'_>, place: &mut [f32]) -> Result<()> {
+    elements::read(column, field, place)?;
+    place.iter().try_for_each(|value| finite(column, *value).map(|_| ()))
+}
+
+fn finite(column: &UsedColumn, value: f32) -> Result<f32> {
     if value.is_infinite() {
         return Err(Error::ValueRange { column: column.name.clone() });
     }
     Ok(value)
 }
 
-fn code(column: &UsedColumn, texts: &mut Dictionary, field: Field<'_>) -> Result<f32> {
-    let text = field.label();
-    match texts.code(&text) {
+fn code(
+    column: &UsedColumn,
+    argument: &'static str,
+    found: std::result::Result<u32, NoCode>,
+    texts: &Dictionary,
+) -> Result<f32> {
+    let (limit, column) = (texts.limit(), || column.name.clone());
+    match found {
         Ok(code) => Ok(code as f32),
-        Err(Full) => {
-            let (column, limit) = (column.name.clone(), texts.limit());
-            Err(Error::TooManyCategories { column, limit })
-        }
+        Err(NoCode::Full) => Err(Error::TooManyCategories { column: column(), limit }),
+        Err(NoCode::Unknown) => Err(Error::UnknownCategory { column: column(), argument }),
     }
 }

@@ -1,52 +1,44 @@
 //! What the trainer is told: the rows, the features, the parameters.
 
-use pgboost_trainer::Job;
+use pgboost_trainer::{Job, Parameters};
 use serde_json::{Map, Value, json};
 use xgboost_ffi::Feature;
 
-use super::Request;
-use super::read::Rows;
-use super::task::Task;
+use super::prepared::Prepared;
+use super::request::Request;
 use crate::error::{Error, Result};
 use crate::guc;
 use crate::params::objective::Target;
-use crate::source::columns::Columns;
 use crate::source::records;
 
-/// What is known of a training once its rows are read.
-pub struct Training<'a> {
-    pub request: &'a Request,
-    pub task: &'a Task,
-    pub columns: &'a Columns,
-}
-
-impl Training<'_> {
-    pub fn job(
-        &self,
-        rows: &Rows,
-        features: Vec<Feature>,
-        recode: Vec<(usize, Vec<u32>)>,
-    ) -> Result<Job> {
-        self.check_predictions(rows)?;
-        let parameters = self.settings(&features)?;
-        let parameters = parameters.into_iter().map(|(name, value)| (name.to_owned(), value));
+impl Prepared<'_> {
+    /// The whole job, for a request whose rows these are.
+    pub fn job(&self, request: &Request) -> Result<Job> {
+        self.check_predictions(request)?;
+        let folds = request.folds().is_some();
+        let layout = records::layout(&self.columns, folds);
         Ok(Job {
-            train: rows.train.for_trainer(),
-            eval: rows.eval.as_ref().map(|eval| eval.for_trainer()),
-            layout: records::layout(self.columns),
-            features,
-            recode,
-            parameters: parameters.collect(),
-            max_bin: self.request.parameters.max_bin(),
-            threads: self.threads(),
-            rounds: self.request.rounds,
+            folds: self.rows.for_trainer(layout.record.saturating_sub(1)),
+            start: self.start.map(|start| start.for_trainer()),
+            layout,
+            features: self.features.clone(),
+            recode: self.recode.clone(),
+            parameters: self.settings(request)?,
+            max_bin: request.parameters.max_bin(),
+            threads: threads(request),
+            rounds: request.rounds,
         })
     }
 
+    /// Fails for a request that cannot be trained on these rows.
+    pub fn check(&self, request: &Request) -> Result<()> {
+        self.settings(request)?;
+        self.check_predictions(request)
+    }
+
     /// libxgboost holds a prediction and two gradients for each output of each row.
-    fn check_predictions(&self, rows: &Rows) -> Result<()> {
-        let [train, eval, _] = rows.counts();
-        let (rows, outputs) = (train.saturating_add(eval), self.outputs());
+    fn check_predictions(&self, request: &Request) -> Result<()> {
+        let (rows, outputs) = (self.rows.in_training(), self.outputs(request));
         match guc::max_predictions() {
             Some(max) if rows.saturating_mul(outputs) > max => {
                 Err(Error::TooManyPredictions { rows, outputs, max })
@@ -55,8 +47,11 @@ impl Training<'_> {
         }
     }
 
-    fn outputs(&self) -> u64 {
-        let values = |name| self.request.parameters.count(name);
+    fn outputs(&self, request: &Request) -> u64 {
+        if let Some(start) = self.start {
+            return start.outputs();
+        }
+        let values = |name| request.parameters.count(name).unwrap_or(1);
         let outputs = match (self.task.objective.target, self.task.objective.name) {
             (Target::Classes, _) => self.task.class_count(),
             (_, "reg:quantileerror") => values("quantile_alpha"),
@@ -66,29 +61,31 @@ impl Training<'_> {
         outputs as u64
     }
 
-    fn threads(&self) -> usize {
-        self.request.parameters.threads(guc::max_threads())
-    }
-
     /// The parameters as libxgboost takes them. The objective comes first, because others are its.
-    fn settings(&self, features: &[Feature]) -> Result<Vec<(&'static str, String)>> {
-        let names: Vec<&str> = features.iter().map(|feature| feature.name.as_str()).collect();
+    pub fn settings(&self, request: &Request) -> Result<Parameters> {
+        let names: Vec<&str> = self.features.iter().map(|feature| feature.name.as_str()).collect();
         let mut all = vec![
             ("objective", self.task.objective.name.to_owned()),
             ("tree_method", "hist".to_owned()),
-            ("nthread", self.threads().to_string()),
-            ("seed", self.request.seed.to_string()),
+            ("nthread", threads(request).to_string()),
+            ("seed", request.seed.to_string()),
         ];
         if self.task.objective.target == Target::Classes {
             all.push(("num_class", self.task.class_count().to_string()));
         }
-        all.extend(self.request.parameters.settings(&names)?);
-        Ok(all)
+        all.extend(request.parameters.settings(&names)?);
+        Ok(all.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    /// The names of the features, if the trainer leaves them out of the model's file.
+    pub fn names_beside(&self) -> Option<Vec<String>> {
+        let plain = self.features.iter().all(Feature::is_named_plainly);
+        (!plain).then(|| self.features.iter().map(|feature| feature.name.clone()).collect())
     }
 
     /// What the registry keeps of the parameters.
-    pub fn parameters(&self) -> Map<String, Value> {
-        let (request, roles) = (self.request, &self.request.roles);
+    pub fn parameters(&self, request: &Request) -> Map<String, Value> {
+        let roles = &request.roles;
         let mut all = request.parameters.given();
         let arguments = [
             ("objective", json!(self.task.objective.name)),
@@ -98,11 +95,16 @@ impl Training<'_> {
             ("weight", json!(roles.weight)),
             ("group_by", json!(roles.group)),
             ("upper_bound", json!(roles.upper_bound)),
-            ("eval_fraction", json!(request.eval_fraction)),
+            ("eval_fraction", json!(request.eval_fraction())),
             ("early_stopping_rounds", json!(request.early_stopping_rounds)),
+            ("continue_from", json!(self.start.map(|start| start.reference.as_str()))),
         ];
         let given = arguments.into_iter().filter(|(_, value)| !value.is_null());
         all.extend(given.map(|(name, value)| (name.to_owned(), value)));
         all
     }
+}
+
+fn threads(request: &Request) -> usize {
+    request.parameters.threads(guc::max_threads())
 }

@@ -4,6 +4,7 @@
 //! anyway, so that a profile has no limit of its own.
 
 use std::collections::BTreeMap;
+use std::iter::repeat_n;
 
 use pg_interface::profile::{Collector, FeatureProfile, Values};
 use pg_interface::source::SourceError;
@@ -17,15 +18,19 @@ pub struct Profile {
     rows: u64,
     /// By feature and code, how often a text was met.
     codes: Vec<Vec<u64>>,
+    /// By feature, the place of its column.
+    columns: Vec<usize>,
 }
 
 impl Profile {
     pub fn of(columns: &Columns) -> Profile {
-        let feature = |column: &UsedColumn| (column.name.clone(), column.kind.is_text());
+        let features = columns.feature_names().map(|(name, kind)| (name, kind.is_text()));
+        let places = columns.features.iter().map(UsedColumn::width).enumerate();
         Profile {
-            collector: Collector::of(columns.features.iter().map(feature)),
+            collector: Collector::of(features),
             rows: 0,
-            codes: vec![Vec::new(); columns.features.len()],
+            codes: vec![Vec::new(); columns.width()],
+            columns: places.flat_map(|(place, width)| repeat_n(place, width)).collect(),
         }
     }
 
@@ -48,9 +53,8 @@ impl Profile {
 
     /// The profiles as pgboost's `load_profile` takes them.
     pub fn json(mut self, dictionaries: &Dictionaries) -> Result<Value, SourceError> {
-        let features = self.codes.into_iter().zip(&dictionaries.features).enumerate();
-        for (index, (codes, texts)) in features {
-            let Some(texts) = texts else { continue };
+        for (index, (codes, column)) in self.codes.into_iter().zip(self.columns).enumerate() {
+            let Some(Some(texts)) = dictionaries.features.get(column) else { continue };
             let count = |(text, code): (&str, u32)| {
                 let count = codes.get(code as usize).copied().filter(|count| *count > 0)?;
                 Some((text.to_owned(), count))

@@ -52,7 +52,8 @@ pub struct Record {
     pub backend_start: i64,
     /// The user that the connection was made for.
     pub user: u32,
-    pub model: String,
+    /// Nothing where no model is stored.
+    pub model: Option<String>,
     pub phase: String,
     pub rows_read: u64,
     pub round: u32,
@@ -68,13 +69,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn begin(model: &str, rounds: u32) -> Progress {
+    pub fn begin(model: Option<&str>, rounds: u32) -> Progress {
         let progress = Progress {
             path: Path::new(FOLDER).join(format!("{PREFIX}{}", backend::pid())),
             record: Record {
                 backend_start: backend::started(),
                 user: backend::session_user().to_u32(),
-                model: model.to_owned(),
+                model: model.map(str::to_owned),
                 phase: Phase::Reading.name().to_owned(),
                 rows_read: 0,
                 round: 0,
@@ -89,6 +90,13 @@ impl Progress {
 
     pub fn phase(&mut self, phase: Phase) {
         phase.name().clone_into(&mut self.record.phase);
+        self.write();
+    }
+
+    /// A trial of a search begins, of this many rounds.
+    pub fn trial(&mut self, number: usize, of: usize, rounds: u32) {
+        (self.record.round, self.record.rounds) = (0, rounds);
+        self.record.phase = format!("trial {number} of {of}");
         self.write();
     }
 

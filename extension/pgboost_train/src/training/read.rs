@@ -1,5 +1,7 @@
-//! Reads the rows of a source, once, into temporary files: one to train on, one for evaluation.
+//! Reads the rows of a source, once, into temporary files: one to train on, one for evaluation. Where rows
+//! are in folds they are all in one file, and each record says its fold.
 
+use super::folds::Folds;
 use super::profile::Profile;
 use super::progress::Progress;
 use super::split::Split;
@@ -8,25 +10,43 @@ use crate::source::columns::Columns;
 use crate::source::records::{self, Dictionaries, Records};
 use crate::source::spool::Spool;
 use pg_interface::source::{Groups, Row, SourceError, query};
+use pgboost_trainer::{Fold, Part};
 
 /// Rows for one purpose.
 pub struct Set {
     spool: Spool,
     /// What the trainer is told of them, but for the path.
     told: pgboost_trainer::Set,
+    /// The fold of each group, if there are such.
+    group_folds: Vec<u32>,
 }
 
 impl Set {
     fn new() -> Set {
-        Set { spool: Spool::new(), told: pgboost_trainer::Set::default() }
+        Set { spool: Spool::new(), told: pgboost_trainer::Set::default(), group_folds: Vec::new() }
     }
 
     pub fn rows(&self) -> u64 {
         self.spool.rows()
     }
 
-    pub fn for_trainer(&self) -> pgboost_trainer::Set {
+    fn for_trainer(&self) -> pgboost_trainer::Set {
         pgboost_trainer::Set { path: self.spool.path(), ..self.told.clone() }
+    }
+
+    /// The rows of a fold, or all the others.
+    fn part(&self, part: Part) -> pgboost_trainer::Set {
+        let belongs = |fold: &u32| (*fold == part.fold) == part.inside;
+        let of_groups = |numbers: &[u32]| {
+            let numbers = numbers.iter().zip(&self.group_folds);
+            numbers.filter(|(_, fold)| belongs(fold)).map(|(number, _)| *number).collect()
+        };
+        pgboost_trainer::Set {
+            path: self.spool.path(),
+            part: Some(part),
+            groups: of_groups(&self.told.groups),
+            weights: of_groups(&self.told.weights),
+        }
     }
 }
 
@@ -35,6 +55,8 @@ pub struct Rows {
     pub eval: Option<Set>,
     /// What the features are in the rows to train on, if that is asked for.
     pub profile: Option<Profile>,
+    /// The folds in order, if rows are in such.
+    folds: Option<Vec<u32>>,
     skipped: u64,
 }
 
@@ -43,44 +65,85 @@ impl Rows {
     pub fn counts(&self) -> [u64; 3] {
         [self.train.rows(), self.eval.as_ref().map_or(0, Set::rows), self.skipped]
     }
+
+    /// How many rows the trainer has in memory.
+    pub fn in_training(&self) -> u64 {
+        let [train, eval, _] = self.counts();
+        let folds = self.folds.as_ref().map_or(1, Vec::len) as u64;
+        train.saturating_add(eval).saturating_mul(folds)
+    }
+
+    /// What the trainer is told: the folds, whose number is in this word of a record, or one.
+    pub fn for_trainer(&self, word: usize) -> Vec<Fold> {
+        let Some(folds) = &self.folds else {
+            let eval = self.eval.as_ref().map(Set::for_trainer);
+            return vec![Fold { train: self.train.for_trainer(), eval }];
+        };
+        let part = |fold, inside| self.train.part(Part { word, fold, inside });
+        folds
+            .iter()
+            .map(|fold| Fold { train: part(*fold, false), eval: Some(part(*fold, true)) })
+            .collect()
+    }
 }
 
 pub struct Reader<'a> {
-    columns: &'a Columns,
-    records: Records<'a>,
+    columns: &'a mut Columns,
+    /// Nothing until the first row has said how long arrays are.
+    records: Option<Records<'a>>,
+    dictionaries: Option<&'a mut Dictionaries>,
     groups: Groups,
     split: Split,
+    folds: Option<Folds>,
+    profiled: bool,
     rows: Rows,
     /// Rows that were read, also those without a target.
     read: u64,
-    /// The number of the current group, and whether it is kept for evaluation.
+    /// The number of the current group, whether it is kept for evaluation, and its fold.
     group: u64,
     group_kept: bool,
+    group_fold: u32,
+    /// The weight of the current group, if groups have such.
+    group_weight: Option<f32>,
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(columns: &'a Columns, texts: &'a mut Dictionaries, split: Split) -> Reader<'a> {
+    pub fn new(
+        columns: &'a mut Columns,
+        dictionaries: &'a mut Dictionaries,
+        split: Split,
+    ) -> Reader<'a> {
         Reader {
             columns,
-            records: Records::new(columns, texts),
+            records: None,
+            dictionaries: Some(dictionaries),
             groups: Groups::default(),
             split,
+            folds: None,
+            profiled: false,
             rows: Rows {
                 train: Set::new(),
                 eval: split.keeps_some().then(Set::new),
                 profile: None,
+                folds: None,
                 skipped: 0,
             },
             read: 0,
             group: 0,
             group_kept: false,
+            group_fold: 0,
+            group_weight: None,
         }
     }
 
     /// Profiles the features of the rows to train on as well.
-    pub fn with_profile(mut self) -> Self {
-        self.rows.profile = Some(Profile::of(self.columns));
-        self
+    pub fn with_profile(self, profiled: bool) -> Self {
+        Reader { profiled, ..self }
+    }
+
+    /// Puts the rows into folds.
+    pub fn with_folds(self, folds: Option<Folds>) -> Self {
+        Reader { folds, ..self }
     }
 
     pub fn read(
@@ -92,25 +155,39 @@ impl<'a> Reader<'a> {
         query::run(query, argument, |row| {
             self.read += 1;
             progress.rows(self.read);
-            self.take(row)
+            self.take(row, argument)
         })
     }
 
-    fn take(&mut self, row: Row<'_>) -> Result<()> {
-        let Some(record) = self.records.read(row)? else {
+    fn take(&mut self, row: Row<'_>, argument: &'static str) -> Result<()> {
+        let Some(target) = row.get(self.columns.target.position) else {
             self.rows.skipped += 1;
             return Ok(());
         };
-        let grouped = self.columns.group.is_some();
-        let begins = match &self.columns.group {
-            Some(group) => self.groups.begins(&group.name, row.get(group.position))?,
-            None => false,
-        };
-        if begins {
-            self.group += 1;
-            self.group_kept = self.split.keeps(self.group);
+        if let Some(dictionaries) = self.dictionaries.take() {
+            self.columns.measure(row)?;
+            let layout = records::layout(self.columns, self.folds.is_some());
+            self.records = Some(Records::new(dictionaries, layout, argument));
+            self.rows.profile = self.profiled.then(|| Profile::of(self.columns));
         }
-        let kept = if grouped { self.group_kept } else { self.split.keeps(self.read) };
+        let begins = self.begins(row)?;
+        let Some(records) = &mut self.records else { return Ok(()) };
+        let record = records.read(self.columns, row, target, self.group_weight)?;
+        if let Some(folds) = &mut self.folds {
+            let class = record.get(self.columns.width()).map_or(0, |class| *class as usize);
+            let goes_on = (self.columns.group.is_some() && !begins).then_some(self.group_fold);
+            let said = self.columns.fold.as_ref().map(|column| (column, row.get(column.position)));
+            let fold = match goes_on {
+                Some(fold) => folds.stays(fold, said)?,
+                None => folds.next(class, said)?,
+            };
+            self.group_fold = fold;
+            record.last_mut().into_iter().for_each(|word| *word = fold as f32);
+        }
+        let kept = match &self.columns.group {
+            Some(_) => self.group_kept,
+            None => self.split.keeps(self.read),
+        };
         let set = match &mut self.rows.eval {
             Some(eval) if kept => eval,
             _ => {
@@ -122,14 +199,27 @@ impl<'a> Reader<'a> {
         };
         if begins {
             set.told.groups.push(0);
-            if self.columns.weight.is_some() {
-                set.told.weights.push(records::weight(self.columns, row)?.to_bits());
-            }
+            set.group_folds.push(self.group_fold);
+            set.told.weights.extend(self.group_weight.map(f32::to_bits));
         }
         if let Some(size) = set.told.groups.last_mut() {
             *size += 1;
         }
         set.spool.push(record)
+    }
+
+    /// Whether a row begins a group.
+    fn begins(&mut self, row: Row<'_>) -> Result<bool> {
+        let Some(group) = &self.columns.group else { return Ok(false) };
+        let begins = self.groups.begins(&group.name, row.get(group.position))?;
+        if begins {
+            self.group += 1;
+            self.group_kept = self.split.keeps(self.group);
+            if self.columns.weight.is_some() {
+                self.group_weight = Some(records::weight(self.columns, row)?);
+            }
+        }
+        Ok(begins)
     }
 
     /// The rows.
@@ -145,6 +235,7 @@ impl<'a> Reader<'a> {
             }
             eval.spool.finish()?;
         }
+        self.rows.folds = self.folds.as_ref().map(Folds::in_order).transpose()?;
         Ok(self.rows)
     }
 }

@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use pg_interface::report;
 
-use super::Request;
 use super::progress::Progress;
+use super::request::Request;
 use super::score::{self, Score};
 use super::trainer::Trainer;
 use crate::error::Result;
@@ -13,29 +13,37 @@ use crate::error::Result;
 /// Without rows for evaluation, the metric is worked out only this often, for the progress.
 const BETWEEN_EVALUATIONS: Duration = Duration::from_secs(2);
 
-/// The best round so far, by the last metric of the last set, as in XGBoost.
-struct Best {
-    round: u32,
-    scores: Vec<Score>,
+/// What came of the rounds.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// How many of them count: all, or those up to the best one.
+    pub rounds: u32,
+    /// The scores after these.
+    pub scores: Vec<Score>,
 }
 
-/// Runs the rounds. Returns how many the model keeps, and its scores.
+/// Runs the rounds. Where there are rows for evaluation, `each` is given the scores of each round. The best
+/// round is that of the last metric of the last set, as in XGBoost.
 pub fn run(
     trainer: &mut Trainer,
     request: &Request,
     progress: &mut Progress,
-) -> Result<(u32, Vec<Score>)> {
+    mut each: impl FnMut(&[Score]),
+) -> Result<Ran> {
     let rounds = request.rounds;
-    let evaluated_always = request.eval_fraction.is_some() || request.eval_source.is_some();
-    let mut best: Option<Best> = None;
+    let evaluated_always = request.evaluation.is_some();
+    let mut best: Option<Ran> = None;
     let mut last = Vec::new();
     let mut evaluated = Instant::now();
     for number in 1..=rounds {
         let noticed = request.notice_every.is_some_and(|every| number.is_multiple_of(every));
         let due = evaluated.elapsed() >= BETWEEN_EVALUATIONS || number == rounds || noticed;
-        if let Some(line) = trainer.round(number - 1, due || evaluated_always)? {
-            last = Score::all_of(&line);
+        if due || evaluated_always {
+            last = Score::all_of(&trainer.round(number - 1, true)?);
             evaluated = Instant::now();
+            each(&last);
+        } else {
+            trainer.round(number - 1, false)?;
         }
         let line = score::line(&last);
         progress.round(number, &line);
@@ -44,20 +52,17 @@ pub fn run(
         }
         let Some(patience) = request.early_stopping_rounds else { continue };
         if is_better(&last, best.as_ref()) {
-            best = Some(Best { round: number, scores: last.clone() });
-        } else if best.as_ref().is_some_and(|best| number - best.round >= patience) {
+            best = Some(Ran { rounds: number, scores: last.clone() });
+        } else if best.as_ref().is_some_and(|best| number - best.rounds >= patience) {
             break;
         }
     }
-    Ok(match best {
-        Some(best) => (best.round, best.scores),
-        None => (rounds, last),
-    })
+    Ok(best.unwrap_or(Ran { rounds, scores: last }))
 }
 
-fn is_better(scores: &[Score], best: Option<&Best>) -> bool {
+fn is_better(scores: &[Score], best: Option<&Ran>) -> bool {
     match (scores.last(), best.and_then(|best| best.scores.last())) {
-        (Some(score), Some(best)) => score.is_better_than(best.value),
+        (Some(score), Some(best)) => score.is_better_than(best.mean()),
         _ => true,
     }
 }

@@ -1,4 +1,4 @@
-//! What a round's evaluation says: a value for each set of rows and each metric.
+//! What a round's evaluation says: a value for each set of rows, each metric and each fold.
 
 use crate::params::metric;
 
@@ -7,40 +7,63 @@ pub struct Score {
     /// The rows: `train` or `eval`.
     pub set: String,
     pub metric: String,
-    pub value: f64,
+    /// By fold; one where there are none.
+    pub values: Vec<f64>,
 }
 
 impl Score {
-    /// Reads a line of libxgboost's: `[7]<tab>train-rmse:1.25<tab>eval-rmse:1.5`.
-    pub fn all_of(line: &str) -> Vec<Score> {
-        line.split('\t').skip(1).filter_map(Score::of).collect()
+    /// Reads lines of libxgboost's, one for each fold: `[7]<tab>train-rmse:1.25<tab>eval-rmse:1.5`.
+    pub fn all_of(lines: &[String]) -> Vec<Score> {
+        let mut scores: Vec<Score> = Vec::new();
+        for line in lines {
+            for (set, metric, value) in line.split('\t').skip(1).filter_map(parsed) {
+                match scores.iter_mut().find(|score| score.set == set && score.metric == metric) {
+                    Some(score) => score.values.push(value),
+                    None => scores.push(Score {
+                        set: set.to_owned(),
+                        metric: metric.to_owned(),
+                        values: vec![value],
+                    }),
+                }
+            }
+        }
+        scores
     }
 
-    fn of(text: &str) -> Option<Score> {
-        let (name, value) = text.trim().rsplit_once(':')?;
-        let (set, metric) = name.split_once('-')?;
-        Some(Score {
-            set: set.to_owned(),
-            metric: metric.to_owned(),
-            value: value.parse().unwrap_or(f64::NAN),
-        })
+    /// The mean over the folds.
+    pub fn mean(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
-    /// Whether this is better than an earlier value of the same metric.
+    /// The standard deviation over the folds, which are all that there are.
+    pub fn deviation(&self) -> f64 {
+        let mean = self.mean();
+        let squares: f64 = self.values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        (squares / self.values.len() as f64).sqrt()
+    }
+
+    /// Whether this is better than an earlier mean of the same metric.
     pub fn is_better_than(&self, earlier: f64) -> bool {
         if metric::more_is_better(&self.metric) {
-            self.value > earlier
+            self.mean() > earlier
         } else {
-            self.value < earlier
+            self.mean() < earlier
         }
     }
+}
+
+/// The set, the metric and its value.
+fn parsed(text: &str) -> Option<(&str, &str, f64)> {
+    let (name, value) = text.trim().rsplit_once(':')?;
+    let (set, metric) = name.split_once('-')?;
+    Some((set, metric, value.parse().unwrap_or(f64::NAN)))
 }
 
 /// The scores in a line for a person.
 pub fn line(scores: &[Score]) -> String {
     let texts: Vec<String> = scores
         .iter()
-        .map(|score| format!("{}-{} {:.6}", score.set, score.metric, score.value))
+        .map(|score| format!("{}-{} {:.6}", score.set, score.metric, score.mean()))
         .collect();
     texts.join(", ")
 }
@@ -51,17 +74,27 @@ mod tests {
 
     #[test]
     fn metrics_with_dashes_and_numbers_are_read() {
-        let scores =
-            Score::all_of("[3]\ttrain-poisson-nloglik:1.5\teval-ndcg@5-:0.25\teval-auc:nan");
+        let line = "[3]\ttrain-poisson-nloglik:1.5\teval-ndcg@5-:0.25\teval-auc:nan";
+        let scores = Score::all_of(&[line.to_owned()]);
         assert_eq!(scores[0].metric, "poisson-nloglik");
-        assert_eq!((scores[1].metric.as_str(), scores[1].value), ("ndcg@5-", 0.25));
+        assert_eq!((scores[1].metric.as_str(), scores[1].mean()), ("ndcg@5-", 0.25));
         assert_eq!(scores[2].set, "eval");
-        assert!(scores[2].value.is_nan());
+        assert!(scores[2].mean().is_nan());
+    }
+
+    #[test]
+    fn folds_have_a_mean_and_a_deviation() {
+        let lines = ["[0]\ttrain-rmse:1\teval-rmse:2", "[0]\ttrain-rmse:1\teval-rmse:4"];
+        let scores = Score::all_of(&lines.map(str::to_owned));
+        assert_eq!(scores[1].values, [2.0, 4.0]);
+        assert_eq!((scores[1].mean(), scores[1].deviation()), (3.0, 1.0));
+        assert_eq!(line(&scores), "train-rmse 1.000000, eval-rmse 3.000000");
     }
 
     #[test]
     fn better_follows_the_metric() {
-        let score = |metric: &str| Score { set: "eval".into(), metric: metric.into(), value: 0.5 };
+        let score =
+            |metric: &str| Score { set: "eval".into(), metric: metric.into(), values: vec![0.5] };
         assert!(score("auc").is_better_than(0.4) && !score("auc").is_better_than(0.5));
         assert!(score("rmse").is_better_than(0.6) && !score("rmse").is_better_than(0.5));
     }

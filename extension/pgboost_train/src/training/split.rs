@@ -1,5 +1,7 @@
 //! Which rows are trained on, and which are kept for evaluation.
 
+use super::random::scattered;
+
 /// Which rows are kept for evaluation: a share of them, chosen by the seed and their number, or of
 /// groups by the group's number.
 #[derive(Clone, Copy)]
@@ -24,15 +26,6 @@ impl Split {
     pub fn keeps(self, number: u64) -> bool {
         self.below.is_some_and(|below| scattered(self.seed, number) < below)
     }
-}
-
-/// A number that depends on both in no simple way: the finaliser of SplitMix64.
-fn scattered(seed: u64, number: u64) -> u64 {
-    let mut mixed = (seed << 32).wrapping_add(number).wrapping_add(1);
-    mixed = mixed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 #[cfg(test)]

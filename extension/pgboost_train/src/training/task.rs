@@ -1,8 +1,10 @@
 //! What is to be learned: the objective, and the classes if the target has such.
 
-use super::Request;
+use super::request::Request;
+use super::start::Start;
 use pg_interface::source::SourceError;
 
+use super::folds::FoldChoice;
 use crate::error::{Error, Result};
 use crate::params::objective::{
     BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target,
@@ -27,8 +29,13 @@ pub struct Task {
 
 impl Task {
     /// What the request says before a row is read. Where it chooses no objective, groups mean
-    /// ranking and bounds mean survival; a target of text or booleans is classified.
-    pub fn of(request: &Request, columns: &Columns) -> Result<ObjectiveChoice> {
+    /// ranking and bounds mean survival; a target of text or booleans is classified. A training that goes
+    /// on from a model has that model's.
+    pub fn of(
+        request: &Request,
+        start: Option<&Start>,
+        columns: &Columns,
+    ) -> Result<ObjectiveChoice> {
         let fallback = if columns.group.is_some() {
             Some(RANKING)
         } else if columns.upper_bound.is_some() {
@@ -38,12 +45,22 @@ impl Task {
         } else {
             Some(REGRESSION)
         };
-        let given = request.parameters.objective.or(fallback);
+        let given =
+            start.map(|start| start.objective).or(request.parameters.objective).or(fallback);
         if let Some(objective) = given {
             check(objective, columns)?;
         }
         let num_class = request.parameters.get("num_class").and_then(|count| count.parse().ok());
-        Ok(ObjectiveChoice { given, num_class })
+        let choice = ObjectiveChoice { given, num_class };
+        if let Some(FoldChoice::Dealt { stratified: true, .. }) = request.folds()
+            && !choice.has_classes(columns)
+        {
+            return Err(Error::Arguments {
+                message: "folds are stratified by classes, and the target has none",
+                hint: "Leave out the argument stratified.",
+            });
+        }
+        Ok(choice)
     }
 
     pub fn class_count(&self) -> usize {

@@ -13,9 +13,10 @@ use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 
 use pg_interface::report;
-use pgboost_trainer::{Job, Reply, Request, VERSION, receive, receive_bytes, send};
+use pgboost_trainer::{Job, Parameters, Reply, Request, VERSION, receive, receive_bytes, send};
 
 use super::process::Process;
+use super::start::Start;
 use crate::error::{Error, Result};
 use crate::installed;
 use crate::pg::wait::{self, Until};
@@ -46,13 +47,23 @@ impl Trainer {
         }
     }
 
-    /// Has it build the matrices and a booster.
-    pub fn build(&mut self, job: Job) -> Result<()> {
-        self.ask(&Request::Build(Box::new(job))).map(|_| ())
+    /// Has it build the matrices and the boosters, which go on from a model if there is one.
+    pub fn build(&mut self, job: Job, start: Option<&Start>) -> Result<()> {
+        let sent = send(&mut self.socket, &Request::Build(Box::new(job)));
+        let sent = sent.and_then(|()| match start {
+            Some(start) => self.socket.write_all(&start.bytes),
+            None => Ok(()),
+        });
+        self.answer(sent).map(|_| ())
     }
 
-    /// Has it run a round, counted from 0; returns libxgboost's line of metrics if asked to.
-    pub fn round(&mut self, round: u32, evaluate: bool) -> Result<Option<String>> {
+    /// Has it forget what was learned, for other parameters.
+    pub fn again(&mut self, parameters: Parameters) -> Result<()> {
+        self.ask(&Request::Again(parameters)).map(|_| ())
+    }
+
+    /// Has it run a round, counted from 0; returns libxgboost's lines of metrics if asked to.
+    pub fn round(&mut self, round: u32, evaluate: bool) -> Result<Vec<String>> {
         match self.ask(&Request::Round { round, evaluate })? {
             Reply::Done(metrics) => Ok(metrics),
             _ => Err(self.ended(ErrorKind::InvalidData.into())),
@@ -70,8 +81,12 @@ impl Trainer {
     }
 
     fn ask(&mut self, request: &Request) -> Result<Reply> {
-        // Where it cannot be sent, the trainer has ended, and may have said why.
         let sent = send(&mut self.socket, request);
+        self.answer(sent)
+    }
+
+    fn answer(&mut self, sent: io::Result<()>) -> Result<Reply> {
+        // Where it could not be sent, the trainer has ended, and may have said why.
         match (self.reply(), sent) {
             (Ok(_), Err(error)) => Err(self.ended(error)),
             (reply, _) => reply,

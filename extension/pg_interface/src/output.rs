@@ -2,8 +2,9 @@
 
 use std::ffi::CStr;
 
-use pg_interface::types;
 use pgrx::pg_sys::{self, Datum, Oid};
+
+use crate::types;
 
 /// The value by its type's output function, in the database's encoding.
 ///

@@ -1,0 +1,174 @@
+//! Which fold each row belongs to, or each group of rows.
+//!
+//! By chance, folds are dealt like cards: each `count` rows that follow one another are in different folds,
+//! so that sizes differ by one at most and the number of rows need not be known. Where folds are
+//! stratified, each class is dealt a deck of its own.
+
+use pg_interface::source::{Field, SourceError};
+
+use super::random::Random;
+use crate::error::{Error, Result};
+use crate::source::columns::GroupColumn;
+use crate::source::dictionary::Dictionary;
+
+/// Most folds.
+pub const MAX_FOLDS: u32 = 100;
+
+/// How rows are put into folds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoldChoice {
+    /// By what they have in a column.
+    Column,
+    /// By chance.
+    Dealt { count: u32, stratified: bool },
+}
+
+/// The folds, and how many rows or groups each has.
+pub struct Folds {
+    choice: FoldChoice,
+    seed: u64,
+    /// By class, or one.
+    decks: Vec<Deck>,
+    /// What the column has.
+    values: Dictionary,
+    counts: Vec<u64>,
+}
+
+/// The column that says the fold, and what a row has in it.
+pub type Said<'a> = (&'a GroupColumn, Option<Field<'a>>);
+
+/// The folds that are still to be dealt.
+struct Deck {
+    random: Random,
+    cards: Vec<u32>,
+}
+
+impl Folds {
+    pub fn new(choice: FoldChoice, seed: i32) -> Folds {
+        let values = Dictionary::new(MAX_FOLDS as usize);
+        let seed = u64::from(seed.cast_unsigned());
+        Folds { choice, seed, decks: Vec::new(), values, counts: Vec::new() }
+    }
+
+    /// The fold of the next row, or of the group that it begins: what a column says, or what is dealt
+    /// to the class of the row.
+    pub fn next(&mut self, class: usize, said: Option<Said<'_>>) -> Result<u32> {
+        let fold = match (self.choice, said) {
+            (_, Some(said)) => self.said(said)?,
+            (FoldChoice::Dealt { count, stratified }, None) => {
+                self.dealt(count, if stratified { class } else { 0 })
+            }
+            (FoldChoice::Column, None) => 0,
+        };
+        let place = fold as usize;
+        if self.counts.len() <= place {
+            self.counts.resize(place + 1, 0);
+        }
+        self.counts.get_mut(place).into_iter().for_each(|count| *count += 1);
+        Ok(fold)
+    }
+
+    /// The fold of a further row of a group.
+    pub fn stays(&mut self, fold: u32, said: Option<Said<'_>>) -> Result<u32> {
+        match said {
+            Some(said) if self.said(said)? != fold => Err(Error::Arguments {
+                message: "rows of a group are in different folds",
+                hint: "Give all rows of a group the same value in the column of the fold.",
+            }),
+            _ => Ok(fold),
+        }
+    }
+
+    fn said(&mut self, (column, field): Said<'_>) -> Result<u32> {
+        let Some(field) = field else {
+            let what = "is null, so it cannot be a fold";
+            return Err(SourceError::ValueRefused { column: column.name.clone(), what }.into());
+        };
+        self.values
+            .code(&field.label())
+            .map_err(|_| Error::TooManyFolds { column: column.name.clone(), limit: MAX_FOLDS })
+    }
+
+    fn dealt(&mut self, count: u32, class: usize) -> u32 {
+        while self.decks.len() <= class {
+            let random = Random::of(self.seed, self.decks.len() as u64);
+            self.decks.push(Deck { random, cards: Vec::new() });
+        }
+        self.decks.get_mut(class).map_or(0, |deck| deck.deal(count))
+    }
+
+    /// The folds in order, once all rows are read: that of numbers, if the column's values are such.
+    pub fn in_order(&self) -> Result<Vec<u32>> {
+        let fail = |message, hint| Err(Error::Arguments { message, hint });
+        let sorted = match self.choice {
+            FoldChoice::Dealt { count, .. } => {
+                let wanted = count as usize;
+                if self.counts.len() < wanted || self.counts.contains(&0) {
+                    return fail("a fold has no rows to evaluate on", "Choose fewer folds.");
+                }
+                return Ok((0..count).collect());
+            }
+            FoldChoice::Column => self.values.sorted_as_numbers(),
+        };
+        if sorted.names.len() < 2 {
+            return fail("all rows are in one fold", "Choose a column of two values or more.");
+        }
+        let mut order = vec![0; sorted.codes.len()];
+        for (code, place) in (0..).zip(sorted.codes) {
+            order.get_mut(place as usize).into_iter().for_each(|fold| *fold = code);
+        }
+        Ok(order)
+    }
+}
+
+impl Deck {
+    fn deal(&mut self, count: u32) -> u32 {
+        if self.cards.is_empty() {
+            self.cards = (0..count).collect();
+        }
+        let drawn = self.random.below(self.cards.len() as u64);
+        self.cards.swap_remove(drawn as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dealt(choice: FoldChoice, seed: i32, classes: &[usize]) -> (Vec<u32>, Folds) {
+        let mut folds = Folds::new(choice, seed);
+        let numbers = classes.iter().map(|class| folds.next(*class, None).unwrap()).collect();
+        (numbers, folds)
+    }
+
+    #[test]
+    fn sizes_differ_by_one_at_most() {
+        let choice = FoldChoice::Dealt { count: 5, stratified: false };
+        let (numbers, folds) = dealt(choice, 1, &[0; 1_003]);
+        assert!(folds.counts.iter().all(|count| (200..=201).contains(count)));
+        assert_eq!(folds.in_order().unwrap(), [0, 1, 2, 3, 4]);
+        assert_eq!(dealt(choice, 1, &[0; 1_003]).0, numbers);
+        assert_ne!(dealt(choice, 2, &[0; 1_003]).0, numbers);
+    }
+
+    #[test]
+    fn each_class_is_spread_over_the_folds() {
+        let choice = FoldChoice::Dealt { count: 4, stratified: true };
+        let classes: Vec<usize> = (0..4_000).map(|row| usize::from(row % 10 == 0)).collect();
+        let (numbers, _) = dealt(choice, 3, &classes);
+        for fold in 0..4 {
+            let rare = numbers
+                .iter()
+                .zip(&classes)
+                .filter(|(number, class)| **number == fold && **class == 1);
+            assert_eq!(rare.count(), 100);
+        }
+    }
+
+    #[test]
+    fn a_fold_without_rows_is_an_error() {
+        let choice = FoldChoice::Dealt { count: 5, stratified: false };
+        assert!(dealt(choice, 1, &[0; 4]).1.in_order().is_err());
+        assert!(dealt(choice, 1, &[0; 5]).1.in_order().is_ok());
+    }
+}

@@ -1,0 +1,66 @@
+//! Numbers that look random and depend on a seed alone: SplitMix64.
+
+/// A sequence of numbers.
+#[derive(Clone)]
+pub struct Random {
+    state: u64,
+}
+
+const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Random {
+    /// The sequence of a seed and a number; others have other sequences.
+    pub fn of(seed: u64, number: u64) -> Random {
+        Random { state: scattered(seed, number) }
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(STEP);
+        finished(self.state)
+    }
+
+    /// One of the numbers below a bound; 0 if there are none.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        // The upper half of the product, which is as even as 64 bits allow.
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A number from 0 to 1, without 1.
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// A number that depends on both in no simple way.
+pub fn scattered(seed: u64, number: u64) -> u64 {
+    let mixed = (seed << 32).wrapping_add(number).wrapping_add(1);
+    finished(mixed.wrapping_mul(STEP))
+}
+
+fn finished(mut mixed: u64) -> u64 {
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_even_and_repeatable() {
+        let draw = |seed| {
+            let mut random = Random::of(seed, 3);
+            (0..10_000).map(|_| random.below(5)).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        for wanted in 0..5 {
+            let count = draw(1).iter().filter(|drawn| **drawn == wanted).count();
+            assert!((1_800..2_200).contains(&count), "{count}");
+        }
+        let mut random = Random::of(7, 0);
+        assert!((0..1_000).all(|_| (0.0..1.0).contains(&random.unit())));
+        assert_eq!(random.below(0), 0);
+    }
+}

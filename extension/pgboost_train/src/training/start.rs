@@ -1,0 +1,167 @@
+//! The model that a training goes on from.
+//!
+//! Its trees stay as they are, so what they are about must stay too: the features in their order, the codes
+//! of categories, the classes, the objective. The rows are read as the model sees them, and what it cannot
+//! see in them is an error.
+
+use gbdt::Model;
+use gbdt::model::{Categories, FeatureType};
+use pgboost_trainer as messages;
+
+use crate::error::{Error, Result};
+use crate::params::Parameters;
+use crate::params::objective::{self, Objective, Target};
+use crate::registry::{Registry, resolve};
+use crate::source::columns::{Columns, Roles};
+use crate::source::dictionary::Dictionary;
+use crate::source::records::Dictionaries;
+
+pub struct Start {
+    /// `name@number`.
+    pub reference: String,
+    /// The model's file, which the engine has checked.
+    pub bytes: Vec<u8>,
+    model: Model,
+    /// How many rounds its predictions use.
+    pub rounds: u32,
+    pub labels: Option<Vec<String>>,
+    pub objective: &'static Objective,
+}
+
+impl Start {
+    /// Raises pgboost's errors for a model that is not there, or is another's.
+    pub fn find(reference: &str, parameters: &Parameters) -> Result<Start> {
+        let version = resolve(reference)?;
+        let (bytes, model) = Registry::find()?.model(&version)?;
+        let fail = |reason| Err(cannot(&version.reference, reason));
+        let format = model.format();
+        if !matches!(format, "xgboost json" | "xgboost ubjson") {
+            return fail(format!("Its format is {format}."));
+        }
+        let name = model.objective().name();
+        let Some(objective) = objective::named(name) else {
+            return fail(format!("Its objective is {name}, which cannot be trained here."));
+        };
+        if let Some(other) = parameters.objective.filter(|other| *other != objective) {
+            return fail(format!("Its objective is {name}, not {}.", other.name));
+        }
+        if parameters.get("base_score").is_some() {
+            return fail("It has a base score of its own.".to_owned());
+        }
+        let start = Start {
+            reference: version.reference.clone(),
+            rounds: u32::try_from(version.rounds).unwrap_or(0),
+            labels: version.labels.clone(),
+            bytes,
+            model,
+            objective,
+        };
+        start.check_outputs(parameters)?;
+        Ok(start)
+    }
+
+    /// What the trainer is told.
+    pub fn for_trainer(&self) -> messages::Start {
+        messages::Start {
+            bytes: self.bytes.len() as u64,
+            rounds: self.rounds,
+            all_rounds: u32::try_from(self.model.num_rounds()).unwrap_or(0),
+        }
+    }
+
+    pub fn outputs(&self) -> u64 {
+        self.model.num_outputs() as u64
+    }
+
+    fn check_outputs(&self, parameters: &Parameters) -> Result<()> {
+        let outputs = self.model.num_outputs();
+        let (expected, what) = match (self.objective.target, self.objective.name) {
+            (Target::Classes, _) => return Ok(()),
+            (_, "reg:quantileerror") => (parameters.count("quantile_alpha"), "quantiles"),
+            (_, "reg:expectileerror") => (parameters.count("expectile_alpha"), "expectiles"),
+            _ => (Some(1), "targets"),
+        };
+        match expected {
+            Some(expected) if expected != outputs => {
+                Err(cannot(&self.reference, format!("It has {outputs} {what}, not {expected}.")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The roles of columns, with the model's features in its order.
+    pub fn roles(&self, roles: &Roles) -> Result<Roles> {
+        let fail = |reason| Err(cannot(&self.reference, reason));
+        let names = self.model.feature_names();
+        if names.is_empty() {
+            return fail("Its features have no names.".to_owned());
+        }
+        let Some(asked) = &roles.features else {
+            return Ok(Roles { features: Some(names.to_vec()), ..roles.clone() });
+        };
+        // A column of an array is named as a whole.
+        let named = |name: &String, other: &String| {
+            name == other
+                || name.strip_prefix(other.as_str()).is_some_and(|rest| rest.starts_with('['))
+        };
+        if let Some(new) = asked.iter().find(|asked| !names.iter().any(|name| named(name, asked))) {
+            return fail(format!("It has no feature \"{new}\"."));
+        }
+        if let Some(left) = names.iter().find(|name| !asked.iter().any(|asked| named(name, asked)))
+        {
+            return fail(format!(
+                "It has the feature \"{left}\", which is not among the features."
+            ));
+        }
+        Ok(Roles { features: Some(names.to_vec()), ..roles.clone() })
+    }
+
+    /// The texts that the model knows. Fails for columns that are not what its features are.
+    pub fn dictionaries(&self, columns: &Columns) -> Result<Dictionaries> {
+        let fail = |reason| Err(cannot(&self.reference, reason));
+        let mut features = Vec::with_capacity(columns.features.len());
+        let mut places = 0..;
+        for column in &columns.features {
+            let place = places.nth(column.width().saturating_sub(1)).unwrap_or(0);
+            let name = &column.name;
+            let of_categories =
+                self.model.feature_types().get(place) == Some(&FeatureType::Categorical);
+            let categories = self.model.categories().get(place).and_then(Option::as_ref);
+            features.push(match (column.kind.is_text(), of_categories, categories) {
+                (true, _, Some(Categories::Text(texts))) => Some(Dictionary::closed(texts.clone())),
+                (false, false, None) => None,
+                (true, false, None) => {
+                    return fail(format!(
+                        "Its feature \"{name}\" is a number, and the column is text."
+                    ));
+                }
+                (false, _, Some(Categories::Text(_))) => {
+                    return fail(format!("Its feature \"{name}\" is text, and the column is not."));
+                }
+                (_, _, Some(_)) => {
+                    return fail(format!("The categories of its feature \"{name}\" are numbers."));
+                }
+                (_, true, None) => {
+                    return fail(format!(
+                        "The categories of its feature \"{name}\" have no names."
+                    ));
+                }
+            });
+        }
+        Ok(Dictionaries { features, target: self.classes().map(Dictionary::closed) })
+    }
+
+    /// The names of the classes, which are numbers where the model has none.
+    fn classes(&self) -> Option<Vec<String>> {
+        let count = match self.objective.target {
+            Target::TwoClasses => 2,
+            Target::Classes => self.model.num_outputs(),
+            Target::Numbers | Target::Bounds | Target::Groups => return None,
+        };
+        Some(self.labels.clone().unwrap_or_else(|| (0..count).map(|c| c.to_string()).collect()))
+    }
+}
+
+fn cannot(model: &str, reason: String) -> Error {
+    Error::CannotContinue { model: model.to_owned(), reason }
+}
