@@ -48,7 +48,9 @@ def test_trees_are_those_of_python(
     )  # fmt: skip
     assert found["same_trees"]
     assert found["names"] is None, "Python takes no names with brackets"
-    named = connection.execute("SELECT array_agg(feature ORDER BY position) FROM model_features('m')")
+    named = connection.execute(
+        "SELECT array_agg(feature ORDER BY position) FROM model_features('m')"
+    )
     assert named.fetchone()[0] == [f"image[{number}]" for number in range(1, 65)]
     assert scores[0][3] == pytest.approx(found["scores"]["train"]["mlogloss"], rel=1e-6)
     verified = connection.execute("SELECT * FROM verify_model('m', 'digits')").fetchone()
