@@ -216,12 +216,13 @@ def test_the_type_and_order_of_columns_do_not_matter(connection: psycopg.Connect
 
 
 @pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("by", ["", ", by => 'part'"])
 def test_areas_are_the_same_from_a_temporary_file(
-    connection: psycopg.Connection, weighted: bool
+    connection: psycopg.Connection, weighted: bool, by: str
 ) -> None:
     weight = ", weight => 'weight'" if weighted else ""
     connection.execute("CREATE TEMP TABLE many AS SELECT t.* FROM t, generate_series(1, 40)")
-    query = f"SELECT * FROM evaluate_model('binary', 'many', 'two'{weight}, by => 'part')"
+    query = f"SELECT * FROM evaluate_model('binary', 'many', 'two'{weight}{by})"
     connection.execute("SET work_mem = '64MB'")
     in_memory = connection.execute(query).fetchall()
     connection.execute("SET work_mem = '64kB'")

@@ -263,6 +263,11 @@ impl<B: StableBytes> Image<B> {
         self.sections().get(CATEGORICAL).get(feature) == Some(&1)
     }
 
+    /// Whether any feature is categorical.
+    pub fn has_categories(&self) -> bool {
+        self.sections().get(CATEGORICAL).contains(&1)
+    }
+
     /// The values that a feature's codes stand for, if the model has them.
     pub fn categories(&self, feature: usize) -> Option<CategoryView<'_>> {
         let record = *self.sections().get(DICTIONARIES).get(feature)?;

@@ -5,10 +5,14 @@
 //! together, and the average precision is the sum of steps, without interpolation. XGBoost's `aucpr`
 //! interpolates.
 
-use crate::error::Result;
 use pg_interface::sorter::{Sorter, ordered, work_mem};
 
+use super::scores::Scores;
+use crate::error::Result;
+
 pub enum Curve {
+    /// Probabilities of one part, as long as there is room for them.
+    Few(Scores),
     /// Part, score and class in one word.
     Plain(Sorter<1>),
     /// The same, and the weight's bits.
@@ -27,19 +31,37 @@ impl Curve {
         if weighted {
             Curve::Weighted(Sorter::new(work_mem()))
         } else {
-            Curve::Plain(Sorter::new(work_mem()))
+            Curve::Few(Scores::new(work_mem()))
         }
     }
 
     #[inline]
     pub fn add(&mut self, part: u32, score: f32, positive: bool, weight: f64) -> Result<()> {
-        // The best come first.
-        let score = u64::from(!ordered(score));
-        let key = u64::from(part) << 33 | score << 1 | u64::from(positive);
         match self {
-            Curve::Plain(sorter) => sorter.push([key])?,
-            Curve::Weighted(sorter) => sorter.push([key, weight.to_bits()])?,
+            Curve::Few(scores) => {
+                if part > 0 || !scores.add(score, positive) {
+                    return self.widen(key(part, score, positive));
+                }
+            }
+            Curve::Plain(sorter) => sorter.push([key(part, score, positive)])?,
+            Curve::Weighted(sorter) => {
+                sorter.push([key(part, score, positive), weight.to_bits()])?;
+            }
         }
+        Ok(())
+    }
+
+    /// Goes over to a sorter, with the rows that were taken in, and one more.
+    #[cold]
+    fn widen(&mut self, last: u64) -> Result<()> {
+        let mut sorter = Sorter::new(work_mem());
+        if let Curve::Few(scores) = std::mem::replace(self, Curve::Few(Scores::new(0))) {
+            for (score, positive) in scores.into_rows() {
+                sorter.push([key(0, score, positive)])?;
+            }
+        }
+        sorter.push([last])?;
+        *self = Curve::Plain(sorter);
         Ok(())
     }
 
@@ -47,6 +69,9 @@ impl Curve {
     pub fn areas(self, parts: usize) -> Result<Vec<Areas>> {
         let mut walk = Walk { areas: vec![Areas::default(); parts], ..Walk::default() };
         match self {
+            Curve::Few(scores) => {
+                scores.sorted().into_iter().for_each(|row| walk.step(row.into(), 1.0));
+            }
             Curve::Plain(sorter) => sorter.each(|[key]| walk.step(*key, 1.0))?,
             Curve::Weighted(sorter) => {
                 sorter.each(|[key, weight]| walk.step(*key, f64::from_bits(*weight)))?;
@@ -55,6 +80,12 @@ impl Curve {
         walk.end_part();
         Ok(walk.areas)
     }
+}
+
+/// Part, score and class in one word; the best come first.
+#[inline]
+fn key(part: u32, score: f32, positive: bool) -> u64 {
+    u64::from(part) << 33 | u64::from(!ordered(score)) << 1 | u64::from(positive)
 }
 
 /// A walk down the scores.

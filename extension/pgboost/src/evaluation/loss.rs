@@ -4,23 +4,29 @@
 use super::task::Task;
 use crate::predictor::source::Prediction;
 
-/// The logarithm of a probability, which is kept from 0 and 1 (`log_loss`).
+/// A probability, which `log_loss` keeps from 0 and 1.
 #[inline]
-pub fn log_of(probability: f64) -> f64 {
-    probability.clamp(f64::EPSILON, 1.0 - f64::EPSILON).ln()
+fn clipped(probability: f64) -> f64 {
+    probability.clamp(f64::EPSILON, 1.0 - f64::EPSILON)
+}
+
+/// The probability of the class that a row has, of two; the target is 0 or 1.
+#[inline]
+pub fn binary_probability(target: f64, prediction: Prediction<'_>) -> f64 {
+    let second = f64::from(prediction.value());
+    clipped(if target == 1.0 { second } else { 1.0 - second })
 }
 
 /// `log_loss` of two classes; the target is 0 or 1.
 #[inline]
 pub fn binary_log(target: f64, prediction: Prediction<'_>) -> f64 {
-    let second = f64::from(prediction.value());
-    -log_of(if target == 1.0 { second } else { 1.0 - second })
+    -binary_probability(target, prediction).ln()
 }
 
 /// `log_loss` of several classes; the target is the place of one.
 #[inline]
 pub fn class_log(target: f64, prediction: Prediction<'_>) -> f64 {
-    -log_of(prediction.values.get(target as usize).copied().map_or(0.0, f64::from))
+    -clipped(prediction.values.get(target as usize).copied().map_or(0.0, f64::from)).ln()
 }
 
 /// 1 where the class is another one (`zero_one_loss`).

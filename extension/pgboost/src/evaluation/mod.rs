@@ -15,5 +15,6 @@ mod loss;
 pub mod metrics;
 mod parts;
 pub mod rows;
+mod scores;
 mod target;
 pub mod task;

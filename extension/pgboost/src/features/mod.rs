@@ -114,8 +114,7 @@ impl FeatureBinding {
 
     /// Whether a model takes every feature as a number, and rounds it as XGBoost does.
     pub fn is_plain_for(image: &ModelImage) -> bool {
-        image.narrowing() == Narrowing::Rounded
-            && !(0..image.num_features()).any(|feature| image.is_categorical(feature))
+        image.narrowing() == Narrowing::Rounded && !image.has_categories()
     }
 
     /// Reads the features of one row, whose arguments are of the types that were bound.

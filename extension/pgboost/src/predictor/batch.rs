@@ -125,10 +125,7 @@ impl BatchPredictor {
     }
 
     pub fn has_categories(&self) -> bool {
-        self.bound.as_ref().is_some_and(|bound| {
-            let image = bound.predictor.image();
-            (0..image.num_features()).any(|feature| image.is_categorical(feature))
-        })
+        self.bound.as_ref().is_some_and(|bound| bound.predictor.image().has_categories())
     }
 
     /// Bytes that a row takes here; none are known before the first.

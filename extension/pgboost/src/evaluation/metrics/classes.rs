@@ -65,23 +65,47 @@ impl Classes {
 pub struct Binary {
     probability: bool,
     classes: Classes,
+    /// The product of probabilities whose logarithms are still to be added, and of how many.
+    product: f64,
+    factors: u32,
 }
+
+/// As many probabilities, of 1e-16 or more, are multiplied without becoming 0: a logarithm takes as long as
+/// all else that is done with a row.
+const MAX_FACTORS: u32 = 16;
 
 impl Binary {
     pub fn new(probability: bool) -> Binary {
-        Binary { probability, classes: Classes::new(2) }
+        Binary { probability, classes: Classes::new(2), product: 1.0, factors: 0 }
+    }
+}
+
+impl Binary {
+    fn add_logarithm(&mut self) {
+        self.classes.log -= std::mem::replace(&mut self.product, 1.0).ln();
+        self.factors = 0;
     }
 }
 
 impl Metrics for Binary {
     #[inline]
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
-        let log = if self.probability { loss::binary_log(row.target, prediction) } else { 0.0 };
-        self.classes.add(row, prediction, log);
+        let right = loss::binary_probability(row.target, prediction);
+        if row.weight == 1.0 && self.probability {
+            self.product *= right;
+            self.factors += 1;
+            if self.factors >= MAX_FACTORS {
+                self.add_logarithm();
+            }
+            self.classes.add(row, prediction, 0.0);
+        } else {
+            self.classes.add(row, prediction, -right.ln());
+        }
         Ok(())
     }
 
     fn results(&mut self) -> Results {
+        self.add_logarithm();
         let second = self.classes.counts.last().copied().unwrap_or_default();
         self.classes.results(["logloss", "error"], self.probability, second.scores())
     }
