@@ -96,6 +96,39 @@ def test_explaining_ends_at_the_statement_timeout(connect: Connect, function: st
     assert one(connection, query) == one(connect(), query)
 
 
+@pytest.fixture(scope="module")
+def large(cluster, dbname: str) -> None:
+    """A model whose tables take tenths of a second to make."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "large", grown(500, 8))
+
+
+@pytest.mark.parametrize("milliseconds", [30, 100, 1000])
+@pytest.mark.parametrize(
+    "function", ["predict_contribs", "predict_contribs_approx", "predict_interactions"]
+)
+def test_explaining_by_a_large_model_ends_within_50_ms(
+    connect: Connect, large: None, function: str, milliseconds: int
+) -> None:
+    """While tables are made, and while rows are explained. The best of three, for a busy machine."""
+    query = SCAN.format(FORMS["array"]).replace("predict", function).replace("'m'", "'large'")
+
+    def late() -> float:
+        connection = connect()
+        assert one(
+            connection, f"SELECT predict('large', {FORMS['array']}) FROM (SELECT 1) AS v (x)"
+        )
+        # LLVM compiles for longer than that, and does not look.
+        connection.execute("SET jit = off")
+        connection.execute(f"SET statement_timeout = {milliseconds}")
+        begin = time.monotonic()
+        with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+            connection.execute(query)
+        return time.monotonic() - begin - milliseconds / 1000
+
+    assert min(late() for _ in range(3)) < 0.05
+
+
 def test_a_connection_is_terminated(connect: Connect) -> None:
     connection, admin = connect(), connect()
     error, seconds = cancelled(

@@ -68,15 +68,18 @@ fn sides<'a>(
     peer: &'a Explainer,
     kind: u32,
     count: usize,
-    warm: &[f32],
 ) -> Vec<Side<'a>> {
     let mut sides: Vec<Side<'_>> = Vec::new();
     for kernel in Kernel::available() {
         let mut scratch = ContributionScratch::with_tables(image, kernel, TABLE_BYTES).unwrap();
         let start = Instant::now();
-        let mut out = Vec::new();
-        explain(image, &mut scratch, kind, warm, &mut out);
-        eprintln!("  {} warm in {:?}", kernel.name(), start.elapsed());
+        match kind {
+            2 => image.make_tables(&mut scratch, ContributionKind::Exact, &mut || ()),
+            3 => image.make_tables(&mut scratch, ContributionKind::Approximate, &mut || ()),
+            _ => image.make_interaction_tables(&mut scratch, &mut || ()),
+        }
+        let (time, bytes) = (start.elapsed(), scratch.table_bytes());
+        eprintln!("  {kind} {}: {bytes} bytes of tables in {time:?}", kernel.name());
         let explain = move |rows: &[f32], _: &Matrix, out: &mut Vec<f32>| {
             explain(image, &mut scratch, kind, rows, out);
         };
@@ -121,8 +124,7 @@ fn measure(
             .chunks_exact(count * features)
             .map(|rows| (rows, peer.matrix(rows, features)))
             .collect();
-        let warm = &rows[..64 * features];
-        let mut sides = sides(image, peer, kind, count, warm);
+        let mut sides = sides(image, peer, kind, count);
         let mut results: Vec<Vec<f32>> = Vec::new();
         for side in &mut sides {
             let mut out = Vec::new();

@@ -51,11 +51,11 @@ impl<'a> NodeSections<'a> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct Leaf {
+pub(crate) struct Leaf {
     /// Which nodes it is one of.
-    pub(super) kind: GroupKind,
+    pub(crate) kind: GroupKind,
     /// Its index among them.
-    pub(super) node: u32,
+    pub(crate) node: u32,
     /// What finds its value: see [`super::sum::Sum::of_key`].
     pub(super) key: u32,
 }
@@ -64,7 +64,7 @@ pub(super) struct Leaf {
 ///
 /// `keys` must have been set to `features` for this image.
 #[inline(always)]
-pub(super) fn walk(
+pub(crate) fn walk(
     image: Sections<'_>,
     keys: &RowKeys,
     features: &[f32],

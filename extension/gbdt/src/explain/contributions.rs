@@ -1,12 +1,14 @@
-//! Contributions and interactions of rows, by the compiled image.
+//! Contributions of rows, by the compiled image.
 //!
 //! Sums are of f64 until the end, whatever the width of the model's own. A model's finish, its scale,
 //! divisor and biases, is applied where its margins have it, so that the contributions of a row and the
 //! bias add up to what [`Image::margins`] returns.
 
 use super::approximate;
+use super::leaf_changes::{LeafBuffers, LeafChanges};
+use super::made::Made;
 use super::nodes::{Explained, Visit, each_tree};
-use super::paths::{OnPath, POINTS, Sums, Walk};
+use super::paths::{Level, OnPath, POINTS, Sums, Walk};
 use super::quadrature::Rule;
 use super::tables::{Blocks, RowBuffers, TableKernel, Tables};
 use crate::eval::row_keys::RowKeys;
@@ -26,18 +28,6 @@ pub enum ContributionKind {
     Approximate,
 }
 
-/// What explanations of one kind have.
-#[derive(Default)]
-pub(super) struct OfKind {
-    /// Of at most so many bytes as the caller allows.
-    pub(super) tables: Option<Box<Tables>>,
-    /// Whether they would take more than that.
-    pub(super) has_no_room: bool,
-    /// Rows that have been explained without them.
-    pub(super) rows_walked: usize,
-    pub(super) blocks: Blocks,
-}
-
 /// Buffers for explanations of one image; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
     pub(super) keys: RowKeys,
@@ -50,11 +40,22 @@ pub struct ContributionScratch {
     /// Of one row: per output one per feature, and the bias.
     pub(super) contributions: Vec<f64>,
     /// Of one output of a row.
-    interactions: Vec<f64>,
-    /// By [`ContributionKind`].
-    pub(super) kinds: [OfKind; 2],
+    pub(super) interactions: Vec<f64>,
+    /// Contributions of a batch whose interactions are computed.
+    pub(super) own: Vec<f32>,
+    /// Of at most so many bytes together as the caller allows.
+    pub(super) tables: Made<Tables>,
+    pub(super) pair_tables: Made<Tables>,
+    pub(super) leaf_changes: Made<LeafChanges>,
+    /// Rows that have been explained without tables.
+    pub(super) rows_walked: usize,
+    /// For the tables of features, and for those of pairs.
+    pub(super) blocks: [Blocks; 2],
+    pub(super) leaves: LeafBuffers,
     pub(super) max_table_bytes: usize,
+    pub(super) evaluation: Kernel,
     pub(super) kernel: &'static TableKernel,
+    pub(super) level: Level,
     pub(super) row_buffers: RowBuffers,
     pub(super) work: usize,
     /// Whether a walk has begun and not ended.
@@ -75,7 +76,7 @@ impl ContributionScratch {
     }
 
     /// Buffers that make tables of contributions, of at most so many bytes, once enough rows have been
-    /// explained that they pay; the table of a model of 500 trees of depth 8 takes some 80 MB. What
+    /// explained that they pay; the table of a model of 500 trees of depth 8 takes some 50 MB. What
     /// they do not hold is computed row by row.
     ///
     /// # Errors
@@ -103,18 +104,21 @@ impl ContributionScratch {
             rules: vec![Rule::default(); limit / 2 / POINTS],
             contributions: filled(image.num_outputs() * (image.num_features() + 1), 0.0)?,
             interactions: Vec::new(),
-            kinds: Default::default(),
+            own: Vec::new(),
+            tables: Made::default(),
+            pair_tables: Made::default(),
+            leaf_changes: Made::default(),
+            rows_walked: 0,
+            blocks: Default::default(),
+            leaves: LeafBuffers::default(),
+            evaluation: kernel,
             max_table_bytes,
             kernel: TableKernel::of(kernel),
+            level: Level::of(kernel),
             row_buffers: RowBuffers::default(),
             work: 0,
             walking: false,
         })
-    }
-
-    /// What the tables take that have been made: a caller that keeps buffers bounds them by it.
-    pub fn table_bytes(&self) -> usize {
-        self.kinds.iter().filter_map(|kind| kind.tables.as_ref()).map(|tables| tables.bytes()).sum()
     }
 
     /// Makes ready for a walk.
@@ -131,7 +135,7 @@ impl ContributionScratch {
 const COVERS: &str = "Explanations need the covers (XGBoost), counts (LightGBM) or leaf weights (CatBoost) of the training; ONNX files never have them.";
 
 /// So many values, or an error where there is no memory.
-fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
+pub(super) fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
     let mut values = Vec::new();
     values.try_reserve_exact(count).map_err(|_| {
         Error::new(ErrorKind::OutOfMemory, format!("out of memory for {count} contributions"))
@@ -205,7 +209,14 @@ impl<B: StableBytes> Image<B> {
         let per_row = self.num_outputs() * (num_features + 1);
         debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
         if self.has_tables(scratch, kind, rows.len(), check_interrupts) {
-            self.by_tables(scratch, kind, rows, out, check_interrupts);
+            match kind {
+                ContributionKind::Exact => {
+                    self.contributions_by_tables(scratch, rows, out, check_interrupts);
+                }
+                ContributionKind::Approximate => {
+                    self.contributions_by_leaf(scratch, rows, out, check_interrupts);
+                }
+            }
             return Ok(());
         }
         for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
@@ -217,48 +228,8 @@ impl<B: StableBytes> Image<B> {
         Ok(())
     }
 
-    /// The interactions of rows, in the order of XGBoost's `pred_interactions`: for each row and output
-    /// `num_features + 1` rows of as many columns, symmetric. Off the diagonal is half of what two
-    /// features contribute together; rows add up to the contributions; the last element is the bias.
-    /// `out.len() == n * num_outputs * (num_features + 1) * (num_features + 1)`; all else is as for
-    /// [`Image::contributions`].
-    ///
-    /// # Errors
-    /// [`ErrorKind::OutOfMemory`].
-    pub fn interactions(
-        &self,
-        scratch: &mut ContributionScratch,
-        rows: &[f32],
-        out: &mut [f32],
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Result<()> {
-        let num_features = self.num_features();
-        let width = num_features + 1;
-        if scratch.interactions.len() != width * width {
-            scratch.interactions = filled(width * width, 0.0)?;
-        }
-        let per_row = self.num_outputs() * width * width;
-        debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
-        for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
-            for (output, out) in out.chunks_exact_mut(width * width).enumerate() {
-                for part in scratch.interactions.chunks_mut(1 << 20) {
-                    part.fill(0.0);
-                    check_interrupts();
-                }
-                let kind = ContributionKind::Exact;
-                self.row(scratch, kind, row, Some(output), check_interrupts);
-                self.finish_contributions(&mut scratch.contributions);
-                let own = scratch.contributions.chunks_exact(width).nth(output);
-                let scale = self.contribution_scale();
-                let pairs = &scratch.interactions;
-                spread(own.unwrap_or_default(), pairs, scale, out, check_interrupts);
-            }
-        }
-        Ok(())
-    }
-
     /// Sums the trees' contributions of a row, of one output or all; with pairs if there is one.
-    fn row(
+    pub(super) fn row(
         &self,
         scratch: &mut ContributionScratch,
         kind: ContributionKind,
@@ -278,6 +249,7 @@ impl<B: StableBytes> Image<B> {
             interactions: if output.is_some() { &mut scratch.interactions } else { &mut [] },
             rules: &mut scratch.rules,
             walk: Walk {
+                level: scratch.level,
                 on_path: &mut scratch.on_path,
                 order: &mut scratch.order,
                 work: &mut scratch.work,
@@ -308,33 +280,6 @@ impl<B: StableBytes> Image<B> {
             if let (Some(bias), FinishAt::Margins) = (own.last_mut(), self.finish_at()) {
                 *bias += biases.get(output).copied().unwrap_or(0.0);
             }
-        }
-    }
-}
-
-/// Writes the matrix of an output's interactions: `contributions.len()` rows and columns.
-fn spread(
-    contributions: &[f64],
-    pairs: &[f64],
-    scale: f64,
-    out: &mut [f32],
-    check_interrupts: &mut dyn FnMut(),
-) {
-    let width = contributions.len();
-    let pair = |row: usize, column: usize| {
-        let at = row.min(column) * width + row.max(column);
-        scale * pairs.get(at).copied().unwrap_or(0.0)
-    };
-    for (row, (own, out)) in contributions.iter().zip(out.chunks_exact_mut(width)).enumerate() {
-        check_interrupts();
-        let mut rest = *own;
-        for (column, out) in out.iter_mut().enumerate() {
-            let value = if column == row { 0.0 } else { pair(row, column) };
-            rest -= value;
-            *out = value as f32;
-        }
-        if let Some(diagonal) = out.get_mut(row) {
-            *diagonal = rest as f32;
         }
     }
 }

@@ -6,12 +6,16 @@
 //! weighed by their covers. `reference` computes them as they are defined and is the oracle; `paths`
 //! computes them along the paths of the compiled image, by an integral that Gauss-Legendre quadrature
 //! solves exactly. `tables` has what many rows share: the
-//! contributions of groups of leaves, for every way in which a row can meet them.
+//! contributions of groups of leaves, or their interactions, for every way in which a row can meet them;
+//! `leaf_changes` has it for approximate ones.
 
 mod approximate;
 mod by_tables;
 mod contributions;
 mod importance;
+mod interactions;
+mod leaf_changes;
+mod made;
 mod nodes;
 mod paths;
 mod quadrature;

@@ -12,6 +12,8 @@ use super::share;
 /// A tree of an image and a row's decisions in it.
 pub(super) struct TreeNodes<'a, N, D> {
     nodes: &'a [N],
+    /// How many nodes of the other kind come before these.
+    first: usize,
     covers: &'a [f32],
     decide: &'a D,
     leaf_values: &'a [f64],
@@ -44,6 +46,9 @@ pub(super) trait Explained {
     /// What is at a node; where there is none, a leaf that adds 0.
     fn step(&self, node: usize) -> Step;
 
+    /// Where a node is among all nodes of the image, compact ones first; or of the tree if it is a copy.
+    fn place(&self, node: usize) -> usize;
+
     fn root(&self) -> usize;
 
     /// No path has more splits.
@@ -73,6 +78,10 @@ impl<N: InterleavedNode, D: Decide<N>> Explained for TreeNodes<'_, N, D> {
         let child = |node, taken| Child { node, share: share(cover(node), parent), taken };
         let children = [child(right_node + 1, left), child(right_node, !left)];
         Step::Split { feature: record.slot() / 2, children }
+    }
+
+    fn place(&self, node: usize) -> usize {
+        self.first + node
     }
 
     fn root(&self) -> usize {
@@ -117,10 +126,11 @@ pub(super) fn each_tree(
         for (root, output) in trees {
             let (root, output) = (*root as usize, *output as usize);
             macro_rules! show {
-                ($nodes:expr, $covers:expr, $decide:expr) => {
+                ($nodes:expr, $first:expr, $covers:expr, $decide:expr) => {
                     visit.tree(
                         &TreeNodes {
                             nodes: $nodes,
+                            first: $first,
                             covers: image.get($covers),
                             decide: $decide,
                             leaf_values,
@@ -132,9 +142,11 @@ pub(super) fn each_tree(
                 };
             }
             match kind {
-                GroupKind::Compact => show!(nodes.compact, COMPACT_COVERS, &keys),
-                GroupKind::Wide => show!(nodes.wide, WIDE_COVERS, &keys),
-                GroupKind::Categorical => show!(nodes.wide, WIDE_COVERS, &with_sets),
+                GroupKind::Compact => show!(nodes.compact, 0, COMPACT_COVERS, &keys),
+                GroupKind::Wide => show!(nodes.wide, nodes.compact.len(), WIDE_COVERS, &keys),
+                GroupKind::Categorical => {
+                    show!(nodes.wide, nodes.compact.len(), WIDE_COVERS, &with_sets)
+                }
             }
         }
     }

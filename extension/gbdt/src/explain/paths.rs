@@ -12,12 +12,15 @@
 //! integrands are polynomials, so a rule of enough points is exact, all terms of a product are positive,
 //! and no depth makes them cancel. A walk carries the weighted product at each point down, and the sums
 //! over leaves up. A feature that is split on again changes its `r` and `a` half way down a path: at each
-//! edge the sum is multiplied by what the edge changed of `(a - r) / g`, and the changes add up.
+//! edge the sum is multiplied by what the edge changed of `(a - r) / g`, and the changes add up. At a leaf
+//! `(a - r) / g` and the product's `g` cancel, so only splits divide.
 
 #![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
+#![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 
 use super::nodes::{Child, Explained, Step};
 use super::quadrature::Rule;
+use crate::eval::Kernel;
 
 /// Points that are walked together.
 pub(super) const POINTS: usize = 4;
@@ -31,35 +34,45 @@ type Lanes = [f64; POINTS];
 /// What the path to a node says of a feature; all features begin as one that is not on it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OnPath {
-    times: u32,
+    is_there: bool,
     taken: bool,
     share: f64,
+    /// `a - r`.
+    difference: f64,
     /// `1 / g`.
     inverse: Lanes,
-    /// `(a - r) / g`.
-    excess: Lanes,
 }
 
 impl OnPath {
-    pub(super) const NOT: OnPath =
-        OnPath { times: 0, taken: true, share: 1.0, inverse: [1.0; POINTS], excess: [0.0; POINTS] };
+    pub(super) const NOT: OnPath = OnPath {
+        is_there: false,
+        taken: true,
+        share: 1.0,
+        difference: 0.0,
+        inverse: [1.0; POINTS],
+    };
 
-    /// After another split, and the factor of the product.
+    /// `(a - r) / g`.
     #[inline(always)]
-    fn after(&self, share: f64, taken: bool, points: &Lanes) -> (OnPath, Lanes) {
-        let share = (self.share * share).max(LEAST);
-        let taken = self.taken && taken;
-        let (at_zero, slope) = if taken { (share, 1.0 - share) } else { (share, -share) };
-        let numerator = if taken { 1.0 - share } else { -share };
-        let mut next = OnPath { times: self.times + 1, taken, share, ..*self };
-        let mut factor = [0.0; POINTS];
+    fn excess(&self) -> Lanes {
+        let mut excess = self.inverse;
         for lane in 0..POINTS {
-            let g = at_zero + slope * points[lane];
-            next.inverse[lane] = 1.0 / g;
-            next.excess[lane] = numerator * next.inverse[lane];
-            factor[lane] = g * self.inverse[lane];
+            excess[lane] *= self.difference;
         }
-        (next, factor)
+        excess
+    }
+
+    /// After another split, with `g`; the inverse is not made.
+    #[inline(always)]
+    fn after(&self, child: Child, points: &Lanes) -> (OnPath, Lanes) {
+        let share = (self.share * child.share).max(LEAST);
+        let taken = self.taken & child.taken;
+        let difference = f64::from(u8::from(taken)) - share;
+        let mut g = [share; POINTS];
+        for lane in 0..POINTS {
+            g[lane] += difference * points[lane];
+        }
+        (OnPath { is_there: true, taken, share, difference, inverse: g }, g)
     }
 }
 
@@ -77,11 +90,31 @@ const WORK_PER_CHECK: usize = 1 << 16;
 
 /// What a walk needs beside the tree; the same for all trees of a row.
 pub(super) struct Walk<'a> {
+    pub(super) level: Level,
     pub(super) on_path: &'a mut [OnPath],
     /// The features of the path, in the order of their first splits.
     pub(super) order: &'a mut Vec<u32>,
     pub(super) work: &'a mut usize,
     pub(super) check_interrupts: &'a mut dyn FnMut(),
+}
+
+/// Which instructions a walk has: results are the same, as nothing is contracted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Level {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Level {
+    /// That of a kernel's instructions.
+    pub(super) fn of(kernel: Kernel) -> Level {
+        match kernel.name() {
+            #[cfg(target_arch = "x86_64")]
+            "avx512" | "avx512bw" | "avx2" if is_x86_feature_detected!("avx2") => Level::Avx2,
+            _ => Level::Portable,
+        }
+    }
 }
 
 impl Walk<'_> {
@@ -91,8 +124,20 @@ impl Walk<'_> {
         let weights = rule.weights.as_chunks::<POINTS>().0;
         for (points, weights) in rule.points.as_chunks().0.iter().zip(weights) {
             let nodes_left = tree.num_nodes();
+            let level = self.level;
+            let has_pairs = !sums.interactions.is_empty();
             let mut below = Below { tree, points, nodes_left, walk: self, sums };
-            mean = below.sum(tree.root(), tree.depth(), *weights).mean;
+            let start = (tree.root(), tree.depth(), weights);
+            mean = match (level, has_pairs) {
+                (Level::Portable, false) => below.root::<Portable, false>(start),
+                (Level::Portable, true) => below.root::<Portable, true>(start),
+                #[cfg(target_arch = "x86_64")]
+                (Level::Avx2, false) => below.root::<Avx2, false>(start),
+                #[cfg(target_arch = "x86_64")]
+                (Level::Avx2, true) => below.root::<Avx2, true>(start),
+            };
+            let visited = tree.num_nodes() - below.nodes_left;
+            self.count(visited % NODES_PER_COUNT);
         }
         mean
     }
@@ -107,6 +152,9 @@ impl Walk<'_> {
     }
 }
 
+/// Splits of one tree between two counts.
+const NODES_PER_COUNT: usize = 1 << 12;
+
 struct Below<'a, 'w, 's, T> {
     tree: &'a T,
     points: &'a Lanes,
@@ -116,6 +164,14 @@ struct Below<'a, 'w, 's, T> {
     sums: &'a mut Sums<'s>,
 }
 
+/// A split that a walk has come to.
+#[derive(Clone, Copy)]
+struct At {
+    feature: usize,
+    children: [Child; 2],
+    depth: u32,
+}
+
 /// The sums over the leaves below a node.
 #[derive(Clone, Copy, Default)]
 struct Leaves {
@@ -123,62 +179,142 @@ struct Leaves {
     mean: f64,
 }
 
-impl<T: Explained> Below<'_, '_, '_, T> {
-    /// The leaves below a node. A leaf takes no call.
+/// The instructions that [`Below::split`] is compiled with.
+trait Instructions {
+    /// # Safety
+    /// The processor has them.
+    unsafe fn split<T: Explained, const PAIRS: bool>(
+        below: &mut Below<'_, '_, '_, T>,
+        at: At,
+        product: &Lanes,
+    ) -> Leaves;
+}
+
+struct Portable;
+
+impl Instructions for Portable {
+    #[inline(never)]
+    unsafe fn split<T: Explained, const PAIRS: bool>(
+        below: &mut Below<'_, '_, '_, T>,
+        at: At,
+        product: &Lanes,
+    ) -> Leaves {
+        // SAFETY: there are no needs.
+        unsafe { below.split::<Self, PAIRS>(at, product) }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+struct Avx2;
+
+#[cfg(target_arch = "x86_64")]
+impl Instructions for Avx2 {
     #[inline(always)]
-    fn sum(&mut self, node: usize, depth: u32, mut product: Lanes) -> Leaves {
-        match self.tree.step(node) {
-            Step::Leaf(value) => {
-                for lane in 0..POINTS {
-                    product[lane] *= value;
-                }
-                Leaves { weighted: product, mean: value }
+    unsafe fn split<T: Explained, const PAIRS: bool>(
+        below: &mut Below<'_, '_, '_, T>,
+        at: At,
+        product: &Lanes,
+    ) -> Leaves {
+        #[target_feature(enable = "avx2")]
+        #[inline(never)]
+        unsafe fn compiled<T: Explained, const PAIRS: bool>(
+            below: &mut Below<'_, '_, '_, T>,
+            at: At,
+            product: &Lanes,
+        ) -> Leaves {
+            // SAFETY: the caller's promise.
+            unsafe { below.split::<Avx2, PAIRS>(at, product) }
+        }
+        // SAFETY: the caller's promise.
+        unsafe { compiled::<T, PAIRS>(below, at, product) }
+    }
+}
+
+impl<T: Explained> Below<'_, '_, '_, T> {
+    /// Walks from a root of that depth, with the weights; returns the mean.
+    fn root<I: Instructions, const PAIRS: bool>(
+        &mut self,
+        (root, depth, weights): (usize, u32, &Lanes),
+    ) -> f64 {
+        match self.tree.step(root) {
+            Step::Leaf(value) => value,
+            Step::Split { .. } if depth == 0 || self.nodes_left == 0 => 0.0,
+            Step::Split { feature, children } => {
+                let at = At { feature, children, depth };
+                // SAFETY: there is no such level where the processor lacks the instructions.
+                unsafe { I::split::<T, PAIRS>(self, at, weights) }.mean
             }
-            Step::Split { .. } if depth == 0 || self.nodes_left == 0 => Leaves::default(),
-            Step::Split { feature, children } => self.split(feature, children, depth, product),
         }
     }
 
-    #[inline(never)]
-    fn split(
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn split<I: Instructions, const PAIRS: bool>(
         &mut self,
-        feature: usize,
-        children: [Child; 2],
-        depth: u32,
-        product: Lanes,
+        At { feature, children, depth }: At,
+        product: &Lanes,
     ) -> Leaves {
         self.nodes_left -= 1;
-        self.walk.count(1);
+        if (self.tree.num_nodes() - self.nodes_left).is_multiple_of(NODES_PER_COUNT) {
+            self.walk.count(NODES_PER_COUNT);
+        }
         let Some(before) = self.walk.on_path.get(feature).copied() else {
             return Leaves::default();
         };
-        if before.times == 0 {
+        if PAIRS && !before.is_there {
             self.walk.order.push(feature as u32);
+        }
+        // The product without the feature.
+        let mut others = *product;
+        for lane in 0..POINTS {
+            others[lane] *= before.inverse[lane];
         }
         let (mut all, mut change) = (Leaves::default(), [0.0; POINTS]);
         for child in children {
-            let (after, factor) = before.after(child.share, child.taken, self.points);
-            let mut product = product;
-            for lane in 0..POINTS {
-                product[lane] *= factor[lane];
+            let (mut after, g) = before.after(child, self.points);
+            let mut product = others;
+            match self.tree.step(child.node) {
+                Step::Leaf(value) => {
+                    all.mean += child.share * value;
+                    for lane in 0..POINTS {
+                        product[lane] *= value;
+                        change[lane] += product[lane] * after.difference;
+                        all.weighted[lane] += product[lane] * g[lane];
+                    }
+                }
+                Step::Split { .. } if depth == 1 || self.nodes_left == 0 => {}
+                Step::Split { feature: next, children } => {
+                    for lane in 0..POINTS {
+                        product[lane] *= g[lane];
+                        after.inverse[lane] = 1.0 / g[lane];
+                    }
+                    self.walk.on_path[feature] = after;
+                    let at = At { feature: next, children, depth: depth - 1 };
+                    // SAFETY: the caller's promise.
+                    let below = unsafe { I::split::<T, PAIRS>(self, at, &product) };
+                    all.mean += child.share * below.mean;
+                    let excess = after.excess();
+                    for lane in 0..POINTS {
+                        change[lane] += below.weighted[lane] * excess[lane];
+                        all.weighted[lane] += below.weighted[lane];
+                    }
+                }
             }
-            self.walk.on_path[feature] = after;
-            let below = self.sum(child.node, depth - 1, product);
-            all.mean += child.share * below.mean;
-            for lane in 0..POINTS {
-                all.weighted[lane] += below.weighted[lane];
-                change[lane] += below.weighted[lane] * (after.excess[lane] - before.excess[lane]);
-            }
+        }
+        let excess = before.excess();
+        for lane in 0..POINTS {
+            change[lane] -= all.weighted[lane] * excess[lane];
         }
         if let Some(sum) = self.sums.contributions.get_mut(feature) {
-            *sum += change[0] + change[1] + change[2] + change[3];
-        }
-        if !self.sums.interactions.is_empty() {
-            self.pairs(feature, &change);
+            *sum += (change[0] + change[1]) + (change[2] + change[3]);
         }
         self.walk.on_path[feature] = before;
-        if before.times == 0 {
-            self.walk.order.pop();
+        if PAIRS {
+            self.pairs(feature, &change);
+            if !before.is_there {
+                self.walk.order.pop();
+            }
         }
         all
     }
@@ -192,9 +328,10 @@ impl<T: Explained> Below<'_, '_, '_, T> {
             let Some(on_path) = self.walk.on_path.get(other).filter(|_| other != feature) else {
                 continue;
             };
+            let excess = on_path.excess();
             let mut sum = 0.0;
             for lane in 0..POINTS {
-                sum += change[lane] * on_path.excess[lane];
+                sum += change[lane] * excess[lane];
             }
             let (row, column) = (feature.min(other), feature.max(other));
             if let Some(pair) = self.sums.interactions.get_mut(row * columns + column) {

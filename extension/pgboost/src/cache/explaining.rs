@@ -20,7 +20,7 @@ const MAX_KEPT: usize = 16;
 
 struct Kept {
     image: Weak<CachedImage>,
-    /// Nothing for interactions, which have no tables.
+    /// Nothing for interactions, which have no tables here: one row at a time gains too little by them.
     kind: Option<ContributionKind>,
     /// The settings when it was made.
     kernel: KernelChoice,
@@ -86,7 +86,8 @@ fn put_back(used: Kept) {
         kept.push(used);
         let bytes = |one: &Kept| one.scratch.table_bytes();
         let mut all: usize = kept.iter().map(bytes).sum();
-        while kept.len() > 1 && (kept.len() > MAX_KEPT || all > guc::explain_bytes()) {
+        // Even the last one, if its matrices of interactions are larger than that.
+        while kept.len() > MAX_KEPT || all > guc::explain_bytes() {
             all -= bytes(&kept.remove(0));
         }
     });

@@ -12,7 +12,7 @@ use super::lower_levels::{BlockKeys, LowerLevels};
 use super::predicates::{bit_of_code, goes_right_large, operands, search_tree};
 use super::{
     BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
-    WORDS,
+    WORDS, Walk,
 };
 use crate::eval::interleaved::NodeSections;
 use crate::forest::sections::{
@@ -228,6 +228,67 @@ fn look_up_large(
     }
 }
 
+/// Walks the rows of a block through a tile of a group.
+///
+/// # Safety
+/// The processor has the instructions of the kernel; the tile is one of the image's, and the predicates of
+/// its segment have been evaluated.
+unsafe fn walk_tile(
+    walk: Walk,
+    group: &TileGroup,
+    nodes: &[u16],
+    masks: &[Mask],
+    rows: usize,
+    path: &mut PathBits,
+) {
+    debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "predicates");
+    if group.symmetric == 1 {
+        // Each level of the path is the answer of its one predicate.
+        for (bits, node) in path.iter_mut().zip(nodes).take(group.levels as usize) {
+            *bits = masks[usize::from(*node) % MAX_PREDICATES];
+        }
+    } else {
+        // SAFETY: the caller's promise; the image's check found each node's predicate to be below
+        // MAX_PREDICATES, of which there are as many masks.
+        unsafe { walk(nodes, masks, rows, path) };
+    }
+}
+
+/// Calls `visit` with every tree and the index of each row's leaf in its tile; for an image whose tiles hold
+/// all of its trees.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+pub(super) unsafe fn leaf_indices(
+    kernel: &BlockKernel,
+    image: Sections<'_>,
+    buffers: &mut Buffers<f32>,
+    rows: &Rows<'_>,
+    visit: &mut dyn FnMut(usize, &[u8; BLOCK]),
+) {
+    // SAFETY: the caller's promise.
+    unsafe { read_columns(kernel, image, buffers, rows) };
+    for segment in image.get(SEGMENTS) {
+        // SAFETY: the caller's promise; the segment is one of the image's.
+        unsafe { evaluate_predicates(kernel, image, segment, buffers, rows.count) };
+        let groups = image.get(TILE_GROUPS).iter().skip(segment.first_group as usize);
+        for group in groups.take(segment.groups as usize) {
+            let Buffers { masks, path, leaf_indices, .. } = &mut *buffers;
+            let Some(walk) = kernel.walk.get(group.levels as usize) else { return };
+            let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
+            let nodes = nodes.chunks_exact(group.tile_nodes());
+            for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
+                // SAFETY: the caller's promise; the group is one of the segment's.
+                unsafe {
+                    walk_tile(*walk, group, nodes, masks, rows.count, path);
+                    (kernel.leaf_indices)(path, rows.count, group.levels, leaf_indices);
+                }
+                visit(group.first as usize + tree, leaf_indices);
+            }
+        }
+    }
+}
+
 /// Walks the trees of a group and adds their leaves.
 ///
 /// # Safety
@@ -252,17 +313,8 @@ unsafe fn add_group<S: BlockSum>(
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
         let output = outputs.get(group.first as usize + tree).copied().unwrap_or(0);
         let Some(sums) = sums.get_mut(output as usize) else { continue };
-        debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "predicates");
-        if group.symmetric == 1 {
-            // Each level of the path is the answer of its one predicate.
-            for (bits, node) in path.iter_mut().zip(nodes).take(levels as usize) {
-                *bits = masks[usize::from(*node) % MAX_PREDICATES];
-            }
-        } else {
-            // SAFETY: the caller's promise; the image's check found each node's predicate to be below
-            // MAX_PREDICATES, of which there are as many masks.
-            unsafe { walk(nodes, masks, rows.count, path) };
-        }
+        // SAFETY: the caller's promise; the walk is that of the group's levels.
+        unsafe { walk_tile(*walk, group, nodes, masks, rows.count, path) };
         if group.below == 0 {
             let start = group.leaves as usize + tree * tile_leaves(levels);
             let leaves = leaves.get(start..start + tile_leaves(levels)).unwrap_or(S::NO_LEAVES);

@@ -1,28 +1,27 @@
 //! Fills the table of a group: for every combination of its features' states the contributions of all its
-//! leaves, by the integral that `paths` computes; or, after Saabas, the changes of the mean on the way to
-//! the one leaf that the row reaches, if it is among them.
+//! leaves, or their interactions, by the integral that `paths` computes.
 //!
-//! A group has at most 8 features, so four points are exact, and 8 lanes hold one number per feature. Lane
-//! `i` of a product has `a_i - r_i` for its own feature and `g_j` for every other one `j`.
+//! A group has at most 8 features, so four points are exact, and 8 lanes hold one number per feature, or 28
+//! one per pair. A lane of a product has `a_i - r_i` for its own features and `g_j` for every other one `j`.
 
 #![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
 
 use super::group::{BITS, Group, State};
+use super::layout::pair_lane;
 use super::trees::{Node, Tree};
-use crate::explain::ContributionKind;
 use crate::explain::quadrature::Rule;
 
 const POINTS: usize = 4;
 
-/// One number per feature of a group.
-pub(super) type Lanes = [f64; BITS];
-
-/// The contributions of a group's features, in their order in the group, per entry.
-pub(super) struct Filler {
-    kind: ContributionKind,
+/// The numbers of a group's features, in their order in the group, or of its pairs, per entry.
+pub(super) struct Filler<const LANES: usize> {
+    /// By lane its own features; none where there are not so many.
+    own: [[usize; 2]; LANES],
+    /// What a leaf's value is multiplied by.
+    factor: f64,
     points: [f64; POINTS],
     weights: [f64; POINTS],
-    pub(super) entries: Vec<Lanes>,
+    pub(super) entries: Vec<[f64; LANES]>,
 }
 
 /// What the path from the group's node to a leaf says of a feature.
@@ -32,7 +31,6 @@ struct Below {
     /// Whether the way answers one question in both ways, so that no row takes it.
     never: bool,
     share: f64,
-    change: f64,
     /// The bits of the questions on the way, and those whose answer must be yes.
     mask: u8,
     yes: u8,
@@ -50,25 +48,45 @@ impl Below {
 }
 
 /// What a leaf says of a feature, by whether the row takes its path.
-struct Factor {
+struct Factor<const LANES: usize> {
     /// Whether the feature is on the path of the leaf at all.
     involved: bool,
-    lanes: [[Lanes; POINTS]; 2],
+    lanes: [[[f64; LANES]; POINTS]; 2],
     /// By state.
     taken: Vec<bool>,
 }
 
-impl Filler {
-    pub(super) fn new(kind: ContributionKind) -> Self {
+impl Filler<BITS> {
+    pub(super) fn features() -> Self {
+        Filler::new(std::array::from_fn(|lane| [lane; 2]), 1.0)
+    }
+}
+
+impl Filler<32> {
+    pub(super) fn pairs() -> Self {
+        let mut own = [[BITS; 2]; 32];
+        for high in 0..BITS {
+            for low in 0..high {
+                own[pair_lane(low, high)] = [low, high];
+            }
+        }
+        // A pair shares what it has between its two sides.
+        Filler::new(own, 0.5)
+    }
+}
+
+impl<const LANES: usize> Filler<LANES> {
+    fn new(own: [[usize; 2]; LANES], factor: f64) -> Self {
         let rule = Rule::of(POINTS);
         let of =
             |numbers: &[f64]| std::array::from_fn(|at| numbers.get(at).copied().unwrap_or(0.0));
-        Filler { kind, points: of(&rule.points), weights: of(&rule.weights), entries: Vec::new() }
+        let (points, weights) = (of(&rule.points), of(&rule.weights));
+        Filler { own, factor, points, weights, entries: Vec::new() }
     }
 
     pub(super) fn fill(&mut self, tree: &Tree, node: u32, group: &Group) {
         self.entries.clear();
-        self.entries.resize(group.entries, [0.0; BITS]);
+        self.entries.resize(group.entries, [0.0; LANES]);
         let mut below = [Below { share: 1.0, ..Below::default() }; BITS];
         self.leaves(tree, node, group, &mut below);
     }
@@ -76,10 +94,7 @@ impl Filler {
     fn leaves(&mut self, tree: &Tree, node: u32, group: &Group, below: &mut [Below; BITS]) {
         match tree.nodes.get(node as usize) {
             None | Some(Node::Covered) => {}
-            Some(Node::Leaf(value)) => match self.kind {
-                ContributionKind::Exact => self.leaf(*value, group, below),
-                ContributionKind::Approximate => self.changes(group, below),
-            },
+            Some(Node::Leaf(value)) => self.leaf(*value, group, below),
             Some(Node::Split { question, children, shares }) => {
                 let own = group.features.iter().enumerate();
                 let found = own.clone().find_map(|(at, own)| Some((at, own.bit_of(*question)?)));
@@ -91,7 +106,6 @@ impl Filler {
                         asked: true,
                         never: before.never || asked_before && before.yes >> bit & 1 != yes,
                         share: before.share * share,
-                        change: before.change + tree.change(node, *child),
                         mask: before.mask | 1 << bit,
                         yes: before.yes | yes << bit,
                     };
@@ -102,26 +116,14 @@ impl Filler {
         }
     }
 
-    /// Adds the changes of the mean on the path to a leaf to the entries of rows that take it.
-    fn changes(&mut self, group: &Group, below: &[Below; BITS]) {
-        let mut lanes = [0.0; BITS];
-        let own = group.features.iter().zip(below);
-        for (lane, (feature, below)) in lanes.iter_mut().zip(own.clone()) {
-            *lane = feature.change + below.change;
-        }
-        let taken: Vec<Vec<bool>> =
-            own.map(|(feature, below)| below.taken(&feature.states)).collect();
-        add_where_taken(&taken, &lanes, 0, &mut self.entries);
-    }
-
     /// Adds a leaf to all entries.
     fn leaf(&mut self, value: f64, group: &Group, below: &[Below; BITS]) {
-        let factors: Vec<Factor> = group
+        let factors: Vec<Factor<LANES>> = group
             .features
             .iter()
             .zip(below)
             .enumerate()
-            .map(|(lane, (feature, below))| {
+            .map(|(at, (feature, below))| {
                 let involved = below.asked || feature.states.first() == Some(&State::Outside);
                 let share = feature.share * below.share;
                 let lanes = [0.0, 1.0].map(|taken| {
@@ -131,40 +133,34 @@ impl Filler {
                         } else {
                             share * (1.0 - q)
                         };
-                        let mut lanes = [factor; BITS];
-                        lanes[lane] = taken - share;
-                        lanes
+                        let own = |own: [usize; 2]| own.contains(&at);
+                        self.own.map(|lane| if own(lane) { taken - share } else { factor })
                     })
                 });
                 Factor { involved, lanes, taken: below.taken(&feature.states) }
             })
             .collect();
-        let mut start = [[0.0; BITS]; POINTS];
+        let mut start = [[0.0; LANES]; POINTS];
+        let involved = |at: &usize| factors.get(*at).is_some_and(|factor| factor.involved);
         for (point, weight) in start.iter_mut().zip(self.weights) {
-            for (lane, factor) in point.iter_mut().zip(&factors) {
-                *lane = if factor.involved { value * weight } else { 0.0 };
+            for (lane, own) in point.iter_mut().zip(&self.own) {
+                if own.iter().all(involved) {
+                    *lane = value * weight * self.factor;
+                }
             }
         }
         multiply(&factors, &start, 0, &mut self.entries);
     }
 }
 
-/// Adds to the entries, from `entry` on, that take the path by every feature.
-fn add_where_taken(taken: &[Vec<bool>], lanes: &Lanes, entry: usize, entries: &mut [Lanes]) {
-    let Some((states, rest)) = taken.split_first() else {
-        if let Some(entry) = entries.get_mut(entry) {
-            add(entry, lanes);
-        }
-        return;
-    };
-    for state in (0..states.len()).filter(|state| states[*state]) {
-        add_where_taken(rest, lanes, entry * states.len() + state, entries);
-    }
-}
-
 /// Adds the products of all factors from here on, by the states of their features, to the entries from
 /// `entry` on.
-fn multiply(factors: &[Factor], product: &[Lanes; POINTS], entry: usize, entries: &mut [Lanes]) {
+fn multiply<const LANES: usize>(
+    factors: &[Factor<LANES>],
+    product: &[[f64; LANES]; POINTS],
+    entry: usize,
+    entries: &mut [[f64; LANES]],
+) {
     let Some((factor, rest)) = factors.split_first() else {
         if let Some(entry) = entries.get_mut(entry) {
             add(entry, &sum(product));
@@ -187,28 +183,31 @@ fn multiply(factors: &[Factor], product: &[Lanes; POINTS], entry: usize, entries
     }
 }
 
-fn times(product: &[Lanes; POINTS], factor: &[Lanes; POINTS]) -> [Lanes; POINTS] {
+fn times<const LANES: usize>(
+    product: &[[f64; LANES]; POINTS],
+    factor: &[[f64; LANES]; POINTS],
+) -> [[f64; LANES]; POINTS] {
     let mut times = *product;
     for q in 0..POINTS {
-        for lane in 0..BITS {
+        for lane in 0..LANES {
             times[q][lane] *= factor[q][lane];
         }
     }
     times
 }
 
-fn sum(product: &[Lanes; POINTS]) -> Lanes {
+fn sum<const LANES: usize>(product: &[[f64; LANES]; POINTS]) -> [f64; LANES] {
     let mut sum = product[0];
     for lanes in &product[1..] {
-        for lane in 0..BITS {
+        for lane in 0..LANES {
             sum[lane] += lanes[lane];
         }
     }
     sum
 }
 
-fn add(entry: &mut Lanes, more: &Lanes) {
-    for lane in 0..BITS {
+fn add<const LANES: usize>(entry: &mut [f64; LANES], more: &[f64; LANES]) {
+    for lane in 0..LANES {
         entry[lane] += more[lane];
     }
 }

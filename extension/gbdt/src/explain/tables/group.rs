@@ -18,8 +18,6 @@ pub(super) struct PathFeature {
     pub(super) feature: u32,
     /// The product of its splits' shares.
     pub(super) share: f64,
-    /// The sum of what its splits change of the mean.
-    pub(super) change: f64,
     /// The least key that the row's is below, and the greatest that it is not below.
     upper: Option<u32>,
     lower: Option<u32>,
@@ -31,13 +29,12 @@ pub(super) struct PathFeature {
 impl PathFeature {
     fn new(feature: u32) -> Self {
         let (upper, lower, takes_missing, sets) = (None, None, true, TRUE);
-        PathFeature { feature, share: 1.0, change: 0.0, upper, lower, takes_missing, sets }
+        PathFeature { feature, share: 1.0, upper, lower, takes_missing, sets }
     }
 
     fn add(&mut self, edge: Edge, literals: &mut Literals) {
-        let Edge { question, yes, share, change } = edge;
+        let Edge { question, yes, share } = edge;
         self.share *= share;
-        self.change += change;
         match question {
             Question::Below { slot, key } => {
                 let default_left = slot.is_multiple_of(2);
@@ -80,8 +77,6 @@ pub(super) struct Edge {
     pub(super) question: Question,
     pub(super) yes: bool,
     pub(super) share: f64,
-    /// Of the mean.
-    pub(super) change: f64,
 }
 
 /// The features of a path, in the order of their first splits.
@@ -108,8 +103,6 @@ pub(super) struct GroupFeature {
     pub(super) feature: u32,
     /// Its share on the path to the group; 1 if it is not on it.
     pub(super) share: f64,
-    /// What the path to the group changes of the mean by it.
-    pub(super) change: f64,
     /// The bit of the path's conjunction, if it is on the path.
     path_bit: Option<usize>,
     /// The questions below, each with its bit.
@@ -149,12 +142,12 @@ impl Group {
         gather(tree, node, BITS - path.0.len(), &mut questions)?;
         let mut features: Vec<GroupFeature> = Vec::new();
         for known in &path.0 {
-            features.push(GroupFeature::new(known.feature, known.share, known.change));
+            features.push(GroupFeature::new(known.feature, known.share));
         }
         for question in &questions {
             let feature = question.feature();
             if !features.iter().any(|known| known.feature == feature) {
-                features.push(GroupFeature::new(feature, 1.0, 0.0));
+                features.push(GroupFeature::new(feature, 1.0));
             }
         }
         let mut bit = 0;
@@ -214,9 +207,9 @@ fn gather(tree: &Tree, node: u32, most: usize, questions: &mut Vec<Question>) ->
 }
 
 impl GroupFeature {
-    fn new(feature: u32, share: f64, change: f64) -> Self {
+    fn new(feature: u32, share: f64) -> Self {
         let (path_bit, questions, states) = (None, Vec::new(), Vec::new());
-        GroupFeature { feature, share, change, path_bit, questions, states }
+        GroupFeature { feature, share, path_bit, questions, states }
     }
 
     fn set_states(&mut self) {

@@ -17,14 +17,13 @@ use super::group::BITS;
 use super::layout::{CHUNK_GROUPS, Chunk, Record};
 use super::literals::Source;
 use super::rest::Answers;
-use super::trees::Question;
-use super::{Line, Tables, WIDTH};
+use super::{Line, Tables, WIDTH, numbers_of, numbers_of_mut};
 use crate::eval::Kernel;
 use crate::eval::interleaved::NodeSections;
-use crate::eval::row_keys::RowKeys;
+use crate::forest::key::monotone_key;
 use crate::forest::sections::Sections;
 
-const BLOCK: usize = 512;
+pub(in crate::explain) const BLOCK: usize = 512;
 const WORDS: usize = BLOCK / 64;
 
 /// Blocks that share the passage of the tables through the cache, and their rows.
@@ -47,9 +46,29 @@ struct Keys([i32; BLOCK]);
 /// The entry of each row in a group's table.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Entries([u8; BLOCK]);
+pub(in crate::explain) struct Entries(pub(in crate::explain) [u8; BLOCK]);
 
-type Add = unsafe fn(&[Line], &[Record], &[Entries], sums: &mut [Line]);
+/// Several tables, and the entries of rows in each.
+#[derive(Clone, Copy)]
+struct Looked<'a> {
+    tables: [*const f32; CHUNK_GROUPS],
+    /// Of as many tables as there are.
+    entries: &'a [Entries],
+    /// Lines that are asked for meanwhile, since they are read next.
+    ahead: &'a [Line],
+}
+
+/// Where tables begin, of as many as there are.
+fn tables_at(lines: &[Line], first: impl Iterator<Item = usize>) -> [*const f32; CHUNK_GROUPS] {
+    let numbers = numbers_of(lines);
+    let mut tables = [numbers.as_ptr(); CHUNK_GROUPS];
+    for (table, first) in tables.iter_mut().zip(first) {
+        *table = numbers[first..].as_ptr();
+    }
+    tables
+}
+
+type Add = unsafe fn(Looked<'_>, sums: &mut [f32]);
 
 /// What one instruction set does.
 ///
@@ -60,24 +79,48 @@ pub(in crate::explain) struct TableKernel {
     below: unsafe fn(&Keys, i32) -> Mask,
     /// The entries of the rows of a group: see [`entries_of`].
     entries: unsafe fn(&[Mask], &Record, words: usize, &mut Entries),
-    /// Adds the entries of a chunk to the sums of each row: see [`add`].
-    add: Add,
+    /// Adds the entries of a chunk to the sums of each row, by the numbers of an entry, 8, 16 or 32: see
+    /// [`add`].
+    add: [Add; 3],
 }
 
 static PORTABLE: TableKernel = TableKernel {
     below: |keys, key| below(keys, key),
     entries: |masks, record, words, out| entries_of(masks, record, words, out),
-    add: |lines, records, entries, sums| {
-        // SAFETY: the safety of the field's type is that of the function.
-        unsafe {
-            let (pairs, last) = sums.split_at_mut(sums.len() & !1);
-            add::<2>(lines, records, entries, 0, pairs);
-            add::<1>(lines, records, entries, pairs.len(), last);
-        }
-    },
+    add: [add_portable::<8>, add_portable::<16>, add_portable::<32>],
 };
 
+/// # Safety
+/// See [`add`].
+unsafe fn add_portable<const NUMBERS: usize>(looked: Looked<'_>, sums: &mut [f32]) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        let (pairs, last) = sums.split_at_mut(sums.len() / (2 * NUMBERS) * 2 * NUMBERS);
+        let done = pairs.len() / NUMBERS;
+        add::<2, NUMBERS>(looked, 0, pairs);
+        add::<1, NUMBERS>(looked, done, last);
+    }
+}
+
 impl TableKernel {
+    /// Adds to the rows of a block a line each of at most [`CHUNK_GROUPS`] tables, which begin at these
+    /// lines, by the entries in each.
+    ///
+    /// # Safety
+    /// Every entry is below the number of lines that its table has.
+    pub(in crate::explain) unsafe fn add_lines(
+        &self,
+        lines: &[Line],
+        first: &[u32],
+        entries: &[Entries],
+        sums: &mut [Line],
+    ) {
+        let tables = tables_at(lines, first.iter().map(|first| WIDTH * *first as usize));
+        let looked = Looked { tables, entries: &entries[..first.len()], ahead: &[] };
+        // SAFETY: there is no such kernel where the processor lacks the instructions; the caller's promise.
+        unsafe { (self.add[1])(looked, numbers_of_mut(sums)) };
+    }
+
     /// That of the kernel's instructions.
     pub(in crate::explain) fn of(kernel: Kernel) -> &'static TableKernel {
         match kernel.name() {
@@ -101,18 +144,13 @@ pub(in crate::explain) struct Batch<'a> {
 /// Buffers for blocks of rows.
 #[derive(Default)]
 pub(in crate::explain) struct Blocks {
-    keys: Vec<Keys>,
-    row_keys: Option<RowKeys>,
-    /// Per slot, where its keys are among `keys`, plus 1.
-    columns: Vec<u32>,
     masks: Vec<Vec<Mask>>,
     entries: Vec<Entries>,
     sums: Vec<Line>,
 }
 
 impl Tables {
-    /// Adds the entries of at most [`BATCH_ROWS`] rows to `out`: per row and output `num_features + 1`
-    /// numbers.
+    /// Adds the entries of at most [`BATCH_ROWS`] rows to `out`, in the order of the classes' targets.
     pub(in crate::explain) fn add_rows(
         &self,
         kernel: &TableKernel,
@@ -131,39 +169,52 @@ impl Tables {
         for (at, rows) in rows.chunks(BLOCK * num_features).take(BLOCKS).enumerate() {
             let mut masks = std::mem::take(&mut buffers.masks[at]);
             let block = Batch { image, rows, num_features };
-            self.ask(kernel, buffers, block, &mut masks, check_interrupts);
+            self.ask(kernel, block, &mut masks, check_interrupts);
             buffers.masks[at] = masks;
         }
         buffers.entries.resize(CHUNK_GROUPS, Entries([0; BLOCK]));
         for class in &self.classes {
             buffers.sums.clear();
-            buffers.sums.resize(count, Line([0.0; WIDTH]));
-            for chunk in &class.chunks {
+            buffers.sums.resize((count * class.numbers).div_ceil(WIDTH), Line([0.0; WIDTH]));
+            for (at, chunk) in class.chunks.iter().enumerate() {
                 check_interrupts();
-                self.add_chunk(kernel, chunk, buffers);
+                let next = class.chunks.get(at + 1).map_or(0..0, |next| next.lines.clone());
+                let ahead = self.lines.get(next).unwrap_or_default();
+                self.add_chunk(kernel, class.numbers, chunk, ahead, count, buffers);
             }
-            let first = class.output * (num_features + 1);
-            for (sums, out) in buffers.sums.iter().zip(out.chunks_exact_mut(per_row)) {
-                let own = out.get_mut(first..).unwrap_or_default();
-                for (feature, sum) in class.features.iter().zip(sums.0) {
-                    if let Some(out) = own.get_mut(*feature as usize) {
-                        *out += sum;
-                    }
-                }
+            let sums = numbers_of(&buffers.sums).chunks_exact(class.numbers);
+            for (sums, out) in sums.zip(out.chunks_exact_mut(per_row)) {
+                class.add_to(sums, out);
             }
         }
     }
 
-    fn add_chunk(&self, kernel: &TableKernel, chunk: &Chunk, buffers: &mut Blocks) {
-        for (sums, masks) in buffers.sums.chunks_mut(BLOCK).zip(&buffers.masks) {
-            let words = sums.len().div_ceil(64);
+    fn add_chunk(
+        &self,
+        kernel: &TableKernel,
+        numbers: usize,
+        chunk: &Chunk,
+        ahead: &[Line],
+        rows: usize,
+        buffers: &mut Blocks,
+    ) {
+        let sums = numbers_of_mut(&mut buffers.sums);
+        let sums = &mut sums[..rows * numbers];
+        let tables = tables_at(&self.lines, chunk.records.iter().map(|record| record.table));
+        let mut ahead = ahead.chunks(ahead.len().div_ceil(rows.div_ceil(BLOCK)).max(1));
+        for (sums, masks) in sums.chunks_mut(BLOCK * numbers).zip(&buffers.masks) {
+            let words = (sums.len() / numbers).div_ceil(64);
             for (record, entries) in chunk.records.iter().zip(&mut buffers.entries) {
-                debug_assert!(record.is_sound(self.lines.len()), "entries");
+                debug_assert!(record.is_sound(numbers, self.lines.len()), "entries");
                 // SAFETY: there is no such kernel where the processor lacks the instructions.
                 unsafe { (kernel.entries)(masks, record, words, entries) };
             }
             // SAFETY: as above; the layout gives every code an entry within its table.
-            unsafe { (kernel.add)(&self.lines, &chunk.records, &buffers.entries, sums) };
+            unsafe {
+                let entries = &buffers.entries[..chunk.records.len()];
+                let looked = Looked { tables, entries, ahead: ahead.next().unwrap_or_default() };
+                (kernel.add[numbers / 16])(looked, sums);
+            }
         }
     }
 
@@ -171,31 +222,26 @@ impl Tables {
     fn ask(
         &self,
         kernel: &TableKernel,
-        buffers: &mut Blocks,
         batch: Batch<'_>,
         masks: &mut Vec<Mask>,
         check_interrupts: &mut dyn FnMut(),
     ) {
         let Batch { image, rows, num_features } = batch;
-        self.transpose(buffers, rows, num_features);
         let nodes = NodeSections::of(image);
         masks.clear();
-        for (at, source) in self.literals.sources.iter().enumerate() {
-            if at.is_multiple_of(1 << 12) {
-                check_interrupts();
-            }
+        masks.push(Mask([u64::MAX; WORDS]));
+        for run in &self.literals.runs {
+            check_interrupts();
+            let keys = keys_of(run.slot, rows, num_features);
+            let asked = self.literals.keys.iter().skip(run.first).take(run.count);
+            // SAFETY: there is no such kernel where the processor lacks the instructions.
+            masks.extend(asked.map(|key| unsafe { (kernel.below)(&keys, ordered(*key)) }));
+        }
+        for source in self.literals.sources.iter().skip(masks.len()) {
             let mask = match *source {
                 Source::True => Mask([u64::MAX; WORDS]),
                 Source::Both(one, other) => both(masks, [one, other]),
-                Source::Asked(Question::Below { slot, key }) => {
-                    let column = buffers.columns.get(slot as usize).copied().unwrap_or(0);
-                    match buffers.keys.get((column as usize).wrapping_sub(1)) {
-                        // SAFETY: there is no such kernel where the processor lacks the instructions.
-                        Some(keys) => unsafe { (kernel.below)(keys, ordered(key)) },
-                        None => Mask([0; WORDS]),
-                    }
-                }
-                Source::Asked(question @ Question::NotIn { .. }) => {
+                Source::Asked(question) => {
                     let mut mask = Mask([0; WORDS]);
                     for (row, features) in rows.chunks_exact(num_features).enumerate() {
                         let answers = Answers { keys: &[], features, nodes };
@@ -206,34 +252,21 @@ impl Tables {
             };
             masks.push(mask);
         }
+        check_interrupts();
     }
+}
 
-    /// The keys of the slots that are asked about, slot by slot.
-    fn transpose(&self, buffers: &mut Blocks, rows: &[f32], num_features: usize) {
-        if buffers.columns.is_empty() {
-            buffers.columns.resize(2 * num_features, 0);
-            let mut used = 0;
-            for source in &self.literals.sources {
-                if let Source::Asked(Question::Below { slot, .. }) = source
-                    && let Some(column) = buffers.columns.get_mut(*slot as usize)
-                    && *column == 0
-                {
-                    used += 1;
-                    *column = used;
-                }
-            }
-            buffers.keys.resize(used as usize, Keys([0; BLOCK]));
-        }
-        let row_keys = buffers.row_keys.get_or_insert_with(|| RowKeys::new(num_features));
-        for (row, features) in rows.chunks_exact(num_features).enumerate() {
-            row_keys.set(num_features, features);
-            for (key, column) in row_keys.as_slice().iter().zip(&buffers.columns) {
-                if let Some(keys) = buffers.keys.get_mut((*column as usize).wrapping_sub(1)) {
-                    keys.0[row] = ordered(*key);
-                }
-            }
-        }
+/// The keys of a block in a slot.
+fn keys_of(slot: u32, rows: &[f32], num_features: usize) -> Keys {
+    let mut keys = Keys([0; BLOCK]);
+    let feature = slot as usize / 2;
+    let where_missing = if slot.is_multiple_of(2) { 0 } else { u32::MAX };
+    for (key, row) in keys.0.iter_mut().zip(rows.chunks_exact(num_features)) {
+        let value = row.get(feature).copied().unwrap_or(f32::NAN);
+        let missing = u32::from(value.is_nan()).wrapping_neg();
+        *key = ordered(monotone_key(value) & !missing | where_missing & missing);
     }
+    keys
 }
 
 /// A key as a signed number, in the same order.
@@ -321,36 +354,31 @@ fn transposed(mut bits: u64) -> u64 {
 /// # Safety
 /// Every entry is one of the group's table, and there are as many as rows.
 #[inline(always)]
-unsafe fn add<const ROWS: usize>(
-    lines: &[Line],
-    records: &[Record],
-    entries: &[Entries],
+unsafe fn add<const ROWS: usize, const NUMBERS: usize>(
+    looked: Looked<'_>,
     first: usize,
-    sums: &mut [Line],
+    sums: &mut [f32],
 ) {
-    let mut tables = [lines.as_ptr(); CHUNK_GROUPS];
-    for (table, record) in tables.iter_mut().zip(records) {
-        // SAFETY: a table begins within the lines.
-        *table = unsafe { lines.as_ptr().add(record.table) };
-    }
-    let (tables, entries) = (&tables[..records.len()], &entries[..records.len()]);
-    for (at, sums) in sums.as_chunks_mut::<ROWS>().0.iter_mut().enumerate() {
-        let mut part = [[0.0f32; WIDTH]; ROWS];
+    let Looked { tables, entries, .. } = looked;
+    let tables = &tables[..entries.len()];
+    let rows = sums.as_chunks_mut::<NUMBERS>().0.as_chunks_mut::<ROWS>().0;
+    for (at, sums) in rows.iter_mut().enumerate() {
+        let mut part = [[0.0f32; NUMBERS]; ROWS];
         for group in 0..tables.len() {
             for row in 0..ROWS {
                 // SAFETY: the caller's promise; there are at most BLOCK rows.
-                let line = unsafe {
+                let entry = unsafe {
                     let entry = *entries[group].0.get_unchecked(first + ROWS * at + row);
-                    &(*tables[group].add(usize::from(entry))).0
+                    &*tables[group].add(NUMBERS * usize::from(entry)).cast::<[f32; NUMBERS]>()
                 };
-                for lane in 0..WIDTH {
-                    part[row][lane] += line[lane];
+                for lane in 0..NUMBERS {
+                    part[row][lane] += entry[lane];
                 }
             }
         }
         for row in 0..ROWS {
-            for lane in 0..WIDTH {
-                sums[row].0[lane] += part[row][lane];
+            for lane in 0..NUMBERS {
+                sums[row][lane] += part[row][lane];
             }
         }
     }

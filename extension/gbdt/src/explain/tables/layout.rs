@@ -1,30 +1,73 @@
-//! Where tables lie, and which lanes of an entry belong to which feature.
+//! Where tables lie, and which lanes of an entry belong to which feature or pair.
 //!
 //! Groups of one output whose features together fit an entry's lanes make a class: their entries are
-//! added lane by lane, and a class is added to the output's features once per row. A model of at most 16
-//! features has one class per output. A class's groups are taken a chunk at a time, whose tables
-//! stay in the processor's first cache while the rows of a block look them up.
+//! added lane by lane, and a class is added to the row's numbers once. A class's groups are taken a chunk
+//! at a time, whose tables stay in the processor's first caches while the rows of a block look them up.
 
-use super::fill::Lanes;
 use super::group::{BITS, Group};
-use super::literals::Literal;
-use super::{Line, WIDTH};
+use super::literals::{Literal, Numbers};
+use super::{Line, Of, WIDTH, numbers_of_mut};
+
+/// How wide entries are.
+#[derive(Clone, Copy)]
+pub(super) struct Shape {
+    of: Of,
+    /// Most features of a class.
+    features: usize,
+    /// Numbers of an entry: 8, 16 or 32.
+    pub(super) numbers: usize,
+    /// Features of the model.
+    num_features: usize,
+}
+
+impl Shape {
+    /// Entries of eight numbers take half the memory of those of sixteen, but sets of many features make
+    /// so many classes of eight that adding these takes longer.
+    pub(super) fn of(of: Of, num_features: usize) -> Self {
+        let (features, numbers) = match of {
+            Of::Features if num_features <= WIDTH => (8, 8),
+            Of::Features => (16, 16),
+            Of::Pairs => (8, 32),
+        };
+        Shape { of, features, numbers, num_features }
+    }
+
+    /// What a group will take.
+    pub(super) fn bytes(self, group: &Group) -> usize {
+        self.lines(group.entries) * size_of::<Line>() + size_of::<Record>()
+    }
+
+    fn lines(self, entries: usize) -> usize {
+        (entries * self.numbers).div_ceil(WIDTH)
+    }
+
+    /// Numbers of a row per output.
+    fn stride(self) -> usize {
+        let width = self.num_features + 1;
+        match self.of {
+            Of::Features => width,
+            Of::Pairs => width * width,
+        }
+    }
+}
 
 /// A group and its table's numbers, before it has a place.
 pub(super) struct Planned {
     group: Group,
-    values: Vec<[f32; BITS]>,
+    /// Of each entry as many as the filler has lanes.
+    values: Vec<f32>,
 }
 
 impl Planned {
-    pub(super) fn of(group: Group, entries: &[Lanes]) -> Self {
-        let values = entries.iter().map(|entry| entry.map(|number| number as f32)).collect();
+    pub(super) fn of<const LANES: usize>(group: Group, entries: &[[f64; LANES]]) -> Self {
+        let values = entries.as_flattened().iter().map(|number| *number as f32).collect();
         Planned { group, values }
     }
 
-    /// What a group will take.
-    pub(super) fn bytes(group: &Group) -> usize {
-        group.entries * size_of::<Line>() + size_of::<Record>()
+    pub(super) fn renumber(&mut self, numbers: &Numbers) {
+        for literal in self.group.bits.as_flattened_mut() {
+            *literal = numbers.of(*literal);
+        }
     }
 
     fn features(&self) -> Vec<u32> {
@@ -36,21 +79,25 @@ impl Planned {
 }
 
 /// A group, as it is looked up.
+#[repr(C, align(64))]
 pub(super) struct Record {
     /// For each bit of a code two literals that must hold.
     pub(super) bits: [[Literal; 2]; BITS],
-    /// The entry of every code: below the number of the table's lines.
+    /// The entry of every code.
     pub(super) look_up: [u8; 1 << BITS],
-    /// Its first line.
+    /// The first number of its table.
     pub(super) table: usize,
     entries: usize,
 }
 
 /// Groups whose entries have the same lanes.
 pub(super) struct Class {
-    pub(super) output: usize,
-    /// The feature of each lane.
-    pub(super) features: Vec<u32>,
+    output: usize,
+    features: Vec<u32>,
+    /// Numbers of an entry.
+    pub(super) numbers: usize,
+    /// Which of a row's numbers each lane is added to.
+    targets: Vec<usize>,
     pub(super) chunks: Vec<Chunk>,
 }
 
@@ -70,9 +117,10 @@ const RECENT: usize = 48;
 
 pub(super) fn lay_out(
     planned: Vec<Planned>,
-    num_features: usize,
+    shape: Shape,
     check_interrupts: &mut dyn FnMut(),
 ) -> (Vec<Class>, Vec<Line>) {
+    let total = planned.iter().map(|planned| shape.lines(planned.group.entries)).sum();
     let mut sorted: Vec<(Vec<u32>, Planned)> =
         planned.into_iter().map(|planned| (planned.features(), planned)).collect();
     let mut classes: Vec<(Class, Vec<Planned>)> = Vec::new();
@@ -85,14 +133,13 @@ pub(super) fn lay_out(
         let recent = classes.len().saturating_sub(RECENT)..classes.len();
         let fits = |class: &Class| {
             let more = features.iter().filter(|feature| !class.features.contains(feature)).count();
-            (class.output == output && class.features.len() + more <= WIDTH).then_some(more)
+            (class.output == output && class.features.len() + more <= shape.features)
+                .then_some(more)
         };
         let best =
             recent.filter_map(|at| Some((fits(&classes.get(at)?.0)?, at))).min().map(|(_, at)| at);
         let at = best.unwrap_or_else(|| {
-            let features =
-                if num_features <= WIDTH { (0..num_features as u32).collect() } else { Vec::new() };
-            classes.push((Class { output, features, chunks: Vec::new() }, Vec::new()));
+            classes.push((Class::new(output, shape), Vec::new()));
             classes.len() - 1
         });
         let (class, members) = &mut classes[at];
@@ -103,30 +150,80 @@ pub(super) fn lay_out(
         }
         members.push(planned);
     }
-    let mut lines = Vec::new();
+    let mut lines = Vec::with_capacity(total);
     for (class, members) in &mut classes {
+        class.set_targets(shape);
         for planned in std::mem::take(members) {
             check_interrupts();
-            class.add(planned, &mut lines);
+            class.add(shape, planned, &mut lines);
         }
     }
     (classes.into_iter().map(|(class, _)| class).collect(), lines)
 }
 
+/// The lane of a pair of positions below 8: that of [`super::fill`].
+pub(super) const fn pair_lane(one: usize, other: usize) -> usize {
+    let (low, high) = if one < other { (one, other) } else { (other, one) };
+    high * (high - 1) / 2 + low
+}
+
 impl Class {
-    fn add(&mut self, planned: Planned, lines: &mut Vec<Line>) {
+    fn new(output: usize, shape: Shape) -> Self {
+        let (features, targets, chunks) = (Vec::new(), Vec::new(), Vec::new());
+        Class { output, features, numbers: shape.numbers, targets, chunks }
+    }
+
+    fn set_targets(&mut self, shape: Shape) {
+        let first = self.output * shape.stride();
+        match shape.of {
+            Of::Features => {
+                self.targets =
+                    self.features.iter().map(|feature| first + *feature as usize).collect();
+            }
+            Of::Pairs => {
+                let width = shape.num_features + 1;
+                for (at, one) in self.features.iter().enumerate() {
+                    for other in &self.features[..at] {
+                        let (low, high) = (*one.min(other) as usize, *one.max(other) as usize);
+                        self.targets.push(first + low * width + high);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Adds an entry's sums to a row's numbers.
+    #[inline(always)]
+    pub(super) fn add_to(&self, sums: &[f32], out: &mut [f32]) {
+        for (target, sum) in self.targets.iter().zip(sums) {
+            if let Some(out) = out.get_mut(*target) {
+                *out += sum;
+            }
+        }
+    }
+
+    fn add(&mut self, shape: Shape, planned: Planned, lines: &mut Vec<Line>) {
         let Planned { group, values } = planned;
-        let table = lines.len();
+        let first = lines.len();
         let lane = |feature: u32| self.features.iter().position(|known| *known == feature);
-        let lanes: Vec<usize> =
+        let positions: Vec<usize> =
             group.features.iter().filter_map(|feature| lane(feature.feature)).collect();
-        lines.extend(values.iter().map(|values| {
-            let mut line = Line([0.0; WIDTH]);
-            lanes.iter().zip(values).for_each(|(lane, value)| line.0[*lane] = *value);
-            line
-        }));
+        // The lane of each number.
+        let lanes: Vec<usize> = match shape.of {
+            Of::Features => positions,
+            Of::Pairs => (0..positions.len())
+                .flat_map(|high| (0..high).map(move |low| (low, high)))
+                .map(|(low, high)| pair_lane(positions[low], positions[high]))
+                .collect(),
+        };
+        lines.resize(first + shape.lines(group.entries), Line([0.0; WIDTH]));
+        let entries = numbers_of_mut(&mut lines[first..]).chunks_exact_mut(shape.numbers);
+        for (entry, values) in entries.zip(values.chunks_exact(values.len() / group.entries)) {
+            lanes.iter().zip(values).for_each(|(lane, value)| entry[*lane] = *value);
+        }
         let look_up = group.look_up();
-        let record = Record { bits: group.bits, look_up, table, entries: values.len() };
+        let (table, entries) = (first * WIDTH, group.entries);
+        let record = Record { bits: group.bits, look_up, table, entries };
         match self.chunks.last_mut() {
             Some(chunk)
                 if chunk.records.len() < CHUNK_GROUPS
@@ -135,15 +232,15 @@ impl Class {
                 chunk.lines.end = lines.len();
                 chunk.records.push(record);
             }
-            _ => self.chunks.push(Chunk { records: vec![record], lines: table..lines.len() }),
+            _ => self.chunks.push(Chunk { records: vec![record], lines: first..lines.len() }),
         }
     }
 }
 
 impl Record {
     /// Whether every code has an entry within the lines.
-    pub(super) fn is_sound(&self, lines: usize) -> bool {
+    pub(super) fn is_sound(&self, numbers: usize, lines: usize) -> bool {
         self.look_up.iter().all(|entry| usize::from(*entry) < self.entries)
-            && self.table + self.entries <= lines
+            && self.table + self.entries * numbers <= lines * WIDTH
     }
 }

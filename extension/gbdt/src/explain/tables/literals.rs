@@ -19,13 +19,26 @@ pub(super) enum Source {
 }
 
 pub(super) struct Literals {
+    /// Once all are there: the one that is true, runs, sets, and pairs.
     pub(super) sources: Vec<Source>,
+    pub(super) runs: Vec<Run>,
+    /// The keys of all runs, whose first literal is number 1.
+    pub(super) keys: Vec<u32>,
     known: HashMap<Source, Literal>,
+}
+
+/// Literals of one slot.
+pub(super) struct Run {
+    pub(super) slot: u32,
+    /// Among the keys.
+    pub(super) first: usize,
+    pub(super) count: usize,
 }
 
 impl Literals {
     pub(super) fn new() -> Self {
-        Literals { sources: vec![Source::True], known: HashMap::from([(Source::True, TRUE)]) }
+        let known = HashMap::from([(Source::True, TRUE)]);
+        Literals { sources: vec![Source::True], runs: Vec::new(), keys: Vec::new(), known }
     }
 
     pub(super) fn of(&mut self, source: Source) -> Literal {
@@ -43,8 +56,41 @@ impl Literals {
         }
     }
 
-    /// Frees what only making them needs.
-    pub(super) fn finish(&mut self) {
+    /// Puts them in order, and frees what only making them needs; returns their new indices.
+    pub(super) fn finish(&mut self) -> Numbers {
         self.known = HashMap::new();
+        let mut order: Vec<(Source, usize)> = self.sources.drain(..).zip(0..).collect();
+        order.sort_by_key(|(source, old)| match *source {
+            Source::True => (0, 0, 0, *old),
+            Source::Asked(Question::Below { slot, key }) => (1, slot, key, *old),
+            Source::Asked(Question::NotIn { .. }) => (2, 0, 0, *old),
+            Source::Both(..) => (3, 0, 0, *old),
+        });
+        let mut numbers = Numbers(vec![TRUE; order.len()]);
+        for (new, (_, old)) in order.iter().enumerate() {
+            numbers.0[*old] = new as u32;
+        }
+        for (source, _) in order {
+            self.sources.push(match source {
+                Source::Both(one, other) => Source::Both(numbers.of(one), numbers.of(other)),
+                other => other,
+            });
+            let Source::Asked(Question::Below { slot, key }) = source else { continue };
+            match self.runs.last_mut() {
+                Some(run) if run.slot == slot => run.count += 1,
+                _ => self.runs.push(Run { slot, first: self.keys.len(), count: 1 }),
+            }
+            self.keys.push(key);
+        }
+        numbers
+    }
+}
+
+/// The new indices of literals.
+pub(super) struct Numbers(Vec<u32>);
+
+impl Numbers {
+    pub(super) fn of(&self, literal: Literal) -> Literal {
+        self.0.get(literal as usize / 2).map_or(TRUE, |index| 2 * index) | literal & 1
     }
 }

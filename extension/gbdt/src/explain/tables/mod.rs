@@ -1,4 +1,4 @@
-//! Tables of contributions: one load and one addition per group of leaves and row.
+//! Tables of contributions, or of interactions: one load and one addition per group of leaves and row.
 //!
 //! `trees` reads the image, `group` cuts its trees into groups of leaves, `fill` computes their tables,
 //! `literals` are the questions they ask, and `kernel` answers them for blocks of rows and adds up
@@ -7,6 +7,8 @@
 //!
 //! Entries are f32, rounded once from f64; a row adds them chunk by chunk, and chunks to the total, in an
 //! order that depends neither on the kernel nor on the number of rows.
+
+#![allow(unsafe_code, reason = "lines are read as numbers, and asked for before")]
 
 mod fill;
 mod group;
@@ -17,25 +19,32 @@ mod rest;
 mod row;
 mod trees;
 
-use self::group::{Edge, Group, Path};
+use self::fill::Filler;
+use self::group::{BITS, Edge, Group, Path};
 use self::kernel::MASK_BYTES;
-pub(super) use self::kernel::{BATCH_ROWS, Batch, Blocks, TableKernel};
-use self::layout::{Class, Planned};
+pub(super) use self::kernel::{BATCH_ROWS, BLOCK, Batch, Blocks, Entries, TableKernel};
+use self::layout::{Class, Planned, Shape};
 use self::literals::Literals;
 use self::rest::RestTree;
 pub(super) use self::rest::{Answers, RestOfRow};
 pub(super) use self::row::RowBuffers;
 use self::trees::{Node, Tree};
-use super::ContributionKind;
 use crate::forest::sections::Sections;
 
-/// Lanes of a cache line.
-const WIDTH: usize = 16;
+/// Numbers of a cache line.
+pub(super) const WIDTH: usize = 16;
 
 /// A cache line of numbers.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Line([f32; WIDTH]);
+pub(super) struct Line(pub(super) [f32; WIDTH]);
+
+/// What entries have numbers of: the features of a class, or pairs of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Of {
+    Features,
+    Pairs,
+}
 
 /// The tables of a model.
 pub(super) struct Tables {
@@ -52,19 +61,37 @@ impl Tables {
     /// bytes is left. None if not even that fits.
     pub(super) fn build(
         image: Sections<'_>,
-        kind: ContributionKind,
+        of: Of,
+        size: [usize; 2],
+        max_bytes: usize,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Option<Self> {
+        match of {
+            Of::Features => {
+                Self::filled(image, of, Filler::features(), size, max_bytes, check_interrupts)
+            }
+            Of::Pairs => {
+                Self::filled(image, of, Filler::pairs(), size, max_bytes, check_interrupts)
+            }
+        }
+    }
+
+    fn filled<const LANES: usize>(
+        image: Sections<'_>,
+        of: Of,
+        filler: Filler<LANES>,
         [num_features, num_outputs]: [usize; 2],
         max_bytes: usize,
         check_interrupts: &mut dyn FnMut(),
     ) -> Option<Self> {
+        let shape = Shape::of(of, num_features);
         let mut plan = Plan {
-            kind,
+            shape,
             literals: Literals::new(),
-            filler: fill::Filler::new(kind),
+            filler,
             planned: Vec::new(),
             // All trees might be left, and the literals of a group for which there is no room.
-            bytes_left: max_bytes
-                .checked_sub(trees::most_bytes(image) + 4 * group::BITS * MASK_BYTES)?,
+            bytes_left: max_bytes.checked_sub(trees::most_bytes(image) + 4 * BITS * MASK_BYTES)?,
             literals_counted: 0,
             is_full: false,
             check_interrupts,
@@ -72,16 +99,17 @@ impl Tables {
         let (mut rest, mut means) = (Vec::new(), vec![0.0; num_outputs]);
         trees::each(image, &mut |mut tree| {
             if let Some(mean) = means.get_mut(tree.output) {
-                *mean += tree.means.first().copied().unwrap_or(0.0);
+                *mean += tree.mean;
             }
             if plan.cover(&mut tree) {
                 rest.push(RestTree::of(tree));
             }
             (plan.check_interrupts)();
         });
-        let Plan { mut literals, planned, .. } = plan;
-        literals.finish();
-        let (classes, lines) = layout::lay_out(planned, num_features, check_interrupts);
+        let Plan { mut literals, mut planned, .. } = plan;
+        let numbers = literals.finish();
+        planned.iter_mut().for_each(|planned| planned.renumber(&numbers));
+        let (classes, lines) = layout::lay_out(planned, shape, check_interrupts);
         Some(Tables { literals, classes, lines, rest, means })
     }
 
@@ -97,10 +125,34 @@ impl Tables {
     }
 }
 
-struct Plan<'a> {
-    kind: ContributionKind,
+/// The numbers of lines.
+fn numbers_of(lines: &[Line]) -> &[f32] {
+    // SAFETY: a line is sixteen numbers, without padding.
+    unsafe { std::slice::from_raw_parts(lines.as_ptr().cast(), lines.len() * WIDTH) }
+}
+
+fn numbers_of_mut(lines: &mut [Line]) -> &mut [f32] {
+    // SAFETY: as above.
+    unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * WIDTH) }
+}
+
+/// Says that an element will be read soon.
+#[inline(always)]
+pub(super) fn prefetch<T>(elements: &[T], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: a prefetch reads nothing that the program sees, wherever it points.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(at).cast()) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (elements, at);
+}
+
+struct Plan<'a, const LANES: usize> {
+    shape: Shape,
     literals: Literals,
-    filler: fill::Filler,
+    filler: Filler<LANES>,
     planned: Vec<Planned>,
     bytes_left: usize,
     literals_counted: usize,
@@ -108,7 +160,7 @@ struct Plan<'a> {
     check_interrupts: &'a mut dyn FnMut(),
 }
 
-impl Plan<'_> {
+impl<const LANES: usize> Plan<'_, LANES> {
     /// Makes the groups of a tree, each as large as fits, and marks what they cover. Returns whether
     /// anything is left.
     fn cover(&mut self, tree: &mut Tree) -> bool {
@@ -118,7 +170,7 @@ impl Plan<'_> {
             let at = match tree.nodes.get(node as usize).copied() {
                 None | Some(Node::Covered) => continue,
                 // It adds nothing, or to the mean alone.
-                Some(Node::Leaf(0.0)) if self.kind == ContributionKind::Exact => continue,
+                Some(Node::Leaf(0.0)) => continue,
                 Some(Node::Leaf(_)) if path.0.is_empty() => continue,
                 Some(at) => at,
             };
@@ -128,7 +180,7 @@ impl Plan<'_> {
             if let Some(group) = Group::of(tree, node, &path, &mut self.literals) {
                 // Since the last group; paths make some, too.
                 let literals = self.literals.sources.len() - self.literals_counted;
-                let bytes = Planned::bytes(&group) + literals * MASK_BYTES;
+                let bytes = self.shape.bytes(&group) + literals * MASK_BYTES;
                 if bytes > self.bytes_left {
                     self.is_full = true;
                     return true;
@@ -147,8 +199,7 @@ impl Plan<'_> {
             };
             for (yes, (child, share)) in [true, false].into_iter().zip(children.iter().zip(shares))
             {
-                let change = tree.change(node, *child);
-                let edge = Edge { question, yes, share, change };
+                let edge = Edge { question, yes, share };
                 open.push((*child, path.to(edge, &mut self.literals)));
             }
         }

@@ -29,35 +29,11 @@ impl RestTree {
     }
 
     pub(super) fn bytes(&self) -> usize {
-        size_of_val(&self.tree.nodes[..]) + size_of_val(&self.tree.means[..])
+        size_of_val(&self.tree.nodes[..])
     }
 
     pub(in crate::explain) fn output(&self) -> usize {
         self.tree.output
-    }
-
-    /// Adds the changes of the mean on a row's path, unless a table has its leaf.
-    pub(in crate::explain) fn add_changes(&self, answers: &Answers<'_>, contributions: &mut [f64]) {
-        let next = |node: u32| match self.tree.nodes.get(node as usize) {
-            Some(Node::Split { question, children, .. }) => {
-                Some((question.feature(), children[usize::from(!answers.of(*question))]))
-            }
-            _ => None,
-        };
-        let mut leaf = 0;
-        while let Some((_, child)) = next(leaf) {
-            leaf = child;
-        }
-        if matches!(self.tree.nodes.get(leaf as usize), Some(Node::Covered)) {
-            return;
-        }
-        let mut node = 0;
-        while let Some((feature, child)) = next(node) {
-            if let Some(sum) = contributions.get_mut(feature as usize) {
-                *sum += self.tree.change(node, child);
-            }
-            node = child;
-        }
     }
 }
 
@@ -70,11 +46,14 @@ pub(in crate::explain) struct Answers<'a> {
 
 impl Answers<'_> {
     #[inline(always)]
+    pub(super) fn key(&self, slot: u32) -> u32 {
+        self.keys.get(slot as usize).copied().unwrap_or(u32::MAX)
+    }
+
+    #[inline(always)]
     pub(super) fn of(&self, question: Question) -> bool {
         match question {
-            Question::Below { slot, key } => {
-                self.keys.get(slot as usize).copied().unwrap_or(u32::MAX) < key
-            }
+            Question::Below { slot, key } => self.key(slot) < key,
             Question::NotIn { slot, set } => {
                 let value = self.features.get(slot as usize / 2).copied().unwrap_or(f32::NAN);
                 if value.is_nan() {
@@ -109,6 +88,10 @@ impl Explained for RestOfRow<'_> {
                 Step::Split { feature: question.feature() as usize, children }
             }
         }
+    }
+
+    fn place(&self, node: usize) -> usize {
+        node
     }
 
     fn root(&self) -> usize {

@@ -1,92 +1,117 @@
-//! One row, by the tables: its literals one after another, then a code per group.
+//! One row, by the tables: all literals, then a code per group, the entries of codes, and their sums.
+//!
+//! A large model's tables lie in memory that no cache holds, so what a step reads is asked for in the step
+//! before, for all groups of a class.
 
 #![allow(unsafe_code, reason = "literals that the groups were made with are looked up unchecked")]
 #![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
 
 use super::group::BITS;
+use super::layout::{Class, Record};
 use super::literals::{Literal, Source};
 use super::rest::Answers;
-use super::{Line, Tables, WIDTH};
+use super::{Tables, numbers_of, prefetch};
 
 /// Buffers for one row after another.
 #[derive(Default)]
 pub(in crate::explain) struct RowBuffers {
-    /// By literal 1 if it is true, else 0.
-    truths: Vec<u8>,
-    /// The line of each group's entry.
+    /// By literal whether it is true, and whether it is not.
+    truths: Vec<[u8; 2]>,
+    /// By group of a class the code, then the entry's first number.
     found: Vec<usize>,
 }
 
 impl Tables {
-    /// Adds the entries of a row to `out`: per output `num_features + 1` numbers.
+    /// Adds the entries of a row to `out`, in the order of the classes' targets.
     pub(in crate::explain) fn add_row(
         &self,
         buffers: &mut RowBuffers,
         answers: &Answers<'_>,
-        num_features: usize,
         out: &mut [f32],
     ) {
-        let truths = &mut buffers.truths;
-        truths.clear();
-        for source in &self.literals.sources {
-            let truth = match *source {
-                Source::True => true,
-                Source::Asked(question) => answers.of(question),
-                Source::Both(one, other) => truths[one as usize] & truths[other as usize] == 1,
-            };
-            truths.extend([u8::from(truth), u8::from(!truth)]);
-        }
-        let truth = |literal: Literal| {
-            debug_assert!((literal as usize) < truths.len(), "literal");
-            // SAFETY: the bits of a group are literals of the model, and each has two truths.
-            unsafe { *truths.get_unchecked(literal as usize) }
-        };
+        self.answer(&mut buffers.truths, answers);
         for class in &self.classes {
-            // All look-ups first, so that the memory that they wait for is on its way.
-            buffers.found.clear();
-            for record in class.chunks.iter().flat_map(|chunk| &chunk.records) {
-                let mut code = 0;
-                for bit in 0..BITS {
-                    let [one, other] = record.bits[bit];
-                    code |= (truth(one) & truth(other)) << bit;
-                }
-                let found = record.table + usize::from(record.look_up[usize::from(code)]);
-                prefetch(&self.lines, found);
-                buffers.found.push(found);
-            }
-            let mut found = buffers.found.iter();
-            let mut sums = [0.0f32; WIDTH];
-            for chunk in &class.chunks {
-                let mut part = [0.0f32; WIDTH];
-                for found in found.by_ref().take(chunk.records.len()) {
-                    let Some(line) = self.lines.get(*found) else { continue };
-                    for lane in 0..WIDTH {
-                        part[lane] += line.0[lane];
-                    }
-                }
-                for lane in 0..WIDTH {
-                    sums[lane] += part[lane];
-                }
-            }
-            let own = out.get_mut(class.output * (num_features + 1)..).unwrap_or_default();
-            for (feature, sum) in class.features.iter().zip(sums) {
-                if let Some(out) = own.get_mut(*feature as usize) {
-                    *out += sum;
-                }
+            self.find(class, buffers);
+            match class.numbers {
+                8 => self.sum::<8>(class, &buffers.found, out),
+                16 => self.sum::<16>(class, &buffers.found, out),
+                _ => self.sum::<32>(class, &buffers.found, out),
             }
         }
+    }
+
+    fn answer(&self, truths: &mut Vec<[u8; 2]>, answers: &Answers<'_>) {
+        truths.resize(self.literals.sources.len(), [1, 0]);
+        let (of_runs, others) = truths[1..].split_at_mut(self.literals.keys.len());
+        for run in &self.literals.runs {
+            let key = answers.key(run.slot);
+            let own = run.first..run.first + run.count;
+            for (truth, least) in of_runs[own.clone()].iter_mut().zip(&self.literals.keys[own]) {
+                let yes = u8::from(key < *least);
+                *truth = [yes, yes ^ 1];
+            }
+        }
+        let first = self.literals.sources.len() - others.len();
+        for at in first..self.literals.sources.len() {
+            let yes = match self.literals.sources[at] {
+                Source::True => 1,
+                Source::Asked(question) => u8::from(answers.of(question)),
+                Source::Both(one, other) => truth(truths, one) & truth(truths, other),
+            };
+            truths[at] = [yes, yes ^ 1];
+        }
+    }
+
+    /// The first number of each group's entry.
+    fn find(&self, class: &Class, buffers: &mut RowBuffers) {
+        let RowBuffers { truths, found } = buffers;
+        let records = || class.chunks.iter().flat_map(|chunk| &chunk.records);
+        found.clear();
+        found.extend(records().map(|record| {
+            let code = code(truths, record);
+            prefetch(&record.look_up, code);
+            code
+        }));
+        for (found, record) in found.iter_mut().zip(records()) {
+            let entry = usize::from(record.look_up[*found % record.look_up.len()]);
+            *found = record.table + entry * class.numbers;
+            prefetch(numbers_of(&self.lines), *found);
+        }
+    }
+
+    fn sum<const NUMBERS: usize>(&self, class: &Class, found: &[usize], out: &mut [f32]) {
+        let (lines, mut found): (&[f32], _) = (numbers_of(&self.lines), found.iter());
+        let mut sums = [0.0f32; NUMBERS];
+        for chunk in &class.chunks {
+            let mut part = [0.0f32; NUMBERS];
+            for found in found.by_ref().take(chunk.records.len()) {
+                let entry = lines.get(*found..).and_then(|rest| rest.first_chunk::<NUMBERS>());
+                let Some(entry) = entry else { continue };
+                for lane in 0..NUMBERS {
+                    part[lane] += entry[lane];
+                }
+            }
+            for lane in 0..NUMBERS {
+                sums[lane] += part[lane];
+            }
+        }
+        class.add_to(&sums, out);
     }
 }
 
-/// Says that a line will be read soon.
 #[inline(always)]
-fn prefetch(lines: &[Line], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program sees, wherever it points.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(lines.as_ptr().wrapping_add(at).cast()) };
+fn truth(truths: &[[u8; 2]], literal: Literal) -> u8 {
+    debug_assert!((literal as usize / 2) < truths.len(), "literal");
+    // SAFETY: the bits of a group are literals of the model, and each has two truths.
+    unsafe { *truths.as_flattened().get_unchecked(literal as usize) }
+}
+
+#[inline(always)]
+fn code(truths: &[[u8; 2]], record: &Record) -> usize {
+    let mut code = 0;
+    for bit in 0..BITS {
+        let [one, other] = record.bits[bit];
+        code |= usize::from(truth(truths, one) & truth(truths, other)) << bit;
     }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (lines, at);
+    code
 }

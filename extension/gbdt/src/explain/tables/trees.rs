@@ -44,8 +44,8 @@ pub(super) enum Node {
 /// A tree: children come behind their parents, the root is first.
 pub(super) struct Tree {
     pub(super) nodes: Vec<Node>,
-    /// Of the leaves below each node, weighed by their shares.
-    pub(super) means: Vec<f64>,
+    /// Of the leaves, weighed by their shares.
+    pub(super) mean: f64,
     pub(super) output: usize,
 }
 
@@ -93,8 +93,8 @@ pub(super) fn each(image: Sections<'_>, visit: &mut dyn FnMut(Tree)) {
             };
             let most = nodes.compact.len().max(nodes.wide.len());
             let nodes = copied(*root, group.depth, most, &read);
-            let means = means_of(&nodes);
-            visit(Tree { nodes, means, output: *output as usize });
+            let mean = mean_of(&nodes);
+            visit(Tree { nodes, mean, output: *output as usize });
         }
     }
 }
@@ -129,7 +129,7 @@ fn copied(root: u32, depth: u32, most: usize, read: &dyn Fn(u32) -> Option<Node>
     nodes
 }
 
-fn means_of(nodes: &[Node]) -> Vec<f64> {
+fn mean_of(nodes: &[Node]) -> f64 {
     let mut means = vec![0.0; nodes.len()];
     for (at, node) in nodes.iter().enumerate().rev() {
         means[at] = match node {
@@ -141,19 +141,11 @@ fn means_of(nodes: &[Node]) -> Vec<f64> {
             }
         };
     }
-    means
-}
-
-impl Tree {
-    /// How the mean changes from a node to a child.
-    pub(super) fn change(&self, node: u32, child: u32) -> f64 {
-        let mean = |node: u32| self.means.get(node as usize).copied().unwrap_or(0.0);
-        mean(child) - mean(node)
-    }
+    means.first().copied().unwrap_or(0.0)
 }
 
 /// What the trees of an image take at most.
 pub(super) fn most_bytes(image: Sections<'_>) -> usize {
     let nodes = NodeSections::of(image);
-    (nodes.compact.len() + nodes.wide.len()) * (size_of::<Node>() + size_of::<f64>())
+    (nodes.compact.len() + nodes.wide.len()) * size_of::<Node>()
 }

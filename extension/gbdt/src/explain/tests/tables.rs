@@ -52,6 +52,48 @@ fn tables_agree(model: &Model, seed: u64, rows_in_a_call: usize, compared: usize
     }
 }
 
+/// The same for interactions.
+fn pairs_by_tables(
+    image: &Image<AlignedBytes>,
+    kernel: Kernel,
+    max_bytes: usize,
+    rows: &[Vec<f32>],
+) -> Vec<Vec<f32>> {
+    let mut scratch = ContributionScratch::with_tables(image, kernel, max_bytes).unwrap();
+    image.make_interaction_tables(&mut scratch, &mut || ());
+    assert!(scratch.table_bytes() <= max_bytes, "{}", scratch.table_bytes());
+    let per_row = image.num_outputs() * (image.num_features() + 1).pow(2);
+    let mut out = vec![7.0; rows.len() * per_row];
+    image.interactions(&mut scratch, &rows.concat(), &mut out, &mut || ()).unwrap();
+    let found: Vec<Vec<f32>> = out.chunks(per_row).map(<[f32]>::to_vec).collect();
+    for count in [1, 2, 50] {
+        let few = &rows[rows.len() - count..];
+        let out = &mut out[..count * per_row];
+        image.interactions(&mut scratch, &few.concat(), out, &mut || ()).unwrap();
+        assert_eq!(bits(out), bits(&found[rows.len() - count..].concat()), "{count} rows");
+    }
+    found
+}
+
+fn pairs_agree(model: &Model, seed: u64, rows_in_a_call: usize, compared: usize) {
+    let rows = rows(seed, model, rows_in_a_call);
+    let image = opened(model);
+    let narrow = narrowed(&image, &rows);
+    for max_bytes in [usize::MAX, 600_000, 60_000] {
+        let mut expected: Option<Vec<Vec<f32>>> = None;
+        for kernel in Kernel::available() {
+            let found = pairs_by_tables(&image, kernel, max_bytes, &narrow);
+            let same = expected.get_or_insert_with(|| found.clone());
+            for (number, (found, same)) in found.iter().zip(same).enumerate() {
+                assert_eq!(bits(found), bits(same), "{kernel:?}, row {number}");
+            }
+        }
+        for (row, found) in rows.iter().zip(expected.unwrap()).take(compared) {
+            close(&found, &reference::interactions(model, row), ORACLE, "tables of pairs");
+        }
+    }
+}
+
 #[test]
 fn tables_that_are_made_first_serve_the_first_row() {
     let model = covered(5, Shape { categorical: 1, ..Shape::of(6, 2, 12, 6) });
@@ -82,6 +124,17 @@ proptest! {
         let shape = Shape { features, outputs, trees, depth, categorical, any_library };
         tables_agree(&covered(seed, shape), seed ^ 1, 70, 5);
     }
+
+    #[test]
+    fn tables_of_pairs_agree_with_the_oracle(
+        seed in any::<u64>(),
+        (features, outputs, trees, depth) in (1usize..30, 1usize..4, 1usize..7, 0u32..9),
+        categorical in 0usize..3,
+        any_library in any::<bool>(),
+    ) {
+        let shape = Shape { features, outputs, trees, depth, categorical, any_library };
+        pairs_agree(&covered(seed, shape), seed ^ 1, 70, 3);
+    }
 }
 
 #[test]
@@ -89,5 +142,6 @@ fn tables_of_many_rows_agree_with_the_oracle() {
     for (seed, rows) in [(1, 511), (2, 513), (3, 2049), (4, 2600)] {
         let shape = Shape { categorical: 2, ..Shape::of(6, 2, 12, 6) };
         tables_agree(&covered(seed, shape), seed ^ 1, rows, 20);
+        pairs_agree(&covered(seed, shape), seed ^ 1, rows, 5);
     }
 }

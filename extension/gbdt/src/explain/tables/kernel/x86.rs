@@ -2,16 +2,20 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Entries, Keys, Mask, TableKernel, WORDS, add, bits_of, entries_of};
-use crate::explain::tables::layout::CHUNK_GROUPS;
-use crate::explain::tables::layout::Record;
-use crate::explain::tables::{Line, WIDTH};
+use super::{BLOCK, Entries, Keys, Looked, Mask, TableKernel, WORDS, add, bits_of, entries_of};
+use crate::explain::tables::layout::{CHUNK_GROUPS, Record};
 
-pub(super) static AVX2: TableKernel =
-    TableKernel { below: below_avx2, entries: entries_avx2, add: add_avx2 };
+pub(super) static AVX2: TableKernel = TableKernel {
+    below: below_avx2,
+    entries: entries_avx2,
+    add: [add_8_avx2, add_16_avx2, add_32_avx2],
+};
 
-pub(super) static AVX512: TableKernel =
-    TableKernel { below: below_avx512, entries: entries_avx512, add: add_avx512 };
+pub(super) static AVX512: TableKernel = TableKernel {
+    below: below_avx512,
+    entries: entries_avx512,
+    add: [add_8_avx2, add_16_avx512, add_32_avx512],
+};
 
 #[target_feature(enable = "avx2")]
 unsafe fn below_avx2(keys: &Keys, key: i32) -> Mask {
@@ -32,63 +36,78 @@ unsafe fn entries_avx2(masks: &[Mask], record: &Record, words: usize, out: &mut 
     entries_of(masks, record, words, out);
 }
 
-/// Adds entries four rows at a time, whose indices are one word, and leaves what remains to [`add`].
-macro_rules! add_four_rows {
-    ($lines:expr, $records:expr, $entries:expr, $sums:expr, $parts:literal, $zero:path, $load:path, $add:path, $store:path) => {{
-        let mut tables = [$lines.as_ptr(); CHUNK_GROUPS];
-        for (table, record) in tables.iter_mut().zip($records) {
-            *table = $lines.as_ptr().add(record.table);
-        }
-        let groups = $records.len().min(CHUNK_GROUPS).min($entries.len());
-        let (whole, last) = $sums.as_chunks_mut::<4>();
-        for (at, sums) in whole.iter_mut().enumerate() {
-            let mut part = [[$zero(); $parts]; 4];
-            for group in 0..groups {
-                let four = $entries[group].0.as_ptr().add(4 * at).cast::<u32>().read_unaligned();
-                let indices = four.to_le_bytes();
-                macro_rules! row {
-                    ($row:literal) => {
-                        let line = tables[group].add(usize::from(indices[$row]));
-                        let line = line.cast::<f32>();
-                        for (at, sum) in part[$row].iter_mut().enumerate() {
-                            *sum = $add(*sum, $load(line.add(at * (WIDTH / $parts))));
+/// A function that adds entries several rows at a time, whose indices are one word, and leaves what remains
+/// to [`add`].
+macro_rules! add_rows {
+    (
+        $name:ident, $features:literal, $numbers:literal numbers in $parts:literal,
+        $rows:literal rows of $word:ty: [$($row:literal)*],
+        $zero:path, $load:path, $add:path, $store:path
+    ) => {
+        #[target_feature(enable = $features)]
+        unsafe fn $name(looked: Looked<'_>, sums: &mut [f32]) {
+            let Looked { tables, entries, ahead } = looked;
+            let groups = entries.len().min(CHUNK_GROUPS);
+            let (whole, last) = sums.split_at_mut(sums.len() / ($rows * $numbers) * $rows * $numbers);
+            let whole = whole.as_chunks_mut::<$numbers>().0.as_chunks_mut::<$rows>().0;
+            let step = ahead.len().div_ceil(whole.len().max(1));
+            let done = $rows * whole.len();
+            for (at, sums) in whole.iter_mut().enumerate() {
+                for line in 0..step {
+                    // It reads nothing that the program sees, wherever it points.
+                    _mm_prefetch::<_MM_HINT_T1>(ahead.as_ptr().wrapping_add(step * at + line).cast());
+                }
+                // SAFETY: the caller's promise: entries are those of their tables. There are as many
+                // entries as rows of a block.
+                unsafe {
+                    let mut part = [[$zero(); $parts]; $rows];
+                    for group in 0..groups {
+                        let word = entries[group].0.as_ptr().add($rows * at).cast::<$word>();
+                        let indices = word.read_unaligned().to_le_bytes();
+                        $(
+                            let entry = tables[group].add($numbers * usize::from(indices[$row]));
+                            for (at, sum) in part[$row].iter_mut().enumerate() {
+                                *sum = $add(*sum, $load(entry.add(at * ($numbers / $parts))));
+                            }
+                        )*
+                    }
+                    for (sums, part) in sums.iter_mut().zip(part) {
+                        for (at, part) in part.into_iter().enumerate() {
+                            let sum = sums.as_mut_ptr().add(at * ($numbers / $parts));
+                            $store(sum, $add($load(sum.cast_const()), part));
                         }
-                    };
-                }
-                row!(0);
-                row!(1);
-                row!(2);
-                row!(3);
-            }
-            for (sums, part) in sums.iter_mut().zip(part) {
-                for (at, part) in part.into_iter().enumerate() {
-                    let sum = sums.0.as_mut_ptr().add(at * (WIDTH / $parts));
-                    $store(sum, $add($load(sum.cast_const()), part));
+                    }
                 }
             }
+            // SAFETY: the caller's promise.
+            unsafe { add::<1, $numbers>(looked, done, last) };
         }
-        let done = 4 * whole.len();
-        add::<1>($lines, $records, $entries, done, last);
-    }};
+    };
 }
 
-#[target_feature(enable = "avx2")]
-unsafe fn add_avx2(lines: &[Line], records: &[Record], entries: &[Entries], sums: &mut [Line]) {
-    // SAFETY: the caller's promise: entries are those of their tables. There are as many entries as
-    // rows of a block.
-    unsafe {
-        add_four_rows!(
-            lines,
-            records,
-            entries,
-            sums,
-            2,
-            _mm256_setzero_ps,
-            _mm256_loadu_ps,
-            _mm256_add_ps,
-            _mm256_storeu_ps
-        );
-    }
+add_rows! {
+    add_8_avx2, "avx2", 8 numbers in 1, 8 rows of u64: [0 1 2 3 4 5 6 7],
+    _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps, _mm256_storeu_ps
+}
+
+add_rows! {
+    add_16_avx2, "avx2", 16 numbers in 2, 4 rows of u32: [0 1 2 3],
+    _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps, _mm256_storeu_ps
+}
+
+add_rows! {
+    add_32_avx2, "avx2", 32 numbers in 4, 4 rows of u32: [0 1 2 3],
+    _mm256_setzero_ps, _mm256_loadu_ps, _mm256_add_ps, _mm256_storeu_ps
+}
+
+add_rows! {
+    add_16_avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi", 16 numbers in 1, 8 rows of u64: [0 1 2 3 4 5 6 7],
+    _mm512_setzero_ps, _mm512_loadu_ps, _mm512_add_ps, _mm512_storeu_ps
+}
+
+add_rows! {
+    add_32_avx512, "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi", 32 numbers in 2, 4 rows of u32: [0 1 2 3],
+    _mm512_setzero_ps, _mm512_loadu_ps, _mm512_add_ps, _mm512_storeu_ps
 }
 
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
@@ -138,23 +157,5 @@ unsafe fn entries_avx512(masks: &[Mask], record: &Record, words: usize, out: &mu
             let found = _mm512_mask_blend_epi8(_mm512_movepi8_mask(codes), low, high);
             _mm512_store_si512(out.0.as_mut_ptr().add(64 * word).cast(), found);
         }
-    }
-}
-
-#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn add_avx512(lines: &[Line], records: &[Record], entries: &[Entries], sums: &mut [Line]) {
-    // SAFETY: as above.
-    unsafe {
-        add_four_rows!(
-            lines,
-            records,
-            entries,
-            sums,
-            1,
-            _mm512_setzero_ps,
-            _mm512_loadu_ps,
-            _mm512_add_ps,
-            _mm512_storeu_ps
-        );
     }
 }

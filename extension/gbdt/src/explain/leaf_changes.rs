@@ -1,0 +1,229 @@
+//! Approximate contributions by leaf.
+//!
+//! A leaf says which path a row has taken, so all changes of the mean on the way to it are kept with it.
+//! Rows go to their leaves as they do for predictions, and add one entry per tree: a cache line of all
+//! features if they fit into one, else a list of those on the path. Where blocks of rows go through tiles,
+//! a tree's lines lie in the order of its tile's leaves. Entries are f32, rounded once from f64; lines are
+//! added in f32, sixteen trees at a time and then these sums, lists in f64.
+
+#![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
+#![allow(unsafe_code, reason = "a tree has as many lines as its tile has leaves")]
+
+mod build;
+
+use super::contributions::ContributionScratch;
+use super::tables::{BLOCK, Entries, Line, TableKernel, WIDTH, prefetch};
+use crate::eval::interleaved::walk;
+use crate::eval::row_keys::RowKeys;
+use crate::eval::{BatchScratch, Kernel, present_values};
+use crate::forest::records::GroupKind;
+use crate::forest::sections::{OUTPUTS, Sections};
+use crate::forest::{Image, StableBytes};
+
+pub(super) struct LeafChanges {
+    /// Of each node of the image, compact ones first: the entry of a leaf.
+    entries: Vec<u32>,
+    first_wide: usize,
+    changes: Changes,
+    /// By tree its first line, if all trees have lines in the order of their tiles; else empty.
+    tiles: Vec<u32>,
+    /// By output, its trees.
+    trees: Vec<Vec<u32>>,
+    /// One per output: the mean of its trees, weighed by shares.
+    means: Vec<f64>,
+}
+
+/// By entry; the first has no changes.
+enum Changes {
+    Lines(Vec<Line>),
+    /// Where each list begins and the last one ends, and features with their changes.
+    Lists(Vec<u32>, Vec<(u32, f32)>),
+}
+
+/// Trees whose entries are added before they are added to the total.
+const PART: usize = 16;
+
+/// Buffers for rows and blocks of them.
+#[derive(Default)]
+pub(super) struct LeafBuffers {
+    /// By tree the entry of a row's leaf.
+    found: Vec<u32>,
+    /// Of one row.
+    sums: Vec<f64>,
+    batch: Option<BatchScratch>,
+    /// By output.
+    outputs: Vec<OfOutput>,
+}
+
+/// A block's rows, of one output.
+#[derive(Default)]
+struct OfOutput {
+    /// The next trees of a part: their first lines, and the rows' leaves.
+    first: Vec<u32>,
+    leaves: Vec<Entries>,
+    sums: Vec<Line>,
+}
+
+impl OfOutput {
+    fn add_part(&mut self, kernel: &TableKernel, lines: &[Line]) {
+        // SAFETY: a tile's leaves have indices below 2^levels, and a tree has as many lines.
+        unsafe { kernel.add_lines(lines, &self.first, &self.leaves, &mut self.sums) };
+        self.first.clear();
+    }
+}
+
+impl<B: StableBytes> Image<B> {
+    /// The approximate contributions of rows, by their leaves.
+    pub(super) fn contributions_by_leaf(
+        &self,
+        scratch: &mut ContributionScratch,
+        rows: &[f32],
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) {
+        let Some(changes) = scratch.leaf_changes.it.take() else { return };
+        let (image, num_features) = (self.sections(), self.num_features());
+        let (width, scale) = (num_features + 1, self.contribution_scale());
+        scratch.contributions.fill(0.0);
+        let biases = scratch.contributions.iter_mut().skip(num_features).step_by(width);
+        biases.zip(&changes.means).for_each(|(bias, mean)| *bias = *mean);
+        self.finish_contributions(&mut scratch.contributions);
+        let ContributionScratch { keys, present, contributions, leaves, .. } = scratch;
+        let biases = || contributions.iter().skip(num_features).step_by(width);
+        let per_row = contributions.len();
+        let blocks = rows.chunks(BLOCK * num_features).zip(out.chunks_mut(BLOCK * per_row));
+        for (rows, out) in blocks {
+            let features = present_values(image, rows, present);
+            if self.add_block(&changes, scratch.evaluation, scratch.kernel, leaves, features) {
+                for (row, out) in out.chunks_exact_mut(per_row).enumerate() {
+                    let own = out.chunks_exact_mut(width).zip(&leaves.outputs).zip(biases());
+                    for ((out, own), bias) in own {
+                        for (out, sum) in out.iter_mut().zip(&own.sums[row].0) {
+                            *out = (f64::from(*sum) * scale) as f32;
+                        }
+                        out[num_features] = *bias as f32;
+                    }
+                }
+            } else {
+                let rows = features.chunks_exact(num_features);
+                for (row, out) in rows.zip(out.chunks_exact_mut(per_row)) {
+                    keys.set(num_features, row);
+                    changes.add_row(image, keys, row, leaves, per_row);
+                    let sums = leaves.sums.chunks_exact(width);
+                    for ((out, sums), bias) in out.chunks_exact_mut(width).zip(sums).zip(biases()) {
+                        for (out, sum) in out.iter_mut().zip(sums) {
+                            *out = (sum * scale) as f32;
+                        }
+                        out[num_features] = *bias as f32;
+                    }
+                }
+            }
+            check_interrupts();
+        }
+        scratch.leaf_changes.it = Some(changes);
+    }
+
+    /// Sums a block's rows, if it can go through tiles; returns whether it could.
+    fn add_block(
+        &self,
+        changes: &LeafChanges,
+        evaluation: Kernel,
+        kernel: &TableKernel,
+        buffers: &mut LeafBuffers,
+        rows: &[f32],
+    ) -> bool {
+        let Changes::Lines(lines) = &changes.changes else { return false };
+        if changes.tiles.is_empty() {
+            return false;
+        }
+        let count = rows.len() / self.num_features();
+        let LeafBuffers { batch, outputs, .. } = buffers;
+        let batch = batch.get_or_insert_with(|| BatchScratch::with_kernel(self, evaluation));
+        outputs.resize_with(self.num_outputs(), OfOutput::default);
+        for own in &mut *outputs {
+            own.first.clear();
+            own.leaves.resize(PART, Entries([0; BLOCK]));
+            own.sums.clear();
+            own.sums.resize(count, Line([0.0; WIDTH]));
+        }
+        let of_trees = self.sections().get(OUTPUTS);
+        let was_done = self.tile_leaves(batch, rows, &mut |tree, leaves| {
+            let output = of_trees.get(tree).map_or(0, |output| *output as usize);
+            let Some(own) = outputs.get_mut(output) else { return };
+            own.leaves[own.first.len()].0 = *leaves;
+            own.first.push(changes.tiles[tree]);
+            if own.first.len() == PART {
+                own.add_part(kernel, lines);
+            }
+        });
+        outputs.iter_mut().for_each(|own| own.add_part(kernel, lines));
+        was_done
+    }
+}
+
+impl LeafChanges {
+    pub(super) fn bytes(&self) -> usize {
+        let changes = match &self.changes {
+            Changes::Lines(lines) => size_of_val(&lines[..]),
+            Changes::Lists(starts, changes) => size_of_val(&starts[..]) + size_of_val(&changes[..]),
+        };
+        size_of_val(&self.entries[..]) + changes
+    }
+
+    /// Sums the changes of a row, to which the keys have been set: so many numbers, per output one per
+    /// feature and another.
+    pub(super) fn add_row(
+        &self,
+        image: Sections<'_>,
+        keys: &RowKeys,
+        features: &[f32],
+        buffers: &mut LeafBuffers,
+        per_row: usize,
+    ) {
+        let LeafBuffers { found, sums, .. } = buffers;
+        sums.clear();
+        sums.resize(per_row, 0.0);
+        found.clear();
+        walk(image, keys, features, |_, leaf| {
+            let first = if leaf.kind == GroupKind::Compact { 0 } else { self.first_wide };
+            let entry = self.entries.get(first + leaf.node as usize).copied().unwrap_or(0);
+            if let Changes::Lines(lines) = &self.changes {
+                prefetch(lines, entry as usize);
+            }
+            found.push(entry);
+        });
+        let width = sums.len() / self.trees.len().max(1);
+        for (trees, own) in self.trees.iter().zip(sums.chunks_exact_mut(width)) {
+            match &self.changes {
+                Changes::Lines(lines) => {
+                    let mut total = [0.0f32; WIDTH];
+                    for trees in trees.chunks(PART) {
+                        let mut part = [0.0f32; WIDTH];
+                        for entry in trees.iter().filter_map(|tree| found.get(*tree as usize)) {
+                            let Some(line) = lines.get(*entry as usize) else { continue };
+                            for lane in 0..WIDTH {
+                                part[lane] += line.0[lane];
+                            }
+                        }
+                        for lane in 0..WIDTH {
+                            total[lane] += part[lane];
+                        }
+                    }
+                    own.iter_mut().zip(total).for_each(|(own, sum)| *own = f64::from(sum));
+                }
+                Changes::Lists(starts, changes) => {
+                    for entry in trees.iter().filter_map(|tree| found.get(*tree as usize)) {
+                        let entry = *entry as usize;
+                        let Some([from, to]) = starts.get(entry..entry + 2) else { continue };
+                        let list = changes.get(*from as usize..*to as usize);
+                        for (feature, change) in list.unwrap_or_default() {
+                            if let Some(own) = own.get_mut(*feature as usize) {
+                                *own += f64::from(*change);
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
