@@ -93,6 +93,10 @@ fn rows(model: &Model) -> Vec<f64> {
             ]);
         }
     }
+    for (feature, near) in (0..).zip(&mut near) {
+        let ranks = model.ranks_of(feature).iter();
+        near.extend(ranks.flat_map(|rank| [*rank, rank.next_up(), rank.next_down()]));
+    }
     let value = |row: usize, feature: usize| {
         let near: &[f64] = &near[feature];
         let index = row * 7 + feature * 3;

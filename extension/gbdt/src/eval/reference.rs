@@ -72,7 +72,11 @@ pub(crate) fn goes_left<V: Copy + Into<f64>>(
         Node::Categorical { feature, set, members_left, default_left, .. } => {
             let words = tree.category_sets().get(set as usize).map_or(&[][..], |set| set.words());
             let value = value(feature);
+            let ranks = model.ranks_of(feature);
             let code = match model.value_precision() {
+                _ if !ranks.is_empty() => {
+                    ranks.iter().filter(|rank| value >= **rank).count() as f64
+                }
                 Precision::Single => value,
                 // LightGBM: `CategoricalDecision` in include/LightGBM/tree.h.
                 Precision::Double => value.trunc(),

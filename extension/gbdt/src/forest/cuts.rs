@@ -8,6 +8,7 @@
 //! feature have not as many f32 of their own, because they lie too close together, kernels compare
 //! ranks, and every value of the feature is turned into its rank.
 //!
+//! Ranks are also what the categorical splits of a feature test that has a list of them in the model.
 //! Where zeros are missing, the ends of what counts as zero are cuts too, so that no value moves
 //! into or out of them. Category codes are cut off, as LightGBM's conversion to int does.
 
@@ -55,6 +56,10 @@ impl Cuts {
             return Ok(cuts);
         }
         let mut features = vec![Feature::default(); model.num_features()];
+        for (index, feature) in (0..).zip(&mut features) {
+            feature.cuts.extend(model.ranks_of(index));
+            feature.ranked = !feature.cuts.is_empty();
+        }
         for tree in model.trees() {
             for (id, node) in tree.nodes().iter().enumerate() {
                 if id.is_multiple_of(NODES_PER_CHECK) {
@@ -83,6 +88,7 @@ impl Cuts {
         let count = to_u32(feature.cuts.len())?;
         let ends = feature.cuts.iter().map(|cut| not_below(*cut));
         let kind = match (feature.codes, ends.clone().zip(ends.skip(1)).all(|(a, b)| a < b)) {
+            _ if feature.ranked => CutKind::Ranks,
             (true, _) => CutKind::Codes,
             (false, true) => CutKind::Beside,
             (false, false) if feature.zero_missing => CutKind::RanksWithoutZero,
@@ -127,6 +133,8 @@ struct Feature {
     dense: usize,
     zero_missing: bool,
     codes: bool,
+    /// Categorical splits test ranks, so values become those.
+    ranked: bool,
 }
 
 impl Feature {

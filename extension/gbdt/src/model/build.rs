@@ -9,8 +9,8 @@
 
 use super::links::depth;
 use super::{
-    Categories, CategorySet, FeatureType, Finish, MissingRule, Model, Node, Objective, Precision,
-    Tree, TreeOutput, check_class_labels, check_feature_names,
+    Categories, CategorySet, Comparison, FeatureType, Finish, MissingRule, Model, Node, Objective,
+    Precision, Tree, TreeOutput, check_class_labels, check_feature_names,
 };
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
@@ -36,6 +36,8 @@ pub(crate) struct Parts {
     pub feature_names: Vec<String>,
     pub feature_types: Vec<FeatureType>,
     pub categories: Vec<Option<Categories>>,
+    /// See [`Model::ranks`].
+    pub ranks: Vec<Vec<f64>>,
     /// The file's own names of its classes, or nothing.
     pub class_labels: Vec<String>,
     pub attributes: Vec<(String, String)>,
@@ -113,6 +115,7 @@ impl<'a> Builder<'a> {
             feature_names: parts.feature_names,
             feature_types: parts.feature_types,
             categories: parts.categories,
+            ranks: parts.ranks,
             class_labels: parts.class_labels,
             attributes: parts.attributes,
         };
@@ -173,6 +176,9 @@ impl<'a> Builder<'a> {
             Node::Categorical { feature, .. } => (*feature, Use::Code),
             Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => return Ok(()),
         };
+        if !self.model.ranks_of(feature).is_empty() {
+            return self.check_ranked(node);
+        }
         let Some(before) = self.uses.get_mut(feature as usize) else { return Ok(()) };
         let before = *before.get_or_insert(this);
         let wide = self.model.value_precision == Precision::Double;
@@ -181,6 +187,22 @@ impl<'a> Builder<'a> {
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         Ok(())
+    }
+
+    /// What the splits of a feature test whose values are ranked: ranks, or numbers at which they change.
+    fn check_ranked(&self, node: &Node) -> Result<()> {
+        let Node::Numerical { feature, comparison, threshold, missing, .. } = *node else {
+            return Ok(());
+        };
+        let ranks = self.model.ranks_of(feature);
+        let all = threshold == f64::INFINITY && comparison == Comparison::LessOrEqual;
+        let below = comparison == Comparison::Less
+            && ranks.binary_search_by(|rank| rank.total_cmp(&(threshold + 0.0))).is_ok();
+        if missing == MissingRule::Nan && (all || below) {
+            return Ok(());
+        }
+        let message = format!("a split of feature {feature} does not fit the ranks of its values");
+        Err(Error::new(ErrorKind::Parameter, message))
     }
 
     fn tree(&mut self, parts: TreeParts, check_interrupts: &mut dyn FnMut()) -> Result<Tree> {
@@ -260,6 +282,7 @@ impl<'a> Builder<'a> {
     /// types: they are missing from models that were not trained on a data frame.
     fn mark_categorical(&mut self, node: &Node) {
         if let Node::Categorical { feature, .. } = node
+            && self.model.ranks_of(*feature).is_empty()
             && let Some(kind) = self.model.feature_types.get_mut(*feature as usize)
         {
             *kind = FeatureType::Categorical;
@@ -280,11 +303,19 @@ fn check_features(parts: &Parts, limits: &Limits) -> Result<()> {
     for (length, what) in [
         (parts.feature_types.len(), "feature types"),
         (parts.categories.len(), "sets of categories"),
+        (parts.ranks.len(), "lists of ranks"),
     ] {
         if length != 0 && length != num_features {
             let message = format!("model has {num_features} features, but {length} {what}");
             return Err(Error::new(ErrorKind::Length, message));
         }
+    }
+    let ascends = |ranks: &Vec<f64>| ranks.is_sorted_by(|a, b| a < b);
+    if !parts.ranks.iter().all(ascends)
+        || !parts.ranks.is_empty() && parts.value_precision == Precision::Single
+    {
+        let message = "the numbers that rank the values of a feature do not ascend";
+        return Err(Error::new(ErrorKind::Parameter, message));
     }
     Ok(())
 }

@@ -60,6 +60,11 @@ pub struct Model {
     pub(crate) feature_types: Vec<FeatureType>,
     /// One per feature: the values that its codes stand for, where the file carries them.
     pub(crate) categories: Vec<Option<Categories>>,
+    /// Empty, or one list per feature. Where a list is not empty, categorical splits of that feature
+    /// test not codes but the rank of a value: how many numbers of the list it is not below. The list
+    /// ascends and has the thresholds of all of the feature's splits, all of which are
+    /// [`Comparison::Less`]; values are compared in f64.
+    pub(crate) ranks: Vec<Vec<f64>>,
     /// Empty, or the names of the classes: see [`Model::num_classes`].
     pub(crate) class_labels: Vec<String>,
     /// The booster's attributes, `best_iteration` among them, as the file has them.
@@ -125,6 +130,11 @@ impl Model {
     /// For each feature the values that its codes stand for, where the file carries them.
     pub fn categories(&self) -> &[Option<Categories>] {
         &self.categories
+    }
+
+    /// The numbers by which values of a feature are ranked; none if its categorical splits test codes.
+    pub fn ranks_of(&self, feature: u32) -> &[f64] {
+        self.ranks.get(feature as usize).map_or(&[], Vec::as_slice)
     }
 
     /// In what precision values are compared with thresholds: [`Precision::Single`] rounds them first.
@@ -216,6 +226,9 @@ impl Model {
             };
             if place.is_some() {
                 return fault(format!("the model file has the categories of feature \"{name}\""));
+            }
+            if self.ranks.get(index).is_some_and(|ranks| !ranks.is_empty()) {
+                return fault(format!("the values of feature \"{name}\" are numbers"));
             }
             let needed = codes.get(index).copied().unwrap_or(0);
             if categories.len() < needed {

@@ -35,6 +35,9 @@ pub enum Transform {
     LogisticMirrored = 11,
     /// As [`Transform::Softmax`], with the sum of exponentials in f32.
     SoftmaxSingle = 12,
+    /// The objective's slope less 2 to the power of the opposite of each margin: what an isolation
+    /// forest makes of mean depths.
+    Isolation = 13,
 }
 
 /// The width of numbers.
@@ -61,10 +64,12 @@ pub enum ClassBy {
 impl Transform {
     /// Whether a library computes it in that precision.
     pub(crate) fn is_in(self, precision: Precision) -> bool {
-        use Transform::{Ascending, Expectile, Hinge, LogOnePlusExp, MeanVariance, SignedSquare};
+        use Transform::{
+            Ascending, Expectile, Hinge, Isolation, LogOnePlusExp, MeanVariance, SignedSquare,
+        };
         match precision {
             Precision::Single => !matches!(self, SignedSquare | LogOnePlusExp | MeanVariance),
-            Precision::Double => !matches!(self, Hinge | Ascending | Expectile),
+            Precision::Double => !matches!(self, Hinge | Ascending | Expectile | Isolation),
         }
     }
 }
@@ -105,7 +110,8 @@ impl Objective {
         self.transform
     }
 
-    /// The factor of a margin in [`Transform::Logistic`]; XGBoost's is 1, LightGBM's `sigmoid`.
+    /// The factor of a margin in [`Transform::Logistic`]; XGBoost's is 1, LightGBM's `sigmoid`. What is
+    /// added in [`Transform::Isolation`].
     pub fn slope(&self) -> f64 {
         self.slope
     }

@@ -12,7 +12,9 @@ pub(crate) fn apply(transform: Transform, slope: f64, margins: &mut [f64]) -> us
         Transform::Identity => {}
         Transform::Logistic => each(margins, |margin| 1.0 / (1.0 + (-margin * slope).exp())),
         Transform::Softmax => softmax(margins),
-        Transform::LogisticMirrored | Transform::SoftmaxSingle => in_single(transform, margins),
+        Transform::LogisticMirrored | Transform::SoftmaxSingle | Transform::Isolation => {
+            in_single(transform, slope, margins);
+        }
         Transform::ArgMax => return arg_max(margins),
         Transform::Exponential => each(margins, f64::exp),
         Transform::SignedSquare => each(margins, signed_square),
@@ -31,9 +33,9 @@ fn each(margins: &mut [f64], value: impl Fn(f64) -> f64) {
 }
 
 /// ONNX Runtime rounds margins of f64 to f32 before it transforms them.
-fn in_single(transform: Transform, margins: &mut [f64]) {
+fn in_single(transform: Transform, slope: f64, margins: &mut [f64]) {
     let mut singles: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
-    super::single::apply(transform, 1.0, &mut singles);
+    super::single::apply(transform, slope as f32, &mut singles);
     margins.iter_mut().zip(singles).for_each(|(margin, single)| *margin = f64::from(single));
 }
 
@@ -70,7 +72,7 @@ mod tests {
     #[test]
     fn transforms_have_these_values() {
         let e = std::f64::consts::E;
-        let cases: [(Transform, &[f64], &[f64]); 9] = [
+        let cases: [(Transform, &[f64], &[f64]); 10] = [
             (Transform::Logistic, &[0.0, 1000.0, -1000.0], &[0.5, 1.0, 0.0]),
             (Transform::Softmax, &[1000.0, 1000.0], &[0.5, 0.5]),
             (Transform::Exponential, &[0.0, 1.0], &[1.0, e]),
@@ -79,6 +81,7 @@ mod tests {
             (Transform::MeanVariance, &[7.0, 0.5], &[7.0, e]),
             (Transform::ArgMax, &[1.0, 3.0, 3.0], &[1.0]),
             (Transform::ArgMax, &[], &[]),
+            (Transform::Isolation, &[0.0, 1.0, 2.0], &[0.0, 0.5, 0.75]),
             (Transform::Identity, &[-0.0, 1e-300], &[-0.0, 1e-300]),
         ];
         for (transform, margins, expected) in cases {

@@ -23,6 +23,8 @@ pub(crate) fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> us
         Transform::Expectile => expectiles(margins),
         Transform::LogisticMirrored => each(margins, logistic_mirrored),
         Transform::SoftmaxSingle => softmax_single(margins),
+        // skl2onnx adds the slope to the opposite of the power, which rounds alike.
+        Transform::Isolation => each(margins, |margin| slope - 2f32.powf(-margin)),
         // Of libraries that compute in f64 alone.
         Transform::SignedSquare | Transform::LogOnePlusExp | Transform::MeanVariance => {}
     }
@@ -133,7 +135,7 @@ mod tests {
 
     #[test]
     fn exact_transforms_have_these_values() {
-        let cases: [(Transform, &[f32], &[f32]); 9] = [
+        let cases: [(Transform, &[f32], &[f32]); 10] = [
             // Of equals the first.
             (Transform::ArgMax, &[1.0, 3.0, 3.0], &[1.0]),
             (Transform::ArgMax, &[-1.0, -3.0], &[0.0]),
@@ -144,6 +146,7 @@ mod tests {
             (Transform::Identity, &[-0.0, 7.0], &[-0.0, 7.0]),
             (Transform::LogisticMirrored, &[0.0, 200.0, -200.0], &[0.5, 1.0, 0.0]),
             (Transform::SoftmaxSingle, &[1000.0, 1000.0], &[0.5, 0.5]),
+            (Transform::Isolation, &[0.0, 1.0, 2.0], &[0.0, 0.5, 0.75]),
         ];
         for (transform, margins, values) in cases {
             assert_eq!(applied(transform, margins), values, "{transform:?}");

@@ -8,6 +8,11 @@ use gbdt::ErrorKind;
 const REGRESSOR: &[u8] = include_bytes!("../golden/onnx/1.20.0/tree.onnx");
 const CLASSIFIER: &[u8] = include_bytes!("../golden/onnx/1.20.0/boosting_binary.onnx");
 const FIVE: &[u8] = include_bytes!("../golden/onnx/hand/five.onnx");
+const MEMBERS: &[u8] = include_bytes!("../golden/onnx/hand/five_members.onnx");
+const STEPS: &[u8] = include_bytes!("../golden/onnx/hand/imputed_scaled.onnx");
+const ISOLATION: &[u8] = include_bytes!("../golden/onnx/1.20.0/isolation_small.onnx");
+/// Of each shape of a graph one.
+const ALL: [&[u8]; 6] = [REGRESSOR, CLASSIFIER, FIVE, MEMBERS, STEPS, ISOLATION];
 
 /// The file with one text in place of another of its length, wherever it stands.
 fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
@@ -32,7 +37,7 @@ fn refused(bytes: &[u8], kind: ErrorKind, message: &str) {
 
 #[test]
 fn every_truncation_is_refused() {
-    for bytes in [REGRESSOR, CLASSIFIER, FIVE] {
+    for bytes in ALL {
         parse(bytes).unwrap();
         for length in 0..bytes.len() {
             // The last fields are versions of operators that the graph may not need.
@@ -48,7 +53,7 @@ fn every_truncation_is_refused() {
 fn every_changed_byte_is_refused_or_gives_a_model() {
     let mut random = Random(0x1234_5678_9abc_def1);
     let mut refused = 0;
-    for bytes in [REGRESSOR, CLASSIFIER, FIVE] {
+    for bytes in ALL {
         refused += change_every_byte(bytes, &[], &mut random)[0];
         for _ in 0..4000 {
             refused += usize::from(!survives(&random.damaged(bytes)));
@@ -68,8 +73,21 @@ fn what_is_not_scored_is_refused_by_name() {
     refused(&replaced(CLASSIFIER, "ZipMap", "ZapMap"), unsupported, "ZapMap");
     refused(&replaced(CLASSIFIER, "LOGISTIC", "LOGISTAC"), unsupported, "LOGISTAC");
     refused(&replaced(CLASSIFIER, "LOGISTIC", "SOFTMAX "), unsupported, "post_transform");
-    refused(&replaced(REGRESSOR, "BRANCH_LEQ", "BRANCH_NEQ"), unsupported, "BRANCH_NEQ");
     refused(&replaced(REGRESSOR, "NONE", "NANE"), unsupported, "NANE");
+    refused(&replaced(STEPS, "Scaler", "Scalor"), unsupported, "Scalor");
+    refused(&replaced(ISOLATION, "Log", "Lag"), unsupported, "a node Lag");
+    refused(&replaced(ISOLATION, "Pow", "Paw"), unsupported, "a node Paw");
+    refused(&replaced(ISOLATION, "Sum", "Mum"), unsupported, "a node Mum");
+    let normalizer = include_bytes!("../golden/onnx/refused/normalizer.onnx");
+    refused(normalizer, unsupported, "a node Normalizer before the trees");
+    let column_beyond = include_bytes!("../golden/onnx/refused/column_beyond.onnx");
+    refused(column_beyond, unsupported, "a node Gather");
+    let scale_zero = include_bytes!("../golden/onnx/refused/scale_zero.onnx");
+    refused(scale_zero, unsupported, "a scale of 0");
+    let large_members = include_bytes!("../golden/onnx/refused/large_members.onnx");
+    refused(large_members, unsupported, "a BRANCH_MEMBER of more than 30 numbers");
+    let imputed_nan = include_bytes!("../golden/onnx/refused/imputed_nan.onnx");
+    refused(imputed_nan, unsupported, "makes NaN of numbers");
 }
 
 #[test]
@@ -88,4 +106,12 @@ fn what_no_model_can_have_is_refused() {
         "nodes_trueleafs",
     );
     refused(&replaced(FIVE, "tree_roots", "tree_raats"), ErrorKind::Length, "no trees");
+    let no_members = include_bytes!("../golden/onnx/refused/no_members.onnx");
+    refused(no_members, ErrorKind::Length, "membership_values");
+    let scales_missing = include_bytes!("../golden/onnx/refused/scales_missing.onnx");
+    refused(scales_missing, ErrorKind::Length, "nor one per column");
+    let unsaid = replaced(STEPS, "replaced_value_float", "replaced_value_flaat");
+    refused(&unsaid, ErrorKind::MissingKey, "what it replaces");
+    let no_keys = replaced(ISOLATION, "keys_int64s", "keys_int46s");
+    refused(&no_keys, ErrorKind::Length, "values_floats");
 }

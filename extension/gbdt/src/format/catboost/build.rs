@@ -50,6 +50,7 @@ pub(in crate::format) fn build(
         feature_names: columns.names,
         feature_types: columns.types,
         categories: columns.categories,
+        ranks: Vec::new(),
         attributes: info.attributes,
     };
     let mut builder = Builder::new(parts, limits)?;

@@ -162,6 +162,7 @@ fn build(
         feature_types: feature_types.collect(),
         feature_names: header.feature_names,
         categories,
+        ranks: Vec::new(),
         class_labels: Vec::new(),
         attributes: vec![("version".to_owned(), header.version.to_owned())],
     };

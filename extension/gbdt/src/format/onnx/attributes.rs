@@ -57,6 +57,10 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
         Ok(self.list(name, 3, |field, list| list.push(field.integer()?))?.pop())
     }
 
+    pub fn float(&mut self, name: &str) -> Result<Option<f64>> {
+        Ok(self.list(name, 2, |field, list| field.floats(list))?.pop())
+    }
+
     pub fn text(&mut self, name: &str) -> Result<Option<&'a str>> {
         Ok(self.list(name, 4, |field, list| list.push(field.text()?))?.pop())
     }

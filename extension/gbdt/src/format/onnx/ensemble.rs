@@ -6,12 +6,14 @@
 //! onnxruntime/core/providers/cpu/ml/tree_ensemble_aggregator.h has it.
 
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use super::attributes::Attributes;
-use super::trees::{Mode, Split, Weight, tree};
+use super::columns::Table;
+use super::trees::{Grown, Mode, Split, Weight, join_chains, tree};
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{
-    ClassBy, Node, Objective, Precision, Task, Transform, TreeParts, check_limit, in_tree, node_of,
+    ClassBy, Node, Objective, Precision, Task, Transform, check_limit, in_tree, node_of,
     out_of_memory,
 };
 use crate::{Error, ErrorKind, Result};
@@ -19,7 +21,7 @@ use crate::{Error, ErrorKind, Result};
 /// An ensemble, before the nodes that follow it.
 pub(super) struct Ensemble {
     pub objective: Objective,
-    pub trees: Vec<TreeParts>,
+    pub trees: Vec<Grown>,
     pub outputs: usize,
     /// Added to the sums: one value per output, or nothing.
     pub base: Vec<f64>,
@@ -63,8 +65,9 @@ pub(super) fn objective(name: &str, transform: Transform, task: Task) -> Objecti
 
 pub(super) fn regressor(
     attributes: &mut Attributes<'_, '_, '_, '_>,
-    precision: Precision,
+    table: &Rc<Table>,
 ) -> Result<Ensemble> {
+    let precision = table.precision();
     let name = attributes.node.operator;
     let outputs = attributes.integer("n_targets")?.unwrap_or(0);
     let outputs = usize::try_from(outputs)
@@ -82,7 +85,7 @@ pub(super) fn regressor(
     let averages = averages(attributes.text("aggregate_function")?.unwrap_or("SUM"))?;
     let arrays = Weights::read(attributes, "target", precision)?;
     let mut scored = vec![false; outputs];
-    let trees = read_trees(attributes, &arrays, precision, &mut scored)?;
+    let trees = read_trees(attributes, &arrays, table, &mut scored)?;
     let base = attributes.numbers("base_values", precision == Precision::Double)?;
     if !base.is_empty() {
         attributes.check_length("base_values", &base, outputs)?;
@@ -94,8 +97,9 @@ pub(super) fn regressor(
 
 pub(super) fn classifier(
     attributes: &mut Attributes<'_, '_, '_, '_>,
-    precision: Precision,
+    table: &Rc<Table>,
 ) -> Result<Ensemble> {
+    let precision = table.precision();
     let name = attributes.node.operator;
     let labels = labels(attributes)?;
     check_limit(labels.len(), attributes.limits.outputs, "outputs")?;
@@ -133,7 +137,7 @@ pub(super) fn classifier(
         attributes.check_length("base_values", &base, outputs)?;
     }
     let mut scored = vec![false; outputs];
-    let trees = read_trees(attributes, &arrays, precision, &mut scored)?;
+    let trees = read_trees(attributes, &arrays, table, &mut scored)?;
     if base.is_empty() && !scored.iter().all(|scored| *scored) {
         // Such a class would be chosen only by rows that reach a leaf with a weight for it.
         return Err(unsupported("a class without a weight in every leaf of a tree", SCORED));
@@ -243,7 +247,11 @@ impl Nodes {
     }
 
     /// The nodes of a tree, which are those of `range`, and where each number of a node leads.
-    fn tree(&self, range: std::ops::Range<usize>) -> Result<(Vec<Node>, HashMap<i64, u32>)> {
+    fn tree(
+        &self,
+        range: std::ops::Range<usize>,
+        members: &mut Vec<Vec<f64>>,
+    ) -> Result<(Vec<Node>, HashMap<i64, u32>)> {
         let mut places = HashMap::new();
         for (place, id) in (0..).zip(self.ids.get(range.clone()).unwrap_or_default()) {
             if places.insert(*id, place).is_some() {
@@ -253,13 +261,19 @@ impl Nodes {
         }
         let mut nodes = Vec::with_capacity(range.len());
         for (place, index) in range.enumerate() {
-            let node = self.node(index, &places).map_err(|error| error.at(node_of(place)))?;
-            nodes.push(node);
+            let node = self.node(index, &places, members);
+            nodes.push(node.map_err(|error| error.at(node_of(place)))?);
         }
+        join_chains(&mut nodes, members);
         Ok((nodes, places))
     }
 
-    fn node(&self, index: usize, places: &HashMap<i64, u32>) -> Result<Node> {
+    fn node(
+        &self,
+        index: usize,
+        places: &HashMap<i64, u32>,
+        numbers: &mut Vec<Vec<f64>>,
+    ) -> Result<Node> {
         let (
             Some(&mode),
             Some(&feature),
@@ -287,17 +301,18 @@ impl Nodes {
             })
         };
         let (holds, fails) = (place(holds)?, place(fails)?);
-        Split { mode, feature, threshold, missing_is_true: missing != 0, holds, fails }.node()
+        let (members, missing_is_true) = (&[], missing != 0);
+        Split { mode, feature, threshold, members, missing_is_true, holds, fails }.node(numbers)
     }
 }
 
 fn read_trees(
     attributes: &mut Attributes<'_, '_, '_, '_>,
     weights: &Weights,
-    precision: Precision,
+    table: &Rc<Table>,
     scored: &mut [bool],
-) -> Result<Vec<TreeParts>> {
-    let nodes = Nodes::read(attributes, precision)?;
+) -> Result<Vec<Grown>> {
+    let nodes = Nodes::read(attributes, table.precision())?;
     let (mut ranges, mut ranks) = (Vec::new(), HashMap::new());
     let mut start = 0;
     for chunk in nodes.trees.chunk_by(|a, b| a == b) {
@@ -315,7 +330,8 @@ fn read_trees(
     let mut trees = Vec::with_capacity(ranges.len());
     for (rank, range) in ranges.into_iter().enumerate() {
         let of_tree = of_trees.next_if(|chunk| chunk.first().is_some_and(|pair| pair.0 == rank));
-        let made = nodes.tree(range).and_then(|(nodes, places)| {
+        let mut members = Vec::new();
+        let made = nodes.tree(range, &mut members).and_then(|(nodes, places)| {
             let own = of_tree
                 .unwrap_or_default()
                 .iter()
@@ -323,7 +339,8 @@ fn read_trees(
             let own = own.collect::<Result<Vec<Weight>>>()?;
             tree(nodes, &own, scored, attributes.limits)
         });
-        trees.push(made.map_err(|error| in_tree(error, rank))?);
+        let parts = made.map_err(|error| in_tree(error, rank))?;
+        trees.push(Grown { parts, members, table: Rc::clone(table) });
         attributes.interrupts.check();
     }
     Ok(trees)

@@ -4,12 +4,16 @@
 //! lead to that leaf. Nodes have no numbers of their own, so they are numbered from the root, parents before
 //! children.
 
+use std::ops::Range;
+use std::rc::Rc;
+
 use super::attributes::Attributes;
+use super::columns::Table;
 use super::ensemble::{Ensemble, averages, objective};
 use super::proto::element;
-use super::trees::{LEAF, Mode, Split, Weight, tree};
+use super::trees::{Grown, LEAF, Mode, Split, Weight, tree};
 use crate::format::sniff::unsupported;
-use crate::model::{Node, Precision, Task, Transform, TreeParts, check_limit, in_tree};
+use crate::model::{Node, Precision, Task, Transform, check_limit, in_tree};
 use crate::{Error, ErrorKind, Result};
 
 const POST_TRANSFORMS: [&str; 5] = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"];
@@ -17,8 +21,9 @@ const AGGREGATES: [&str; 4] = ["AVERAGE", "SUM", "MIN", "MAX"];
 
 pub(super) fn read(
     attributes: &mut Attributes<'_, '_, '_, '_>,
-    precision: Precision,
+    table: &Rc<Table>,
 ) -> Result<Ensemble> {
+    let precision = table.precision();
     let name = attributes.node.operator;
     let outputs = usize::try_from(attributes.integer("n_targets")?.unwrap_or(0))
         .ok()
@@ -46,11 +51,12 @@ pub(super) fn read(
     for root in &lists.roots {
         let index = trees.len();
         check_limit(index + 1, attributes.limits.trees, "trees")?;
+        let mut members = Vec::new();
         let made = lists
-            .tree(*root, &mut reached)
+            .tree(*root, &mut reached, &mut members)
             .and_then(|(nodes, weights)| tree(nodes, &weights, &mut scored, attributes.limits));
-        let made: TreeParts = made.map_err(|error| in_tree(error, index))?;
-        trees.push(made);
+        let parts = made.map_err(|error| in_tree(error, index))?;
+        trees.push(Grown { parts, members, table: Rc::clone(table) });
         attributes.interrupts.check();
     }
     let divisor = if averages { trees.len().max(1) as f64 } else { 1.0 };
@@ -66,11 +72,16 @@ pub(super) fn read(
     })
 }
 
+const MEMBERS: &str = "Write it as a chain of BRANCH_EQ, each of which leads on where it fails.";
+
 struct Lists {
     roots: Vec<i64>,
     features: Vec<i64>,
     modes: Vec<Mode>,
     thresholds: Vec<f64>,
+    /// Of each split, where its numbers stand in `asked`.
+    members: Vec<Range<usize>>,
+    asked: Vec<f64>,
     missing: Vec<i64>,
     /// Where splits lead, and whether to a leaf: where they hold, and where not.
     ways: [(Vec<i64>, Vec<i64>); 2],
@@ -118,12 +129,32 @@ impl Lists {
         let weights = attributes.tensor("leaf_weights", &[own])?;
         attributes.check_length("leaf_weights", &weights, targets.len())?;
         let ways = [holds, fails];
-        Ok(Lists { roots, features, modes, thresholds, missing, ways, targets, weights, outputs })
+        let asked = attributes.tensor("membership_values", &[own])?;
+        let members =
+            members(&modes, &asked).map_err(|error| error.at(attributes.node.place.place()))?;
+        Ok(Lists {
+            roots,
+            features,
+            modes,
+            thresholds,
+            members,
+            asked,
+            missing,
+            ways,
+            targets,
+            weights,
+            outputs,
+        })
     }
 
     /// The tree that begins with a split. `reached` has the splits of this and earlier trees, so the walk
     /// ends, and no tree has two parents of one split.
-    fn tree(&self, root: i64, reached: &mut [bool]) -> Result<(Vec<Node>, Vec<Weight>)> {
+    fn tree(
+        &self,
+        root: i64,
+        reached: &mut [bool],
+        members: &mut Vec<Vec<f64>>,
+    ) -> Result<(Vec<Node>, Vec<Weight>)> {
         let (mut nodes, mut weights) = (vec![LEAF], Vec::new());
         let mut ahead = vec![(root, 0u32)];
         while let Some((split, place)) = ahead.pop() {
@@ -136,7 +167,7 @@ impl Lists {
             let first = nodes.len() as u32;
             nodes.extend([LEAF, LEAF]);
             if let Some(node) = nodes.get_mut(place as usize) {
-                *node = self.split(index, first)?;
+                *node = self.split(index, first, members)?;
             }
             // The way that comes first in the numbers is taken first.
             for (way, child) in self.ways.iter().zip([first, first + 1]).rev() {
@@ -150,17 +181,19 @@ impl Lists {
         Ok((nodes, weights))
     }
 
-    fn split(&self, index: usize, first: u32) -> Result<Node> {
-        let (Some(&mode), Some(&feature), Some(&threshold), Some(&missing)) = (
+    fn split(&self, index: usize, first: u32, numbers: &mut Vec<Vec<f64>>) -> Result<Node> {
+        let (Some(&mode), Some(&feature), Some(&threshold), Some(&missing), Some(members)) = (
             self.modes.get(index),
             self.features.get(index),
             self.thresholds.get(index),
             self.missing.get(index),
+            self.members.get(index),
         ) else {
             return Err(Error::new(ErrorKind::Length, "a split is incomplete"));
         };
-        let (holds, fails) = (first, first + 1);
-        Split { mode, feature, threshold, missing_is_true: missing != 0, holds, fails }.node()
+        let members = self.asked.get(members.clone()).unwrap_or_default();
+        let (missing_is_true, holds, fails) = (missing != 0, first, first + 1);
+        Split { mode, feature, threshold, members, missing_is_true, holds, fails }.node(numbers)
     }
 
     fn weight(&self, index: i64, leaf: u32) -> Result<Weight> {
@@ -178,6 +211,32 @@ impl Lists {
             }
         }
     }
+}
+
+/// Where each split's numbers stand among those that BRANCH_MEMBER asks for; a NaN ends a split's.
+fn members(modes: &[Mode], asked: &[f64]) -> Result<Vec<Range<usize>>> {
+    let mut lists = asked.split(|number| number.is_nan());
+    let (mut ranges, mut start) = (Vec::with_capacity(modes.len()), 0);
+    for mode in modes {
+        if *mode != Mode::Member {
+            ranges.push(0..0);
+            continue;
+        }
+        let count = lists.next().map_or(0, <[f64]>::len);
+        if count == 0 {
+            let message = "\"membership_values\" lacks the numbers of a split";
+            return Err(Error::new(ErrorKind::Length, message));
+        }
+        let numbers = asked.get(start..start + count).unwrap_or_default();
+        // Others ONNX Runtime 1.31.1 keeps apart, and takes one of several for another.
+        if count > 30 || !numbers.iter().all(|number| (0.0..=30.0).contains(number)) {
+            let what = "a BRANCH_MEMBER of more than 30 numbers, or of others than 0 to 30";
+            return Err(unsupported(what, MEMBERS));
+        }
+        ranges.push(start..start + count);
+        start += count + 1;
+    }
+    Ok(ranges)
 }
 
 fn shape<T>(message: &str) -> Result<T> {

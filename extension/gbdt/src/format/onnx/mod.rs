@@ -1,18 +1,26 @@
 //! ONNX files of one tree ensemble, as skl2onnx, onnxmltools and others write them.
 //!
 //! `wire` and `proto` read the protocol buffer, `graph` finds what its nodes mean, `ensemble` and `ensemble5`
-//! read the trees. Numbers are those of ONNX Runtime with one thread
+//! read the trees, `splits` makes them test the model's input and not what nodes before them made of it.
+//! Numbers are those of ONNX Runtime with one thread
 //! (onnxruntime/core/providers/cpu/ml/tree_ensemble_common.h): an ensemble of floats, or of whole numbers,
 //! compares and adds in f32, one of doubles in f64, tree after tree from 0; an average divides the sum; base
 //! values are added last. With several threads ONNX Runtime adds in another order.
 //!
 //! Errors tell the byte, or the tree and node.
 
+mod after;
 mod attributes;
+mod before;
+mod cells;
+mod columns;
 mod ensemble;
 mod ensemble5;
 mod graph;
+mod isolation;
+mod leaves;
 mod proto;
+mod splits;
 mod trees;
 mod wire;
 
@@ -30,9 +38,12 @@ pub(super) fn read(
 ) -> Result<Model> {
     let file = proto::read(Bytes { bytes, start: 0 }, &mut Interrupts::new(check_interrupts))?;
     let graph = graph::read(&file, limits, Interrupts::new(check_interrupts))?;
-    let graph::Graph { ensemble, value_precision, columns, names } = graph;
-    let num_features = columns.unwrap_or_else(|| tested(&ensemble));
+    let graph::Graph { ensemble, columns, names } = graph;
+    let num_features = columns.unwrap_or_else(|| used(&ensemble));
     let Ensemble { objective, trees, outputs, base, divisor, labels, precision } = ensemble;
+    let mut interrupts = Interrupts::new(check_interrupts);
+    let splits::Lowered { trees, value_precision, ranks } =
+        splits::lowered(trees, num_features, limits, &mut interrupts)?;
     let base_score = base.iter().map(|value| *value as f32).chain(std::iter::repeat(0.0));
     let class_labels = match objective.task {
         Task::Binary | Task::Multiclass => labels,
@@ -51,6 +62,7 @@ pub(super) fn read(
         feature_names: names,
         feature_types: Vec::new(),
         categories: Vec::new(),
+        ranks,
         class_labels,
         attributes: attributes(&file),
     };
@@ -62,14 +74,18 @@ pub(super) fn read(
     builder.finish(rounds)
 }
 
-/// One feature more than the largest that a split tests: ONNX files need not say how wide rows are.
-fn tested(ensemble: &Ensemble) -> usize {
-    let nodes = ensemble.trees.iter().flat_map(|tree| &tree.nodes);
-    let features = nodes.filter_map(|node| match node {
-        Node::Numerical { feature, .. } => Some(*feature as usize),
-        _ => None,
+/// How many columns of the input are used: ONNX files need not say how wide rows are.
+fn used(ensemble: &Ensemble) -> usize {
+    let tested = ensemble.trees.iter().map(|tree| {
+        let features = tree.parts.nodes.iter().filter_map(|node| match node {
+            Node::Numerical { feature, .. } | Node::Categorical { feature, .. } => {
+                tree.table.column(*feature as usize).map(|(source, _)| source + 1)
+            }
+            _ => None,
+        });
+        features.max().unwrap_or(1).max(tree.table.sources())
     });
-    features.max().map_or(1, |feature| feature + 1)
+    tested.max().unwrap_or(1)
 }
 
 /// The converter's release: the numbers that its version begins with.

@@ -9,8 +9,9 @@ use crate::format::sniff::{shown, unsupported};
 use crate::model::check_limit;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
-/// The largest graph; those that converters write around one ensemble have about ten nodes.
-const MAX_NODES: usize = 1_000;
+/// The largest graph. Converters write about ten nodes around one ensemble, and thirty for each tree of an
+/// isolation forest.
+const MAX_NODES: usize = 100_000;
 const MAX_ATTRIBUTES: usize = 100;
 /// Inputs and outputs of the graph and of a node, and operator sets.
 const MAX_ENTRIES: usize = 4_096;
@@ -68,6 +69,8 @@ pub(super) struct Port<'a> {
 pub(super) struct Tensor<'a> {
     pub name: &'a str,
     pub element: i64,
+    /// The size of each dimension; nothing of a scalar.
+    pub shape: Vec<i64>,
     /// Of all types but text; integers as far as f64 has them.
     pub numbers: Vec<f64>,
     pub texts: Vec<&'a str>,
@@ -238,6 +241,22 @@ fn tensor_type(
     Ok(())
 }
 
+impl Tensor<'_> {
+    /// The numbers that stand beside the columns of a table, or one for all; nothing of another shape or
+    /// type.
+    pub fn row(&self, element: i64) -> Option<&[f64]> {
+        let (last, others) = match self.shape.as_slice() {
+            [] => (1, &[][..]),
+            [others @ .., last] => (*last, others),
+        };
+        let fits = self.element == element
+            && others.iter().all(|size| *size == 1)
+            && usize::try_from(last) == Ok(self.numbers.len())
+            && !self.numbers.is_empty();
+        fits.then_some(self.numbers.as_slice())
+    }
+}
+
 /// Reads a tensor of numbers or text; one of another type has no values.
 pub(super) fn tensor<'a>(
     message: Bytes<'a>,
@@ -250,6 +269,12 @@ pub(super) fn tensor<'a>(
     let mut fields = message.fields();
     while let Some(field) = fields.next(numbers.interrupts)? {
         match field.number {
+            1 => {
+                let values = std::mem::take(&mut tensor.shape);
+                let mut shape = List { values, limit: 8, interrupts: numbers.interrupts };
+                field.integers(&mut shape)?;
+                tensor.shape = shape.values;
+            }
             2 => tensor.element = field.integer()?,
             4 => field.floats(&mut numbers)?,
             5 | 7 => {

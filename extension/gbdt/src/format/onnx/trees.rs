@@ -2,11 +2,13 @@
 //! outputs that they add to.
 //!
 //! A tree whose leaves all add to one output is that output's; another one has vectors in its leaves,
-//! with zeros for what a leaf does not name.
+//! with zeros for what a leaf does not name. Splits test columns; `splits` makes features of those.
 
 use std::ops::Range;
+use std::rc::Rc;
 
-use crate::format::sniff::{shown, unsupported};
+use super::columns::Table;
+use crate::format::sniff::shown;
 use crate::model::{Comparison, MissingRule, Node, TreeOutput, TreeParts, node_of};
 use crate::{Error, ErrorKind, Limits, Result};
 
@@ -17,11 +19,19 @@ pub(super) enum Mode {
     Less,
     GreaterOrEqual,
     Greater,
+    Equal,
+    NotEqual,
+    Member,
     Leaf,
 }
 
-const EQUAL: &str =
-    "Only splits by order are scored: BRANCH_LEQ, BRANCH_LT, BRANCH_GTE, BRANCH_GT.";
+/// A tree, and the columns that its splits test.
+pub(super) struct Grown {
+    pub parts: TreeParts,
+    /// What [`Node::Categorical`] refers to: the numbers that a split asks for, ascending.
+    pub members: Vec<Vec<f64>>,
+    pub table: Rc<Table>,
+}
 
 impl Mode {
     pub fn of_name(name: &str) -> Result<Mode> {
@@ -30,10 +40,9 @@ impl Mode {
             "BRANCH_LT" => Ok(Mode::Less),
             "BRANCH_GTE" => Ok(Mode::GreaterOrEqual),
             "BRANCH_GT" => Ok(Mode::Greater),
+            "BRANCH_EQ" => Ok(Mode::Equal),
+            "BRANCH_NEQ" => Ok(Mode::NotEqual),
             "LEAF" => Ok(Mode::Leaf),
-            "BRANCH_EQ" | "BRANCH_NEQ" | "BRANCH_MEMBER" => {
-                Err(unsupported(&format!("a split of mode {name}"), EQUAL))
-            }
             name => {
                 let message = format!("\"{}\" is no mode of a node", shown(name));
                 Err(Error::new(ErrorKind::Parameter, message))
@@ -43,33 +52,37 @@ impl Mode {
 
     /// The mode of a split by its number in `TreeEnsemble`.
     pub fn of_number(number: f64) -> Result<Mode> {
-        const NAMES: [&str; 7] = [
-            "BRANCH_LEQ",
-            "BRANCH_LT",
-            "BRANCH_GTE",
-            "BRANCH_GT",
-            "BRANCH_EQ",
-            "BRANCH_NEQ",
-            "BRANCH_MEMBER",
+        const MODES: [Mode; 7] = [
+            Mode::LessOrEqual,
+            Mode::Less,
+            Mode::GreaterOrEqual,
+            Mode::Greater,
+            Mode::Equal,
+            Mode::NotEqual,
+            Mode::Member,
         ];
-        let index = NAMES.iter().zip(0..).find(|(_, index)| f64::from(*index) == number);
-        Mode::of_name(index.map_or("of this number", |(name, _)| name))
+        let found = MODES.iter().zip(0..).find(|(_, index)| f64::from(*index) == number);
+        let message = format!("{number} is no mode of a node");
+        found.map(|(mode, _)| *mode).ok_or(Error::new(ErrorKind::Parameter, message))
     }
 }
 
 /// A split, in the words of ONNX: where the comparison holds, and where not.
-pub(super) struct Split {
+pub(super) struct Split<'m> {
     pub mode: Mode,
     pub feature: i64,
     pub threshold: f64,
+    /// Of [`Mode::Member`].
+    pub members: &'m [f64],
     /// Whether a missing value goes where the comparison holds.
     pub missing_is_true: bool,
     pub holds: u32,
     pub fails: u32,
 }
 
-impl Split {
-    pub fn node(&self) -> Result<Node> {
+impl Split<'_> {
+    /// `members` takes the numbers that it asks for; of [`Mode::Member`] they are there.
+    pub fn node(&self, members: &mut Vec<Vec<f64>>) -> Result<Node> {
         let feature = u32::try_from(self.feature)
             .map_err(|_| Error::new(ErrorKind::FeatureRange, "a split tests no feature"))?;
         // `x > t` is where `x <= t` fails, for every number.
@@ -78,6 +91,14 @@ impl Split {
             Mode::Less => (Comparison::Less, false),
             Mode::GreaterOrEqual => (Comparison::Less, true),
             Mode::Greater => (Comparison::LessOrEqual, true),
+            Mode::Equal => return Ok(self.asks(feature, vec![self.threshold], members)),
+            // NaN is not equal to anything, so it goes where the comparison holds.
+            Mode::NotEqual => {
+                let (holds, fails) = (self.fails, self.holds);
+                let equal = Split { holds, fails, missing_is_true: false, ..*self };
+                return Ok(equal.asks(feature, vec![self.threshold], members));
+            }
+            Mode::Member => return Ok(self.asks(feature, self.members.to_vec(), members)),
             Mode::Leaf => return Ok(LEAF),
         };
         let (left, right) =
@@ -93,6 +114,66 @@ impl Split {
             gain: 0.0,
             cover: 0.0,
         })
+    }
+
+    /// Goes left if the value is one of some numbers.
+    fn asks(&self, feature: u32, mut numbers: Vec<f64>, members: &mut Vec<Vec<f64>>) -> Node {
+        // Adding zero makes one of the two zeros; NaN is equal to nothing.
+        numbers.iter_mut().for_each(|number| *number += 0.0);
+        numbers.retain(|number| !number.is_nan());
+        numbers.sort_unstable_by(f64::total_cmp);
+        numbers.dedup();
+        let set = members.len() as u32;
+        members.push(numbers);
+        let (left, right) = (self.holds, self.fails);
+        let (members_left, default_left, gain, cover) = (true, self.missing_is_true, 0.0, 0.0);
+        Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
+    }
+}
+
+/// Makes one split of those that ask for one number after another and lead to one node if it is there:
+/// onnxmltools writes a set so. It is the only way in which several splits may lead to a node.
+pub(super) fn join_chains(nodes: &mut [Node], members: &mut [Vec<f64>]) {
+    let next = |nodes: &[Node], id: usize| {
+        let Some(Node::Categorical { feature, left, right, .. }) = nodes.get(id) else {
+            return None;
+        };
+        match nodes.get(*right as usize) {
+            Some(Node::Categorical { feature: same, left: shared, .. })
+                if (same, shared) == (feature, left) && *right as usize != id =>
+            {
+                Some(*right as usize)
+            }
+            _ => None,
+        }
+    };
+    // Each chain is walked once, from its first split.
+    let mut within = vec![false; nodes.len()];
+    for id in 0..nodes.len() {
+        if let Some(within) = next(nodes, id).and_then(|after| within.get_mut(after)) {
+            *within = true;
+        }
+    }
+    for id in (0..within.len()).filter(|id| within.get(*id) == Some(&false)) {
+        let mut numbers = Vec::new();
+        while let Some(after) = next(nodes, id) {
+            let gone = nodes.get_mut(after).map(|node| std::mem::replace(node, Node::Deleted));
+            let Some(Node::Categorical { set, default_left: missing, right: end, .. }) = gone
+            else {
+                break;
+            };
+            numbers.extend(members.get_mut(set as usize).map(std::mem::take).unwrap_or_default());
+            if let Some(Node::Categorical { default_left, right, .. }) = nodes.get_mut(id) {
+                (*default_left, *right) = (*default_left || missing, end);
+            }
+        }
+        if let (false, Some(Node::Categorical { set, .. })) = (numbers.is_empty(), nodes.get(id))
+            && let Some(own) = members.get_mut(*set as usize)
+        {
+            own.append(&mut numbers);
+            own.sort_unstable_by(f64::total_cmp);
+            own.dedup();
+        }
     }
 }
 
@@ -166,12 +247,6 @@ pub(super) fn tree(
     } else {
         (TreeOutput::All, values)
     };
-    Ok(TreeParts {
-        nodes,
-        category_sets: Vec::new(),
-        leaf_vectors,
-        output,
-        weight: 1.0,
-        first_leaf: 0,
-    })
+    let category_sets = Vec::new();
+    Ok(TreeParts { nodes, category_sets, leaf_vectors, output, weight: 1.0, first_leaf: 0 })
 }

@@ -49,6 +49,7 @@ pub(in crate::format) fn build(
         feature_names: learner.feature_names,
         feature_types: learner.feature_types,
         categories: categories::drop_miscut_categories(version, booster.categories),
+        ranks: Vec::new(),
         class_labels: Vec::new(),
         attributes: learner.attributes,
     };

@@ -25,6 +25,7 @@ fn parts() -> Parts {
         feature_names: Vec::new(),
         feature_types: Vec::new(),
         categories: Vec::new(),
+        ranks: Vec::new(),
         class_labels: Vec::new(),
         attributes: Vec::new(),
     }
@@ -127,6 +128,38 @@ fn what_no_library_has_is_refused() {
         let mut parts = tree();
         edit(&mut parts);
         assert_eq!(added(parts).unwrap_err().kind(), kind, "case {index}");
+    }
+}
+
+#[test]
+fn splits_of_ranked_values_fit_their_ranks() {
+    let built = |ranks: Vec<f64>, width, edit: fn(&mut TreeParts)| {
+        let ranks = vec![ranks, Vec::new(), Vec::new()];
+        let parts = Parts { ranks, value_precision: width, ..super::tests::parts() };
+        let limits = Limits::default();
+        let mut builder = Builder::new(parts, &limits)?;
+        let mut tree = tree();
+        tree.nodes[4] = code(3, 2);
+        if let Node::Numerical { comparison, missing, .. } = &mut tree.nodes[0] {
+            (*comparison, *missing) = (Comparison::Less, MissingRule::Nan);
+        }
+        edit(&mut tree);
+        builder.add_tree(tree, &mut || ())?;
+        builder.finish(vec![0, 1])
+    };
+    let (wide, ranks) = (Precision::Double, vec![-1.0, 0.5]);
+    let model = built(ranks.clone(), wide, |_| ()).unwrap();
+    assert_eq!(model.feature_types(), [FeatureType::Numerical; 3]);
+    assert_eq!((model.ranks_of(0), model.ranks_of(1)), (&[-1.0, 0.5][..], &[][..]));
+    for (ranks, width, edit, kind) in [
+        (vec![0.5, -1.0], wide, (|_| ()) as fn(&mut TreeParts), ErrorKind::Parameter),
+        (vec![0.5, f64::NAN], wide, |_| (), ErrorKind::Parameter),
+        (ranks.clone(), Precision::Single, |_| (), ErrorKind::Parameter),
+        (vec![-1.0, 0.75], wide, |_| (), ErrorKind::Parameter),
+        (ranks.clone(), wide, |tree| use_of(tree, 0, MissingRule::Zero), ErrorKind::Parameter),
+        (ranks, wide, |tree| tree.category_sets.clear(), ErrorKind::CategoryRange),
+    ] {
+        assert_eq!(built(ranks, width, edit).unwrap_err().kind(), kind);
     }
 }
 

@@ -9,7 +9,9 @@ from onnx import TensorProto, helper, numpy_helper
 from rows import COLUMNS
 
 random = np.random.default_rng(7)
-MODES = {"LEQ": 0, "LT": 1, "GTE": 2, "GT": 3}
+MODES = {"LEQ": 0, "LT": 1, "GTE": 2, "GT": 3, "EQ": 4, "NEQ": 5, "MEMBER": 6}
+ORDER = ("LEQ", "LT", "GTE", "GT")
+EQUAL = ("LEQ", "GT", "EQ", "NEQ")
 
 
 def numbers(count):
@@ -27,7 +29,12 @@ def output(name, columns=None, element=TensorProto.FLOAT):
     return helper.make_tensor_value_info(name, element, [None, columns] if columns else [None])
 
 
-def full(trees, depth, targets, double=False, **more):
+def some(count, kind):
+    """Thresholds: whole numbers, of which few differ, or any."""
+    return random.integers(-1, 8, size=count).astype(kind) if kind is int else numbers(count)
+
+
+def full(trees, depth, targets, double=False, modes=ORDER, kind=float, **more):
     """`TreeEnsembleRegressor` of full trees, nodes numbered from the last to the first."""
     splits, nodes = 2**depth - 1, 2 ** (depth + 1) - 1
     lists = {
@@ -41,10 +48,11 @@ def full(trees, depth, targets, double=False, **more):
             lists["treeids"].append(3 * tree + 1)
             lists["nodeids"].append(nodes - node)
             lists["featureids"].append(0 if leaf else int(random.integers(COLUMNS)))
-            lists["modes"].append("LEAF" if leaf else f"BRANCH_{list(MODES)[random.integers(4)]}")
+            mode = "LEAF" if leaf else f"BRANCH_{modes[random.integers(len(modes))]}"
+            lists["modes"].append(mode)
             lists["truenodeids"].append(0 if leaf else nodes - (2 * node + 1))
             lists["falsenodeids"].append(0 if leaf else nodes - (2 * node + 2))
-            values.append(0.0 if leaf else float(numbers(1)[0]))
+            values.append(0.0 if leaf else float(some(1, kind)[0]))
             missing.append(int(random.integers(2)))
             for target in range(targets if leaf else 0):
                 weights["treeids"].append(3 * tree + 1)
@@ -64,7 +72,33 @@ def full(trees, depth, targets, double=False, **more):
     )
 
 
-def five(trees, depth, targets, element=TensorProto.FLOAT, **more):
+def chain(column, members, weights, **more):
+    """A tree that asks for one number after another, as onnxmltools writes a set."""
+    count = len(members)
+    ids = list(range(2 * count + 1))
+    leaves = ids[count:]
+    return helper.make_node(
+        "TreeEnsembleRegressor",
+        ["X"],
+        ["Y"],
+        domain="ai.onnx.ml",
+        n_targets=1,
+        nodes_treeids=[0] * len(ids),
+        nodes_nodeids=ids,
+        nodes_featureids=[column] * count + [0] * (count + 1),
+        nodes_modes=["BRANCH_EQ"] * count + ["LEAF"] * (count + 1),
+        nodes_values=[*members, *[0.0] * (count + 1)],
+        nodes_truenodeids=[*range(count, 2 * count), *[0] * (count + 1)],
+        nodes_falsenodeids=[*range(1, count), 2 * count, *[0] * (count + 1)],
+        target_treeids=[0] * (count + 1),
+        target_nodeids=leaves,
+        target_ids=[0] * (count + 1),
+        target_weights=weights,
+        **more,
+    )
+
+
+def five(trees, depth, targets, element=TensorProto.FLOAT, modes=ORDER, sets=(), **more):
     """`TreeEnsemble` of ai.onnx.ml 5, of full trees."""
     kind = np.float64 if element == TensorProto.DOUBLE else np.float32
     splits, leaves = 2**depth - 1, 2**depth
@@ -78,6 +112,12 @@ def five(trees, depth, targets, element=TensorProto.FLOAT, **more):
                 )
     count = trees * splits
     tensor = lambda values: numpy_helper.from_array(values.astype(kind))  # noqa: E731
+    features = random.integers(COLUMNS, size=count).tolist()
+    drawn = random.integers(len(modes), size=count)
+    drawn = np.array([MODES[mode] for mode in modes], np.uint8)[drawn]
+    if sets:
+        asked = [[*sets[random.integers(len(sets))], np.nan] for _ in range((drawn == 6).sum())]
+        more["membership_values"] = tensor(np.concatenate(asked))
     return helper.make_node(
         "TreeEnsemble",
         ["X"],
@@ -85,8 +125,8 @@ def five(trees, depth, targets, element=TensorProto.FLOAT, **more):
         domain="ai.onnx.ml",
         n_targets=targets,
         tree_roots=[tree * splits for tree in range(trees)],
-        nodes_featureids=random.integers(COLUMNS, size=count).tolist(),
-        nodes_modes=numpy_helper.from_array(random.integers(4, size=count).astype(np.uint8)),
+        nodes_featureids=features,
+        nodes_modes=numpy_helper.from_array(drawn),
         nodes_splits=tensor(random.normal(size=count)),
         nodes_truenodeids=ways["true"][0],
         nodes_trueleafs=ways["true"][1],
@@ -132,7 +172,130 @@ def models():
     yield "five_classes", model(nodes, outputs, opset=5, constants=[names])
 
 
-folder = Path(sys.argv[1]) / "hand"
-folder.mkdir(parents=True, exist_ok=True)
-for name, made in models():
-    (folder / f"{name}.onnx").write_bytes(made.SerializeToString())
+def scaler(source, to, offset, scale):
+    offset, scale = np.array(offset, np.float32), np.array(scale, np.float32)
+    lists = {"offset": offset.tolist(), "scale": scale.tolist()}
+    return helper.make_node("Scaler", [source], [to], domain="ai.onnx.ml", **lists)
+
+
+def imputer(source, to, replaced, values):
+    lists = {"replaced_value_float": replaced, "imputed_value_floats": values}
+    return helper.make_node("Imputer", [source], [to], domain="ai.onnx.ml", **lists)
+
+
+def table(name, element=TensorProto.FLOAT):
+    return [helper.make_tensor_value_info(name, element, [None, COLUMNS])]
+
+
+OFFSETS, SCALES = [0.3, -1.7, 100.0, 0.0, 1e-3], [1.9, -0.7, 33.3, 1e-6, 0.1]
+FILLED = [0.25, -1.0, 2.0, 0.0, 5.0]
+SETS = [[1], [1, 3, 5], [2, 30], [0, 7], list(range(0, 30, 3)), [0], [4, 3, 2]]
+# Of several such sets ONNX Runtime 1.31.1 takes one for another.
+LARGE = [[2, 40], [0.25, 7], [-3, 7], list(range(0, 90, 3)), [-2]]
+
+
+def equal_models():
+    """Splits that ask for equality."""
+    yield "equal", model([full(9, 4, 1, modes=EQUAL, kind=int)], [output("Y", 1)])
+    yield "equal_alone", model([full(9, 4, 1, modes=("EQ",), kind=int)], [output("Y", 1)])
+    yield "unequal_alone", model([full(9, 4, 1, modes=("NEQ",), kind=int)], [output("Y", 1)])
+    yield "equal_fractions", model([full(9, 4, 1, modes=EQUAL)], [output("Y", 1)])
+    members = [1.0, 4.0, 5.0, 31.0, 40.0]
+    for name, weights, tracks in (
+        ("equal_chain", [0.5, 1.5, 2.5, 3.5, 4.5, -1.0], [0, 1, 0, 0, 1]),
+        ("equal_chain_alike", [*[0.5] * 5, -1.0], [0, 0, 0, 0, 0]),
+        ("equal_chain_missing", [*[0.5] * 5, -1.0], [1, 1, 1, 1, 1]),
+    ):
+        missing = {"nodes_missing_value_tracks_true": [*tracks, *[0] * 6]}
+        yield name, model([chain(2, members, weights, **missing)], [output("Y", 1)])
+    double = TensorProto.DOUBLE
+    equal = full(9, 4, 1, double=True, modes=EQUAL, kind=int)
+    yield "equal_double", model([equal], [output("Y", 1)], double)
+    members = {"modes": ("LEQ", "MEMBER", "EQ"), "sets": SETS}
+    yield "five_members", model([five(9, 4, 1, **members)], [output("Y", 1)], opset=5)
+    made = five(9, 4, 1, double, **members)
+    yield "five_members_double", model([made], [output("Y", 1, double)], double, 5)
+
+
+def prepared_models():
+    """Steps before the trees."""
+    scale = scaler("R", "X", OFFSETS, SCALES)
+    yield "scaled", model([scale, full(9, 4, 1)], [output("Y", 1)], inputs=table("R"))
+    one = scaler("R", "X", [0.5], [-3.0])
+    yield "scaled_alike", model([one, full(5, 3, 1)], [output("Y", 1)], inputs=table("R"))
+    double = table("R", TensorProto.DOUBLE)
+    yield "scaled_double", model([scale, full(5, 3, 1)], [output("Y", 1)], inputs=double)
+    whole = table("R", TensorProto.INT64)
+    yield "scaled_integers", model([scale, full(5, 3, 1)], [output("Y", 1)], inputs=whole)
+    equal = full(9, 4, 1, modes=EQUAL)
+    yield "scaled_equal", model([scale, equal], [output("Y", 1)], inputs=table("R"))
+    fill = imputer("R", "X", 0.5, FILLED)
+    yield "imputed_value", model([fill, full(9, 4, 1)], [output("Y", 1)], inputs=table("R"))
+    nodes = [
+        imputer("R", "A", float("nan"), FILLED),
+        scaler("A", "B", OFFSETS, SCALES),
+        imputer("B", "X", -0.57, [0.9]),
+        full(9, 4, 1, modes=EQUAL),
+    ]
+    yield "imputed_scaled", model(nodes, [output("Y", 1)], inputs=table("R"))
+    lists = {"replaced_value_int64": 3, "imputed_value_int64s": [1, -2, 0, 5, 7]}
+    nodes = [
+        helper.make_node("Imputer", ["R"], ["A"], domain="ai.onnx.ml", **lists),
+        helper.make_node("Cast", ["A"], ["X"], to=TensorProto.FLOAT),
+        full(5, 3, 1),
+    ]
+    yield "imputed_integers", model(nodes, [output("Y", 1)], inputs=whole)
+    order = numpy_helper.from_array(np.array([4, 2, 2], np.int64), "order")
+    rest = numpy_helper.from_array(np.array([[0, 1]], np.int64), "rest")
+    nodes = [
+        helper.make_node("Gather", ["R", "order"], ["A"], axis=1),
+        helper.make_node("ArrayFeatureExtractor", ["R", "rest"], ["B"], domain="ai.onnx.ml"),
+        helper.make_node("Concat", ["A", "B"], ["X"], axis=1),
+        full(5, 3, 1),
+    ]
+    yield (
+        "picked",
+        model(nodes, [output("Y", 1)], inputs=table("R"), constants=[order, rest]),
+    )
+    nodes = [
+        five(9, 4, 3),
+        helper.make_node("ArgMax", ["Y"], ["A"], axis=1, keepdims=0),
+        helper.make_node(
+            "LabelEncoder",
+            ["A"],
+            ["L"],
+            domain="ai.onnx.ml",
+            keys_int64s=[2, 0, 1],
+            values_strings=["blue", "red", "green"],
+        ),
+    ]
+    outputs = [helper.make_tensor_value_info("L", TensorProto.STRING, [None]), output("Y", 3)]
+    yield "five_labels", model(nodes, outputs, opset=5)
+
+
+def refused_models():
+    """What is not to be read; tests/malformed/onnx.rs has the reasons."""
+    norm = helper.make_node("Normalizer", ["R"], ["X"], domain="ai.onnx.ml", norm="L2")
+    steps = {
+        "normalizer": norm,
+        "scale_zero": scaler("R", "X", [0.5], [0.0]),
+        "scales_missing": scaler("R", "X", [0.5] * 3, [1.0] * 3),
+        "imputed_nan": imputer("R", "X", float("nan"), [float("nan")]),
+    }
+    for name, step in steps.items():
+        yield name, model([step, full(2, 2, 1)], [output("Y", 1)], inputs=table("R"))
+    order = numpy_helper.from_array(np.array([0, 9], np.int64), "order")
+    pick = helper.make_node("Gather", ["R", "order"], ["X"], axis=1)
+    made = model([pick, full(2, 2, 1)], [output("Y", 1)], inputs=table("R"), constants=[order])
+    yield "column_beyond", made
+    large = five(2, 2, 1, modes=("MEMBER",), sets=LARGE)
+    yield "large_members", model([large], [output("Y", 1)], opset=5)
+    yield "no_members", model([five(2, 2, 1, modes=("MEMBER",))], [output("Y", 1)], opset=5)
+
+
+made = {"hand": [models, equal_models, prepared_models], "refused": [refused_models]}
+for kind, lists in made.items():
+    folder = Path(sys.argv[1]) / kind
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, one in (named for models_of in lists for named in models_of()):
+        (folder / f"{name}.onnx").write_bytes(one.SerializeToString())

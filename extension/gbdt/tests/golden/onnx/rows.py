@@ -28,3 +28,22 @@ def asked(thresholds, columns=COLUMNS):
         rows[row, random.integers(columns)] = special[row % len(special)]
         rows[row, random.integers(columns)] = special[row % 3]
     return rows
+
+
+def beside(thresholds, values, columns=COLUMNS):
+    """More rows, a few f32 beside thresholds that were computed back through the steps before the trees,
+    or equal to a value that such a step replaces."""
+    random = np.random.default_rng(8)
+    rows = random.normal(size=(160, columns))
+    for column, own in enumerate(thresholds[:columns]):
+        if len(own):
+            near = random.choice(own, 120).astype(np.float32)
+            steps = random.integers(-3, 4, size=120)
+            for _ in range(3):
+                toward = np.where(steps > 0, np.inf, -np.inf).astype(np.float32)
+                near = np.where(steps == 0, near, np.nextafter(near, toward))
+                steps -= np.sign(steps)
+            rows[:120, column] = near
+    for row in range(100, 160):
+        rows[row, random.integers(columns)] = [*values, np.nan, 0.0][row % (len(values) + 2)]
+    return rows

@@ -11,7 +11,8 @@ from onnxmltools import convert_lightgbm, convert_xgboost
 from onnxmltools.convert.common.data_types import FloatTensorType as FloatTable
 from skl2onnx import to_onnx
 from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType
-from sklearn import ensemble, tree
+from sklearn import ensemble, impute, preprocessing, tree
+from sklearn.pipeline import make_pipeline
 
 import lightgbm
 from rows import COLUMNS, training
@@ -47,6 +48,15 @@ SKLEARN = {
     "tree": (tree.DecisionTreeRegressor(max_depth=6, random_state=1), Y),
     "tree_classes": (tree.DecisionTreeClassifier(max_depth=6, random_state=1), THREE),
 }
+PREPARED = {
+    "scaler": [preprocessing.StandardScaler()],
+    "robust_scaler": [preprocessing.RobustScaler()],
+    "max_abs_scaler": [preprocessing.MaxAbsScaler()],
+    "min_max_scaler": [preprocessing.MinMaxScaler()],
+    "imputer": [impute.SimpleImputer()],
+    "imputer_scaler": [impute.SimpleImputer(strategy="median"), preprocessing.StandardScaler()],
+    "imputer_of_value": [impute.SimpleImputer(missing_values=0.5)],
+}
 OPSETS = {"": {"": 17, "ai.onnx.ml": 3}, "_ml1": {"": 15, "ai.onnx.ml": 1}}
 
 
@@ -76,6 +86,63 @@ def sklearn_models():
             yield name + "_double", made
 
 
+def prepared_models():
+    """Forests behind what changes each column alone."""
+    for name, steps in PREPARED.items():
+        for ending, trees in (
+            ("", ensemble.RandomForestRegressor(**SMALL)),
+            ("_classes", ensemble.GradientBoostingClassifier(n_estimators=6, random_state=1)),
+        ):
+            model = make_pipeline(*steps, trees)
+            holes = name.startswith("imputer") and name != "imputer_of_value"
+            values = X if holes else np.nan_to_num(X)
+            if name == "imputer_of_value":
+                values = np.where(np.isnan(X), np.float32(0.5), X)
+            model.fit(values, NAMES if ending else Y)
+            kind = {
+                "initial_types": [("X", FloatTensorType([None, COLUMNS]))],
+                "target_opset": OPSETS[""],
+            }
+            yield name + ending, to_onnx(model, **kind)
+            if name == "scaler" and not ending:
+                # The converter's other way, with a subtraction and a division.
+                scaler = model.steps[0][1]
+                yield "scaler_div", to_onnx(model, options={id(scaler): {"div": "div"}}, **kind)
+                double = {**kind, "initial_types": [("X", DoubleTensorType([None, COLUMNS]))]}
+                made = to_onnx(model, **double)
+                made.graph.output[0].type.tensor_type.elem_type = 1
+                yield "scaler_double", made
+
+
+def isolation_forests():
+    kind = {
+        "initial_types": [("X", FloatTensorType([None, COLUMNS]))],
+        "target_opset": OPSETS[""],
+    }
+    for name, params in (
+        ("isolation", {"n_estimators": 20, "max_samples": 64}),
+        ("isolation_whole", {"n_estimators": 5, "max_samples": 500, "contamination": 0.1}),
+        ("isolation_small", {"n_estimators": 2, "max_samples": 8}),
+    ):
+        model = ensemble.IsolationForest(random_state=1, **params).fit(np.nan_to_num(X))
+        yield name, to_onnx(model, **kind)
+        if name == "isolation":
+            options = {id(model): {"score_samples": True}}
+            yield "isolation_scores", to_onnx(model, options=options, **kind)
+
+
+def lightgbm_categories():
+    """LightGBM's categorical splits become chains of BRANCH_EQ."""
+    values = np.nan_to_num(X)
+    values[:, 4] = np.random.default_rng(3).integers(0, 9, len(values))
+    target = Y + np.isin(values[:, 4], [1, 4, 5]) * 2 - (values[:, 4] == 7)
+    small = {"n_estimators": 8, "num_leaves": 8, "verbose": -1, "random_state": 1}
+    small |= {"min_data_per_group": 5, "cat_smooth": 1.0, "max_cat_to_onehot": 1}
+    model = lightgbm.LGBMRegressor(**small).fit(values, target, categorical_feature=[4])
+    types = {"initial_types": [("X", FloatTable([None, COLUMNS]))], "target_opset": 15}
+    yield "lightgbm_categories", convert_lightgbm(model, zipmap=False, **types)
+
+
 def other_models():
     types = {"initial_types": [("X", FloatTable([None, COLUMNS]))], "target_opset": 15}
     small = {"n_estimators": 12, "verbose": -1, "min_child_samples": 5, "random_state": 1}
@@ -98,5 +165,6 @@ def other_models():
 
 folder = Path(sys.argv[1]) / skl2onnx.__version__
 folder.mkdir(parents=True, exist_ok=True)
-for name, model in [*sklearn_models(), *other_models()]:
+made = [sklearn_models, prepared_models, isolation_forests, lightgbm_categories, other_models]
+for name, model in (named for models in made for named in models()):
     (folder / f"{name}.onnx").write_bytes(model.SerializeToString())
