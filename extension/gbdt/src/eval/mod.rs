@@ -266,4 +266,15 @@ impl<B: StableBytes> Image<B> {
             (_, margins) => transform::first_largest(margins),
         }
     }
+
+    /// The class of a row of a model with this one margin, as [`Image::class`] gives it; its value, as
+    /// [`Image::values`] does, replaces the margin. It is transformed once, where these two do so twice.
+    pub fn class_and_value<M: Margin + PartialOrd>(&self, margin: &mut M) -> Option<u32> {
+        let margins = std::slice::from_mut(margin);
+        let class = self.class(margins);
+        if class.is_none() || self.class_rule().0 != ClassBy::Value {
+            self.values(margins);
+        }
+        class
+    }
 }

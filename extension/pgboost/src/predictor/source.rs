@@ -144,6 +144,12 @@ fn finish<M: Margin + PartialOrd>(
     let classifies = matches!(image.task(), Task::Binary | Task::Multiclass);
     let mut row = Vec::with_capacity(image.num_outputs());
     for margins in margins.chunks_mut(image.num_outputs().max(1)) {
+        if let [margin] = margins {
+            let class = image.class_and_value(margin);
+            classes.extend(class);
+            values.push(margin.single());
+            continue;
+        }
         if classifies {
             row.clear();
             row.extend_from_slice(margins);
