@@ -132,3 +132,15 @@ def test_a_condition_is_tested_once_for_all_rows(
     with_batches = connection.execute(query).fetchall()
     connection.execute("SET pgboost.enable_batch = off")
     assert connection.execute(query).fetchall() == with_batches
+
+
+@pytest.mark.parametrize("output", ["{row}", "h", "area, {row}", "CASE WHEN {row} > 60 THEN h END"])
+def test_a_condition_on_columns_leaves_the_row_to_the_output(
+    connection: psycopg.Connection, output: str
+) -> None:
+    row = "predict('price', h)"
+    query = f"SELECT id, {output.format(row=row)} FROM homes AS h WHERE {PRICE} > 50 ORDER BY id"
+    with_batches = connection.execute(query).fetchall()
+    assert len(with_batches) > 10
+    connection.execute("SET pgboost.enable_batch = off")
+    assert connection.execute(query).fetchall() == with_batches

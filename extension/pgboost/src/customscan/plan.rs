@@ -43,7 +43,9 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
         let [limit, tests] = numbers[..] else { return std::ptr::null_mut() };
         let calls: Vec<*mut Node> = private_of_path.collect();
         let evaluated = [output, (*below_plan).qual].map(|list| Expr::all(list)).concat();
-        read_columns(root, below_plan, !wants_row(&evaluated, &calls));
+        // Without an output yet (`create_projection_plan` gives it later) any column may be wanted.
+        let spreads_rows = !output.is_null() && !wants_row(&evaluated, &calls);
+        read_columns(root, below_plan, spreads_rows);
         let inputs = (*below_plan).targetlist;
         let plan: *mut CustomScan = pg_sys::palloc0(size_of::<CustomScan>()).cast();
         (*plan).scan.plan.type_ = NodeTag::T_CustomScan;
