@@ -42,11 +42,12 @@ def test_the_query_runs(flights: psycopg.Connection, query: str) -> None:
 
 
 def test_the_lines_of_the_picture_lead_to_the_prediction(flights: psycopg.Connection) -> None:
-    lines = explanation.lines(flights.execute(explanation.QUERY).fetchall())
+    lines = [*explanation.lines(flights.execute(explanation.QUERY).fetchall())]
     latest = "SELECT predict('flights', f) FROM flights AS f ORDER BY 1 DESC LIMIT 1"
     (predicted,) = flights.execute(latest).fetchone()
-    assert lines[-1].end == pytest.approx(predicted, rel=1e-5)
-    for before, after in itertools.pairwise(lines[:-1]):
-        assert after.begin == before.end
+    _, _, end, *_ = lines[-1]
+    assert end == pytest.approx(predicted, rel=1e-5)
+    for (_, _, end, *_), (_, begin, *_) in itertools.pairwise(lines[:-1]):
+        assert begin == end
     svg = explanation.drawn(lines).svg()
-    assert all(line.text in svg for line in lines)
+    assert all(text in svg for *_, text in lines)

@@ -9,7 +9,11 @@ import pytest
 from tests.e2e.golden import FOLDER, SUFFIX, hex_rows
 from tests.e2e.reference import floats, order
 
-MODELS = sorted((FOLDER / "onnx").glob("*/*.onnx"))
+# Those in `refused` have no answers.
+MODELS = [
+    path.with_name(path.name.replace(SUFFIX, ".onnx"))
+    for path in sorted((FOLDER / "onnx").glob("*/*" + SUFFIX))
+]
 
 
 @pytest.mark.parametrize("path", MODELS, ids=lambda path: f"{path.parent.name}/{path.stem}")

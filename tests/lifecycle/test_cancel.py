@@ -97,36 +97,31 @@ def test_explaining_ends_at_the_statement_timeout(connect: Connect, function: st
 
 
 @pytest.fixture(scope="module")
-def large(cluster, dbname: str) -> None:
+def explained(cluster, dbname: str) -> None:
     """A model whose tables take tenths of a second to make."""
     with cluster.connect(dbname) as connection:
-        load(connection, "large", grown(500, 8))
+        load(connection, "explained", grown(500, 8))
 
 
 @pytest.mark.parametrize("milliseconds", [30, 100, 1000])
 @pytest.mark.parametrize(
     "function", ["predict_contribs", "predict_contribs_approx", "predict_interactions"]
 )
-def test_explaining_by_a_large_model_ends_within_50_ms(
-    connect: Connect, large: None, function: str, milliseconds: int
+def test_explaining_by_a_large_model_ends_at_the_statement_timeout(
+    connect: Connect, explained: None, function: str, milliseconds: int
 ) -> None:
-    """While tables are made, and while rows are explained. The best of three, for a busy machine."""
-    query = SCAN.format(FORMS["array"]).replace("predict", function).replace("'m'", "'large'")
-
-    def late() -> float:
-        connection = connect()
-        assert one(
-            connection, f"SELECT predict('large', {FORMS['array']}) FROM (SELECT 1) AS v (x)"
-        )
-        # LLVM compiles for longer than that, and does not look.
-        connection.execute("SET jit = off")
-        connection.execute(f"SET statement_timeout = {milliseconds}")
-        begin = time.monotonic()
-        with pytest.raises(errors.QueryCanceled, match="statement timeout"):
-            connection.execute(query)
-        return time.monotonic() - begin - milliseconds / 1000
-
-    assert min(late() for _ in range(3)) < 0.05
+    """While tables are made, and while rows are explained."""
+    connection = connect()
+    first = f"SELECT predict('explained', {FORMS['array']}) FROM (SELECT 1) AS v (x)"
+    assert one(connection, first)
+    # LLVM compiles for longer than that, and does not look.
+    connection.execute("SET jit = off")
+    connection.execute(f"SET statement_timeout = {milliseconds}")
+    query = SCAN.format(FORMS["array"]).replace("predict", function).replace("'m'", "'explained'")
+    begin = time.monotonic()
+    with pytest.raises(errors.QueryCanceled, match="statement timeout"):
+        connection.execute(query)
+    assert time.monotonic() - begin < milliseconds / 1000 + SOON
 
 
 def test_a_connection_is_terminated(connect: Connect) -> None:
@@ -172,8 +167,8 @@ def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: 
         connection.execute("SELECT load_model('large', content) FROM file")
     assert time.monotonic() - begin < milliseconds / 1000 + SOON
     connection.execute("RESET statement_timeout")
-    assert one(connection, "SELECT count(*) FROM pgboost_version WHERE model <> 'm'") == 0
-    assert one(connection, "SELECT count(*) FROM pgboost_model WHERE name <> 'm'") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_version WHERE model = 'large'") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_model WHERE name = 'large'") == 0
     assert one(connection, "SELECT load_model('large', content) FROM file") == 1
     connection.execute("SELECT drop_model('large')")
 

@@ -5,6 +5,7 @@
 //! together, and the average precision is the sum of steps, without interpolation. XGBoost's `aucpr`
 //! interpolates.
 
+use pg_interface::report::check_for_interrupts;
 use pg_interface::sorter::{Sorter, ordered, work_mem};
 
 use super::scores::Scores;
@@ -70,7 +71,8 @@ impl Curve {
         let mut walk = Walk { areas: vec![Areas::default(); parts], ..Walk::default() };
         match self {
             Curve::Few(scores) => {
-                scores.sorted().into_iter().for_each(|row| walk.step(row.into(), 1.0));
+                let rows = scores.sorted(check_for_interrupts);
+                rows.into_iter().for_each(|row| walk.step(row.into(), 1.0));
             }
             Curve::Plain(sorter) => sorter.each(|[key]| walk.step(*key, 1.0))?,
             Curve::Weighted(sorter) => {

@@ -3,8 +3,6 @@
 //! Most evaluations need no more: a million rows take 4 MB, and are in order in the time that their
 //! comparisons would take in a tenth of them. What does not fit goes to a sorter, see [`super::curve`].
 
-use pg_interface::report::check_for_interrupts;
-
 /// Bits of the digits that one pass sorts by; three of them hold a row.
 const DIGIT_BITS: u32 = 11;
 const DIGITS: usize = 1 << DIGIT_BITS;
@@ -42,7 +40,7 @@ impl Scores {
     }
 
     /// The rows, best first, as numbers that are equal but for the last bit where the scores are.
-    pub fn sorted(self) -> Vec<u32> {
+    pub fn sorted(self, check_interrupts: impl Fn()) -> Vec<u32> {
         let digit =
             |row: u32, pass: usize| (row >> (DIGIT_BITS * pass as u32)) as usize & (DIGITS - 1);
         let mut counts = [[0u32; DIGITS]; PASSES];
@@ -54,7 +52,7 @@ impl Scores {
         let mut rows = self.rows;
         let mut sorted = vec![0; rows.len()];
         for (pass, places) in counts.iter_mut().enumerate() {
-            check_for_interrupts();
+            check_interrupts();
             let mut next = 0;
             for place in places.iter_mut() {
                 next += std::mem::replace(place, next);
@@ -88,7 +86,7 @@ mod tests {
         }
         let rows = Scores { rows: scores.rows.clone(), room: 0 }.into_rows();
         assert!(rows.eq(given.into_iter().enumerate().map(|(at, score)| (score, at % 2 == 0))));
-        let sorted = Scores { rows: scores.sorted(), room: 0 }.into_rows().map(|row| row.0);
+        let sorted = Scores { rows: scores.sorted(|| ()), room: 0 }.into_rows().map(|row| row.0);
         assert!(sorted.eq([1.0, 0.999_999_94, 0.75, 0.25, 0.25, 1e-40, 0.0]));
         assert!(!Scores::new(0).add(0.5, true));
     }
