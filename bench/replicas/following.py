@@ -54,7 +54,7 @@ def rows(servers: Servers, seconds: int) -> dict[str, float]:
 
 def deploys(servers: Servers, count: int) -> dict[str, float]:
     """From the return of deploy_model until both standbys answer by that version."""
-    query = "SELECT {} FROM flights ORDER BY ctid LIMIT 1"
+    query = "SELECT {} FROM flights WHERE ctid = '(0,1)'"
     waited = []
     with _connections(servers) as (writer, *readers):
         expected = {

@@ -69,7 +69,7 @@ def promoted(servers: Servers, seconds: float) -> dict[str, float]:
     primary, standby, _ = servers.clusters
     set_synchronous = "ALTER SYSTEM SET synchronous_standby_names = 'FIRST 1 (standby1)'"
     servers.database.execute((set_synchronous, ()), ("SELECT pg_reload_conf()", ()))
-    query = f"SELECT {prediction()} FROM flights ORDER BY ctid LIMIT 1"
+    query = f"SELECT {prediction()} FROM flights WHERE ctid = '(0,1)'"
     with psycopg.connect(servers.conninfo(primary)) as connection:
         expected = connection.execute(query).fetchone()
 
