@@ -85,6 +85,8 @@ def promoted(servers: Servers, seconds: float) -> dict[str, float]:
     time.sleep(seconds)
     began = time.monotonic()
     stop(servers.clusters[primary], "immediate")
+    # Its files stay for the next run, which has no such standby at first.
+    (servers.clusters[primary].place.data / "postgresql.auto.conf").write_text("")
     promote(servers.clusters[standby])
     took = time.monotonic() - began
     time.sleep(seconds)
