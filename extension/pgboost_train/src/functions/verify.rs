@@ -124,7 +124,7 @@ impl Comparison<'_> {
                 self.batch.resize(self.batch.len() + feature.width(), f32::NAN);
                 let place = self.batch.get_mut(first + index..).unwrap_or_default();
                 if let Some(field) = row.get(feature.position) {
-                    elements::read(feature, field, place)?;
+                    elements::read(&feature.name, field, place)?;
                 }
                 continue;
             }

@@ -121,7 +121,7 @@ impl Columns {
     pub fn measure(&mut self, row: Row<'_>) -> Result<()> {
         for column in &mut self.features {
             if column.elements == Some(0) {
-                column.elements = Some(elements::measured(column, row)?);
+                column.elements = Some(elements::measured(&column.name, column.position, row)?);
             }
         }
         Ok(())

@@ -5,16 +5,15 @@
 
 use pg_interface::source::{Field, Row};
 
-use super::columns::UsedColumn;
 use crate::error::{Error, Result};
 
 /// Most characters of an array in a message.
 const MAX_SHOWN: usize = 80;
 
-/// How long the first array of a column is.
-pub fn measured(column: &UsedColumn, row: Row<'_>) -> Result<usize> {
-    let fail = |what| Err(Error::ArrayUnmeasured { column: column.name.clone(), what });
-    let Some(field) = row.get(column.position) else { return fail("null") };
+/// How long the first array of a column is; `position` is its place in a row of the query.
+pub fn measured(column: &str, position: usize, row: Row<'_>) -> Result<usize> {
+    let fail = |what| Err(Error::ArrayUnmeasured { column: column.to_owned(), what });
+    let Some(field) = row.get(position) else { return fail("null") };
     match field.elements() {
         Some(elements) if elements.len() > 0 => Ok(elements.len()),
         _ => fail("empty"),
@@ -22,7 +21,7 @@ pub fn measured(column: &UsedColumn, row: Row<'_>) -> Result<usize> {
 }
 
 /// The elements as f32, NaN for a NULL. `place` is as long as the column is wide.
-pub fn read(column: &UsedColumn, field: Field<'_>, place: &mut [f32]) -> Result<()> {
+pub fn read(column: &str, field: Field<'_>, place: &mut [f32]) -> Result<()> {
     let count = match field.reals() {
         Some(reals) if reals.len() == place.len() => {
             place.copy_from_slice(reals);
@@ -46,11 +45,11 @@ pub fn read(column: &UsedColumn, field: Field<'_>, place: &mut [f32]) -> Result<
 }
 
 #[cold]
-fn other_length(column: &UsedColumn, field: Field<'_>, expected: usize, given: usize) -> Error {
+fn other_length(column: &str, field: Field<'_>, expected: usize, given: usize) -> Error {
     let written = field.written();
     let mut array: String = written.chars().take(MAX_SHOWN).collect();
     if array.len() < written.len() {
         array.push_str("...");
     }
-    Error::ArrayLength { column: column.name.clone(), expected, given, array }
+    Error::ArrayLength { column: column.to_owned(), expected, given, array }
 }

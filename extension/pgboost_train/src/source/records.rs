@@ -144,7 +144,7 @@ fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
 }
 
 fn array(column: &UsedColumn, field: Field<'_>, place: &mut [f32]) -> Result<()> {
-    elements::read(column, field, place)?;
+    elements::read(&column.name, field, place)?;
     place.iter().try_for_each(|value| finite(column, *value).map(|_| ()))
 }
 
