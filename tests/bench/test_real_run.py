@@ -96,9 +96,7 @@ def test_all_answers_of_all_systems_are_compared(result: results.Result) -> None
     }
     checked, further = result.checked
     assert {*further.compared} == {
-        "postgres_direct, simple",
-        "postgres_direct, prepared",
-        "python_tuned, one",
+        f"{system}, {way}" for system in ONE_OF_EACH_KIND for way in ways[system]
     }
     for system in (*ONE_OF_EACH_KIND, *FURTHER):
         ways[system] += ("given", "three", "three_calls")
@@ -234,5 +232,6 @@ def test_the_table_has_a_line_for_each_cell(
 ) -> None:
     table.show(result)
     shown = capsys.readouterr().out
-    lines = [line.split() for line in shown.splitlines() if line.split()[2:4] == ["5", "2"]]
-    assert len(lines) == len(result.cells)
+    asked = [[str(cell.trees), str(cell.clients)] for cell in result.cells]
+    lines = [line.split()[2:4] for line in shown.splitlines()]
+    assert sorted(line for line in lines if line in asked) == sorted(asked)
