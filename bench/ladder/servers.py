@@ -13,6 +13,7 @@ from pathlib import Path, PurePath
 
 from psycopg.conninfo import make_conninfo
 
+from bench import pgbouncer
 from bench.attempts import Attempts
 from bench.database import Database
 from bench.generators import caller
@@ -22,21 +23,8 @@ from bench.rungs import Rung
 
 # Who share the rows of a comparison, so that each worker of a service is likely to be asked.
 CLIENTS = 4
-# A pool as the comparison's.
-PGBOUNCER = """[databases]
-{database} = host={sockets} port={port} dbname={database}
-[pgbouncer]
-listen_addr =
-unix_socket_dir = {place}
-listen_port = {port}
-auth_type = trust
-auth_file = {place}/users.txt
-pool_mode = transaction
-default_pool_size = 10
-max_client_conn = 200
-log_connections = 0
-log_disconnections = 0
-"""
+# PgBouncer's files and its socket.
+POOLED = "rungs-pgbouncer"
 
 
 @dataclass
@@ -97,14 +85,15 @@ class Servers:
         self._addresses[rung.name] = f"unix:{socket}" if by_socket else f"127.0.0.1:{port}"
 
     def _start_pgbouncer(self) -> None:
-        database, place = self.database, self.database.home / "rungs-pgbouncer"
-        known = {"database": database.name, "port": database.at[1], "place": place}
-        text = PGBOUNCER.format(sockets=database.home / "sockets", **known)
-        self.host.write(place / "users.txt", f'"{database.role}" ""\n', database.owner)
-        self.host.write(place / "pgbouncer.ini", text, database.owner)
-        log = place / "pgbouncer.log"
-        command = ["pgbouncer", str(place / "pgbouncer.ini")]
-        self._services["pgbouncer"] = self.host.start(command, log, user=database.owner)
+        database = self.database
+        settings = {
+            "listen_addr": "", "unix_socket_dir": database.home / POOLED, "listen_port": database.at[1],
+            "auth_type": "trust", "default_pool_size": 10, "max_client_conn": 200,
+        }  # fmt: skip
+        sockets = str(database.home / "sockets")
+        self._services["pgbouncer"], _ = pgbouncer.started(
+            self.host, database, POOLED, sockets, settings
+        )
 
     def start_redis(self, save: str) -> Path:
         """A Redis with a rule when to take snapshots, none if empty; its Unix socket."""
@@ -122,7 +111,7 @@ class Servers:
         database = self.database
         if how == "tcp":
             return f"{database.conninfo()} sslmode=disable"
-        sockets = database.home / ("sockets" if how == "socket" else "rungs-pgbouncer")
+        sockets = database.home / ("sockets" if how == "socket" else POOLED)
         return make_conninfo(
             host=str(sockets), port=database.at[1], dbname=database.name, user=database.role
         )

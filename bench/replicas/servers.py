@@ -11,6 +11,7 @@ from pathlib import Path
 
 from psycopg.conninfo import make_conninfo
 
+from bench import pgbouncer
 from bench.database import Database
 from bench.hosts import Host, Process
 from cluster import Cluster
@@ -55,20 +56,13 @@ class Servers:
     @contextmanager
     def through_pgbouncer(self, addresses: list[str]) -> Iterator[tuple[int, Process]]:
         """The port and the process of a PgBouncer before these."""
-        database, host = self.database, self.host
-        port, place = host.free_port(), database.home / f"pgbouncer-{len(addresses)}"
-        where = f"host={','.join(addresses)} port={database.at[1]} dbname={database.name}"
-        lines = [
-            "[databases]", f"{database.name} = {where}", "[pgbouncer]",
-            f"listen_addr = {host.address}", f"listen_port = {port}", "unix_socket_dir =",
-            "auth_type = scram-sha-256", f"auth_file = {place / 'users.txt'}", "pool_mode = transaction",
-            f"default_pool_size = {CONNECTIONS}", "log_connections = 0", "log_disconnections = 0",
-        ]  # fmt: skip
-        user = f'"{database.role}" "{database.password}"\n'
-        host.write(place / "users.txt", user, database.owner)
-        host.write(place / "pgbouncer.ini", "\n".join(lines) + "\n", database.owner)
-        command = ["pgbouncer", str(place / "pgbouncer.ini")]
-        service = host.start(command, place / "pgbouncer.log", user=database.owner)
+        port = self.host.free_port()
+        settings = {
+            "listen_addr": self.host.address, "listen_port": port, "unix_socket_dir": "",
+            "auth_type": "scram-sha-256", "default_pool_size": CONNECTIONS,
+        }  # fmt: skip
+        place, hosts = f"pgbouncer-{len(addresses)}", ",".join(addresses)
+        service, _ = pgbouncer.started(self.host, self.database, place, hosts, settings)
         service.ready(port)
         try:
             yield port, service.process

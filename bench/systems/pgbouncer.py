@@ -2,11 +2,11 @@
 
 import re
 from functools import cached_property
-from pathlib import PurePath
 from typing import Any
 
 from psycopg.conninfo import make_conninfo
 
+from bench import pgbouncer
 from bench.hosts import Address, Parts, Service
 from bench.site import Site
 from bench.systems.sql import Sql
@@ -52,32 +52,23 @@ class ThroughPgbouncer(Sql):
     def install(self) -> dict[str, str]:
         return {**super().install(), "pgbouncer": self._version}
 
-    def _configured(self, port: int, users: PurePath) -> list[str]:
-        database = self._site.database
-        host, database_port = database.at
-        where = f"host={host} port={database_port} dbname={database.name}"
-        return [
-            "[databases]", f"{database.name} = {where}",
-            "[pgbouncer]", f"listen_addr = {self._site.server.address}", f"listen_port = {port}",
-            "unix_socket_dir =", "auth_type = scram-sha-256", f"auth_file = {users}",
-            f"stats_users = {database.role}", "pool_mode = transaction", f"default_pool_size = {self.pool}",
-            f"max_client_conn = {MAX_CLIENTS}", "log_connections = 0", "log_disconnections = 0",
-            *(["max_prepared_statements = 200"] if self.can_prepare else []),
-        ]  # fmt: skip
+    def _settings(self, port: int) -> dict[str, object]:
+        return {
+            "listen_addr": self._site.server.address, "listen_port": port, "unix_socket_dir": "",
+            "auth_type": "scram-sha-256", "stats_users": self._site.database.role,
+            "default_pool_size": self.pool, "max_client_conn": MAX_CLIENTS,
+            **({"max_prepared_statements": 200} if self.can_prepare else {}),
+        }  # fmt: skip
 
     def start(self, trees: int) -> None:
-        """Starts PgBouncer, in the cluster's directory, as the cluster's owner: root it refuses."""
+        """Starts PgBouncer."""
         super().start(trees)
         if self._site.attached:
             return
         host, database = self._site.server, self._site.database
-        directory, port = database.home / self.place, host.free_port()
-        users, configuration = directory / "users.txt", directory / "pgbouncer.ini"
-        self._ini = self._configured(port, users)
-        host.write(users, f'"{database.role}" "{database.password}"\n', database.owner)
-        host.write(configuration, "\n".join(self._ini) + "\n", database.owner)
-        self._service = host.start(
-            ["pgbouncer", str(configuration)], directory / "pgbouncer.log", user=database.owner
+        port = host.free_port()
+        self._service, self._ini = pgbouncer.started(
+            host, database, self.place, database.at[0], self._settings(port)
         )
         self._at = self._service.ready(port)
 
