@@ -1,6 +1,7 @@
 """Tables of numbers and texts for the tests, in an order that a query can ask for."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,3 +46,30 @@ def number_columns(features: NDArray[np.float32]) -> dict[str, tuple[str, Sequen
 def in_order(name: str, *columns: str) -> str:
     """A query of these columns in the order of the rows."""
     return f"SELECT {', '.join(columns)} FROM {name} ORDER BY id"
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Noisy rows, every fourth of which is held out of training, for SQL and for Python."""
+
+    names: list[str]
+    training: str
+    evaluation: str
+    arrays: dict[str, NDArray[np.float32]]
+
+
+def held_out(connection: psycopg.Connection) -> HeldOut:
+    """Makes the table, with the queries of its two parts."""
+    random = np.random.default_rng(8)
+    features = random.normal(size=(1_000, 5)).astype("f4")
+    label = (features[:, 0] + random.normal(size=1_000)).astype("f4")
+    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
+    connection.execute("UPDATE rows SET id = id - (SELECT min(id) FROM rows)")
+    names = [f"x{i}" for i in range(5)]
+    part = f"SELECT {', '.join([*names, 'y'])} FROM rows WHERE id % 4 {{}} 0 ORDER BY id"
+    held = np.arange(1_000) % 4 == 0
+    arrays = {
+        "features": features[~held], "label": label[~held],
+        "eval_features": features[held], "eval_label": label[held],
+    }  # fmt: skip
+    return HeldOut(names, part.format("<>"), part.format("="), arrays)

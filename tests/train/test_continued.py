@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sklearn import datasets
 
-from tests.train.rows import copy_table, in_order, number_columns
+from tests.train.rows import copy_table, held_out, in_order, number_columns
 
 ROUNDS = 6
 TRAIN = "SELECT set, metric, best_round, value FROM train_model('m', %s, 'y', %s, %s{})"
@@ -154,29 +154,18 @@ def test_categories_keep_their_codes(
 def test_early_stopping_counts_all_rounds(
     connection: psycopg.Connection, python_side: Callable[..., Any]
 ) -> None:
-    random = np.random.default_rng(8)
-    features = random.normal(size=(1_000, 5)).astype("f4")
-    label = (features[:, 0] + random.normal(size=1_000)).astype("f4")
-    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
-    names = [f"x{i}" for i in range(5)]
-    connection.execute("UPDATE rows SET id = id - (SELECT min(id) FROM rows)")
-    kept = f"SELECT {', '.join([*names, 'y'])} FROM rows WHERE id % 4 {{}} 0 ORDER BY id"
-    connection.execute(TRAIN.format(""), (kept.format("<>"), '{"eta": 0.1, "nthread": 1}', 3))
+    rows = held_out(connection)
+    connection.execute(TRAIN.format(""), (rows.training, '{"eta": 0.1, "nthread": 1}', 3))
     (start,) = connection.execute(EXPORT).fetchone()
     more = ", continue_from => 'm', early_stopping_rounds => 4, eval_source => %s"
     scores = connection.execute(
-        TRAIN.format(more),
-        (kept.format("<>"), '{"eta": 0.5, "nthread": 1}', 200, kept.format("=")),
+        TRAIN.format(more), (rows.training, '{"eta": 0.5, "nthread": 1}', 200, rows.evaluation)
     ).fetchall()
     (model,) = connection.execute(EXPORT).fetchone()
-    held = np.arange(1_000) % 4 == 0
-    arrays = {
-        "features": features[~held], "label": label[~held],
-        "eval_features": features[held], "eval_label": label[held],
-    }  # fmt: skip
     found = python_side(
-        model, arrays, start, names=names, params={"eta": 0.5}, rounds=200, early_stopping_rounds=4
-    )
+        model, rows.arrays, start, names=rows.names, params={"eta": 0.5}, rounds=200,
+        early_stopping_rounds=4,
+    )  # fmt: skip
     assert found["same_trees"]
     assert 3 < found["rounds"] < 40
     assert {row[2] for row in scores} == {found["rounds"]}

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 from sklearn import datasets
 
-from tests.train.rows import copy_table, in_order, number_columns
+from tests.train.rows import copy_table, held_out, in_order, number_columns
 
 ROUNDS = 12
 
@@ -207,25 +207,18 @@ def test_survival(connection: psycopg.Connection, python_side: Callable[..., Any
 
 
 def test_early_stopping(connection: psycopg.Connection, python_side: Callable[..., Any]) -> None:
-    random = np.random.default_rng(8)
-    features = random.normal(size=(1_000, 5)).astype("f4")
-    label = (features[:, 0] + random.normal(size=1_000)).astype("f4")
-    copy_table(connection, "rows", number_columns(features) | {"y": ("real", label)})
-    names = [f"x{i}" for i in range(5)]
-    kept = "SELECT {} FROM rows WHERE id % 4 {} 0 ORDER BY id"
-    connection.execute("UPDATE rows SET id = id - (SELECT min(id) FROM rows)")
-    columns = ", ".join([*names, "y"])
+    rows = held_out(connection)
     scores, model = _trained(
-        connection, kept.format(columns, "<>"), {"eta": 0.5}, rounds=200,
-        eval_source=kept.format(columns, "="), early_stopping_rounds=4,
+        connection, rows.training, {"eta": 0.5}, rounds=200, eval_source=rows.evaluation,
+        early_stopping_rounds=4,
     )  # fmt: skip
-    held = np.arange(1_000) % 4 == 0
-    arrays = {
-        "features": features[~held], "label": label[~held],
-        "eval_features": features[held], "eval_label": label[held],
-    }  # fmt: skip
     found = python_side(
-        model, arrays, names=names, params={"eta": 0.5}, rounds=200, early_stopping_rounds=4
+        model,
+        rows.arrays,
+        names=rows.names,
+        params={"eta": 0.5},
+        rounds=200,
+        early_stopping_rounds=4,
     )
     assert found["rounds"] < 30
     _holds(found, scores)
