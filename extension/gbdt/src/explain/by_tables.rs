@@ -2,9 +2,10 @@
 //! what the tables leave along its paths.
 
 use super::ContributionKind;
-use super::contributions::{ContributionScratch, Row};
+use super::contributions::Row;
 use super::nodes::Visit;
 use super::paths::Walk;
+use super::scratch::ContributionScratch;
 use super::tables::{Answers, BATCH_ROWS, Batch, Of, RestOfRow, Tables};
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;

@@ -1,7 +1,7 @@
 //! Interactions of rows, along their paths or by tables.
 
 use super::ContributionKind;
-use super::contributions::{ContributionScratch, filled};
+use super::scratch::{ContributionScratch, filled};
 use super::tables::{BATCH_ROWS, Of};
 use crate::Result;
 use crate::forest::{Image, StableBytes};

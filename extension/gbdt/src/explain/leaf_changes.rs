@@ -11,11 +11,10 @@
 
 mod build;
 
-use super::contributions::ContributionScratch;
 use super::tables::{BLOCK, Entries, Line, TableKernel, WIDTH, prefetch};
 use crate::eval::interleaved::walk;
 use crate::eval::row_keys::RowKeys;
-use crate::eval::{BatchScratch, Kernel, present_values};
+use crate::eval::{BatchScratch, Kernel};
 use crate::forest::records::GroupKind;
 use crate::forest::sections::{OUTPUTS, Sections};
 use crate::forest::{Image, StableBytes};
@@ -30,7 +29,7 @@ pub(super) struct LeafChanges {
     /// By output, its trees.
     trees: Vec<Vec<u32>>,
     /// One per output: the mean of its trees, weighed by shares.
-    means: Vec<f64>,
+    pub(super) means: Vec<f64>,
 }
 
 /// By entry; the first has no changes.
@@ -49,19 +48,19 @@ pub(super) struct LeafBuffers {
     /// By tree the entry of a row's leaf.
     found: Vec<u32>,
     /// Of one row.
-    sums: Vec<f64>,
+    pub(super) sums: Vec<f64>,
     batch: Option<BatchScratch>,
     /// By output.
-    outputs: Vec<OfOutput>,
+    pub(super) outputs: Vec<OfOutput>,
 }
 
 /// A block's rows, of one output.
 #[derive(Default)]
-struct OfOutput {
+pub(super) struct OfOutput {
     /// The next trees of a part: their first lines, and the rows' leaves.
     first: Vec<u32>,
     leaves: Vec<Entries>,
-    sums: Vec<Line>,
+    pub(super) sums: Vec<Line>,
 }
 
 impl OfOutput {
@@ -72,86 +71,36 @@ impl OfOutput {
     }
 }
 
-impl<B: StableBytes> Image<B> {
-    /// The approximate contributions of rows, by their leaves.
-    pub(super) fn contributions_by_leaf(
-        &self,
-        scratch: &mut ContributionScratch,
-        rows: &[f32],
-        out: &mut [f32],
-        check_interrupts: &mut dyn FnMut(),
-    ) {
-        let Some(changes) = scratch.leaf_changes.it.take() else { return };
-        let (image, num_features) = (self.sections(), self.num_features());
-        let (width, scale) = (num_features + 1, self.contribution_scale());
-        scratch.contributions.fill(0.0);
-        let biases = scratch.contributions.iter_mut().skip(num_features).step_by(width);
-        biases.zip(&changes.means).for_each(|(bias, mean)| *bias = *mean);
-        self.finish_contributions(&mut scratch.contributions);
-        let ContributionScratch { keys, present, contributions, leaves, .. } = scratch;
-        let biases = || contributions.iter().skip(num_features).step_by(width);
-        let per_row = contributions.len();
-        let blocks = rows.chunks(BLOCK * num_features).zip(out.chunks_mut(BLOCK * per_row));
-        for (rows, out) in blocks {
-            let features = present_values(image, rows, present);
-            if self.add_block(&changes, scratch.evaluation, scratch.kernel, leaves, features) {
-                for (row, out) in out.chunks_exact_mut(per_row).enumerate() {
-                    let own = out.chunks_exact_mut(width).zip(&leaves.outputs).zip(biases());
-                    for ((out, own), bias) in own {
-                        for (out, sum) in out.iter_mut().zip(&own.sums[row].0) {
-                            *out = (f64::from(*sum) * scale) as f32;
-                        }
-                        out[num_features] = *bias as f32;
-                    }
-                }
-            } else {
-                let rows = features.chunks_exact(num_features);
-                for (row, out) in rows.zip(out.chunks_exact_mut(per_row)) {
-                    keys.set(num_features, row);
-                    changes.add_row(image, keys, row, leaves, per_row);
-                    let sums = leaves.sums.chunks_exact(width);
-                    for ((out, sums), bias) in out.chunks_exact_mut(width).zip(sums).zip(biases()) {
-                        for (out, sum) in out.iter_mut().zip(sums) {
-                            *out = (sum * scale) as f32;
-                        }
-                        out[num_features] = *bias as f32;
-                    }
-                }
-            }
-            check_interrupts();
-        }
-        scratch.leaf_changes.it = Some(changes);
-    }
-
+impl LeafChanges {
     /// Sums a block's rows, if it can go through tiles; returns whether it could.
-    fn add_block(
+    pub(super) fn add_block<B: StableBytes>(
         &self,
-        changes: &LeafChanges,
+        image: &Image<B>,
         evaluation: Kernel,
         kernel: &TableKernel,
         buffers: &mut LeafBuffers,
         rows: &[f32],
     ) -> bool {
-        let Changes::Lines(lines) = &changes.changes else { return false };
-        if changes.tiles.is_empty() {
+        let Changes::Lines(lines) = &self.changes else { return false };
+        if self.tiles.is_empty() {
             return false;
         }
-        let count = rows.len() / self.num_features();
+        let count = rows.len() / image.num_features();
         let LeafBuffers { batch, outputs, .. } = buffers;
-        let batch = batch.get_or_insert_with(|| BatchScratch::with_kernel(self, evaluation));
-        outputs.resize_with(self.num_outputs(), OfOutput::default);
+        let batch = batch.get_or_insert_with(|| BatchScratch::with_kernel(image, evaluation));
+        outputs.resize_with(image.num_outputs(), OfOutput::default);
         for own in &mut *outputs {
             own.first.clear();
             own.leaves.resize(PART, Entries([0; BLOCK]));
             own.sums.clear();
             own.sums.resize(count, Line([0.0; WIDTH]));
         }
-        let of_trees = self.sections().get(OUTPUTS);
-        let was_done = self.tile_leaves(batch, rows, &mut |tree, leaves| {
+        let of_trees = image.sections().get(OUTPUTS);
+        let was_done = image.tile_leaves(batch, rows, &mut |tree, leaves| {
             let output = of_trees.get(tree).map_or(0, |output| *output as usize);
             let Some(own) = outputs.get_mut(output) else { return };
             own.leaves[own.first.len()].0 = *leaves;
-            own.first.push(changes.tiles[tree]);
+            own.first.push(self.tiles[tree]);
             if own.first.len() == PART {
                 own.add_part(kernel, lines);
             }
@@ -159,9 +108,7 @@ impl<B: StableBytes> Image<B> {
         outputs.iter_mut().for_each(|own| own.add_part(kernel, lines));
         was_done
     }
-}
 
-impl LeafChanges {
     pub(super) fn bytes(&self) -> usize {
         let changes = match &self.changes {
             Changes::Lines(lines) => size_of_val(&lines[..]),

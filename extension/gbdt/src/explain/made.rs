@@ -1,53 +1,14 @@
-//! What is made of an image for many rows, and when.
+//! When something is made of an image for many rows.
 
 use super::ContributionKind;
-use super::contributions::ContributionScratch;
 use super::leaf_changes::LeafChanges;
+use super::scratch::ContributionScratch;
 use super::tables::{Of, Tables};
 use crate::forest::{Image, StableBytes};
-
-/// Something that may be there.
-pub(super) struct Made<T> {
-    pub(super) it: Option<Box<T>>,
-    /// Whether it would take more memory than the caller allows.
-    has_no_room: bool,
-}
-
-impl<T> Default for Made<T> {
-    fn default() -> Self {
-        Made { it: None, has_no_room: false }
-    }
-}
-
-impl<T> Made<T> {
-    fn make(&mut self, max_bytes: usize, build: impl FnOnce() -> Option<T>) {
-        if max_bytes > 0 && self.it.is_none() && !self.has_no_room {
-            self.it = build().map(Box::new);
-            self.has_no_room = self.it.is_none();
-        }
-    }
-}
 
 /// Rows after which tables pay.
 const ROWS_BEFORE_TABLES: usize = 64;
 const ROWS_BEFORE_PAIRS: usize = 256;
-
-impl ContributionScratch {
-    /// What the tables take that have been made, and matrices of interactions: a caller that keeps buffers
-    /// bounds them by it.
-    pub fn table_bytes(&self) -> usize {
-        let tables = [&self.tables, &self.pair_tables].map(|tables| &tables.it);
-        tables.into_iter().flatten().map(|tables| tables.bytes()).sum::<usize>()
-            + self.leaf_changes.it.as_ref().map_or(0, |changes| changes.bytes())
-            + size_of_val(&self.interactions[..])
-            + size_of_val(&self.own[..])
-    }
-
-    /// What is left for others.
-    fn room(&self) -> usize {
-        self.max_table_bytes.saturating_sub(self.table_bytes())
-    }
-}
 
 impl<B: StableBytes> Image<B> {
     /// Makes the tables of that kind, if they are not there and have room. [`Image::contributions`] does so

@@ -10,6 +10,7 @@
 //! `leaf_changes` has it for approximate ones.
 
 mod approximate;
+mod by_leaf;
 mod by_tables;
 mod contributions;
 mod importance;
@@ -20,12 +21,14 @@ mod nodes;
 mod paths;
 mod quadrature;
 pub mod reference;
+mod scratch;
 mod tables;
 #[cfg(test)]
 mod tests;
 
-pub use contributions::{ContributionKind, ContributionScratch};
+pub use contributions::ContributionKind;
 pub use importance::{ImportanceKind, importance};
+pub use scratch::ContributionScratch;
 
 /// The share of a split's rows that went to a child, in f64.
 ///

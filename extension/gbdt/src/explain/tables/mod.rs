@@ -91,7 +91,7 @@ impl Tables {
             filler,
             planned: Vec::new(),
             // All trees might be left, and the literals of a group for which there is no room.
-            bytes_left: max_bytes.checked_sub(trees::most_bytes(image) + 4 * BITS * MASK_BYTES)?,
+            bytes_left: max_bytes.checked_sub(trees::max_bytes(image) + 4 * BITS * MASK_BYTES)?,
             literals_counted: 0,
             is_full: false,
             check_interrupts,

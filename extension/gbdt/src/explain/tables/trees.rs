@@ -145,7 +145,7 @@ fn mean_of(nodes: &[Node]) -> f64 {
 }
 
 /// What the trees of an image take at most.
-pub(super) fn most_bytes(image: Sections<'_>) -> usize {
+pub(super) fn max_bytes(image: Sections<'_>) -> usize {
     let nodes = NodeSections::of(image);
     (nodes.compact.len() + nodes.wide.len()) * size_of::<Node>()
 }

@@ -1,0 +1,58 @@
+//! Approximate contributions of rows, by the leaves that they reach.
+
+use super::scratch::ContributionScratch;
+use super::tables::BLOCK;
+use crate::eval::present_values;
+use crate::forest::{Image, StableBytes};
+
+impl<B: StableBytes> Image<B> {
+    /// The approximate contributions of rows, by their leaves.
+    pub(super) fn contributions_by_leaf(
+        &self,
+        scratch: &mut ContributionScratch,
+        rows: &[f32],
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) {
+        let Some(changes) = scratch.leaf_changes.it.take() else { return };
+        let (image, num_features) = (self.sections(), self.num_features());
+        let (width, scale) = (num_features + 1, self.contribution_scale());
+        scratch.contributions.fill(0.0);
+        let biases = scratch.contributions.iter_mut().skip(num_features).step_by(width);
+        biases.zip(&changes.means).for_each(|(bias, mean)| *bias = *mean);
+        self.finish_contributions(&mut scratch.contributions);
+        let ContributionScratch { keys, present, contributions, leaves, .. } = scratch;
+        let biases = || contributions.iter().skip(num_features).step_by(width);
+        let per_row = contributions.len();
+        let blocks = rows.chunks(BLOCK * num_features).zip(out.chunks_mut(BLOCK * per_row));
+        for (rows, out) in blocks {
+            let features = present_values(image, rows, present);
+            if changes.add_block(self, scratch.evaluation, scratch.kernel, leaves, features) {
+                for (row, out) in out.chunks_exact_mut(per_row).enumerate() {
+                    let own = out.chunks_exact_mut(width).zip(&leaves.outputs).zip(biases());
+                    for ((out, own), bias) in own {
+                        for (out, sum) in out.iter_mut().zip(&own.sums[row].0) {
+                            *out = (f64::from(*sum) * scale) as f32;
+                        }
+                        out[num_features] = *bias as f32;
+                    }
+                }
+            } else {
+                let rows = features.chunks_exact(num_features);
+                for (row, out) in rows.zip(out.chunks_exact_mut(per_row)) {
+                    keys.set(num_features, row);
+                    changes.add_row(image, keys, row, leaves, per_row);
+                    let sums = leaves.sums.chunks_exact(width);
+                    for ((out, sums), bias) in out.chunks_exact_mut(width).zip(sums).zip(biases()) {
+                        for (out, sum) in out.iter_mut().zip(sums) {
+                            *out = (sum * scale) as f32;
+                        }
+                        out[num_features] = *bias as f32;
+                    }
+                }
+            }
+            check_interrupts();
+        }
+        scratch.leaf_changes.it = Some(changes);
+    }
+}
