@@ -61,7 +61,9 @@ def services(cores: int) -> Iterator[Service]:
                 command = [word.replace("{workers}", str(workers)) for word in rung.serving]
                 prefix = ["taskset", "--cpu-list", "0"] if where == ONE and command else []
                 own = f"{name}-{where.split()[0]}-{workers}"
-                started = replace(rung, name=own, command=(*prefix, *command))
+                # As the services are asked, PostgreSQL is: over TCP.
+                over = rung.postgres and "tcp"
+                started = replace(rung, name=own, command=(*prefix, *command), postgres=over)
                 yield Service(started, name, where, workers)
 
 

@@ -7,7 +7,13 @@ from bench.report.figures import whole
 from bench.report.pictures.charts import Bar, bars
 from bench.report.pictures.drawing import Drawing
 
-COLOURS = {"pg": "#0072B2", "http_go": "#117733", "http_fastapi": "#882255"}
+COLOURS = {
+    "pg": "#0072B2",
+    "http_go": "#117733",
+    "http_fastapi": "#882255",
+    "http_axum": "#8A8A00",
+    "http_flask": "#D55E00",
+}
 
 
 def named(one: dict) -> str:
@@ -27,8 +33,7 @@ def drawn(run: Path) -> Drawing:
         shown = []
         for name, one in found.shown(verb):
             spread = found.spread(name, verb, "rate")
-            beginnings = (colour for start, colour in COLOURS.items() if name.startswith(start))
-            colour = next(beginnings, "#D55E00")
+            colour = next(colour for start, colour in COLOURS.items() if name.startswith(start))
             bar = Bar(named(one), [(colour, spread.median)], spread, whole(spread.median))
             shown.append((kind, bar))
         bars(drawing, shown)
