@@ -39,10 +39,10 @@ pub struct KnownRow {
     pub group: u64,
 }
 
-/// What is done with each row: the predictors have evaluated it, as the row of that number.
-pub type Visit<'a> = dyn FnMut(&KnownRow, &[SourcePredictor], usize) -> Result<()> + 'a;
+/// What is done with rows that follow one another: the predictors have evaluated them.
+pub type Visit<'a> = dyn FnMut(&[KnownRow], &[SourcePredictor]) -> Result<()> + 'a;
 
-/// Hands over each row whose target is not NULL. Returns the values of `by`; one NULL without it.
+/// Hands over the rows whose target is not NULL, many at a time. Returns the values of `by`; one NULL without it.
 pub fn each(
     predictors: &mut [SourcePredictor],
     task: &Task,
@@ -150,9 +150,7 @@ impl Reader<'_, '_> {
         for predictor in self.predictors.iter_mut() {
             predictor.evaluate(self.rows.len());
         }
-        for (number, row) in self.rows.iter().enumerate() {
-            (self.visit)(row, self.predictors, number)?;
-        }
+        (self.visit)(&self.rows, self.predictors)?;
         self.evaluated += self.rows.len() as u64;
         self.rows.clear();
         Ok(())

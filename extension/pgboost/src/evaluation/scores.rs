@@ -3,10 +3,11 @@
 //! Most evaluations need no more: a million rows take 4 MB, and are in order in the time that their
 //! comparisons would take in a tenth of them. What does not fit goes to a sorter, see [`super::curve`].
 
-/// Bits of the digits that one pass sorts by; three of them hold a row.
-const DIGIT_BITS: u32 = 11;
-const DIGITS: usize = 1 << DIGIT_BITS;
-const PASSES: usize = 3;
+/// Most bits of the digits that one pass sorts by; three of them hold a score. More places at once than the
+/// processor's first cache has lines take longer than another pass.
+const MAX_DIGIT_BITS: u32 = 10;
+const DIGITS: usize = 1 << MAX_DIGIT_BITS;
+const MAX_PASSES: usize = 3;
 
 /// The greatest probability, whose bits are those of no greater number.
 const ONE: u32 = 1.0f32.to_bits();
@@ -41,17 +42,23 @@ impl Scores {
 
     /// The rows, best first, as numbers that are equal but for the last bit where the scores are.
     pub fn sorted(self, check_interrupts: impl Fn()) -> Vec<u32> {
-        let digit =
-            |row: u32, pass: usize| (row >> (DIGIT_BITS * pass as u32)) as usize & (DIGITS - 1);
-        let mut counts = [[0u32; DIGITS]; PASSES];
-        for row in &self.rows {
+        let least = self.rows.iter().min().map_or(0, |row| row >> 1);
+        let span = self.rows.iter().max().map_or(0, |row| row >> 1) - least;
+        let bits = u32::BITS - span.leading_zeros();
+        let passes = bits.div_ceil(MAX_DIGIT_BITS);
+        let digit_bits = bits.div_ceil(passes.max(1));
+        let digit = |row: u32, pass: usize| {
+            (((row >> 1) - least) >> (digit_bits * pass as u32)) as usize & ((1 << digit_bits) - 1)
+        };
+        let mut counts = [[0u32; DIGITS]; MAX_PASSES];
+        let mut rows = self.rows;
+        for row in &rows {
             for (pass, counts) in counts.iter_mut().enumerate() {
                 counts[digit(*row, pass) % DIGITS] += 1;
             }
         }
-        let mut rows = self.rows;
         let mut sorted = vec![0; rows.len()];
-        for (pass, places) in counts.iter_mut().enumerate() {
+        for (pass, places) in counts.iter_mut().take(passes as usize).enumerate() {
             check_interrupts();
             let mut next = 0;
             for place in places.iter_mut() {

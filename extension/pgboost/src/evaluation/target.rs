@@ -4,10 +4,11 @@
 //! 1 and 1.0 are one class; where they are not, a number is the place of a class, counted from 0, as it is
 //! for models without labels.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use pg_interface::source::{Field, PlacedColumn, SourceError};
-use pg_interface::{ScalarType, types};
+use pg_interface::{NumberType, ScalarType, types};
 
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
@@ -23,6 +24,8 @@ struct Classes {
     by_label: BTreeMap<String, usize>,
     /// The labels as numbers, if they are.
     numbers: Option<Vec<f64>>,
+    /// The places of false and true, if the column is of type boolean.
+    booleans: Option<[Option<usize>; 2]>,
 }
 
 impl Target {
@@ -49,6 +52,15 @@ impl Target {
                 .then(|| labels.iter().map(|label| label.parse().ok()).collect::<Option<Vec<_>>>())
                 .flatten(),
             by_label: labels.into_iter().enumerate().map(|(place, label)| (label, place)).collect(),
+            booleans: None,
+        });
+        let is_boolean = scalar == Some(ScalarType::Number(NumberType::Bool));
+        let classes = classes.map(|classes| Classes {
+            booleans: is_boolean.then(|| {
+                [(0.0, "false"), (1.0, "true")]
+                    .map(|(number, label)| classes.place_of_number(number, || label.into()))
+            }),
+            ..classes
         });
         Ok(Target { column: column.name.clone(), classes })
     }
@@ -71,20 +83,37 @@ impl Target {
 
 impl Classes {
     fn place(&self, field: Field<'_>) -> Option<usize> {
-        if let Some(number) = field.number() {
-            if let Some(numbers) = &self.numbers {
-                return numbers.iter().position(|label| *label == number);
-            }
-            // Without labels there is none to compare with, and making text of a number takes as long
-            // as ten predictions.
-            if !self.by_label.is_empty()
-                && let Some(place) = self.by_label.get(field.label().as_ref())
-            {
-                return Some(*place);
-            }
-            let place = number as usize;
-            return (place as f64 == number && place < self.count).then_some(place);
+        match field.number() {
+            Some(number) => match self.booleans {
+                Some([no, yes]) => {
+                    if number == 0.0 {
+                        no
+                    } else {
+                        yes
+                    }
+                }
+                None => self.place_of_number(number, || field.label()),
+            },
+            None => self.by_label.get(field.label().as_ref()).copied(),
         }
-        self.by_label.get(field.label().as_ref()).copied()
+    }
+
+    fn place_of_number<'a>(
+        &self,
+        number: f64,
+        label: impl FnOnce() -> Cow<'a, str>,
+    ) -> Option<usize> {
+        if let Some(numbers) = &self.numbers {
+            return numbers.iter().position(|label| *label == number);
+        }
+        // Without labels there is none to compare with, and making text of a number takes as long
+        // as ten predictions.
+        if !self.by_label.is_empty()
+            && let Some(place) = self.by_label.get(label().as_ref())
+        {
+            return Some(*place);
+        }
+        let place = number as usize;
+        (place as f64 == number && place < self.count).then_some(place)
     }
 }

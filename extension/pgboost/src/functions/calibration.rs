@@ -59,13 +59,11 @@ fn pgboost_calibration_curve(
         .into());
     }
     let mut calibration = Calibration::new(usize::try_from(bins).unwrap_or(1));
-    let parts =
-        rows::each(&mut [predictor], &task, 0, &request, &mut |row, predictors, number| {
-            match predictors.first() {
-                Some(predictor) => calibration.add(row, predictor.prediction(number).value()),
-                None => Ok(()),
-            }
-        })?;
+    let parts = rows::each(&mut [predictor], &task, 0, &request, &mut |rows, predictors| {
+        let predictions = predictors.iter().flat_map(|predictor| predictor.predictions().iter());
+        let mut both = rows.iter().zip(predictions);
+        both.try_for_each(|(row, prediction)| calibration.add(row, prediction.value()))
+    })?;
     let mean = |value: f64| (!value.is_nan()).then_some(value);
     let rows = calibration.bins()?.into_iter().map(move |bin| {
         let part = parts.get(bin.part as usize).cloned().flatten();

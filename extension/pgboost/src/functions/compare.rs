@@ -47,9 +47,10 @@ fn pgboost_compare_models(
     let task = Task::of(&first, &registry, levels.clone(), FUNCTION)?;
     check_comparable(&first, &second, &task, &Task::of(&second, &registry, levels, FUNCTION)?)?;
     let mut comparison = Comparison::of(task.clone());
-    rows::each(&mut [first, second], &task, 0, &request, &mut |row, predictors, number| {
+    rows::each(&mut [first, second], &task, 0, &request, &mut |rows, predictors| {
         if let [a, b] = predictors {
-            comparison.add(row, a.prediction(number), b.prediction(number));
+            let both = a.predictions().iter().zip(b.predictions().iter());
+            rows.iter().zip(both).for_each(|(row, (a, b))| comparison.add(row, a, b));
         }
         Ok(())
     })?;

@@ -46,16 +46,13 @@ fn pgboost_confusion_matrix(
     let label = |class: usize| image.label(class).map_or_else(|| class.to_string(), str::to_owned);
     let labels: Vec<String> = (0..task.classes()).map(label).collect();
     let mut confusion = Confusion::default();
-    let parts = rows::each(
-        &mut [predictor],
-        &task,
-        CELL_BYTES,
-        &request,
-        &mut |row, predictors, number| match predictors.first() {
-            Some(predictor) => confusion.add(row, predictor.prediction(number)),
-            None => Ok(()),
-        },
-    )?;
+    let parts =
+        rows::each(&mut [predictor], &task, CELL_BYTES, &request, &mut |rows, predictors| {
+            let predictions =
+                predictors.iter().flat_map(|predictor| predictor.predictions().iter());
+            let mut both = rows.iter().zip(predictions);
+            both.try_for_each(|(row, prediction)| confusion.add(row, prediction))
+        })?;
     // One by one, since there are as many as parts times classes times classes.
     let classes = labels.len();
     let cells = (0..parts.len() * classes * classes).map(move |index| {

@@ -8,9 +8,9 @@ use super::source::{Texts, levels, predictor};
 use crate::error::{Error, Result};
 use crate::evaluation::curve::{Areas, Curve};
 use crate::evaluation::metrics::{self, Metrics};
-use crate::evaluation::rows::{self, Request};
+use crate::evaluation::rows::{self, KnownRow, Request};
 use crate::evaluation::task::Task;
-use crate::predictor::source::SourcePredictor;
+use crate::predictor::source::{Predictions, SourcePredictor};
 
 type Evaluated = (Option<String>, String, Option<f64>, i64);
 
@@ -52,6 +52,28 @@ struct Part {
     rows: i64,
 }
 
+/// Adds rows to the metrics of their parts, each run of one part at once.
+fn add_all(
+    parts: &mut Vec<Part>,
+    rows: &[KnownRow],
+    mut predictions: Predictions<'_>,
+    empty: impl Fn() -> Box<dyn Metrics>,
+) -> Result<()> {
+    for run in rows.chunk_by(|row, next| row.part == next.part) {
+        let number = run.first().map_or(0, |row| row.part as usize);
+        let (first, rest) = predictions.split_at(run.len());
+        predictions = rest;
+        while parts.len() <= number {
+            parts.push(Part { metrics: empty(), rows: 0 });
+        }
+        if let Some(part) = parts.get_mut(number) {
+            part.rows += run.len() as i64;
+            part.metrics.add_all(run, first)?;
+        }
+    }
+    Ok(())
+}
+
 fn evaluate(
     predictor: SourcePredictor,
     task: &Task,
@@ -75,24 +97,11 @@ fn evaluate(
         matches!(task, Task::Binary { .. }).then(|| Curve::new(request.weight.is_some()));
     let mut parts: Vec<Part> = Vec::new();
     let bytes = metrics::bytes(task);
-    let names =
-        rows::each(&mut [predictor], task, bytes, request, &mut |row, predictors, number| {
-            let Some(predictor) = predictors.first() else { return Ok(()) };
-            let prediction = predictor.prediction(number);
-            while parts.len() <= row.part as usize {
-                parts.push(Part { metrics: metrics::of(task, request.target), rows: 0 });
-            }
-            if let Some(part) = parts.get_mut(row.part as usize) {
-                part.rows += 1;
-                part.metrics.add(row, prediction)?;
-            }
-            match &mut curve {
-                Some(curve) => {
-                    curve.add(row.part, prediction.value(), row.target == 1.0, row.weight)
-                }
-                None => Ok(()),
-            }
-        })?;
+    let names = rows::each(&mut [predictor], task, bytes, request, &mut |rows, predictors| {
+        let Some(predictor) = predictors.first() else { return Ok(()) };
+        add_all(&mut parts, rows, predictor.predictions(), || metrics::of(task, request.target))?;
+        curve.as_mut().map_or(Ok(()), |curve| curve.add_all(rows, predictor.predictions()))
+    })?;
     let areas = curve.map(|curve| curve.areas(names.len())).transpose()?;
     let mut found = Vec::new();
     for (index, (name, mut part)) in names.into_iter().zip(parts).enumerate() {

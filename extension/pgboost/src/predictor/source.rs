@@ -46,6 +46,32 @@ impl Prediction<'_> {
     }
 }
 
+/// What a model says of rows that follow one another.
+#[derive(Clone, Copy)]
+pub struct Predictions<'a> {
+    width: usize,
+    values: &'a [f32],
+    classes: &'a [u32],
+}
+
+impl<'a> Predictions<'a> {
+    /// That of each row.
+    #[inline]
+    pub fn iter(self) -> impl Iterator<Item = Prediction<'a>> {
+        let class = move |row: usize| self.classes.get(row).copied().unwrap_or(0);
+        let rows = self.values.chunks_exact(self.width).enumerate();
+        rows.map(move |(row, values)| Prediction { values, class: class(row) })
+    }
+
+    /// Those of the first rows, and of the rest.
+    pub fn split_at(self, rows: usize) -> (Self, Self) {
+        let values = self.values.split_at(self.values.len().min(rows * self.width));
+        let classes = self.classes.split_at(self.classes.len().min(rows));
+        let part = |values, classes| Predictions { values, classes, ..self };
+        (part(values.0, classes.0), part(values.1, classes.1))
+    }
+}
+
 impl SourcePredictor {
     /// The model that the name means to this statement; `function` is one of the extension's.
     pub fn new(model: &str, function: Oid) -> Result<SourcePredictor> {
@@ -123,14 +149,10 @@ impl SourcePredictor {
         features.clear();
     }
 
-    /// The prediction for a row of the last evaluation.
-    #[inline]
-    pub fn prediction(&self, row: usize) -> Prediction<'_> {
-        let width = self.image().num_values();
-        Prediction {
-            values: self.values.get(row * width..(row + 1) * width).unwrap_or_default(),
-            class: self.classes.get(row).copied().unwrap_or(0),
-        }
+    /// The predictions for the rows of the last evaluation.
+    pub fn predictions(&self) -> Predictions<'_> {
+        let width = self.image().num_values().max(1);
+        Predictions { width, values: &self.values, classes: &self.classes }
     }
 }
 

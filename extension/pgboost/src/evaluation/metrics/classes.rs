@@ -51,20 +51,22 @@ impl Classes {
         }
         self.wrong += if actual == predicted { 0.0 } else { weight };
     }
+}
 
-    fn results(&self, names: [&str; 2], log: bool, scores: [f64; 3]) -> Results {
-        let [log_name, error_name] = names;
-        let log = log.then(|| named(log_name, self.log / self.weight));
-        let error = named(error_name, self.wrong / self.weight);
-        let scores = ["precision", "recall", "f1"].into_iter().zip(scores);
-        let scores = scores.map(|(name, score)| named(name, score));
-        log.into_iter().chain([error]).chain(scores).collect()
-    }
+/// The metrics by these names: the logarithmic loss if there is one, the error, and the other scores.
+fn results(names: [&str; 2], log: Option<f64>, error: f64, scores: [f64; 3]) -> Results {
+    let [log_name, error_name] = names;
+    let log = log.map(|log| named(log_name, log));
+    let scores = ["precision", "recall", "f1"].into_iter().zip(scores);
+    let scores = scores.map(|(name, score)| named(name, score));
+    log.into_iter().chain([named(error_name, error)]).chain(scores).collect()
 }
 
 pub struct Binary {
     probability: bool,
-    classes: Classes,
+    log: f64,
+    /// Weights of rows by their class, and by the one that they were given.
+    cells: [[f64; 2]; 2],
     /// The product of probabilities whose logarithms are still to be added, and of how many.
     product: f64,
     factors: u32,
@@ -76,13 +78,11 @@ const MAX_FACTORS: u32 = 16;
 
 impl Binary {
     pub fn new(probability: bool) -> Binary {
-        Binary { probability, classes: Classes::new(2), product: 1.0, factors: 0 }
+        Binary { probability, log: 0.0, cells: [[0.0; 2]; 2], product: 1.0, factors: 0 }
     }
-}
 
-impl Binary {
     fn add_logarithm(&mut self) {
-        self.classes.log -= std::mem::replace(&mut self.product, 1.0).ln();
+        self.log -= std::mem::replace(&mut self.product, 1.0).ln();
         self.factors = 0;
     }
 }
@@ -90,24 +90,36 @@ impl Binary {
 impl Metrics for Binary {
     #[inline]
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
+        self.cells[usize::from(row.target == 1.0)][usize::from(prediction.class == 1)] +=
+            row.weight;
+        if !self.probability {
+            return Ok(());
+        }
         let right = loss::binary_probability(row.target, prediction);
-        if row.weight == 1.0 && self.probability {
+        if row.weight == 1.0 {
             self.product *= right;
             self.factors += 1;
             if self.factors >= MAX_FACTORS {
                 self.add_logarithm();
             }
-            self.classes.add(row, prediction, 0.0);
         } else {
-            self.classes.add(row, prediction, -right.ln());
+            self.log -= row.weight * right.ln();
         }
         Ok(())
     }
 
     fn results(&mut self) -> Results {
         self.add_logarithm();
-        let second = self.classes.counts.last().copied().unwrap_or_default();
-        self.classes.results(["logloss", "error"], self.probability, second.scores())
+        let [[first, wrong_second], [wrong_first, second]] = self.cells;
+        let wrong = wrong_first + wrong_second;
+        let weight = first + second + wrong;
+        let counts = Counts {
+            actual: second + wrong_first,
+            predicted: second + wrong_second,
+            right: second,
+        };
+        let log = self.probability.then(|| self.log / weight);
+        results(["logloss", "error"], log, wrong / weight, counts.scores())
     }
 }
 
@@ -137,6 +149,8 @@ impl Metrics for Multiclass {
             scores.iter().map(which).sum::<f64>() / scores.len() as f64
         };
         let means = [mean(|[x, _, _]| *x), mean(|[_, x, _]| *x), mean(|[_, _, x]| *x)];
-        self.classes.results(["mlogloss", "merror"], self.probabilities, means)
+        let Classes { weight, log, wrong, .. } = self.classes;
+        let log = self.probabilities.then(|| log / weight);
+        results(["mlogloss", "merror"], log, wrong / weight, means)
     }
 }

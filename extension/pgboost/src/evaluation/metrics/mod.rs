@@ -7,7 +7,7 @@ mod regression;
 use super::rows::KnownRow;
 use super::task::Task;
 use crate::error::Result;
-use crate::predictor::source::Prediction;
+use crate::predictor::source::{Prediction, Predictions};
 
 /// Metrics by name; nothing where one is not defined.
 pub type Results = Vec<(String, Option<f64>)>;
@@ -15,6 +15,13 @@ pub type Results = Vec<(String, Option<f64>)>;
 /// Metrics that grow with each row.
 pub trait Metrics {
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()>;
+
+    /// The same for rows that follow one another.
+    fn add_all(&mut self, rows: &[KnownRow], predictions: Predictions<'_>) -> Result<()> {
+        let mut both = rows.iter().zip(predictions.iter());
+        both.try_for_each(|(row, prediction)| self.add(row, prediction))
+    }
+
     fn results(&mut self) -> Results;
 }
 
