@@ -43,8 +43,10 @@ def laid_out_for_pg_regress() -> Path:
     return WORK
 
 
-def test_there_are_files() -> None:
-    assert NAMES, f"no SQL files in {SQL}"
+def test_each_file_has_an_expected_output_and_each_output_a_file() -> None:
+    expected = {path.stem for path in (SQL / "expected").glob("*.out")}
+    assert NAMES
+    assert expected == {path.stem for path in SQL.glob("*.sql")}
 
 
 def run(name: str, cluster: Cluster, variables: Mapping[str, str], output: Path) -> str | None:

@@ -1,9 +1,9 @@
 -- What ALTER EXTENSION pgboost_train UPDATE runs on 0.1.0: afterwards the extension is as pgboost_train--0.2.0.sql makes it.
 \echo Use "ALTER EXTENSION pgboost_train UPDATE TO '0.2.0'" to load this file. \quit
 
--- Who was granted it must be granted it again: a function cannot be given a further argument.
-DROP FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text, double precision,
-    text, integer, integer, integer);
+-- A function cannot be given a further argument, so a new one takes its place, and the rights to it.
+ALTER FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text, double precision,
+    text, integer, integer, integer) RENAME TO train_model_before;
 
 CREATE FUNCTION @extschema@.train_model(
         name text, source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT NULL,
@@ -18,6 +18,34 @@ REVOKE ALL ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer,
     double precision, text, integer, integer, integer, text) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
     double precision, text, integer, integer, integer, text) IS 'trains a model on a table, a view or a query and stores it as a new version';
+
+-- What a script grants counts as the extension's own, which pg_dump leaves out. These are grants of the
+-- database's users, so what is noted of the new function stays as CREATE EXTENSION notes it.
+DO $$
+DECLARE
+    before CONSTANT regprocedure := '@extschema@.train_model_before(text, text, text, jsonb, integer, text[], text, text,
+        text, double precision, text, integer, integer, integer)';
+    function CONSTANT regprocedure := '@extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
+        double precision, text, integer, integer, integer, text)';
+    noted CONSTANT aclitem[] := (SELECT initprivs FROM pg_init_privs
+                                  WHERE objoid = function AND classoid = 'pg_proc'::regclass);
+    statement text;
+BEGIN
+    FOR statement IN
+        SELECT format('GRANT EXECUTE ON FUNCTION %s TO %s %s', function,
+                      CASE grantee WHEN 0 THEN 'PUBLIC' ELSE grantee::regrole::text END,
+                      CASE WHEN is_grantable THEN 'WITH GRANT OPTION' END)
+          FROM pg_proc, aclexplode(proacl)
+         WHERE oid = before AND grantee <> proowner
+    LOOP
+        EXECUTE statement;
+    END LOOP;
+    UPDATE pg_init_privs SET initprivs = noted WHERE objoid = function AND classoid = 'pg_proc'::regclass;
+    -- Since PostgreSQL 17 a role cannot be dropped while it is noted there.
+    DELETE FROM pg_shdepend WHERE objid = function AND classid = 'pg_proc'::regclass AND deptype = 'i'
+        AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database());
+    EXECUTE format('DROP FUNCTION %s', before);
+END $$;
 
 CREATE FUNCTION @extschema@.cross_validate_model(
         source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT NULL,
