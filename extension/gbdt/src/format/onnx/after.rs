@@ -1,7 +1,8 @@
 //! Nodes after the trees: those that shift or divide the sum, or choose and name a class.
 
 use super::ensemble::Ensemble;
-use super::graph::{Meaning, Reader};
+use super::graph::Reader;
+use super::meaning::Meaning;
 use super::proto::{Node, Tensor, element};
 use crate::Result;
 use crate::model::{Precision, Task, Transform};

@@ -5,7 +5,8 @@
 
 use super::attributes::Attributes;
 use super::columns::{Operation, Step, Table};
-use super::graph::{Meaning, NODES, Reader};
+use super::graph::{NODES, Reader};
+use super::meaning::Meaning;
 use super::proto::{Node, element};
 use crate::format::sniff::unsupported;
 use crate::model::{Precision, check_limit};

@@ -11,9 +11,10 @@ use std::rc::Rc;
 use super::columns::{Step, Table};
 use super::ensemble::{self, Ensemble};
 use super::ensemble5;
-use super::isolation::{self, Stage};
-use super::leaves::{self, Leaves};
-use super::proto::{File, Node, Port, Tensor, element, tensor};
+use super::isolation;
+use super::leaves;
+use super::meaning::{Leaves, Meaning, Stage};
+use super::proto::{File, Node, Port, element, tensor};
 use crate::format::reader::Interrupts;
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{Transform, check_limit};
@@ -26,22 +27,6 @@ pub(super) struct Graph {
     pub columns: Option<usize>,
     /// One per column, or nothing.
     pub names: Vec<String>,
-}
-
-/// What a value of the graph is.
-#[derive(Clone)]
-pub(super) enum Meaning<'a> {
-    /// Columns, as far as the trees.
-    Columns(Rc<Table>),
-    Constant(Rc<Tensor<'a>>),
-    /// A number per leaf of one of many trees.
-    Leaves(Leaves),
-    /// What the ensemble and later nodes give: numbers, or those by class names.
-    Scores,
-    /// What comes of the scores of an isolation forest.
-    Tail(Stage),
-    /// Classes of rows, as names once they are named.
-    Classes,
 }
 
 pub(super) struct Reader<'f, 'a, 'b> {

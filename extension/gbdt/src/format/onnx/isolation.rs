@@ -2,26 +2,9 @@
 //! score, that score less the forest's offset, and below 0 the class -1, else 1.
 
 use super::ensemble::Ensemble;
-use super::graph::Meaning;
+use super::meaning::{Meaning, Stage};
 use super::proto::{Node, Tensor, element};
 use crate::model::{ClassBy, Precision, Task, Transform};
-
-/// How far the tail has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
-    /// The depth, with the other sign.
-    Opposite,
-    /// 2 to that power.
-    Power,
-    /// scikit-learn's `score_samples`.
-    Score,
-    /// Its `decision_function`.
-    Decision,
-    /// Whether that is below 0; as a number; times -2.
-    Outlier,
-    OutlierNumber,
-    MinusTwo,
-}
 
 /// Of [`Stage::Decision`], above which the class is 1: any number of f32 that is not below 0.
 const NOT_BELOW_ZERO: f64 = -1e-46;

@@ -9,20 +9,10 @@ use std::rc::Rc;
 
 use super::attributes::Attributes;
 use super::ensemble::Ensemble;
-use super::graph::Meaning;
+use super::meaning::{Leaves, Meaning};
 use super::proto::{Node, element};
 use crate::model::{Node as TreeNode, Precision, Task, Transform};
 use crate::{ErrorKind, Result};
-
-/// One number for each leaf of a tree, in the order of its nodes.
-#[derive(Clone, Debug)]
-pub(super) struct Leaves {
-    /// The index of the tree among those of which this is known.
-    pub tree: usize,
-    /// FLOAT, INT64 or BOOL; whole numbers are as they are in f32.
-    pub element: i64,
-    pub values: Rc<Vec<f32>>,
-}
 
 impl Leaves {
     /// Of an ensemble of one tree that gives one sum of f32; nothing of any other.

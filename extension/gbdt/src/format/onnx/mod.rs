@@ -19,6 +19,7 @@ mod ensemble5;
 mod graph;
 mod isolation;
 mod leaves;
+mod meaning;
 mod proto;
 mod splits;
 mod trees;
