@@ -14,7 +14,7 @@
 mod x86;
 
 use super::group::BITS;
-use super::layout::{CHUNK_GROUPS, Chunk, Record};
+use super::layout::{Bits, CHUNK_GROUPS, Chunk, Class, LookUp};
 use super::literals::Source;
 use super::rest::Answers;
 use super::{Line, Tables, WIDTH, numbers_of, numbers_of_mut};
@@ -68,6 +68,9 @@ fn tables_at(lines: &[Line], first: impl Iterator<Item = usize>) -> [*const f32;
     tables
 }
 
+/// How a group's entries are found.
+type Group<'a> = (&'a Bits, &'a LookUp);
+
 type Add = unsafe fn(Looked<'_>, sums: &mut [f32]);
 
 /// What one instruction set does.
@@ -78,7 +81,7 @@ pub(in crate::explain) struct TableKernel {
     /// The mask of keys below one.
     below: unsafe fn(&Keys, i32) -> Mask,
     /// The entries of the rows of a group: see [`entries_of`].
-    entries: unsafe fn(&[Mask], &Record, words: usize, &mut Entries),
+    entries: unsafe fn(&[Mask], Group<'_>, words: usize, &mut Entries),
     /// Adds the entries of a chunk to the sums of each row, by the numbers of an entry, 8, 16 or 32: see
     /// [`add`].
     add: [Add; 3],
@@ -86,7 +89,7 @@ pub(in crate::explain) struct TableKernel {
 
 static PORTABLE: TableKernel = TableKernel {
     below: |keys, key| below(keys, key),
-    entries: |masks, record, words, out| entries_of(masks, record, words, out),
+    entries: |masks, group, words, out| entries_of(masks, group, words, out),
     add: [add_portable::<8>, add_portable::<16>, add_portable::<32>],
 };
 
@@ -180,7 +183,7 @@ impl Tables {
                 check_interrupts();
                 let next = class.chunks.get(at + 1).map_or(0..0, |next| next.lines.clone());
                 let ahead = self.lines.get(next).unwrap_or_default();
-                self.add_chunk(kernel, class.numbers, chunk, ahead, count, buffers);
+                self.add_chunk(kernel, class, chunk, ahead, count, buffers);
             }
             let sums = numbers_of(&buffers.sums).chunks_exact(class.numbers);
             for (sums, out) in sums.zip(out.chunks_exact_mut(per_row)) {
@@ -192,26 +195,29 @@ impl Tables {
     fn add_chunk(
         &self,
         kernel: &TableKernel,
-        numbers: usize,
+        class: &Class,
         chunk: &Chunk,
         ahead: &[Line],
         rows: usize,
         buffers: &mut Blocks,
     ) {
+        let numbers = class.numbers;
         let sums = numbers_of_mut(&mut buffers.sums);
         let sums = &mut sums[..rows * numbers];
-        let tables = tables_at(&self.lines, chunk.records.iter().map(|record| record.table));
+        let tables = &class.groups.tables[chunk.groups.clone()];
+        let bits = &class.groups.bits[chunk.groups.clone()];
+        let look_ups = &class.groups.look_ups[chunk.groups.clone()];
+        let tables = tables_at(&self.lines, tables.iter().copied());
         let mut ahead = ahead.chunks(ahead.len().div_ceil(rows.div_ceil(BLOCK)).max(1));
         for (sums, masks) in sums.chunks_mut(BLOCK * numbers).zip(&buffers.masks) {
             let words = (sums.len() / numbers).div_ceil(64);
-            for (record, entries) in chunk.records.iter().zip(&mut buffers.entries) {
-                debug_assert!(record.is_sound(numbers, self.lines.len()), "entries");
+            for (group, entries) in bits.iter().zip(look_ups).zip(&mut buffers.entries) {
                 // SAFETY: there is no such kernel where the processor lacks the instructions.
-                unsafe { (kernel.entries)(masks, record, words, entries) };
+                unsafe { (kernel.entries)(masks, group, words, entries) };
             }
             // SAFETY: as above; the layout gives every code an entry within its table.
             unsafe {
-                let entries = &buffers.entries[..chunk.records.len()];
+                let entries = &buffers.entries[..chunk.groups.len()];
                 let looked = Looked { tables, entries, ahead: ahead.next().unwrap_or_default() };
                 (kernel.add[numbers / 16])(looked, sums);
             }
@@ -290,10 +296,10 @@ fn both(masks: &[Mask], [one, other]: [u32; 2]) -> Mask {
 
 /// The rows for which each bit of a group's code is set.
 #[inline(always)]
-fn bits_of(masks: &[Mask], record: &Record) -> [Mask; BITS] {
+fn bits_of(masks: &[Mask], literals: &Bits) -> [Mask; BITS] {
     let mut bits = [Mask([0; WORDS]); BITS];
     for bit in 0..BITS {
-        bits[bit] = both(masks, record.bits[bit]);
+        bits[bit] = both(masks, literals.0[bit]);
     }
     bits
 }
@@ -317,8 +323,8 @@ fn below(keys: &Keys, key: i32) -> Mask {
 
 /// The entry of each row of so many words, by its code: bit `k` is whether both literals of bit `k` hold.
 #[inline(always)]
-fn entries_of(masks: &[Mask], record: &Record, words: usize, out: &mut Entries) {
-    let bits = bits_of(masks, record);
+fn entries_of(masks: &[Mask], (literals, look_up): Group<'_>, words: usize, out: &mut Entries) {
+    let bits = bits_of(masks, literals);
     for word in 0..words.min(WORDS) {
         // Eight rows each.
         let mut codes = [0u64; 8];
@@ -330,7 +336,7 @@ fn entries_of(masks: &[Mask], record: &Record, words: usize, out: &mut Entries) 
         for byte in 0..8 {
             let eight = transposed(codes[byte]).to_le_bytes();
             for row in 0..8 {
-                out.0[64 * word + 8 * byte + row] = record.look_up[usize::from(eight[row])];
+                out.0[64 * word + 8 * byte + row] = look_up.0[usize::from(eight[row])];
             }
         }
     }

@@ -4,6 +4,8 @@
 //! added lane by lane, and a class is added to the row's numbers once. A class's groups are taken a chunk
 //! at a time, whose tables stay in the processor's first caches while the rows of a block look them up.
 
+use std::ops::Range;
+
 use super::group::{BITS, Group};
 use super::literals::{Literal, Numbers};
 use super::{Line, Of, WIDTH, numbers_of_mut};
@@ -34,7 +36,7 @@ impl Shape {
 
     /// What a group will take.
     pub(super) fn bytes(self, group: &Group) -> usize {
-        self.lines(group.entries) * size_of::<Line>() + size_of::<Record>()
+        self.lines(group.entries) * size_of::<Line>() + Groups::BYTES
     }
 
     fn lines(self, entries: usize) -> usize {
@@ -78,16 +80,31 @@ impl Planned {
     }
 }
 
-/// A group, as it is looked up.
+/// For each bit of a group's code two literals that must hold.
+#[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub(super) struct Record {
-    /// For each bit of a code two literals that must hold.
-    pub(super) bits: [[Literal; 2]; BITS],
-    /// The entry of every code.
-    pub(super) look_up: [u8; 1 << BITS],
-    /// The first number of its table.
-    pub(super) table: usize,
-    entries: usize,
+pub(super) struct Bits(pub(super) [[Literal; 2]; BITS]);
+
+/// The entry of every code of a group.
+#[repr(C, align(64))]
+pub(super) struct LookUp(pub(super) [u8; 1 << BITS]);
+
+/// Groups, as they are looked up: a step that has one row reads one array after the other, and what is read in
+/// order need not be waited for.
+#[derive(Default)]
+pub(super) struct Groups {
+    pub(super) bits: Vec<Bits>,
+    pub(super) look_ups: Vec<LookUp>,
+    /// The first number of each one's table.
+    pub(super) tables: Vec<usize>,
+}
+
+impl Groups {
+    const BYTES: usize = size_of::<Bits>() + size_of::<LookUp>() + size_of::<usize>();
+
+    pub(super) fn bytes(&self) -> usize {
+        self.tables.len() * Self::BYTES
+    }
 }
 
 /// Groups whose entries have the same lanes.
@@ -98,14 +115,15 @@ pub(super) struct Class {
     pub(super) numbers: usize,
     /// Which of a row's numbers each lane is added to.
     targets: Vec<usize>,
+    pub(super) groups: Groups,
     pub(super) chunks: Vec<Chunk>,
 }
 
 /// Groups that are looked up together.
 pub(super) struct Chunk {
-    pub(super) records: Vec<Record>,
+    pub(super) groups: Range<usize>,
     /// The lines of all their tables.
-    pub(super) lines: std::ops::Range<usize>,
+    pub(super) lines: Range<usize>,
 }
 
 /// Most groups of a chunk, and lines of their tables.
@@ -153,6 +171,9 @@ pub(super) fn lay_out(
     let mut lines = Vec::with_capacity(total);
     for (class, members) in &mut classes {
         class.set_targets(shape);
+        class.groups.bits.reserve_exact(members.len());
+        class.groups.look_ups.reserve_exact(members.len());
+        class.groups.tables.reserve_exact(members.len());
         for planned in std::mem::take(members) {
             check_interrupts();
             class.add(shape, planned, &mut lines);
@@ -170,7 +191,14 @@ pub(super) const fn pair_lane(one: usize, other: usize) -> usize {
 impl Class {
     fn new(output: usize, shape: Shape) -> Self {
         let (features, targets, chunks) = (Vec::new(), Vec::new(), Vec::new());
-        Class { output, features, numbers: shape.numbers, targets, chunks }
+        Class {
+            output,
+            features,
+            numbers: shape.numbers,
+            targets,
+            groups: Groups::default(),
+            chunks,
+        }
     }
 
     fn set_targets(&mut self, shape: Shape) {
@@ -221,26 +249,23 @@ impl Class {
         for (entry, values) in entries.zip(values.chunks_exact(values.len() / group.entries)) {
             lanes.iter().zip(values).for_each(|(lane, value)| entry[*lane] = *value);
         }
-        let look_up = group.look_up();
-        let (table, entries) = (first * WIDTH, group.entries);
-        let record = Record { bits: group.bits, look_up, table, entries };
+        let (number, look_up) = (self.groups.tables.len(), group.look_up());
+        debug_assert!(look_up.iter().all(|entry| usize::from(*entry) < group.entries), "entries");
+        self.groups.bits.push(Bits(group.bits));
+        self.groups.look_ups.push(LookUp(look_up));
+        self.groups.tables.push(first * WIDTH);
         match self.chunks.last_mut() {
             Some(chunk)
-                if chunk.records.len() < CHUNK_GROUPS
+                if chunk.groups.len() < CHUNK_GROUPS
                     && lines.len() - chunk.lines.start <= CHUNK_LINES =>
             {
                 chunk.lines.end = lines.len();
-                chunk.records.push(record);
+                chunk.groups.end = number + 1;
             }
-            _ => self.chunks.push(Chunk { records: vec![record], lines: first..lines.len() }),
+            _ => {
+                let groups = number..number + 1;
+                self.chunks.push(Chunk { groups, lines: first..lines.len() });
+            }
         }
-    }
-}
-
-impl Record {
-    /// Whether every code has an entry within the lines.
-    pub(super) fn is_sound(&self, numbers: usize, lines: usize) -> bool {
-        self.look_up.iter().all(|entry| usize::from(*entry) < self.entries)
-            && self.table + self.entries * numbers <= lines * WIDTH
     }
 }

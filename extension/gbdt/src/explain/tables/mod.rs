@@ -115,13 +115,9 @@ impl Tables {
 
     /// What they take, with the masks of literals for the rows of a call.
     pub(super) fn bytes(&self) -> usize {
-        let chunks = self.classes.iter().flat_map(|class| &class.chunks);
-        let records: usize = chunks.map(|chunk| chunk.records.len()).sum();
+        let groups: usize = self.classes.iter().map(|class| class.groups.bytes()).sum();
         let rest: usize = self.rest.iter().map(RestTree::bytes).sum();
-        size_of_val(&self.lines[..])
-            + records * size_of::<layout::Record>()
-            + self.literals.sources.len() * MASK_BYTES
-            + rest
+        size_of_val(&self.lines[..]) + groups + self.literals.sources.len() * MASK_BYTES + rest
     }
 }
 

@@ -7,7 +7,7 @@
 #![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
 
 use super::group::BITS;
-use super::layout::{Class, Record};
+use super::layout::{Bits, Class};
 use super::literals::{Literal, Source};
 use super::rest::Answers;
 use super::{Tables, numbers_of, prefetch};
@@ -64,17 +64,17 @@ impl Tables {
 
     /// The first number of each group's entry.
     fn find(&self, class: &Class, buffers: &mut RowBuffers) {
-        let RowBuffers { truths, found } = buffers;
-        let records = || class.chunks.iter().flat_map(|chunk| &chunk.records);
+        let (RowBuffers { truths, found }, groups) = (buffers, &class.groups);
         found.clear();
-        found.extend(records().map(|record| {
-            let code = code(truths, record);
-            prefetch(&record.look_up, code);
+        found.extend(groups.bits.iter().zip(&groups.look_ups).map(|(bits, look_up)| {
+            let code = code(truths, bits);
+            prefetch(&look_up.0, code);
             code
         }));
-        for (found, record) in found.iter_mut().zip(records()) {
-            let entry = usize::from(record.look_up[*found % record.look_up.len()]);
-            *found = record.table + entry * class.numbers;
+        let of_groups = groups.look_ups.iter().zip(&groups.tables);
+        for (found, (look_up, table)) in found.iter_mut().zip(of_groups) {
+            let entry = usize::from(look_up.0[*found % look_up.0.len()]);
+            *found = table + entry * class.numbers;
             prefetch(numbers_of(&self.lines), *found);
         }
     }
@@ -84,7 +84,7 @@ impl Tables {
         let mut sums = [0.0f32; NUMBERS];
         for chunk in &class.chunks {
             let mut part = [0.0f32; NUMBERS];
-            for found in found.by_ref().take(chunk.records.len()) {
+            for found in found.by_ref().take(chunk.groups.len()) {
                 let entry = lines.get(*found..).and_then(|rest| rest.first_chunk::<NUMBERS>());
                 let Some(entry) = entry else { continue };
                 for lane in 0..NUMBERS {
@@ -107,10 +107,10 @@ fn truth(truths: &[[u8; 2]], literal: Literal) -> u8 {
 }
 
 #[inline(always)]
-fn code(truths: &[[u8; 2]], record: &Record) -> usize {
+fn code(truths: &[[u8; 2]], bits: &Bits) -> usize {
     let mut code = 0;
     for bit in 0..BITS {
-        let [one, other] = record.bits[bit];
+        let [one, other] = bits.0[bit];
         code |= usize::from(truth(truths, one) & truth(truths, other)) << bit;
     }
     code

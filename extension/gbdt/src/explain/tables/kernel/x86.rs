@@ -2,8 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Entries, Keys, Looked, Mask, TableKernel, WORDS, add, bits_of, entries_of};
-use crate::explain::tables::layout::{CHUNK_GROUPS, Record};
+use super::{BLOCK, Entries, Group, Keys, Looked, Mask, TableKernel, WORDS, add, entries_of};
+use crate::explain::tables::layout::{Bits, CHUNK_GROUPS};
+use crate::explain::tables::literals::Literal;
 
 pub(super) static AVX2: TableKernel = TableKernel {
     below: below_avx2,
@@ -32,8 +33,8 @@ unsafe fn below_avx2(keys: &Keys, key: i32) -> Mask {
 }
 
 #[target_feature(enable = "avx2")]
-unsafe fn entries_avx2(masks: &[Mask], record: &Record, words: usize, out: &mut Entries) {
-    entries_of(masks, record, words, out);
+unsafe fn entries_avx2(masks: &[Mask], group: Group<'_>, words: usize, out: &mut Entries) {
+    entries_of(masks, group, words, out);
 }
 
 /// A function that adds entries several rows at a time, whose indices are one word, and leaves what remains
@@ -136,20 +137,50 @@ const TURN: [u8; 64] = {
     turn
 };
 
+/// The rows for which each bit of a group's code is set, by word: a matrix of eight by eight words, transposed
+/// by pairs, and pairs of pairs.
+#[inline]
+#[target_feature(enable = "avx512f")]
+fn by_word(masks: &[Mask], literals: &Bits) -> [__m512i; WORDS] {
+    let side = |literal: Literal| {
+        // SAFETY: a mask has eight words, aligned to 64 bytes.
+        let mask = unsafe { _mm512_load_si512(masks[literal as usize / 2].0.as_ptr().cast()) };
+        _mm512_xor_si512(mask, _mm512_set1_epi64(-i64::from(literal & 1)))
+    };
+    let bits = literals.0.map(|[one, other]| _mm512_and_si512(side(one), side(other)));
+    let mut words = [_mm512_setzero_si512(); WORDS];
+    for odd in 0..2 {
+        let [a, b, c, d] = [0, 2, 4, 6].map(|at| {
+            if odd == 0 {
+                _mm512_unpacklo_epi64(bits[at], bits[at + 1])
+            } else {
+                _mm512_unpackhi_epi64(bits[at], bits[at + 1])
+            }
+        });
+        let (ab, cd) = (_mm512_shuffle_i64x2::<0x88>(a, b), _mm512_shuffle_i64x2::<0x88>(c, d));
+        words[odd] = _mm512_shuffle_i64x2::<0x88>(ab, cd);
+        words[odd + 4] = _mm512_shuffle_i64x2::<0xdd>(ab, cd);
+        let (ab, cd) = (_mm512_shuffle_i64x2::<0xdd>(a, b), _mm512_shuffle_i64x2::<0xdd>(c, d));
+        words[odd + 2] = _mm512_shuffle_i64x2::<0x88>(ab, cd);
+        words[odd + 6] = _mm512_shuffle_i64x2::<0xdd>(ab, cd);
+    }
+    words
+}
+
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,gfni")]
-unsafe fn entries_avx512(masks: &[Mask], record: &Record, words: usize, out: &mut Entries) {
-    let bits = bits_of(masks, record);
+unsafe fn entries_avx512(
+    masks: &[Mask],
+    (literals, look_up): Group<'_>,
+    words: usize,
+    out: &mut Entries,
+) {
     // SAFETY: 64 bytes are read of each array, and written.
     unsafe {
         let turn = _mm512_loadu_si512(TURN.as_ptr().cast());
-        let look_up =
-            |part: usize| _mm512_loadu_si512(record.look_up.as_ptr().add(64 * part).cast());
+        let look_up = |part: usize| _mm512_load_si512(look_up.0.as_ptr().add(64 * part).cast());
         let (a, b, c, d) = (look_up(0), look_up(1), look_up(2), look_up(3));
         let unit = _mm512_set1_epi64(0x8040_2010_0804_0201u64.cast_signed());
-        let of_words = _mm512_setr_epi64(0, 8, 16, 24, 32, 40, 48, 56);
-        for word in 0..words.min(WORDS) {
-            let first = bits.as_ptr().cast::<i64>().add(word);
-            let eight = _mm512_i64gather_epi64::<8>(of_words, first);
+        for (word, eight) in by_word(masks, literals).into_iter().enumerate().take(words) {
             let turned = _mm512_permutexvar_epi8(turn, eight);
             let codes = _mm512_gf2p8affine_epi64_epi8::<0>(unit, turned);
             let low = _mm512_permutex2var_epi8(a, codes, b);
