@@ -108,7 +108,6 @@ impl<B: StableBytes> Image<B> {
                 keys,
                 on_path,
                 order,
-                rules,
                 contributions,
                 interactions,
                 work,
@@ -123,7 +122,6 @@ impl<B: StableBytes> Image<B> {
                 num_features,
                 contributions,
                 interactions: if of == Of::Pairs { interactions } else { &mut [] },
-                rules,
                 walk: Walk { level, on_path, order, work, check_interrupts },
             };
             for tree in &tables.rest {

@@ -6,8 +6,8 @@
 
 use super::approximate;
 use super::nodes::{Explained, Visit, each_tree};
-use super::paths::{POINTS, Sums, Walk};
-use super::quadrature::Rule;
+use super::paths::{Sums, Walk};
+use super::quadrature::{POINTS, rule};
 use super::scratch::ContributionScratch;
 use crate::Result;
 use crate::eval::present_values;
@@ -33,7 +33,6 @@ pub(super) struct Row<'a> {
     pub(super) num_features: usize,
     pub(super) contributions: &'a mut [f64],
     pub(super) interactions: &'a mut [f64],
-    pub(super) rules: &'a mut [Rule],
     pub(super) walk: Walk<'a>,
 }
 
@@ -50,11 +49,7 @@ impl Visit for Row<'_> {
             ContributionKind::Exact => {
                 // A path has at most so many features; a rule of half as many points is exact.
                 let features = (tree.depth() as usize).min(self.num_features);
-                let chunks = features.div_ceil(2 * POINTS).max(1);
-                let Some(rule) = self.rules.get_mut(chunks - 1) else { return };
-                if rule.points.is_empty() {
-                    *rule = Rule::of(chunks * POINTS);
-                }
+                let Some(rule) = rule(features.div_ceil(2 * POINTS).max(1)) else { return };
                 let mut sums = Sums { contributions, interactions: self.interactions };
                 self.walk.tree(tree, rule, &mut sums)
             }
@@ -128,7 +123,6 @@ impl<B: StableBytes> Image<B> {
             num_features: self.num_features(),
             contributions: &mut scratch.contributions,
             interactions: if output.is_some() { &mut scratch.interactions } else { &mut [] },
-            rules: &mut scratch.rules,
             walk: Walk {
                 level: scratch.level,
                 on_path: &mut scratch.on_path,

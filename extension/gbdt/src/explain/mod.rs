@@ -15,6 +15,7 @@ mod by_tables;
 mod contributions;
 mod importance;
 mod interactions;
+mod lanes;
 mod leaf_changes;
 mod made;
 mod nodes;

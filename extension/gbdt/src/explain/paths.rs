@@ -13,23 +13,22 @@
 //! and no depth makes them cancel. A walk carries the weighted product at each point down, and the sums
 //! over leaves up. A feature that is split on again changes its `r` and `a` half way down a path: at each
 //! edge the sum is multiplied by what the edge changed of `(a - r) / g`, and the changes add up. At a leaf
-//! `(a - r) / g` and the product's `g` cancel, so only splits divide.
+//! `(a - r) / g` and the product's `g` cancel, so only splits divide, and leaves of one split share the rest.
 
-#![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
 #![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 
+use super::lanes::Lanes;
+#[cfg(target_arch = "x86_64")]
+use super::lanes::Ymm;
 use super::nodes::{Child, Explained, Step};
-use super::quadrature::Rule;
+use super::quadrature::{POINTS, Rule};
 use crate::eval::Kernel;
-
-/// Points that are walked together.
-pub(super) const POINTS: usize = 4;
 
 /// The least product of shares. What is below it contributes nothing that an f32 would show, and
 /// divides.
 const LEAST: f64 = 1e-100;
 
-type Lanes = [f64; POINTS];
+type Numbers = [f64; POINTS];
 
 /// What the path to a node says of a feature; all features begin as one that is not on it.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +39,7 @@ pub(super) struct OnPath {
     /// `a - r`.
     difference: f64,
     /// `1 / g`.
-    inverse: Lanes,
+    inverse: Numbers,
 }
 
 impl OnPath {
@@ -53,26 +52,21 @@ impl OnPath {
     };
 
     /// `(a - r) / g`.
+    ///
+    /// # Safety
+    /// The processor has the instructions.
     #[inline(always)]
-    fn excess(&self) -> Lanes {
-        let mut excess = self.inverse;
-        for lane in 0..POINTS {
-            excess[lane] *= self.difference;
-        }
-        excess
+    unsafe fn excess<L: Lanes>(&self) -> L {
+        // SAFETY: the caller's promise.
+        unsafe { L::load(&self.inverse).times(L::splat(self.difference)) }
     }
 
-    /// After another split, with `g`; the inverse is not made.
+    /// `r`, `a` and their difference after another split.
     #[inline(always)]
-    fn after(&self, child: Child, points: &Lanes) -> (OnPath, Lanes) {
+    fn after(&self, child: &Child) -> (f64, bool, f64) {
         let share = (self.share * child.share).max(LEAST);
         let taken = self.taken & child.taken;
-        let difference = f64::from(u8::from(taken)) - share;
-        let mut g = [share; POINTS];
-        for lane in 0..POINTS {
-            g[lane] += difference * points[lane];
-        }
-        (OnPath { is_there: true, taken, share, difference, inverse: g }, g)
+        (share, taken, f64::from(u8::from(taken)) - share)
     }
 }
 
@@ -157,7 +151,7 @@ const NODES_PER_COUNT: usize = 1 << 12;
 
 struct Below<'a, 'w, 's, T> {
     tree: &'a T,
-    points: &'a Lanes,
+    points: &'a Numbers,
     /// A damaged image may lead to a node twice, and never to more than there are.
     nodes_left: usize,
     walk: &'a mut Walk<'w>,
@@ -173,32 +167,36 @@ struct At {
 }
 
 /// The sums over the leaves below a node.
-#[derive(Clone, Copy, Default)]
-struct Leaves {
-    weighted: Lanes,
+#[derive(Clone, Copy)]
+struct Leaves<L> {
+    weighted: L,
     mean: f64,
 }
 
 /// The instructions that [`Below::split`] is compiled with.
 trait Instructions {
+    type Lanes: Lanes;
+
     /// # Safety
     /// The processor has them.
     unsafe fn split<T: Explained, const PAIRS: bool>(
         below: &mut Below<'_, '_, '_, T>,
-        at: At,
-        product: &Lanes,
-    ) -> Leaves;
+        at: &At,
+        product: Self::Lanes,
+    ) -> Leaves<Self::Lanes>;
 }
 
 struct Portable;
 
 impl Instructions for Portable {
+    type Lanes = Numbers;
+
     #[inline(never)]
     unsafe fn split<T: Explained, const PAIRS: bool>(
         below: &mut Below<'_, '_, '_, T>,
-        at: At,
-        product: &Lanes,
-    ) -> Leaves {
+        at: &At,
+        product: Numbers,
+    ) -> Leaves<Numbers> {
         // SAFETY: there are no needs.
         unsafe { below.split::<Self, PAIRS>(at, product) }
     }
@@ -209,19 +207,21 @@ struct Avx2;
 
 #[cfg(target_arch = "x86_64")]
 impl Instructions for Avx2 {
+    type Lanes = Ymm;
+
     #[inline(always)]
     unsafe fn split<T: Explained, const PAIRS: bool>(
         below: &mut Below<'_, '_, '_, T>,
-        at: At,
-        product: &Lanes,
-    ) -> Leaves {
+        at: &At,
+        product: Ymm,
+    ) -> Leaves<Ymm> {
         #[target_feature(enable = "avx2")]
         #[inline(never)]
         unsafe fn compiled<T: Explained, const PAIRS: bool>(
             below: &mut Below<'_, '_, '_, T>,
-            at: At,
-            product: &Lanes,
-        ) -> Leaves {
+            at: &At,
+            product: Ymm,
+        ) -> Leaves<Ymm> {
             // SAFETY: the caller's promise.
             unsafe { below.split::<Avx2, PAIRS>(at, product) }
         }
@@ -234,7 +234,7 @@ impl<T: Explained> Below<'_, '_, '_, T> {
     /// Walks from a root of that depth, with the weights; returns the mean.
     fn root<I: Instructions, const PAIRS: bool>(
         &mut self,
-        (root, depth, weights): (usize, u32, &Lanes),
+        (root, depth, weights): (usize, u32, &Numbers),
     ) -> f64 {
         match self.tree.step(root) {
             Step::Leaf(value) => value,
@@ -242,7 +242,7 @@ impl<T: Explained> Below<'_, '_, '_, T> {
             Step::Split { feature, children } => {
                 let at = At { feature, children, depth };
                 // SAFETY: there is no such level where the processor lacks the instructions.
-                unsafe { I::split::<T, PAIRS>(self, at, weights) }.mean
+                unsafe { I::split::<T, PAIRS>(self, &at, I::Lanes::load(weights)) }.mean
             }
         }
     }
@@ -252,75 +252,80 @@ impl<T: Explained> Below<'_, '_, '_, T> {
     #[inline(always)]
     unsafe fn split<I: Instructions, const PAIRS: bool>(
         &mut self,
-        At { feature, children, depth }: At,
-        product: &Lanes,
-    ) -> Leaves {
-        self.nodes_left -= 1;
-        if (self.tree.num_nodes() - self.nodes_left).is_multiple_of(NODES_PER_COUNT) {
-            self.walk.count(NODES_PER_COUNT);
-        }
-        let Some(before) = self.walk.on_path.get(feature).copied() else {
-            return Leaves::default();
-        };
-        if PAIRS && !before.is_there {
-            self.walk.order.push(feature as u32);
-        }
-        // The product without the feature.
-        let mut others = *product;
-        for lane in 0..POINTS {
-            others[lane] *= before.inverse[lane];
-        }
-        let (mut all, mut change) = (Leaves::default(), [0.0; POINTS]);
-        for child in children {
-            let (mut after, g) = before.after(child, self.points);
-            let mut product = others;
-            match self.tree.step(child.node) {
-                Step::Leaf(value) => {
-                    all.mean += child.share * value;
-                    for lane in 0..POINTS {
-                        product[lane] *= value;
-                        change[lane] += product[lane] * after.difference;
-                        all.weighted[lane] += product[lane] * g[lane];
+        at: &At,
+        product: I::Lanes,
+    ) -> Leaves<I::Lanes> {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let feature = at.feature;
+            let mut all = Leaves { weighted: I::Lanes::splat(0.0), mean: 0.0 };
+            self.nodes_left -= 1;
+            if (self.tree.num_nodes() - self.nodes_left).is_multiple_of(NODES_PER_COUNT) {
+                self.walk.count(NODES_PER_COUNT);
+            }
+            let Some(before) = self.walk.on_path.get(feature).copied() else { return all };
+            if PAIRS && !before.is_there {
+                self.walk.order.push(feature as u32);
+            }
+            // The product without the feature.
+            let others = product.times(I::Lanes::load(&before.inverse));
+            let points = I::Lanes::load(self.points);
+            // The leaves' `v g` is a line over the points, which starts and rises so.
+            let (mut start, mut rise) = (0.0, 0.0);
+            let mut change = all.weighted;
+            // Where they lie: as one they would be read before they are written.
+            for child in &at.children {
+                let (share, taken, difference) = before.after(child);
+                match self.tree.step(child.node) {
+                    Step::Leaf(value) => {
+                        all.mean += child.share * value;
+                        start += share * value;
+                        rise += difference * value;
                     }
-                }
-                Step::Split { .. } if depth == 1 || self.nodes_left == 0 => {}
-                Step::Split { feature: next, children } => {
-                    for lane in 0..POINTS {
-                        product[lane] *= g[lane];
-                        after.inverse[lane] = 1.0 / g[lane];
-                    }
-                    self.walk.on_path[feature] = after;
-                    let at = At { feature: next, children, depth: depth - 1 };
-                    // SAFETY: the caller's promise.
-                    let below = unsafe { I::split::<T, PAIRS>(self, at, &product) };
-                    all.mean += child.share * below.mean;
-                    let excess = after.excess();
-                    for lane in 0..POINTS {
-                        change[lane] += below.weighted[lane] * excess[lane];
-                        all.weighted[lane] += below.weighted[lane];
+                    Step::Split { .. } if at.depth == 1 || self.nodes_left == 0 => {}
+                    Step::Split { feature: next, children } => {
+                        let own = I::Lanes::splat(difference);
+                        let g = I::Lanes::splat(share).plus(own.times(points));
+                        let inverse = I::Lanes::splat(1.0).over(g);
+                        self.walk.on_path[feature] = OnPath {
+                            is_there: true,
+                            taken,
+                            share,
+                            difference,
+                            inverse: inverse.array(),
+                        };
+                        let next = At { feature: next, children, depth: at.depth - 1 };
+                        let below = I::split::<T, PAIRS>(self, &next, others.times(g));
+                        all.mean += child.share * below.mean;
+                        change = change.plus(below.weighted.times(inverse.times(own)));
+                        all.weighted = all.weighted.plus(below.weighted);
                     }
                 }
             }
-        }
-        let excess = before.excess();
-        for lane in 0..POINTS {
-            change[lane] -= all.weighted[lane] * excess[lane];
-        }
-        if let Some(sum) = self.sums.contributions.get_mut(feature) {
-            *sum += (change[0] + change[1]) + (change[2] + change[3]);
-        }
-        self.walk.on_path[feature] = before;
-        if PAIRS {
-            self.pairs(feature, &change);
-            if !before.is_there {
-                self.walk.order.pop();
+            let rise = I::Lanes::splat(rise);
+            let line = I::Lanes::splat(start).plus(rise.times(points));
+            all.weighted = all.weighted.plus(others.times(line));
+            change = change.plus(others.times(rise)).minus(all.weighted.times(before.excess()));
+            if let Some(sum) = self.sums.contributions.get_mut(feature) {
+                *sum += change.sum();
             }
+            self.walk.on_path[feature] = before;
+            if PAIRS {
+                self.pairs(feature, change);
+                if !before.is_there {
+                    self.walk.order.pop();
+                }
+            }
+            all
         }
-        all
     }
 
     /// Adds what the edges of a split change of the interactions of its feature with all others on the path.
-    fn pairs(&mut self, feature: usize, change: &Lanes) {
+    ///
+    /// # Safety
+    /// The processor has the instructions.
+    #[inline(always)]
+    unsafe fn pairs<L: Lanes>(&mut self, feature: usize, change: L) {
         self.walk.count(self.walk.order.len());
         let columns = self.sums.contributions.len() + 1;
         for other in &*self.walk.order {
@@ -328,11 +333,8 @@ impl<T: Explained> Below<'_, '_, '_, T> {
             let Some(on_path) = self.walk.on_path.get(other).filter(|_| other != feature) else {
                 continue;
             };
-            let excess = on_path.excess();
-            let mut sum = 0.0;
-            for lane in 0..POINTS {
-                sum += change[lane] * excess[lane];
-            }
+            // SAFETY: the caller's promise.
+            let sum = unsafe { change.times(on_path.excess()).sum() };
             let (row, column) = (feature.min(other), feature.max(other));
             if let Some(pair) = self.sums.interactions.get_mut(row * columns + column) {
                 *pair += 0.5 * sum;

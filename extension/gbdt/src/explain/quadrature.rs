@@ -3,11 +3,27 @@
 //! `n` points integrate polynomials of degree `2n - 1` exactly. A path with `d` features has integrands
 //! of degree `d - 1`, so `d / 2` points, rounded up, are exact for it.
 
+use std::sync::OnceLock;
+
+/// Points that are computed with together.
+pub(super) const POINTS: usize = 4;
+
 /// The points and weights of one rule.
-#[derive(Clone, Debug, Default)]
+#[derive(Default)]
 pub(super) struct Rule {
     pub(super) points: Vec<f64>,
     pub(super) weights: Vec<f64>,
+}
+
+/// Rules that are kept: enough for the deepest trees.
+const KEPT: usize = 64;
+
+/// The rule of so many times [`POINTS`] points, made when it is first asked for: that takes as long as the
+/// contributions of a tree.
+pub(super) fn rule(times: usize) -> Option<&'static Rule> {
+    static RULES: [OnceLock<Rule>; KEPT] = [const { OnceLock::new() }; KEPT];
+    let rule = RULES.get(times.checked_sub(1)?)?;
+    Some(rule.get_or_init(|| Rule::of(times * POINTS)))
 }
 
 impl Rule {

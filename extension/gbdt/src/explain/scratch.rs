@@ -1,8 +1,7 @@
 //! The buffers of explanations, with what is made of an image for many rows.
 
 use super::leaf_changes::{LeafBuffers, LeafChanges};
-use super::paths::{Level, OnPath, POINTS};
-use super::quadrature::Rule;
+use super::paths::{Level, OnPath};
 use super::tables::{Blocks, RowBuffers, TableKernel, Tables};
 use crate::eval::Kernel;
 use crate::eval::row_keys::RowKeys;
@@ -39,8 +38,6 @@ pub struct ContributionScratch {
     /// One per feature.
     pub(super) on_path: Vec<OnPath>,
     pub(super) order: Vec<u32>,
-    /// By the number of its chunks of points, less 1; empty until it is needed.
-    pub(super) rules: Vec<Rule>,
     /// Of one row: per output one per feature, and the bias.
     pub(super) contributions: Vec<f64>,
     /// Of one output of a row.
@@ -105,7 +102,6 @@ impl ContributionScratch {
             present: Vec::new(),
             on_path: filled(image.num_features(), OnPath::NOT)?,
             order: Vec::new(),
-            rules: vec![Rule::default(); limit / 2 / POINTS],
             contributions: filled(image.num_outputs() * (image.num_features() + 1), 0.0)?,
             interactions: Vec::new(),
             own: Vec::new(),

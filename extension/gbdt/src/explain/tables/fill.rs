@@ -9,9 +9,7 @@
 use super::group::{BITS, Group, State};
 use super::layout::pair_lane;
 use super::trees::{Node, Tree};
-use crate::explain::quadrature::Rule;
-
-const POINTS: usize = 4;
+use crate::explain::quadrature::{POINTS, Rule};
 
 /// The numbers of a group's features, in their order in the group, or of its pairs, per entry.
 pub(super) struct Filler<const LANES: usize> {
