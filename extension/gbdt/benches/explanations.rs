@@ -1,10 +1,11 @@
 //! Measures explanations beside XGBoost's, on models of the grid, with one thread.
 //!
-//! Usage: cargo bench -p gbdt --bench explanations -- FOLDER SECONDS LIBRARY
+//! Usage: cargo bench -p gbdt --bench explanations -- FOLDER SECONDS LIBRARY [CALL...]
 //!
 //! FOLDER is what `grid/train.py` wrote, LIBRARY libxgboost. For every model the sides take turns, five
 //! times each; a line has the nanoseconds per row of every turn. XGBoost's matrices are made before.
-//! `cold` has new buffers for each call, and no tables; `ready` has tables.
+//! `cold` has new buffers for each call, and no tables; the other sides have tables. A CALL is one such as
+//! contributions-2048; where they are named, only they are measured, and only the best kernel.
 
 #![allow(unsafe_code, reason = "calls libxgboost's C API")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark may stop at a surprise")]
@@ -68,9 +69,10 @@ fn sides<'a>(
     peer: &'a Explainer,
     kind: u32,
     count: usize,
+    kernels: &[Kernel],
 ) -> Vec<Side<'a>> {
     let mut sides: Vec<Side<'_>> = Vec::new();
-    for kernel in Kernel::available() {
+    for &kernel in kernels {
         let mut scratch = ContributionScratch::with_tables(image, kernel, TABLE_BYTES).unwrap();
         let start = Instant::now();
         match kind {
@@ -116,15 +118,21 @@ fn measure(
     image: &Image<AlignedBytes>,
     rows: &[f32],
     share: Duration,
+    only: &[String],
 ) {
     let features = image.num_features();
-    for (what, kind, count) in CALLS {
+    let is_measured = |(what, _, count): &(&str, u32, usize)| {
+        only.is_empty() || only.contains(&format!("{what}-{count}"))
+    };
+    let kernels: Vec<Kernel> =
+        if only.is_empty() { Kernel::available().collect() } else { vec![Kernel::default()] };
+    for (what, kind, count) in CALLS.into_iter().filter(is_measured) {
         let rows = &rows[..count.max(64) * features];
         let called: Vec<(&[f32], Matrix)> = rows
             .chunks_exact(count * features)
             .map(|rows| (rows, peer.matrix(rows, features)))
             .collect();
-        let mut sides = sides(image, peer, kind, count);
+        let mut sides = sides(image, peer, kind, count, &kernels);
         let mut results: Vec<Vec<f32>> = Vec::new();
         for side in &mut sides {
             let mut out = Vec::new();
@@ -162,8 +170,10 @@ fn main() {
     // Cargo passes --bench.
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    let [folder, seconds, library] = &arguments[..] else {
-        eprintln!("usage: cargo bench -p gbdt --bench explanations -- FOLDER SECONDS LIBRARY");
+    let [folder, seconds, library, only @ ..] = &arguments[..] else {
+        eprintln!(
+            "usage: cargo bench -p gbdt --bench explanations -- FOLDER SECONDS LIBRARY [CALL...]"
+        );
         return;
     };
     // SAFETY: the user names a library of XGBoost; its initialisers may run.
@@ -175,19 +185,19 @@ fn main() {
     models.sort();
     let share = seconds.parse::<f64>().unwrap() / (models.len() * CALLS.len() * TURNS * 4) as f64;
     for path in models {
-        run(&path, &library, Duration::from_secs_f64(share));
+        run(&path, &library, Duration::from_secs_f64(share), only);
     }
 }
 
-fn run(path: &Path, library: &Library, share: Duration) {
+fn run(path: &Path, library: &Library, share: Duration, only: &[String]) {
     let name = path.file_stem().unwrap().to_str().unwrap();
-    eprintln!("{name}");
     let rows = path.with_file_name(format!("rows-{}.f32", name.split('x').next_back().unwrap()));
     let rows = xgboost::floats(&rows);
     let bytes = std::fs::read(path).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
     let model = gbdt::parse(&bytes, &limits, &mut || {}).unwrap();
     let image = Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    eprintln!("{name}: an image of {} bytes", image.bytes_len());
     let peer = Explainer::load(library, path);
-    measure(name, &peer, &image, &rows, share);
+    measure(name, &peer, &image, &rows, share, only);
 }
