@@ -7,8 +7,8 @@ EXPLAIN (VERBOSE, COSTS OFF) SELECT predict_contribs('large', area, rooms, age) 
 EXPLAIN (COSTS OFF) SELECT id, predict_contribs_approx('large', homes), predict('large', homes) FROM homes WHERE id > 100;
 EXPLAIN (COSTS OFF) SELECT mean_abs_contribs(predict_contribs('large', homes)) FROM homes;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE (predict_contribs('large', homes))[1] > 1;
--- Not those that are too large to be kept for many rows, nor what a set is made of.
 EXPLAIN (COSTS OFF) SELECT predict_interactions('large', homes) FROM homes;
+-- Not what a set is made of.
 EXPLAIN (COSTS OFF) SELECT e.feature FROM homes AS h, explain_prediction('large', h) AS e;
 
 CREATE FUNCTION with_and_without(query text) RETURNS text LANGUAGE plpgsql AS $$
@@ -34,18 +34,19 @@ SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age
 SELECT with_and_without('SELECT id, predict_contribs(''large'', homes), predict_contribs_approx(''large'', homes), predict(''large'', homes) FROM homes');
 SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age), predict_contribs(''targets'', area, age) FROM homes');
 SELECT with_and_without('SELECT id, predict_contribs(''large'', to_jsonb(homes)), predict_contribs(''large'', ARRAY[area, rooms, age]) FROM homes');
+SELECT with_and_without('SELECT id, predict_interactions(''large'', area, rooms, age), predict_interactions(''targets'', area, age) FROM homes');
 SELECT with_and_without('SELECT id FROM homes WHERE (predict_contribs(''large'', area, rooms, age))[1] > 0.1');
 SELECT with_and_without('SELECT town, mean_abs_contribs(predict_contribs(''large'', homes)) FROM homes GROUP BY town ORDER BY town');
 SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age) FROM homes LIMIT ' || n) FROM unnest(ARRAY[1, 64, 74, 1999, 3000]) AS n;
 -- Without room for tables, and with little.
 SET pgboost.explain_memory = 0;
-SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_contribs_approx(''large'', homes) FROM homes');
+SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_contribs_approx(''large'', homes), predict_interactions(''large'', homes) FROM homes');
 SET pgboost.explain_memory = '4kB';
-SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_contribs_approx(''large'', homes) FROM homes');
+SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_contribs_approx(''large'', homes), predict_interactions(''large'', homes) FROM homes');
 RESET pgboost.explain_memory;
 -- Batches that are small because memory is.
 SET work_mem = '64kB';
-SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age) FROM homes');
+SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age), predict_interactions(''large'', homes) FROM homes');
 RESET work_mem;
 -- An error comes with its row.
 CREATE TABLE fines (id int, day text, zone int, hours real);

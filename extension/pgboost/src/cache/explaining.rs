@@ -15,12 +15,17 @@ use super::CachedImage;
 use crate::error::Result;
 use crate::guc::{self, KernelChoice};
 
+/// The largest image whose interactions have tables. These take four times as much as those of
+/// contributions, and as long as a thousand rows take along their paths; whoever asks for one row waits for
+/// them, here for less than a tenth of a second.
+const MAX_IMAGE_FOR_PAIRS: usize = 128 << 10;
+
 /// Each call looks through them all.
 const MAX_KEPT: usize = 16;
 
 struct Kept {
     image: Weak<CachedImage>,
-    /// Nothing for interactions, which have no tables here: one row at a time gains too little by them.
+    /// Nothing for interactions.
     kind: Option<ContributionKind>,
     /// The settings when it was made.
     kernel: KernelChoice,
@@ -57,7 +62,8 @@ pub fn with_scratch<T>(
 impl Kept {
     fn new(image: &Rc<CachedImage>, kind: Option<ContributionKind>) -> Result<Kept> {
         let table_bytes = guc::explain_bytes();
-        let most = if kind.is_some() { table_bytes } else { 0 };
+        let has_tables = kind.is_some() || image.model().bytes_len() <= MAX_IMAGE_FOR_PAIRS;
+        let most = if has_tables { table_bytes } else { 0 };
         Ok(Kept {
             image: Rc::downgrade(image),
             kind,

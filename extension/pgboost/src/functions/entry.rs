@@ -133,12 +133,8 @@ pub fn batched(function: pg_sys::Oid) -> Option<BatchFunction> {
     }
     let support = address(support)?;
     if support == pgboost_explain_support as *const () {
-        return match explained(function)? {
-            Explanation::Contributions(kind) => {
-                Some(BatchFunction { output: BatchOutput::Contributions(kind), pinned: false })
-            }
-            Explanation::Interactions => None,
-        };
+        let output = BatchOutput::Explanation(explained(function)?);
+        return Some(BatchFunction { output, pinned: false });
     }
     if support != pgboost_predict_support as *const () {
         return None;

@@ -5,10 +5,10 @@
 //! with a row is not reported from here: the row stays without a result, and the node then has it
 //! evaluated by the function itself, which raises the error as it always does.
 
-use gbdt::ContributionKind;
 use pgrx::pg_sys::{Datum, Oid};
 
-use super::evaluation::{Contributions, Evaluation, Predictions};
+use super::evaluation::{Evaluation, Explanations, Predictions};
+use super::explanation::Explanation;
 use super::output::Output;
 use super::single::{Predictor, Spare};
 use crate::cache;
@@ -57,7 +57,7 @@ impl BatchValidity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchOutput {
     Prediction(Output),
-    Contributions(ContributionKind),
+    Explanation(Explanation),
 }
 
 /// A function whose calls can be computed in batches.
@@ -87,7 +87,7 @@ impl BatchFunction {
     pub(super) fn evaluation(self) -> Box<dyn Evaluation> {
         match self.output {
             BatchOutput::Prediction(output) => Box::new(Predictions::new(output)),
-            BatchOutput::Contributions(kind) => Box::new(Contributions::new(kind)),
+            BatchOutput::Explanation(explanation) => Box::new(Explanations::new(explanation)),
         }
     }
 }

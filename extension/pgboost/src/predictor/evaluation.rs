@@ -1,6 +1,6 @@
-//! What is computed of a batch's features: predictions, or contributions.
+//! What is computed of a batch's features: predictions, or explanations.
 
-use gbdt::{BatchScratch, ContributionKind, Margin, Precision};
+use gbdt::{BatchScratch, Margin, Precision};
 use pg_interface::report::check_for_interrupts;
 use pgrx::pg_sys::Datum;
 
@@ -105,21 +105,21 @@ fn put_results<M: Margin + PartialOrd>(
     }
 }
 
-/// Of contributions that are computed at once.
+/// Of explanations that are computed at once.
 const MAX_NUMBERS: usize = 1 << 20;
 
-pub struct Contributions {
+pub struct Explanations {
     explanation: Explanation,
     numbers: Vec<f32>,
 }
 
-impl Contributions {
-    pub fn new(kind: ContributionKind) -> Self {
-        Contributions { explanation: Explanation::Contributions(kind), numbers: Vec::new() }
+impl Explanations {
+    pub fn new(explanation: Explanation) -> Self {
+        Explanations { explanation, numbers: Vec::new() }
     }
 }
 
-impl Evaluation for Contributions {
+impl Evaluation for Explanations {
     fn row_bytes(&self, predictor: &Predictor) -> usize {
         // Once in the buffer and once in the result.
         2 * size_of::<f32>() * self.explanation.numbers(predictor.image())
@@ -132,7 +132,7 @@ impl Evaluation for Contributions {
         read: &[usize],
         results: &mut [Option<Datum>],
     ) {
-        let Contributions { explanation, numbers } = self;
+        let Explanations { explanation, numbers } = self;
         let image = predictor.image();
         let (width, features_per_row) = (explanation.numbers(image), image.num_features());
         let rows_per_call = (MAX_NUMBERS / width).max(1);

@@ -70,12 +70,21 @@ impl Explanation {
             Explanation::Interactions => None,
         };
         explaining::with_scratch(predictor.cached(), kind, |scratch, is_new| {
-            let Some(kind) = kind else { return image.interactions(scratch, rows, out, check) };
-            if is_new {
-                // Results must not depend on how many rows were explained before.
-                image.make_tables(scratch, kind, check);
+            // Results must not depend on how many rows were explained before.
+            match kind {
+                Some(kind) => {
+                    if is_new {
+                        image.make_tables(scratch, kind, check);
+                    }
+                    image.contributions(scratch, kind, rows, out, check)
+                }
+                None => {
+                    if is_new {
+                        image.make_interaction_tables(scratch, check);
+                    }
+                    image.interactions(scratch, rows, out, check)
+                }
             }
-            image.contributions(scratch, kind, rows, out, check)
         })
     }
 }
