@@ -2,39 +2,34 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"strconv"
 	"strings"
 
+	"pgboost/bench/caller/connection"
 	"pgboost/bench/caller/rows"
 )
 
 // JSON by HTTP, one connection that is kept: POST /VERB with a row, features, or keys counted from 1.
 type overHTTP struct {
-	client  http.Client
-	url     string
-	options Options
-	body    []byte
-	answer  bytes.Buffer
-	answers []float32
+	*connection.Connection
+	options        Options
+	head           string
+	body, question []byte
+	answer         bytes.Buffer
+	answers        []float32
 }
 
 func openHTTP(options Options) (Asker, error) {
-	made := &overHTTP{options: options, url: "http://" + options.Address + "/" + options.Verb}
-	transport := &http.Transport{MaxIdleConnsPerHost: 1, DisableCompression: true}
-	if path, found := strings.CutPrefix(options.Address, "unix:"); found {
-		made.url = "http://unix/" + options.Verb
-		transport.DialContext = func(with context.Context, _, _ string) (net.Conn, error) {
-			return (&net.Dialer{}).DialContext(with, "unix", path)
-		}
+	network, address := "tcp", options.Address
+	if path, found := strings.CutPrefix(address, "unix:"); found {
+		network, address = "unix", path
 	}
-	made.client.Transport = transport
-	return made, nil
+	made, err := connection.Open(network, address)
+	head := fmt.Sprintf("POST /%s HTTP/1.1\r\nHost: localhost\r\n"+
+		"Content-Type: application/json\r\nContent-Length: ", options.Verb)
+	return &overHTTP{Connection: made, options: options, head: head}, err
 }
 
 func (o *overHTTP) Rows() int {
@@ -42,11 +37,6 @@ func (o *overHTTP) Rows() int {
 		return o.options.Block
 	}
 	return 1
-}
-
-func (o *overHTTP) Close() error {
-	o.client.CloseIdleConnections()
-	return nil
 }
 
 func (o *overHTTP) write(row int) error {
@@ -112,14 +102,14 @@ func (o *overHTTP) Ask(row int) ([]float32, error) {
 	if err := o.write(row); err != nil {
 		return nil, err
 	}
-	answer, err := o.client.Post(o.url, "application/json", bytes.NewReader(o.body))
+	o.question = strconv.AppendInt(append(o.question[:0], o.head...), int64(len(o.body)), 10)
+	o.question = append(append(o.question, "\r\n\r\n"...), o.body...)
+	answer, err := o.Connection.Ask(o.question)
 	if err != nil {
 		return nil, err
 	}
 	o.answer.Reset()
-	_, err = io.Copy(&o.answer, answer.Body)
-	answer.Body.Close()
-	if err != nil {
+	if _, err := o.answer.ReadFrom(answer.Body); err != nil {
 		return nil, err
 	}
 	if answer.StatusCode/100 != 2 {

@@ -65,7 +65,8 @@ def test_a_log_that_is_cut_off_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("go"), reason="there is no go")
-def test_the_walker_goes_where_xgboost_goes() -> None:
-    command = ["go", "-C", str(ROOT / "bench"), "test", "./caller/walker", "./caller/rows"]
+def test_the_packages_of_the_caller() -> None:
+    packages = [f"./caller/{name}" for name in ("walker", "rows", "connection")]
+    command = ["go", "-C", str(ROOT / "bench"), "test", *packages]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
