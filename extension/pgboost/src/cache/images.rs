@@ -8,7 +8,7 @@
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::mem::ManuallyDrop;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::rc::Rc;
@@ -205,10 +205,34 @@ fn sweep(registry: &Registry) {
 }
 
 /// The images that some version uses: committed by now, or written by this transaction.
-pub fn in_use(registry: &Registry) -> HashSet<ImageKey> {
+fn in_use(registry: &Registry) -> HashSet<ImageKey> {
     let mut keys = HashSet::new();
-    lookup::each_version(registry, |stored| keys.extend(key_of(stored).ok()));
+    lookup::each_version(registry, None, |stored| keys.extend(key_of(stored).ok()));
     keys
+}
+
+/// The images of a model's versions, each with the digest of the file that it was made from.
+pub fn of_model(registry: &Registry, name: &str) -> HashMap<ImageKey, Vec<u8>> {
+    let mut images = HashMap::new();
+    lookup::each_version(registry, Some(name), |stored| {
+        if let (Ok(key), Ok(digest)) = (key_of(stored), stored.digest()) {
+            images.insert(key, digest.to_owned());
+        }
+    });
+    images
+}
+
+/// Leaves those images that no version uses any more. To work out a version's image takes longer than to
+/// read its row, so that is done for files of these digests alone.
+pub fn retain_unused(registry: &Registry, images: &mut HashMap<ImageKey, Vec<u8>>) {
+    let digests: HashSet<Vec<u8>> = images.values().cloned().collect();
+    lookup::each_version(registry, None, |stored| {
+        if stored.digest().is_ok_and(|digest| digests.contains(digest))
+            && let Ok(key) = key_of(stored)
+        {
+            images.remove(&key);
+        }
+    });
 }
 
 fn find(key: &ImageKey) -> Option<Rc<CachedImage>> {

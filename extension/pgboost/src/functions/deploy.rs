@@ -1,7 +1,5 @@
 //! `deploy_model` and `drop_model`: which version is in use, and which are there at all.
 
-use std::collections::HashSet;
-
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 
@@ -35,7 +33,7 @@ fn pgboost_drop_model(
 }
 
 fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
-    let before: HashSet<_> = images::in_use(registry);
+    let mut unused = images::of_model(registry, name);
     match version {
         Some(version) => write::drop_version(registry, name, version)?,
         None => {
@@ -45,8 +43,7 @@ fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
             }
         }
     }
-    for unused in before.difference(&images::in_use(registry)) {
-        transaction::remove_at_commit(unused.path());
-    }
+    images::retain_unused(registry, &mut unused);
+    unused.keys().for_each(|image| transaction::remove_at_commit(image.path()));
     Ok(())
 }

@@ -194,10 +194,11 @@ pub fn with_version<T>(
     result
 }
 
-/// Calls the closure with every version of every model that is committed by now or written by this
-/// transaction, for what its own row says.
-pub fn each_version(registry: &Registry, mut visit: impl FnMut(&Stored<'_>)) {
-    rows(registry.version, &[], ReadSnapshot::Latest, |row| {
+/// Calls the closure with every version of the model, or of every model, that is committed by now or
+/// written by this transaction, for what its own row says.
+pub fn each_version(registry: &Registry, model: Option<&str>, mut visit: impl FnMut(&Stored<'_>)) {
+    let keys = model.map(Key::Text);
+    rows(registry.version, keys.as_slice(), ReadSnapshot::Latest, |row| {
         visit(&Stored { registry, name: "", version: 0, row });
         ControlFlow::Continue(())
     });
