@@ -33,7 +33,9 @@ class Recipe:
 
 def recipes(page: str) -> list[Recipe]:
     """The sections of a page that have blocks, in its order. A block without a language is none to run."""
-    sections = re.split(r"^## (.+)$", (DOCS / page).read_text(), flags=re.M)[1:]
+    text = (DOCS / page).read_text()
+    assert len(re.findall(r"^```\w*$", text, re.M)) % 2 == 0, f"{page} has a block without an end"
+    sections = re.split(r"^## (.+)$", text, flags=re.M)[1:]
     read = zip(sections[::2], sections[1::2], strict=True)
     found = [
         Recipe(title, re.findall(r"^```(\w+)\n(.*?)^```$", text, re.M | re.S))
@@ -100,7 +102,7 @@ def test_the_examples_of_evaluation_run(cluster: Cluster, tmp_path: Path) -> Non
 def test_the_examples_of_training_run(cluster: Cluster, tmp_path: Path) -> None:
     titles = ("train_model", "cross_validate_model", "tune_model")
     parts = [part for part in recipes("training.md") if part.title in titles]
-    assert [len(part.blocks) for part in parts] == [2, 1, 2]
+    assert [len(part.blocks) for part in parts] == [3, 1, 2]
     cluster.create_database("training_examples", replace=True)
     with cluster.connect("training_examples") as connection:
         connection.execute("CREATE EXTENSION pgboost_train CASCADE")

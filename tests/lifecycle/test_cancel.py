@@ -58,11 +58,42 @@ def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
 
-def test_an_evaluation_is_cancelled(connect: Connect) -> None:
+@pytest.mark.parametrize(
+    "call",
+    [
+        "evaluate_model('m', %s, 'y')",
+        "evaluate_model('m', %s, 'y', by => 'f1')",
+        "calibration_curve('m', %s, 'y')",
+        "compare_models('m', 'm', %s, 'y')",
+        "feature_drift('m', %s)",
+        "profile_features('m', %s)",
+    ],
+)
+def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
     connection, admin = connect(), connect()
     features = ", ".join(f"x / 1e4 AS f{number}" for number in range(1, 11))
     rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
-    query = f"SELECT * FROM evaluate_model('m', 'SELECT {features}, y FROM {rows}', 'y')"
+    few = f"SELECT {features} FROM generate_series(1, 100) AS x"
+    connection.execute("SELECT profile_features('m', %s)", (few,))
+    source = f"SELECT {features}, y FROM {rows}"
+    error, seconds = cancelled(
+        connection,
+        lambda: connection.execute(f"SELECT * FROM {call}", (source,)),
+        lambda: admin.execute("SELECT pg_cancel_backend(%s)", (connection.info.backend_pid,)),
+    )
+    assert isinstance(error, errors.QueryCanceled)
+    assert seconds < SOON
+    assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
+
+
+def test_a_scan_with_a_model_per_row_is_cancelled(connect: Connect) -> None:
+    connection, admin = connect(), connect()
+    load(connection, "other", grown(100, 6))
+    model = f"CASE WHEN y > x THEN 'm' ELSE 'other' END, {FORMS['columns']}"
+    query = SCAN.format(FORMS["columns"]).replace(f"'m', {FORMS['columns']}", model)
+    assert "other" in query
+    plan = "\n".join(line for (line,) in connection.execute("EXPLAIN " + query))
+    assert "by column" in plan
     error, seconds = cancelled(
         connection,
         lambda: connection.execute(query),
@@ -70,7 +101,6 @@ def test_an_evaluation_is_cancelled(connect: Connect) -> None:
     )
     assert isinstance(error, errors.QueryCanceled)
     assert seconds < SOON
-    assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
 
 def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:

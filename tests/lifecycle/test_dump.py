@@ -37,7 +37,7 @@ def roles(cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def source(cluster: Cluster, dbname: str) -> str:
-    """A database with models of several owners, versions, labels and rights."""
+    """A database with models of several owners, versions, labels, aliases and rights."""
     with cluster.connect(dbname) as connection:
         grant = "GRANT EXECUTE ON FUNCTION load_model, deploy_model TO dump_owner, dump_loader"
         connection.execute(grant)
@@ -53,6 +53,9 @@ def source(cluster: Cluster, dbname: str) -> str:
         rows = "SELECT i AS {} FROM generate_series(1, 9) AS i"
         name = one(connection, "SELECT feature FROM model_features('open')")
         connection.execute("SELECT profile_features('open', %s)", (rows.format(name),))
+        connection.execute("RESET ROLE")
+        connection.execute("SELECT alias_model('m', 'best', 3)")
+        connection.execute("SELECT create_predict_function('m@best', 'best_of_m')")
     return dbname
 
 
@@ -66,6 +69,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
                (SELECT jsonb_agg(p) FROM feature_profile(name || '@' || version) AS p)
           FROM pgboost_models ORDER BY name, version""".replace("%s", ROW)
     rights = "SELECT model, role::text, privilege FROM pgboost_privilege ORDER BY 1, 2, 3"
+    aliases = "SELECT name, alias, version, predict(name || '@' || alias, 1) FROM pgboost_aliases"
     functions = """
         SELECT p.oid::regprocedure::text, a.grantee::regrole::text, a.privilege_type
           FROM pg_proc AS p, aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) AS a
@@ -74,7 +78,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
     with cluster.connect(database) as connection:
         return [
             row
-            for part in (query, rights, functions)
+            for part in (query, rights, aliases, functions)
             for row in connection.execute(part).fetchall()
         ]
 
@@ -86,6 +90,16 @@ def test_plain_dump_restores_everything(cluster: Cluster, source: str) -> None:
     before = facts(cluster, source)
     assert len(before) > 20
     assert facts(cluster, "dump_plain") == before
+
+
+def test_a_function_of_a_model_is_restored_and_goes_with_it(cluster: Cluster, source: str) -> None:
+    cluster.create_database("dump_function", replace=True)
+    dump = run(cluster, source, "pg_dump")
+    run(cluster, "dump_function", "psql", "-q", "-o", "/dev/null", stdin=dump)
+    with cluster.connect("dump_function") as connection:
+        assert one(connection, "SELECT best_of_m(1)") == 3
+        connection.execute("SELECT drop_model('m')")
+        assert one(connection, "SELECT to_regproc('best_of_m') IS NULL")
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -77,6 +77,37 @@ def test_the_other_functions_run_in_workers(connect: Connect, function: str) -> 
     assert sorted(parallel.execute(query).fetchall()) == sorted(serial.execute(query).fetchall())
 
 
+@pytest.mark.parametrize(
+    "call", ["predict('m@best', ", "predict_pinned('m@1', ", "of_m(", "predict(model, "]
+)
+def test_aliases_pins_and_models_by_column_are_known_in_workers(
+    connect: Connect, call: str
+) -> None:
+    serial, parallel = connect(), connect()
+    serial.execute("SELECT alias_model('m', 'best', 1), pin_model('m', 1)")
+    serial.execute("SELECT create_predict_function('m', 'of_m', replace => true)")
+    model = f"CASE WHEN id > {ROWS // 2} THEN 'm' ELSE 'm@best' END AS model"
+    query = (
+        f"SELECT id, float4send({{}}{BY_COLUMN})) AS bits FROM (SELECT *, {model} FROM points) AS p"
+    )
+    serial.execute("SET max_parallel_workers_per_gather = 0")
+    in_parallel(parallel, 2)
+    assert workers_launched(parallel, query.format(call)) == 2
+    expected = serial.execute(query.format("predict('m', ") + " ORDER BY id").fetchall()
+    assert sorted(parallel.execute(query.format(call)).fetchall()) == expected
+
+
+def test_what_workers_predict_is_counted(connect: Connect) -> None:
+    connection = connect()
+    in_parallel(connection, 2)
+    connection.execute("SET pgboost.track_predictions = on")
+    query = f"SELECT count(predict('m', {BY_COLUMN})) FROM points"
+    counted = "SELECT rows FROM pg_stat_pgboost WHERE name = 'm'"
+    before = one(connection, counted)
+    assert one(connection, query) == ROWS
+    assert one(connection, counted) == before + ROWS
+
+
 def test_means_of_contributions_are_put_together_from_workers(connect: Connect) -> None:
     query = (
         f"SELECT mean_abs_contribs(predict_contribs('m', {BY_COLUMN})) FROM points WHERE id <= 3000"
