@@ -2,7 +2,8 @@
 
 Every module of this folder with `models` is a library. For each of its models all rows are stored in a table,
 and `predict_margin` and `predict_array` of every row are compared with the library's own answers, rounded to
-real. The table is written to standard output and into docs/formats.md.
+real; where a library names classes, `predict_class` must give them. The table is written to standard output
+and into docs/formats.md.
 """
 
 import importlib
@@ -47,9 +48,18 @@ def compare(connection: psycopg.Connection, model: Model) -> str:
             copy.write_row([number, *row])
     connection.execute("SELECT load_model('compared', %s)", (model.file,))
     cells = [model.name, f"{len(model.rows):,}"]
-    for function, expected in (("predict_margin", model.margins), ("predict_array", model.values)):
+
+    def found(function: str) -> list:
         query = f"SELECT {function}('compared', {columns}) FROM compared ORDER BY id"
-        cells.extend(map(str, apart([one for (one,) in connection.execute(query)], expected)))
+        return [one for (one,) in connection.execute(query)]
+
+    for function, expected in (("predict_margin", model.margins), ("predict_array", model.values)):
+        if expected is None:
+            cells.extend("--")
+        else:
+            cells.extend(map(str, apart(found(function), expected)))
+    if model.classes is not None and found("predict_class") != model.classes:
+        raise SystemExit(f"{model.name}: the classes of some rows differ")
     return " | ".join(cells)
 
 

@@ -7,11 +7,15 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Model:
-    """`kinds` has the SQL types of the columns; margins and values are the library's, one row each."""
+    """`kinds` has the SQL types of the columns; margins and values are the library's, one row each.
+
+    A library that gives no margins has none; classes are those that it names.
+    """
 
     name: str
     file: bytes
     kinds: dict[str, str]
     rows: list[list]
-    margins: np.ndarray
+    margins: np.ndarray | None
     values: np.ndarray
+    classes: list[str] | None = None
