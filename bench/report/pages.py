@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import fresh, grid, inside, rungs, serving
+from bench.report import formats, fresh, grid, inside, rungs, serving
 from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
@@ -29,6 +29,7 @@ SCRIPT = "results.js"
 PARTS = {
     "README.md": ("part-of-readme.md", "inside-part.md"),
     "python_baseline/README.md": ("part-of-service.md",),
+    "docs/formats.md": ("part-of-formats.md",),
 }
 # Templates of a measurement of their own: the file that a run of it leaves, and what it gives them.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
@@ -38,6 +39,7 @@ APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "serving.md": (serving.FILE, serving.given),
     "fresh.md": (fresh.FILE, fresh.given),
     "inside-part.md": ("inside.json", inside.given),
+    "part-of-formats.md": (formats.FILE, formats.given),
 }
 # A part, by what its mark says to edit.
 PART = re.compile(

@@ -10,12 +10,16 @@
 //! the model ready, use one thread, and read rows where they lie. A line of JSON is written for every
 //! model, number of rows a call, and side: nanoseconds a row, a block each.
 //!
+//! `serve MODEL ROWS` instead has one model measured at the word of `grid/formats.py`.
+//!
 //! SECONDS bounds the whole: blocks are cut to fit their part of it, down to one call. Where
 //! [`MOST_ROWS`] rows would take longer, fewer are handed over, which the line says.
 #![allow(unsafe_code, reason = "calls a C library")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
 
 mod lightgbm;
+#[path = "grid/serve.rs"]
+mod serve;
 mod xgboost;
 
 use std::hint::black_box;
@@ -251,6 +255,11 @@ fn main() {
     // Cargo passes --bench.
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    if let [serve, model, rows] = &arguments[..]
+        && serve == "serve"
+    {
+        return serve::run(Path::new(model), Path::new(rows));
+    }
     let [folder, seconds, libraries @ ..] = &arguments[..] else {
         eprintln!("usage: cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBRARY...");
         return;

@@ -1,15 +1,16 @@
 #!/usr/bin/env bash
 # Trains the models of the grid, and measures the engine beside XGBoost and other engines. `make report`
-# makes docs/benchmarks/engine.md from the results.
+# makes docs/benchmarks/engine.md and the speed in docs/formats.md from the results.
 #
 #     PYTHON=... LIBXGBOOST="NEWEST.so [OLDER.so...]" [LIBLIGHTGBM=...] run.sh MODELS RESULTS [SECONDS]
 #
 # MODELS is a folder for models and rows, one gigabyte; RESULTS the folder below bench/results
 # that the raw results go to. PYTHON has xgboost and numpy, and for the other engines treelite, tl2cgen,
-# onnxruntime and onnxmltools; without them that part is left out. LIBLIGHTGBM is LightGBM's library, for a
-# minute beside its own models (lightgbm.jsonl), for which PYTHON has lightgbm. Training takes a quarter of an hour
-# once; measuring takes SECONDS, 900 unless given, the same again for explanations (explanations.jsonl), and two
-# minutes for the other engines. Nothing else should run.
+# onnxruntime and onnxmltools; without them that part is left out. LIBLIGHTGBM is LightGBM's library, beside
+# which its own models are measured (lightgbm.jsonl), for which PYTHON has lightgbm; with catboost,
+# onnxruntime, skl2onnx and scikit-learn so are theirs (formats.jsonl), all three times, in five minutes. Training
+# takes a quarter of an hour once; measuring takes SECONDS, 900 unless given, the same again for explanations
+# (explanations.jsonl), and two minutes for the other engines. Nothing else should run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../../.." && pwd)
@@ -44,11 +45,17 @@ machine = {
 }
 print(json.dumps(machine, indent=2))
 PYTHON
+rm -f "$results"/{formats,lightgbm}.jsonl
 "$bench" "$models" "$seconds" "${libraries[@]}" >"$results/grid.jsonl"
 "$(built explanations)" "$models" "$seconds" "${libraries[0]}" >"$results/explanations.jsonl"
 if "$PYTHON" -c 'import treelite, tl2cgen, onnxruntime, onnxmltools' 2>/dev/null; then
 	"$PYTHON" "$here/peers.py" "$models" "$bench" "${libraries[0]}" >"$results/peers.jsonl"
 fi
-if [ -n "${LIBLIGHTGBM:-}" ]; then
-	"$bench" "$models/lightgbm" 60 "$LIBLIGHTGBM" >"$results/lightgbm.jsonl"
-fi
+for _ in 1 2 3; do
+	if "$PYTHON" -c 'import catboost, onnxruntime, skl2onnx, sklearn' 2>/dev/null; then
+		"$PYTHON" "$here/formats.py" "$models" "$bench" 42 >>"$results/formats.jsonl"
+	fi
+	if [ -n "${LIBLIGHTGBM:-}" ]; then
+		"$bench" "$models/lightgbm" 36 "$LIBLIGHTGBM" >>"$results/lightgbm.jsonl"
+	fi
+done

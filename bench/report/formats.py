@@ -1,0 +1,51 @@
+"""The engine beside LightGBM, CatBoost and ONNX Runtime, each on its own models.
+
+Made from what one run of extension/gbdt/benches/grid/run.sh left: formats.jsonl (`formats.py`) and
+lightgbm.jsonl (the benchmark `grid`), each of several runs, one after another. A run's figure is the median
+of its blocks, and a ratio is one of two figures of the same run.
+"""
+
+import json
+import statistics
+from pathlib import Path
+from typing import Any
+
+from bench.report.grid import KERNELS
+from bench.results import Spread, ratio
+
+FILE = "formats.jsonl"
+ENGINE = "pgboost's engine"
+ROWS = (1, 64, 1024, 100_000)
+
+# By library, shape of the model, rows a call and side: nanoseconds a row of each run.
+Figures = dict[tuple[str, str, int, str], list[float]]
+
+
+def _figures(path: Path, library: str = "") -> Figures:
+    lines = map(json.loads, path.read_text().splitlines() if path.exists() else ())
+    measured = [line for line in lines if "side" in line]
+    sides = {line["side"] for line in measured}
+    engine = next((kernel for kernel in ("gbdt", *KERNELS) if kernel in sides), None)
+    found: Figures = {}
+    for line in measured:
+        shape, _, kind = line["model"].replace("-dense", "").partition(".")
+        side = ENGINE if line["side"] == engine else line["side"]
+        key = library or kind, shape, line["rows"], side
+        found.setdefault(key, []).append(statistics.median(line["ns_a_row"]))
+    return found
+
+
+def given(run: Path) -> dict[str, Any]:
+    """What the part's template shows of a run's directory."""
+    figures = _figures(run / FILE) | _figures(run / "lightgbm.jsonl", "txt")
+    libraries = dict.fromkeys(library for library, *_ in figures)
+    shown = [key for key in figures if not key[3].startswith("gbdt")]
+    return {
+        "machine": json.loads((run / "machine.json").read_text()),
+        "shapes": sorted({key[1] for key in shown}, key=lambda one: int(one.split("x")[0])),
+        "runs": max(map(len, figures.values())),
+        "sides": {one: dict.fromkeys(key[3] for key in shown if key[0] == one) for one in libraries},
+        "ROWS": ROWS, "ENGINE": ENGINE,
+        "ns": {key: Spread.of(figures[key]) for key in shown},
+        "times": {key: ratio(figures[key], figures[*key[:3], ENGINE]) for key in shown},
+    }  # fmt: skip
