@@ -167,6 +167,15 @@ def test_classifiers_of_forests_go_as_onnx(
     assert found.largest_ulp < MAX_ULP
 
 
+def test_isolation_forests_go_as_onnx(connection: psycopg.Connection) -> None:
+    frame = models.numbers()
+    model = ensemble.IsolationForest(n_estimators=20, random_state=3).fit(frame)
+    found = verified(connection, model, frame)
+    assert found.classes_differing == 0
+    # A score is what is left of two numbers of like size.
+    assert found.largest_ulp < MAX_ULP**2
+
+
 def test_a_difference_is_told(connection: psycopg.Connection) -> None:
     frame = models.frame()
     pgboost.push(

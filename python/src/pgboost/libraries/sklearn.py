@@ -6,12 +6,16 @@ HistGradientBoosting, which compares doubles.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from sklearn.base import is_classifier
 
 from ..errors import UnsupportedModelError
 from ..model_file import ModelFile, probabilities
+
+# Of later ones skl2onnx converts no isolation forest.
+OPSETS = {"": 17, "ai.onnx.ml": 3}
 
 
 def model_file(model: Any) -> ModelFile:
@@ -27,7 +31,7 @@ def model_file(model: Any) -> ModelFile:
     classifier = is_classifier(model)
     options = {id(model): {"zipmap": False}} if classifier else None
     try:
-        proto = convert_sklearn(model, initial_types=inputs, options=options)
+        proto = convert_sklearn(model, initial_types=inputs, options=options, target_opset=OPSETS)
     except (MissingShapeCalculator, NotImplementedError, RuntimeError, ValueError) as error:
         message = f"skl2onnx cannot convert the model: {str(error).strip()}"
         raise UnsupportedModelError(message) from error
@@ -37,12 +41,16 @@ def model_file(model: Any) -> ModelFile:
         values=model.predict,
         feature_names=None if names is None else [str(name) for name in names],
     )
+    if hasattr(model, "score_samples"):
+        # An isolation forest: its classes are outliers and others.
+        return replace(
+            found, values=model.decision_function, classes=model.predict, labels=["-1", "1"]
+        )
     if not classifier:
         return found
-    return ModelFile(
-        content=found.content,
+    return replace(
+        found,
         values=probabilities(model),
         classes=model.predict,
         labels=[str(label) for label in model.classes_],
-        feature_names=found.feature_names,
     )
