@@ -58,6 +58,7 @@ pub mod forest;
 mod format;
 pub mod limits;
 pub mod model;
+pub mod prefetch;
 pub mod transform;
 
 pub use error::{Error, ErrorKind, Place, Result};

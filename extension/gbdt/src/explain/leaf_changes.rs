@@ -11,13 +11,14 @@
 
 mod build;
 
-use super::tables::{BLOCK, Entries, Line, TableKernel, WIDTH, prefetch};
+use super::tables::{BLOCK, Entries, Line, TableKernel, WIDTH};
 use crate::eval::interleaved::walk;
 use crate::eval::row_keys::RowKeys;
 use crate::eval::{BatchScratch, Kernel};
 use crate::forest::records::GroupKind;
 use crate::forest::sections::{OUTPUTS, Sections};
 use crate::forest::{Image, StableBytes};
+use crate::prefetch::prefetch;
 
 pub(super) struct LeafChanges {
     /// Of each node of the image, compact ones first: the entry of a leaf.

@@ -15,7 +15,8 @@ use super::cuts::CutKind;
 use super::sections::damaged;
 use super::sections::{
     BIASES, CATEGORICAL, COMPACT_COVERS, COMPACT_NODES, CUT_SPANS, CUTS, DICTIONARIES, Header,
-    LABELS, NAMES, NUMBERS, SORTED, SOURCES, Sections, WIDE_COVERS, WIDE_NODES, WORDS,
+    LABELS, NAMES, NUMBERS, OUTPUTS, SORTED, SOURCES, Sections, TILE_EXITS, WIDE_COVERS,
+    WIDE_NODES, WORDS,
 };
 use super::text::TextList;
 use super::verify;
@@ -76,6 +77,7 @@ pub struct Image<B> {
     class_by: ClassBy,
     /// The most that any feature needs.
     narrowing: Narrowing,
+    has_categories: bool,
 }
 
 impl<B: StableBytes> Image<B> {
@@ -129,7 +131,10 @@ impl<B: StableBytes> Image<B> {
             finish,
             class_by,
             narrowing: Narrowing::Rounded,
+            has_categories: false,
         };
+        // What is asked of many images in turn is found in no cache where the sections have it.
+        image.has_categories = image.sections().get(CATEGORICAL).contains(&1);
         let spans = image.sections().get(CUT_SPANS);
         let most = spans.iter().map(|span| Narrowing::of(span.kind)).max();
         image.narrowing = most.unwrap_or(Narrowing::Rounded);
@@ -233,6 +238,12 @@ impl<B: StableBytes> Image<B> {
         self.header.total_depth
     }
 
+    /// The sections with the tiles, which lie one behind the other.
+    pub(crate) fn tile_bytes(&self) -> &[u8] {
+        let offset = |index: usize| self.header.sections[index].offset as usize;
+        self.bytes.get(offset(OUTPUTS.index)..offset(TILE_EXITS.index)).unwrap_or_default()
+    }
+
     /// What holds the image.
     pub fn storage(&self) -> &B {
         &self.bytes
@@ -265,7 +276,7 @@ impl<B: StableBytes> Image<B> {
 
     /// Whether any feature is categorical.
     pub fn has_categories(&self) -> bool {
-        self.sections().get(CATEGORICAL).contains(&1)
+        self.has_categories
     }
 
     /// The values that a feature's codes stand for, if the model has them.

@@ -17,4 +17,4 @@ pub mod resolve;
 
 pub use images::CachedImage;
 pub use map::ModelImage;
-pub use resolve::{Resolved, resolve};
+pub use resolve::{Resolved, fetch_ahead, resolve};

@@ -9,6 +9,7 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
+use gbdt::Kernel;
 use pgrx::pg_sys::Oid;
 
 use super::images::{self, CachedImage};
@@ -69,6 +70,15 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
         return Ok(known);
     }
     read(reference, function, snapshot)
+}
+
+/// Says that a name will be resolved soon, and its image evaluate rows by this kernel.
+pub fn fetch_ahead(reference: &str, kernel: Kernel) {
+    let image =
+        NAMES.with_borrow(|names| names.get(reference).and_then(|known| known.image.upgrade()));
+    if let Some(image) = image {
+        image.model().fetch_ahead(kernel);
+    }
 }
 
 /// Reads the registry, and keeps the answer where it may be used again.

@@ -1,5 +1,6 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
+use gbdt::prefetch::prefetch_all;
 use pg_interface::{Row, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
@@ -181,9 +182,16 @@ impl Call {
                     // SAFETY: the function's first argument is a text, and the rows keep copies.
                     Row::new(values, nulls).get(*place).map(|name| unsafe { varlena::bytes(name) })
                 };
+                let fetch_ahead = |row| {
+                    let (values, nulls) = rows.row(row);
+                    prefetch_all(values);
+                    prefetch_all(nulls);
+                };
                 predictor.group(rows.count, name);
                 // SAFETY: as above.
-                while unsafe { reading.switch_to(|_| predictor.read_next(call, &mut given)) } {
+                while unsafe {
+                    reading.switch_to(|_| predictor.read_next(call, &mut given, fetch_ahead))
+                } {
                     predictor.put_results(results);
                 }
             }

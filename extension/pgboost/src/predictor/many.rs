@@ -6,6 +6,7 @@
 //! cache of images and not by the number of models. A row that cannot be predicted is left without a
 //! result, as in `batch`.
 
+use gbdt::Kernel;
 use pg_interface::report::check_for_interrupts;
 use pgrx::pg_sys::Datum;
 
@@ -13,6 +14,8 @@ use super::batch::{BatchFunction, BatchOutput};
 use super::evaluation::Evaluation;
 use super::groups::{self, Groups};
 use super::single::{Predictor, Spare};
+use crate::cache;
+use crate::guc;
 use crate::pg::arguments::Arguments;
 use crate::pg::signature::ArgSource;
 
@@ -27,6 +30,7 @@ pub struct ManyModels {
     function: BatchFunction,
     evaluation: Option<Box<dyn Evaluation>>,
     groups: Groups,
+    kernel: Kernel,
     /// The group whose rows are read next, and how many of them were.
     next: (usize, usize),
     features: Vec<f32>,
@@ -44,6 +48,7 @@ impl ManyModels {
             function,
             evaluation: None,
             groups: Groups::default(),
+            kernel: guc::kernel(),
             next: (0, 0),
             features: Vec::new(),
             read: Vec::new(),
@@ -65,20 +70,30 @@ impl ManyModels {
     /// Groups the rows of a batch by the names of their models.
     pub fn group<'a>(&mut self, rows: usize, name: impl Fn(usize) -> Option<&'a [u8]>) {
         self.groups.fill(rows, name);
+        self.kernel = guc::kernel();
         self.next = (0, 0);
     }
 
-    /// Reads the features of the next rows that name one model, whose arguments the closure returns. None
-    /// are read if the model cannot be used. Returns false if there are no more rows.
+    /// Reads the features of the next rows that name one model, whose arguments `source` returns. None
+    /// are read if the model cannot be used. Returns false if there are no more rows. The rows of the model
+    /// behind it are asked for, if they are few: each lies elsewhere.
     pub fn read_next<G: ArgSource>(
         &mut self,
         call: Arguments<'_>,
         mut source: impl FnMut(usize) -> G,
+        fetch_ahead: impl Fn(usize),
     ) -> bool {
         check_for_interrupts();
         self.read.clear();
         let (group, first) = self.next;
         let Some((name, rows)) = self.groups.get(group) else { return false };
+        if let Some((next, rows)) = self.groups.get(group + 1)
+            && first == 0
+            && rows.len() < MIN_BATCH
+        {
+            cache::fetch_ahead(next, self.kernel);
+            rows.iter().for_each(|row| fetch_ahead(*row as usize));
+        }
         let after = rows.len().min(first + MAX_BATCH);
         self.next = if after < rows.len() { (group, after) } else { (group + 1, 0) };
         let rows = rows.get(first..after).unwrap_or_default();

@@ -132,19 +132,6 @@ fn numbers_of_mut(lines: &mut [Line]) -> &mut [f32] {
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * WIDTH) }
 }
 
-/// Says that an element will be read soon.
-#[inline(always)]
-pub(super) fn prefetch<T>(elements: &[T], at: usize) {
-    #[cfg(target_arch = "x86_64")]
-    {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing that the program sees, wherever it points.
-        unsafe { _mm_prefetch::<_MM_HINT_T0>(elements.as_ptr().wrapping_add(at).cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = (elements, at);
-}
-
 struct Plan<'a, const LANES: usize> {
     shape: Shape,
     literals: Literals,

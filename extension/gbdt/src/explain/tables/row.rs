@@ -10,7 +10,8 @@ use super::group::BITS;
 use super::layout::{Bits, Class};
 use super::literals::{Literal, Source};
 use super::rest::Answers;
-use super::{Tables, numbers_of, prefetch};
+use super::{Tables, numbers_of};
+use crate::prefetch::prefetch;
 
 /// Buffers for one row after another.
 #[derive(Default)]
