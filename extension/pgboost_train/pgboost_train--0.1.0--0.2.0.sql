@@ -40,10 +40,12 @@ BEGIN
     LOOP
         EXECUTE statement;
     END LOOP;
-    UPDATE pg_init_privs SET initprivs = noted WHERE objoid = function AND classoid = 'pg_proc'::regclass;
-    -- Since PostgreSQL 17 a role cannot be dropped while it is noted there.
-    DELETE FROM pg_shdepend WHERE objid = function AND classid = 'pg_proc'::regclass AND deptype = 'i'
-        AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database());
+    IF FOUND THEN
+        UPDATE pg_init_privs SET initprivs = noted WHERE objoid = function AND classoid = 'pg_proc'::regclass;
+        -- Since PostgreSQL 17 a role cannot be dropped while it is noted there.
+        DELETE FROM pg_shdepend WHERE objid = function AND classid = 'pg_proc'::regclass AND deptype = 'i'
+            AND dbid = (SELECT oid FROM pg_database WHERE datname = current_database());
+    END IF;
     EXECUTE format('DROP FUNCTION %s', before);
 END $$;
 
