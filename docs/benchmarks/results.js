@@ -133,7 +133,7 @@ window.RESULTS = {"systems": {
 "what": "the engine of this extension behind [axum](https://crates.io/crates/axum), in Rust: no Python, and the features in its own memory"
 }
 },
-"pictures": [{"name": "ladder", "shows": "the time of a prediction by each way, on a log scale"}],
+"pictures": [{"name": "ladder", "shows": "the time of a prediction by each way, on a log scale"}, {"name": "serving", "shows": "requests per second of services of one model"}],
 "runs": [{"name": "amd-epyc-2-cores/2026-11-22T185736", "started": "2026-11-22T18:57:36+00:00", "commit": "7138296a72c9214f4c7a7475dd93f2dc3bdffd33", "topology": "local", "processor": "AMD EPYC", "cores": "2", "machine": "Debian GNU/Linux 12 (bookworm), 6.18.44-fc-v669, 23.5 GiB", "workload": "full", "rows": 1000000, "repetitions": 3, "seconds": 2, "cells": {
 "postgres_direct/simple/hot/25t/1c": {"runs": 3, "answered": [7089.917, 6981.835, 7859.164], "us": [99.0566, 93.59437, 99.90485], "mb": [354.3409, 238.0564, 374.8803], "mean": [0.141, 0.127, 0.143], "p50": [0.132, 0.13, 0.143], "p90": [0.166, 0.139, 0.178], "p95": [0.176, 0.154, 0.195], "p99": [0.214, 0.198, 0.236], "p99_9": [0.405, 0.372, 3.144], "parts": {"postgres": {"us": 99.0566, "mb": 354.3409}}},
 "postgres_direct/simple/hot/25t/5c": {"runs": 3, "answered": [21424.86, 20067.6, 22186.74], "us": [72.05563, 69.17041, 73.61259], "mb": [372.7032, 257.7254, 381.7482], "mean": [0.233, 0.225, 0.249], "p50": [0.205, 0.2, 0.224], "p90": [0.321, 0.301, 0.378], "p95": [0.39, 0.358, 0.446], "p99": [0.628, 0.532, 0.634], "p99_9": [3.348, 2.513, 4.007], "parts": {"postgres": {"us": 72.05563, "mb": 372.7032}}},
