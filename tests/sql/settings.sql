@@ -2,8 +2,6 @@
 SET client_min_messages = warning;
 LOAD 'pgboost';
 SELECT name, setting, unit, context, vartype, min_val, max_val, enumvals FROM pg_settings WHERE name LIKE 'pgboost.%' ORDER BY name;
--- All settings, the server's too, are found by their names.
-SELECT every(current_setting(name) IS NOT NULL) FROM pg_settings;
 SHOW pgboost.cache_size;
 SET pgboost.cache_size = '64MB';
 SHOW pgboost.cache_size;
@@ -60,5 +58,4 @@ ALTER DATABASE :DBNAME SET pgboost.unknown_category = missing;
 \c -
 SHOW pgboost.unknown_category;
 SELECT predict('tickets', 'wed', 10, 1);
-SELECT every(current_setting(name) IS NOT NULL), count(*) FILTER (WHERE name LIKE 'pgboost.%') AS settings FROM pg_settings;
 ALTER DATABASE :DBNAME RESET pgboost.unknown_category;

@@ -13,7 +13,6 @@ mod error_table;
 pub mod invalidation;
 pub mod model_name;
 pub mod nearest;
-pub mod new_settings;
 mod numeric;
 pub mod output;
 pub mod profile;

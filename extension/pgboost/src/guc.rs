@@ -8,7 +8,6 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use gbdt::Kernel;
-use pg_interface::new_settings::{self, Naming};
 use pg_interface::settings;
 use pgrx::guc::GucEnum;
 use pgrx::pg_sys::config_enum_entry;
@@ -127,13 +126,16 @@ fn kilobytes(value: i32) -> usize {
 }
 
 pub fn define() {
-    new_settings::define(c"pgboost", define_each);
-}
-
-/// In the order of their names, see `new_settings`.
-fn define_each(name: Naming) {
+    GucRegistry::define_bool_guc(
+        c"pgboost.enable_batch",
+        c"Enables the planner's use of steps that predict many rows at once.",
+        c"The results are the same, only slower, without.",
+        &BATCH,
+        GucContext::Userset,
+        GucFlags::EXPLAIN,
+    );
     GucRegistry::define_int_guc(
-        name(c"~pgboost.cache_size"),
+        c"pgboost.cache_size",
         c"Sets the most memory that a connection keeps models in.",
         c"Models shared with other connections count in full. The least recently used are let go first.",
         &CACHE_SIZE,
@@ -142,16 +144,8 @@ fn define_each(name: Naming) {
         GucContext::Suset,
         GucFlags::UNIT_KB,
     );
-    GucRegistry::define_bool_guc(
-        name(c"~pgboost.enable_batch"),
-        c"Enables the planner's use of steps that predict many rows at once.",
-        c"The results are the same, only slower, without.",
-        &BATCH,
-        GucContext::Userset,
-        GucFlags::EXPLAIN,
-    );
     GucRegistry::define_int_guc(
-        name(c"~pgboost.explain_memory"),
+        c"pgboost.explain_memory",
         c"Sets the most memory that a connection keeps tables of contributions in.",
         c"What they have no room for is computed anew for every row.",
         &EXPLAIN_MEMORY,
@@ -160,9 +154,9 @@ fn define_each(name: Naming) {
         GucContext::Suset,
         GucFlags::UNIT_KB,
     );
-    define_kernel(name);
+    define_kernel();
     GucRegistry::define_int_guc(
-        name(c"~pgboost.max_model_size"),
+        c"pgboost.max_model_size",
         c"Sets the largest model file that may be loaded.",
         c"",
         &MAX_MODEL_SIZE,
@@ -172,7 +166,7 @@ fn define_each(name: Naming) {
         GucFlags::UNIT_KB,
     );
     GucRegistry::define_bool_guc(
-        name(c"~pgboost.track_predictions"),
+        c"pgboost.track_predictions",
         c"Counts predictions by model, for the view pg_stat_pgboost.",
         c"",
         &TRACK,
@@ -180,25 +174,26 @@ fn define_each(name: Naming) {
         GucFlags::default(),
     );
     GucRegistry::define_enum_guc(
-        name(c"~pgboost.unknown_category"),
+        c"pgboost.unknown_category",
         c"Sets what happens to a category that the model was not trained on.",
         c"With \"error\" the statement fails, with \"missing\" the row is scored as if the value were null.",
         &UNKNOWN_CATEGORY,
         GucContext::Userset,
         GucFlags::default(),
     );
+    settings::reserve_prefix(c"pgboost");
 }
 
 /// Defines the setting that chooses the kernel. Its check hook refuses a kernel that the processor
 /// lacks. PostgreSQL makes an error of that for SET, and a warning where the value comes from a
 /// configuration file, a role or a database, so that no connection fails for it. The assign hook tells
 /// every value, also those that a rollback brings back.
-fn define_kernel(name: Naming) {
+fn define_kernel() {
     // SAFETY: the hooks are functions of this library, which is never unloaded; the one that could
     // raise an error is guarded.
     unsafe {
         GucRegistry::define_enum_guc_with_hooks(
-            name(c"~pgboost.kernel"),
+            c"pgboost.kernel",
             c"Sets the kernel that predictions are computed with.",
             c"The results are the same with each. \"auto\" is the best that the CPU can run.",
             &KERNEL,
