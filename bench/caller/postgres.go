@@ -105,6 +105,8 @@ func statementOf(options Options) (string, []string, error) {
 		for i, column := range columns {
 			set[i] = fmt.Sprintf("%s = $%d::real", column, i+2)
 		}
+		// The features may be those that are there; a number of updates is another each time, as a time would be.
+		set = append(set, "updates = updates + 1")
 		return fmt.Sprintf("UPDATE %s SET %s WHERE id = $1::integer", model, strings.Join(set, ", ")),
 			append([]string{"integer"}, types...), nil
 	}

@@ -21,7 +21,7 @@ import numpy as np
 
 from bench import record
 from bench.attempts import Attempts
-from bench.fresh.stores import NAPTIME, SET, STORES, Store, events, start
+from bench.fresh.stores import NAPTIME, SET, STORES, Store, check, events, start
 from bench.generators import Load, caller, request_log
 from bench.hosts import Host, run_measured
 from bench.ladder.servers import Servers
@@ -61,6 +61,8 @@ def measure(servers: Servers, store: Store, rung: Rung, load: Load, updates: int
     if updates:
         command += ["-also", f"put:{WRITERS}:{updates}", "-also-log", str(also)]
     _, usage = run_measured(host, command, servers.parts(rung))
+    if updates:
+        check(servers, store)
     requests, clock = request_log.caller_requests(Path(log))
     window = request_log.Window(load.warm_up, load.seconds, load.rate)
     begins = clock / 1e9 + load.warm_up

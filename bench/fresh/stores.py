@@ -10,10 +10,12 @@ from datetime import datetime
 from pathlib import Path
 
 from bench.ladder.servers import Servers
+from bench.ladder.stage import Unanswered
 from bench.rungs import Rung
 
 SET = "flights"
-INDEXED = "distance"
+# What every update changes.
+INDEXED = "updates"
 GO = ("{build}/go_http", "{model}", "{rows}", "{host}")
 PYTHON = (
     "{python}", "-m", "uvicorn", "--factory", "--no-access-log", "--log-level=warning", "--host=127.0.0.1",
@@ -104,6 +106,15 @@ def _snapshots(log: str) -> list[int]:
     ended = re.findall(r"(\d+ \w+ \d+ [\d:.]+) \* Background saving terminated", log)
     times = (datetime.strptime(one, "%d %b %Y %H:%M:%S.%f").astimezone() for one in ended)
     return [round(one.timestamp() * 1e6) * 1_000 for one in times]
+
+
+def check(servers: Servers, store: Store) -> None:
+    """That updates were HOT in a table that lets them, and only there."""
+    if store.table:
+        where = {"conninfo": servers.database.socket, "name": SET}
+        share = servers.host.call("bench.ladder.tables:hot_share", **where)
+        if (share > 0.5) != store.hot:
+            raise Unanswered(f"{share:.0%} of its updates were HOT")
 
 
 def events(servers: Servers, store: Store, rung: Rung) -> list[int]:

@@ -22,7 +22,7 @@ from bench.rungs import builds
 
 
 class Unanswered(Exception):
-    """Who answers too seldom to be measured."""
+    """Who answers too seldom to be measured, or did not do what is measured."""
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class Kept(TypedDict):
 def grow(conninfo: str, role: str, *, name: str, live: int, table_is: Kept) -> None:
     """A table of so many rows, of which the first are the data set's, that the role may update.
 
-    `table_is` has the table's storage parameters, and a feature whose index keeps updates from being HOT.
+    `table_is` has the table's storage parameters, and a column whose index keeps updates from being HOT.
     """
     table, owner = sql.Identifier(name), sql.Identifier(role)
     options, indexed = table_is["options"], table_is["indexed"]
@@ -80,6 +80,7 @@ def grow(conninfo: str, role: str, *, name: str, live: int, table_is: Kept) -> N
             "DROP TABLE IF EXISTS {table}_old",
             "ALTER TABLE {table} RENAME TO {table}_old",
             "CREATE TABLE {table} (LIKE {table}_old) WITH (" + options + ")",
+            "ALTER TABLE {table} ADD updates integer NOT NULL DEFAULT 0",
             "INSERT INTO {table} SELECT copy * {count} + id, {columns} FROM {table}_old,"
             " generate_series(0, {copies}) copy WHERE copy * {count} + id <= {live}",
             "DROP TABLE {table}_old",
@@ -106,3 +107,11 @@ def vacuums(conninfo: str, name: str) -> list[int]:
     )
     with psycopg.connect(conninfo, autocommit=True) as connection:
         return [one for (one,) in connection.execute(query, (name,))]
+
+
+def hot_share(conninfo: str, name: str) -> float:
+    """Which share of the table's updates were HOT."""
+    share = "n_tup_hot_upd / greatest(n_tup_upd, 1)::float8"
+    query = f"SELECT {share} FROM pg_stat_user_tables WHERE relname = %s"
+    with psycopg.connect(conninfo, autocommit=True) as connection:
+        return connection.execute(query, (name,)).fetchone()[0]

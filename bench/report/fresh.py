@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 FILE = "fresh.json"
+# Beside it, written by hand: stores, and what was wrong with them.
+WITHDRAWN = "withdrawn.json"
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,13 @@ class Fresh:
 
 
 def read(run: Path) -> Fresh:
-    """What a run's directory has."""
-    return Fresh(json.loads((run / FILE).read_text()))
+    """What a run's directory has, without stores that proved to be measured wrongly later."""
+    found = json.loads((run / FILE).read_text())
+    withdrawn = run / WITHDRAWN
+    for store, why in json.loads(withdrawn.read_text()).items() if withdrawn.exists() else ():
+        found["runs"] = [one for one in found["runs"] if one["store"] != store]
+        found["failed"][found["stores"].pop(store)] = why
+    return Fresh(found)
 
 
 def given(run: Path) -> dict[str, Any]:
