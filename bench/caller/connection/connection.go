@@ -23,9 +23,11 @@ func Open(network, address string) (*Connection, error) {
 	return made, made.dial()
 }
 
-func (c *Connection) dial() (err error) {
-	if c.connection, err = net.Dial(c.network, c.address); err == nil {
-		c.reader = bufio.NewReader(c.connection)
+// Who fails to connect again keeps the closed connection, which may be closed once more.
+func (c *Connection) dial() error {
+	connection, err := net.Dial(c.network, c.address)
+	if err == nil {
+		c.connection, c.reader = connection, bufio.NewReader(connection)
 	}
 	return err
 }

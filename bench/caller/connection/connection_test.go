@@ -8,13 +8,20 @@ import (
 	"testing"
 )
 
-// A server may close a connection after any answer, and need not say so.
-func TestAClosedConnectionIsOpenedAgain(t *testing.T) {
+var request = []byte("POST /key HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n")
+
+func listen(t *testing.T) net.Listener {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	t.Cleanup(func() { listener.Close() })
+	return listener
+}
+
+// A server may close a connection after any answer, and need not say so.
+func TestAClosedConnectionIsOpenedAgain(t *testing.T) {
+	listener := listen(t)
 	go func() {
 		for {
 			connection, err := listener.Accept()
@@ -33,12 +40,31 @@ func TestAClosedConnectionIsOpenedAgain(t *testing.T) {
 	}
 	defer connection.Close()
 	for range 3 {
-		answer, err := connection.Ask([]byte("POST /key HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"))
+		answer, err := connection.Ask(request)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if body, err := io.ReadAll(answer.Body); err != nil || string(body) != "1.5" {
 			t.Fatal(string(body), err)
 		}
+	}
+}
+
+// A server that has ended makes an error, and the connection can be closed all the same.
+func TestAServerThatHasEndedIsAnError(t *testing.T) {
+	listener := listen(t)
+	connection, err := Open("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer connection.Close()
+	there, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener.Close()
+	there.Close()
+	if _, err := connection.Ask(request); err == nil {
+		t.Fatal("an answer of nobody")
 	}
 }
