@@ -17,10 +17,7 @@ impl<B: StableBytes> Image<B> {
         let Some(changes) = scratch.leaf_changes.it.take() else { return };
         let (image, num_features) = (self.sections(), self.num_features());
         let (width, scale) = (num_features + 1, self.contribution_scale());
-        scratch.contributions.fill(0.0);
-        let biases = scratch.contributions.iter_mut().skip(num_features).step_by(width);
-        biases.zip(&changes.means).for_each(|(bias, mean)| *bias = *mean);
-        self.finish_contributions(&mut scratch.contributions);
+        self.begin_with_means(scratch, &changes.means);
         let ContributionScratch { keys, present, contributions, leaves, .. } = scratch;
         let biases = || contributions.iter().skip(num_features).step_by(width);
         let per_row = contributions.len();

@@ -24,12 +24,7 @@ impl<B: StableBytes> Image<B> {
         check_interrupts: &mut dyn FnMut(),
     ) {
         let Some(tables) = scratch.tables.it.take() else { return };
-        let num_features = self.num_features();
-        let width = num_features + 1;
-        scratch.contributions.fill(0.0);
-        let biases = scratch.contributions.iter_mut().skip(num_features).step_by(width);
-        biases.zip(&tables.means).for_each(|(bias, mean)| *bias = *mean);
-        self.finish_contributions(&mut scratch.contributions);
+        self.begin_with_means(scratch, &tables.means);
         let start: Vec<f32> = scratch.contributions.iter().map(|bias| *bias as f32).collect();
         let scale = self.contribution_scale() as f32;
         self.add_tables(scratch, &tables, Of::Features, rows, out, check_interrupts);

@@ -141,6 +141,15 @@ impl<B: StableBytes> Image<B> {
         if self.finish_at() == FinishAt::Margins { scale / divisor } else { 1.0 }
     }
 
+    /// The contributions that all rows have: the biases, by the means of the outputs' trees.
+    pub(super) fn begin_with_means(&self, scratch: &mut ContributionScratch, means: &[f64]) {
+        let num_features = self.num_features();
+        scratch.contributions.fill(0.0);
+        let biases = scratch.contributions.iter_mut().skip(num_features).step_by(num_features + 1);
+        biases.zip(means).for_each(|(bias, mean)| *bias = *mean);
+        self.finish_contributions(&mut scratch.contributions);
+    }
+
     /// Makes the sums of a row's trees add up to its margins.
     pub(super) fn finish_contributions(&self, contributions: &mut [f64]) {
         let base = self.sections().get(BASE_MARGINS);
