@@ -14,6 +14,8 @@ from tests.lifecycle.models import chains, grown, load, one, padded
 Connect = Callable[..., psycopg.Connection]
 # What was measured is some milliseconds; the rest is for a machine that does other work as well.
 SOON = 0.5
+# What a statement ends with, by who ended it.
+ENDS = {"pg_cancel_backend": errors.QueryCanceled, "pg_terminate_backend": errors.AdminShutdown}
 SCAN = "SELECT count(predict('m', {})) FROM generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
 FORMS = {
     "columns": ", ".join(["x"] * 10),
@@ -29,31 +31,32 @@ def model(cluster, dbname: str) -> None:
         load(connection, "m", grown(100, 6))
 
 
-def cancelled(
-    connection: psycopg.Connection, work: Callable[[], object], how: Callable[[], object]
-) -> tuple[BaseException | None, float]:
-    """Does the work, and `how` to end it after 0.3 s; gives the error and how long it then took."""
+def ends_soon(
+    connection: psycopg.Connection,
+    admin: psycopg.Connection,
+    statement: str,
+    parameters: tuple[object, ...] = (),
+    *,
+    by: str = "pg_cancel_backend",
+) -> None:
+    """Executes the statement, and ends it after 0.3 s by that function: with its error, and in time."""
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(work)
+        running = pool.submit(connection.execute, statement, parameters)
         threading.Event().wait(0.3)
-        assert running.running(), "the work had ended before it was cancelled"
+        assert running.running(), "the statement had ended before it was cancelled"
         begin = time.monotonic()
-        how()
-        error = running.exception(timeout=30)
-        return error, time.monotonic() - begin
+        admin.execute(f"SELECT {by}(%s)", (connection.info.backend_pid,))
+        found = running.exception(timeout=30)
+        seconds = time.monotonic() - begin
+    assert isinstance(found, ENDS[by])
+    assert seconds < SOON
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
     connection, admin = connect(), connect()
     pid = connection.info.backend_pid
-    error, seconds = cancelled(
-        connection,
-        lambda: connection.execute(SCAN.format(FORMS[form])),
-        lambda: admin.execute("SELECT pg_cancel_backend(%s)", (pid,)),
-    )
-    assert isinstance(error, errors.QueryCanceled)
-    assert seconds < SOON
+    ends_soon(connection, admin, SCAN.format(FORMS[form]))
     assert connection.info.backend_pid == pid
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
@@ -76,13 +79,7 @@ def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
     few = f"SELECT {features} FROM generate_series(1, 100) AS x"
     connection.execute("SELECT profile_features('m', %s)", (few,))
     source = f"SELECT {features}, y FROM {rows}"
-    error, seconds = cancelled(
-        connection,
-        lambda: connection.execute(f"SELECT * FROM {call}", (source,)),
-        lambda: admin.execute("SELECT pg_cancel_backend(%s)", (connection.info.backend_pid,)),
-    )
-    assert isinstance(error, errors.QueryCanceled)
-    assert seconds < SOON
+    ends_soon(connection, admin, f"SELECT * FROM {call}", (source,))
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
 
@@ -94,13 +91,7 @@ def test_a_scan_with_a_model_per_row_is_cancelled(connect: Connect) -> None:
     assert "other" in query
     plan = "\n".join(line for (line,) in connection.execute("EXPLAIN " + query))
     assert "by column" in plan
-    error, seconds = cancelled(
-        connection,
-        lambda: connection.execute(query),
-        lambda: admin.execute("SELECT pg_cancel_backend(%s)", (connection.info.backend_pid,)),
-    )
-    assert isinstance(error, errors.QueryCanceled)
-    assert seconds < SOON
+    ends_soon(connection, admin, query)
 
 
 def test_a_scan_ends_at_the_statement_timeout(connect: Connect) -> None:
@@ -156,13 +147,12 @@ def test_explaining_by_a_large_model_ends_at_the_statement_timeout(
 
 def test_a_connection_is_terminated(connect: Connect) -> None:
     connection, admin = connect(), connect()
-    error, seconds = cancelled(
+    ends_soon(
         connection,
-        lambda: connection.execute(SCAN.format(FORMS["columns"])),
-        lambda: admin.execute("SELECT pg_terminate_backend(%s)", (connection.info.backend_pid,)),
+        admin,
+        SCAN.format(FORMS["columns"]),
+        by="pg_terminate_backend",
     )
-    assert isinstance(error, errors.AdminShutdown)
-    assert seconds < SOON
     assert one(admin, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
 
@@ -175,13 +165,7 @@ def test_parallel_workers_are_cancelled(connect: Connect) -> None:
     scan = f"SELECT count(predict('m', {FORMS['columns']})) FROM rows, generate_series(1, 1000)"
     plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN {scan}"))
     assert "Workers Planned" in plan
-    error, seconds = cancelled(
-        connection,
-        lambda: connection.execute(scan),
-        lambda: admin.execute("SELECT pg_cancel_backend(%s)", (connection.info.backend_pid,)),
-    )
-    assert isinstance(error, errors.QueryCanceled)
-    assert seconds < SOON
+    ends_soon(connection, admin, scan)
     workers = "SELECT count(*) FROM pg_stat_activity WHERE backend_type = 'parallel worker'"
     assert one(admin, workers) == 0
 
