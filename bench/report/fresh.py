@@ -61,10 +61,10 @@ class Fresh:
 def read(run: Path) -> Fresh:
     """What a run's directory has, without stores that proved to be measured wrongly later."""
     found = json.loads((run / FILE).read_text())
-    withdrawn = run / WITHDRAWN
-    for store, why in json.loads(withdrawn.read_text()).items() if withdrawn.exists() else ():
-        found["runs"] = [one for one in found["runs"] if one["store"] != store]
-        found["failed"][found["stores"].pop(store)] = why
+    path = run / WITHDRAWN
+    withdrawn = json.loads(path.read_text()) if path.exists() else {}
+    found["runs"] = [one for one in found["runs"] if one["store"] not in withdrawn]
+    found["withdrawn"] = {found["stores"].pop(store): why for store, why in withdrawn.items()}
     return Fresh(found)
 
 
