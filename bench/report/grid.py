@@ -45,7 +45,7 @@ def _read(path: Path) -> tuple[Cells, dict[str, dict[str, Any]]]:
     return cells, models
 
 
-def _order(model: str) -> tuple[int, ...]:
+def order(model: str) -> tuple[int, ...]:
     """Models by kind, features, depth and trees."""
     shape, kind = model.split("-")
     trees, depth, features = map(int, shape.split("x"))
@@ -67,7 +67,7 @@ def given(run: Path) -> dict[str, Any]:
     alone = run / "single_row.json"
     return {
         "machine": json.loads((run / "machine.json").read_text()),
-        "cells": cells, "models": models, "names": sorted(models, key=_order), "peers": peers,
+        "cells": cells, "models": models, "names": sorted(models, key=order), "peers": peers,
         "kernels": [one for one in KERNELS if one in sides], "ROWS": ROWS, "others": others,
         "headlines": [one for one in HEADLINES if one in models],
         "releases": [*dict.fromkeys(peer.removesuffix(KEPT).split()[1] for peer in peers)],
@@ -78,7 +78,7 @@ def given(run: Path) -> dict[str, Any]:
             for peer in peers
             if side in KERNELS and cell.median > cells.get((model, count, peer), cell).median
         ],
-        "other_names": sorted({model for model, _, _ in others}, key=_order),
+        "other_names": sorted({model for model, _, _ in others}, key=order),
         "other_sides": [*KERNELS[:2], *sorted({side for _, _, side in others} - {*KERNELS})],
         "single_row": json.loads(alone.read_text()) if alone.exists() else None,
     }  # fmt: skip

@@ -13,7 +13,7 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
-from bench.report import formats, fresh, grid, inside, rungs, serving
+from bench.report import explanations, formats, fresh, grid, inside, rungs, serving
 from bench.report.context import of_comparison
 from bench.report.figures import FILTERS
 from bench.report.files import Sources, newest
@@ -34,6 +34,7 @@ PARTS = {
 # Templates of a measurement of their own: the file that a run of it leaves, and what it gives them.
 APART: dict[str, tuple[str, Callable[[Path], dict[str, Any]]]] = {
     "engine.md": ("grid.jsonl", grid.given),
+    "explanations.md": (explanations.FILE, explanations.given),
     "inside.md": ("inside.json", inside.given),
     "ladder.md": (rungs.FILE, rungs.given),
     "serving.md": (serving.FILE, serving.given),
