@@ -95,7 +95,8 @@ GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
 test-long: install venv ## run the long tests, TIMES (10) as large as their smallest: SQLsmith, PgBouncer, full disks, kills, soak
 	@toolchain/packages.sh long
-	@cd extension && cargo test --quiet --locked --release -p gbdt --target-dir target/engine-tests --lib kernels_agree
+	@cd extension && cargo test --quiet --locked --release -p gbdt --target-dir target/engine-tests \
+		--lib --test golden_many_rows kernels_
 	@$(VENV)/pytest -s tests/long $(GROWING)
 
 .PHONY: test-citus

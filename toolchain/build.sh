@@ -4,6 +4,9 @@
 # Plain cargo: the crates that bind PostgreSQL's headers are told of pg_config by PGRX_PG_CONFIG_PATH, and
 # the SQL scripts are files of the repository. Cargo skips what is up to date. It would take a library of
 # another major version for up to date, since a cdylib has the same file name for every feature.
+#
+# With PGBOOST_FAULTS=1 it builds what only tests load, into .build/faults: libraries whose statements fail
+# where a session says (extension/pg_interface/src/fault.rs).
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
 . "$root/toolchain/systems.sh"
@@ -11,6 +14,11 @@ set -euo pipefail
 need_compilers
 need_server_headers
 major=$(postgres_major)
+features=pgboost/pg$major,pgboost_train/pg$major
+if [ "${PGBOOST_FAULTS:-}" = 1 ]; then
+    features+=,pgboost/faults,pgboost_train/faults
+    export CARGO_TARGET_DIR=$root/.build/faults
+fi
 built=${CARGO_TARGET_DIR:-$root/extension/target}/release
 export PGRX_PG_CONFIG_PATH=$pg_config
 
@@ -21,6 +29,6 @@ say "building pgboost for PostgreSQL $major, which takes some two minutes the fi
 [ "$(cat "$built/postgres" 2>/dev/null)" = "$major" ] || rm -rf "$built"/.fingerprint/pgboost{,_train}-*
 cd "$root/extension"
 cargo build "${quiet[@]}" --locked --release -p pgboost -p pgboost_train -p pgboost_trainer \
-    --no-default-features --features "pgboost/pg$major,pgboost_train/pg$major"
+    --no-default-features --features "$features"
 echo "$major" >"$built/postgres"
 [ "$SECONDS" -lt 10 ] || say "built in $SECONDS s"

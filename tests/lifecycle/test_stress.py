@@ -26,6 +26,7 @@ class Deploys:
     done: bool = False
     failures: list[str] = field(default_factory=list)
     strict: int = 0
+    answers: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def check(self, before: int, answers: list[float], reader: str) -> None:
@@ -33,6 +34,7 @@ class Deploys:
         possible = {1 + number % 2 for number in range(before, self.started + 1)}
         with self.lock:
             self.strict += len(possible) == 1
+            self.answers += len(answers)
         if len(set(answers)) != 1 or answers[0] not in possible:
             self.failures.append(f"{reader}: {set(answers)} after deploy {before}, not {possible}")
 
@@ -83,6 +85,7 @@ def test_no_answer_is_stale(connect: Connect, query: str) -> None:
     for thread in threads:
         thread.join()
     writer.execute("SELECT drop_model('m')")
+    print(f"{READERS} readers, {deploys.acknowledged} deploys, {deploys.answers} predictions")
     assert deploys.acknowledged == DEPLOYS
     assert not deploys.failures, deploys.failures[:5]
     assert deploys.strict >= DEPLOYS

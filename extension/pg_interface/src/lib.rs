@@ -10,6 +10,7 @@ pub mod array;
 pub mod catalog;
 pub mod elements;
 mod error_table;
+pub mod fault;
 pub mod invalidation;
 pub mod model_name;
 pub mod nearest;

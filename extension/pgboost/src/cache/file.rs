@@ -19,7 +19,7 @@ use std::time::{Duration, SystemTime};
 use gbdt::Image;
 use gbdt::forest::IMAGE_VERSION;
 use pg_interface::report::check_for_interrupts;
-use pg_interface::server;
+use pg_interface::{fault, server};
 use sha2::{Digest, Sha256};
 
 use super::checked::{self, FileStamp};
@@ -136,6 +136,7 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         check_for_interrupts();
         file.write_all(piece)?;
     }
+    fault::at("image: not renamed");
     fs::rename(&unfinished.0, path)
 }
 

@@ -16,7 +16,7 @@ use std::rc::Rc;
 use gbdt::Image;
 use gbdt::forest::AlignedBytes;
 use pg_interface::profile::Ranges;
-use pg_interface::report;
+use pg_interface::{fault, report};
 use pgrx::pg_sys::Oid;
 
 use super::file::{self, ImageKey, MadeOf};
@@ -141,6 +141,7 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
             image
         }
     };
+    fault::at("image: opened");
     Ok(insert(image, key))
 }
 

@@ -11,7 +11,7 @@
 
 use std::time::Instant;
 
-use pg_interface::report;
+use pg_interface::{fault, report};
 use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
 
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
@@ -107,6 +107,7 @@ impl Node {
             PgMemoryContexts::For(rows.copies.memory())
                 .switch_to(|_| calls.iter_mut().for_each(|call| call.score(rows, reading)));
         }
+        fault::at("batch: scored");
         let categories = self.output.calls.iter().any(|call| call.predictor.has_categories());
         self.output.validity =
             Some(if categories { validity } else { validity.without_categories() });

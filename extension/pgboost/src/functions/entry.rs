@@ -4,7 +4,7 @@
 //! releases, because a database upgraded by pg_upgrade looks up each of them. pgrx's guard turns a
 //! Rust panic, and every error raised on the way, into an `ereport`.
 
-use pg_interface::report;
+use pg_interface::{fault, report};
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, Datum};
 
@@ -32,6 +32,7 @@ macro_rules! c_function {
         #[unsafe(no_mangle)]
         #[pg_guard]
         pub unsafe extern "C-unwind" fn $symbol(call: pg_sys::FunctionCallInfo) -> Datum {
+            fault::at("function: called");
             // SAFETY: PostgreSQL passes a valid call; this is its only state.
             let (arguments, state) = unsafe { (Arguments::new(call), CallState::new(call)) };
             let body: fn(Arguments<'_>, CallState<'_>) -> Result<Datum> = $body;

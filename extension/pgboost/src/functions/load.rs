@@ -5,7 +5,7 @@
 
 use gbdt::model::Categories;
 use gbdt::{Limits, Model};
-use pg_interface::{report, server};
+use pg_interface::{fault, report, server};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{AnyElement, Array, JsonB, pg_extern, pg_sys};
 
@@ -84,6 +84,7 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut options: LoadOptions)
     }
     let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
     let mut model = gbdt::parse(bytes, &limits, &mut report::check_for_interrupts)?;
+    fault::at("load: parsed");
     if let Some(feature_names) = options.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
@@ -99,6 +100,7 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut options: LoadOptions)
     let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
     let new = describe(name, bytes, &model, present, options);
     let version = store(registry, new, user)?;
+    fault::at("load: stored");
     images::share_new(registry, name, version, lowered)?;
     Ok(version)
 }

@@ -21,6 +21,7 @@ pub mod write;
 
 use std::ffi::CStr;
 
+use pg_interface::fault;
 use pgrx::pg_sys::Oid;
 
 use crate::error::{Error, Result};
@@ -47,6 +48,7 @@ impl Registry {
     }
 
     pub fn of_function(function: Oid) -> Result<Registry> {
+        fault::at("registry: opened");
         let schema = catalog::schema_of(function);
         let table = |name, key| table(schema, name, key).ok_or(Error::NoRegistry);
         Ok(Registry {

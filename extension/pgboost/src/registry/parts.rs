@@ -4,6 +4,7 @@
 //! has at most [`PART`] bytes of a file. The digest is that of the whole file, and whoever reads the file
 //! compares: what is returned is what was loaded, whatever was done to the tables by hand.
 
+use pg_interface::fault;
 use pg_interface::report::check_for_interrupts;
 use sha2::{Digest, Sha256};
 
@@ -37,6 +38,7 @@ pub fn insert(registry: &Registry, name: &str, version: i32, file: &[u8]) -> Res
             "INSERT INTO {schema}.pgboost_part (model, version, start, bytes) VALUES ($1, $2, $3, $4)",
             &[name.into(), version.into(), start.into(), part.into()],
         )?;
+        fault::at("load: part stored");
     }
     Ok(())
 }

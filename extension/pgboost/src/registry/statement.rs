@@ -4,6 +4,7 @@
 //! PostgreSQL's own schema is on the search path, so that no user's function or operator can take
 //! part. Whether the user may do what the statement does was checked before.
 
+use pg_interface::fault;
 use pgrx::datum::DatumWithOid;
 use pgrx::spi;
 use pgrx::{AnyElement, FromDatum, IntoDatum, Spi};
@@ -16,7 +17,11 @@ use crate::pg::{catalog, identity, jsonb};
 /// extension's schema.
 pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
     as_owner(registry, statement, |statement| {
-        Spi::connect_mut(|client| client.update(statement, None, arguments).map(|_| ()))
+        Spi::connect_mut(|client| {
+            let done = client.update(statement, None, arguments).map(|_| ());
+            fault::at("registry: written");
+            done
+        })
     })
 }
 
@@ -30,6 +35,7 @@ pub fn query<T: FromDatum + IntoDatum>(
     as_owner(registry, statement, |statement| {
         Spi::connect_mut(|client| {
             let table = client.update(statement, None, arguments)?;
+            fault::at("registry: asked");
             if table.is_empty() { Ok(None) } else { table.first().get_one::<T>() }
         })
     })

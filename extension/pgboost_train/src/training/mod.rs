@@ -21,6 +21,7 @@ pub mod start;
 mod task;
 mod trainer;
 
+use pg_interface::fault;
 use serde_json::{Map, Value};
 
 use crate::error::Result;
@@ -52,6 +53,7 @@ pub fn train(request: &Request, start: Option<&Start>, progress: &mut Progress) 
     let prepared = prepared::read(request, start, true, progress)?;
     progress.phase(Phase::Building);
     trainer.build(prepared.job(request)?, start)?;
+    fault::at("training: built");
     progress.phase(Phase::Training);
     let ran = rounds::run(&mut trainer, request, progress, |_| ())?;
     let rounds = ran.rounds + start.map_or(0, |start| start.rounds);

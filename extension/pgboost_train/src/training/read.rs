@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::source::columns::Columns;
 use crate::source::records::{self, Dictionaries, Records};
 use crate::source::spool::Spool;
+use pg_interface::fault;
 use pg_interface::source::{Groups, Row, SourceError, query};
 use pgboost_trainer::{Fold, Part};
 
@@ -155,6 +156,9 @@ impl<'a> Reader<'a> {
         query::run(query, argument, |row| {
             self.read += 1;
             progress.rows(self.read);
+            if self.read == 1000 {
+                fault::at("training: rows read");
+            }
             self.take(row, argument)
         })
     }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pg_interface::report;
+use pg_interface::{fault, report};
 
 use super::progress::Progress;
 use super::request::Request;
@@ -45,6 +45,7 @@ pub fn run(
         } else {
             trainer.round(number - 1, false)?;
         }
+        fault::at("training: round");
         let line = score::line(&last);
         progress.round(number, &line);
         if noticed {

@@ -1,0 +1,161 @@
+"""A statement that fails in the middle, by an error or a panic, leaves nothing, and the session goes on."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from cluster import Cluster
+from tests.lifecycle.models import grown, load, one
+from tests.long.faulty import server
+from tests.times import TIMES
+from tests.train.running import trainers
+
+__all__ = ["server"]
+
+KINDS = {"error": "58030", "postgres": "3F000", "panic": "XX000"}
+COLUMNS = ", ".join(f"f{i + 1}" for i in range(10))
+# Each place, with a statement that comes by.
+CASES = [
+    ("load: parsed", "SELECT load_model('new', content) FROM file"),
+    ("load: part stored", "SELECT load_model('new', content) FROM file"),
+    ("load: stored", "SELECT load_model('new', content) FROM file"),
+    ("image: not renamed", "SELECT load_model('new', content) FROM file"),
+    ("image: opened", f"SELECT predict('unseen', {COLUMNS}) FROM rows"),
+    ("batch: scored", f"SELECT sum(predict('m', {COLUMNS})) FROM rows"),
+    ("batch: scored", f"SELECT sum(predict('m', rows)), max(predict_margin('m', {COLUMNS})) FROM rows"),
+    ("training: rows read", "SELECT * FROM train_model('new', 'rows', 'f1', rounds => 3)"),
+    ("training: built", "SELECT * FROM train_model('new', 'rows', 'f1', rounds => 3)"),
+    ("training: round", "SELECT * FROM train_model('new', 'rows', 'f1', rounds => 3)"),
+    ("training: round", "SELECT * FROM cross_validate_model('rows', 'f1', rounds => 3)"),
+    ("load: stored", "SELECT * FROM train_model('new', 'rows', 'f1', rounds => 3)"),
+    *[("registry: written", call) for call in (
+        "SELECT load_model('new', content) FROM file", "SELECT load_model('m', content) FROM file",
+        "SELECT drop_model('m')", "SELECT drop_model('m', 1)", "SELECT grant_model('m', 'public')",
+        "SELECT revoke_model('m', 'public')",
+    )],
+    ("registry: asked", "SELECT deploy_model('m', 1)"),
+    ("registry: asked", "SELECT alias_model('m', 'best', 1)"),
+    *[("registry: opened", call) for call in (
+        "SELECT deploy_model('m', 1)", "SELECT export_model('m')", "SELECT model_info('m')",
+        "SELECT model_features('m')", "SELECT feature_importance('m')", "SELECT pin_model('m', 1)",
+        "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m', 'best')",
+        "SELECT evaluate_model('m', 'SELECT *, f1 AS y FROM rows', 'y')",
+    )],
+    *[("function: called", f"SELECT {function}('m', {COLUMNS}) FROM rows LIMIT 1") for function in (
+        "predict", "predict_array", "predict_margin", "predict_leaf", "predict_contribs",
+        "predict_contribs_approx", "predict_interactions",
+    )],
+]  # fmt: skip
+ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"
+# Rounds after which what is kept for the next statement is there, and those that must not add to it.
+BEFORE, AFTER = 20, 100 * TIMES
+MOST_GROWTH_KB = 1024
+
+
+@dataclass(frozen=True)
+class Held:
+    """What a connection holds between two statements, and what lies on the disk."""
+
+    contexts: list[tuple[str, int]]
+    locks: int
+    descriptors: int
+    files: list[Path]
+    models: list[tuple[str, int, bool]]
+
+    @classmethod
+    def by(cls, connection: psycopg.Connection, data: Path) -> "Held":
+        contexts = "SELECT name, count(*) FROM pg_backend_memory_contexts GROUP BY 1 ORDER BY 1"
+        models = "SELECT name, version, deployed FROM pgboost_models ORDER BY 1, 2"
+        patterns = ("base/pgsql_tmp/*", "pg_stat_tmp/pgboost_train*", "pgboost/*/*.tmp")
+        return cls(
+            connection.execute(contexts).fetchall(),
+            one(connection, "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()"),
+            descriptors(connection),
+            [path for pattern in patterns for path in data.glob(pattern)],
+            connection.execute(models).fetchall(),
+        )
+
+
+def descriptors(connection: psycopg.Connection) -> int:
+    """Open files but those of relations, of which PostgreSQL keeps some open."""
+    links = Path(f"/proc/{connection.info.backend_pid}/fd").iterdir()
+    targets = [str(link.readlink()) for link in links]
+    return sum(not re.search(r"/(base/\d+|global)/\d", target) for target in targets)
+
+
+def fail(connection: psycopg.Connection, place: str, kind: str, statement: str) -> None:
+    """Has the statement fail there, and checks how."""
+    connection.execute(f"SET fault.kind = '{kind}'")
+    connection.execute(f"SET fault.place = '{place}'")
+    with pytest.raises(psycopg.Error) as caught:
+        connection.execute(statement).fetchall()
+    connection.execute("RESET fault.place")
+    error = caught.value
+    assert error.sqlstate == KINDS[kind], error
+    said = error.diag.message_primary
+    assert said == ('schema "fault" does not exist' if kind == "postgres" else f"fault at {place}")
+    assert error.diag.message_detail is None
+
+
+def private_kb(connection: psycopg.Connection) -> int:
+    status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
+    return int(status.partition("RssAnon:")[2].split()[0])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("place", "statement"), CASES)
+def test_nothing_is_left(server: Cluster, place: str, statement: str, kind: str) -> None:
+    with server.connect() as connection:
+        connection.prepare_threshold = None
+        expected = one(connection, ANSWER)
+        held = []
+        # The first two times PostgreSQL fills its caches of the catalog.
+        for _ in range(4):
+            for _ in range(3):
+                fail(connection, place, kind, statement)
+                assert one(connection, ANSWER) == expected
+            in_subtransactions(connection, place, statement)
+            assert one(connection, ANSWER) == expected
+            held.append(Held.by(connection, server.place.data))
+        assert held[-1].files == []
+        assert held[-1] == held[-2]
+        assert not trainers(connection.info.backend_pid)
+
+
+def in_subtransactions(connection: psycopg.Connection, place: str, statement: str) -> None:
+    """Three times in one transaction, which goes on."""
+    pid = connection.info.backend_pid
+    connection.execute(f"SET fault.place = '{place}'")
+    connection.execute(
+        "DO $do$ DECLARE failed int = 0; BEGIN FOR i IN 1..3 LOOP "
+        f"BEGIN EXECUTE $s${statement}$s$; "
+        "EXCEPTION WHEN OTHERS THEN failed = failed + 1; END; END LOOP; "
+        "ASSERT failed = 3; END $do$"
+    )
+    connection.execute("RESET fault.place")
+    assert not trainers(pid)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("place", ["image: opened", "batch: scored", "registry: written"])
+def test_memory_does_not_grow(server: Cluster, place: str, kind: str) -> None:
+    statement = next(statement for where, statement in CASES if where == place)
+    with server.connect() as connection:
+        for _ in range(BEFORE):
+            fail(connection, place, kind, statement)
+        before = private_kb(connection)
+        for _ in range(AFTER):
+            fail(connection, place, kind, statement)
+        assert private_kb(connection) - before < MOST_GROWTH_KB
+
+
+def test_installed_libraries_have_no_places(cluster: Cluster, dbname: str) -> None:
+    with cluster.connect(dbname) as connection:
+        load(connection, "m", grown(5, 3))
+        connection.execute("SET fault.place = 'function: called'")
+        assert (
+            one(connection, "SELECT predict('m', ARRAY[1,1,1,1,1,1,1,1,1,1]::real[])") is not None
+        )
