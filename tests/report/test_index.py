@@ -96,6 +96,10 @@ def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) ->
             for old, word in new.items():
                 cell[name] = cell[name].replace(old, word)
     path.write_text(json.dumps(document))
+    other = directory / SPLIT / "results.json"
+    document = json.loads(other.read_text())
+    document["workload"]["rows"] = 2_000_000
+    other.write_text(json.dumps(document))
     (tmp_path / "results.js").write_text(script(sources(directory)))
     shutil.copy(ROOT / PAGES / "index.html", tmp_path)
     address = (tmp_path / "index.html").as_uri()
@@ -114,9 +118,9 @@ def test_what_is_chosen_is_shown(page: Page, directory: Path, tmp_path: Path) ->
     assert any("not held: " in one["text"] for one in shown)
     split = chosen(f"run={SPLIT}&delay=0.25")
     assert check(split, cells(directory / SPLIT / "results.json"))
-    assert all(
-        one["cell"].endswith("/0.25ms") and "--workload split" in one["command"] for one in split
-    )
+    asked = "--workload split --rows 2000000 --only"
+    assert all(one["cell"].endswith("/0.25ms") and asked in one["command"] for one in split)
+    assert "2,000,000 rows" in page.ask("document.querySelector('[name=run]').innerText")
     # A choice that was not measured with the others gives way to them.
     assert check(chosen("request=batch&clients=20"), cells(path))
     page.ask("(() => { const one = document.querySelector('[name=clients]'); one.value = '5';"
