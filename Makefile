@@ -144,9 +144,17 @@ test-versions: setup venv ## run the extensions' tests on PostgreSQL 16, 17 and 
 deb: ## make Debian packages for the PostgreSQL of PG_CONFIG, in .build/deb
 	@packaging/deb/build.sh
 
+.PHONY: deb-source
+deb-source: ## make the source package as apt.postgresql.org wants it, with all crates, in .build/deb/source
+	@packaging/deb/source.sh
+
 .PHONY: test-deb
 test-deb: deb ## install the packages in a fresh Debian, predict, upgrade, remove them; as root
 	@tests/packaging/deb/run.sh
+
+.PHONY: test-deb-source
+test-deb-source: ## make the source package, and build it without a network in a fresh Debian; as root
+	@tests/packaging/deb/source.sh
 
 .PHONY: test-sql-accept
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds both extensions and pgboost_trainer in release mode for the PostgreSQL that PG_CONFIG names.
+# Builds both extensions and pgboost_trainer in release mode for the PostgreSQL that PG_CONFIG names; with
+# PGBOOST_TRAIN=no pgboost alone.
 #
 # Plain cargo: the crates that bind PostgreSQL's headers are told of pg_config by PGRX_PG_CONFIG_PATH, and
 # the SQL scripts are files of the repository. Cargo skips what is up to date. It would take a library of
@@ -14,7 +15,12 @@ set -euo pipefail
 need_compilers
 need_server_headers
 major=$(postgres_major)
-features=pgboost/pg$major,pgboost_train/pg$major
+crates=(-p pgboost)
+features=pgboost/pg$major
+if [ "${PGBOOST_TRAIN:-yes}" != no ]; then
+    crates+=(-p pgboost_train -p pgboost_trainer)
+    features+=,pgboost_train/pg$major
+fi
 if [ "${PGBOOST_FAULTS:-}" = 1 ]; then
     features+=,pgboost/faults,pgboost_train/faults
     export CARGO_TARGET_DIR=$root/.build/faults
@@ -28,7 +34,6 @@ quiet=(--quiet)
 say "building pgboost for PostgreSQL $major, which takes some two minutes the first time"
 [ "$(cat "$built/postgres" 2>/dev/null)" = "$major" ] || rm -rf "$built"/.fingerprint/pgboost{,_train}-*
 cd "$root/extension"
-cargo build "${quiet[@]}" --locked --release -p pgboost -p pgboost_train -p pgboost_trainer \
-    --no-default-features --features "$features"
+cargo build "${quiet[@]}" --locked --release "${crates[@]}" --no-default-features --features "$features"
 echo "$major" >"$built/postgres"
 [ "$SECONDS" -lt 10 ] || say "built in $SECONDS s"

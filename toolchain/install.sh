@@ -2,6 +2,7 @@
 # Builds pgboost and puts it into the PostgreSQL that PG_CONFIG names: the extensions with their control files
 # and the SQL scripts of all releases, the program pgboost_trainer, and libxgboost.
 #
+# PGBOOST_TRAIN=no leaves out pgboost_train, and with it libxgboost, the one thing that cargo does not fetch.
 # With DESTDIR all of it goes below that directory, as packagers want it. Nothing else of the system is
 # touched, and a file that is there with the same content is left alone.
 set -euo pipefail
@@ -12,10 +13,12 @@ scripts=${DESTDIR:-}$("$pg_config" --sharedir)/extension
 built=${CARGO_TARGET_DIR:-$root/extension/target}/release
 
 "$root/toolchain/build.sh"
-for extension in pgboost pgboost_train; do
-    put_as "$libraries/$extension.so" 755 "$built/lib$extension.so"
-done
-put_into "$libraries/pgboost_train" 755 "$built/pgboost_trainer"
-put_into "$scripts" 644 "$root"/extension/{pgboost,pgboost_train,pgboost_citus}/*.{control,sql}
-"$root/toolchain/libxgboost.sh"
+put_as "$libraries/pgboost.so" 755 "$built/libpgboost.so"
+put_into "$scripts" 644 "$root"/extension/{pgboost,pgboost_citus}/*.{control,sql}
+if [ "${PGBOOST_TRAIN:-yes}" != no ]; then
+    put_as "$libraries/pgboost_train.so" 755 "$built/libpgboost_train.so"
+    put_into "$libraries/pgboost_train" 755 "$built/pgboost_trainer"
+    put_into "$scripts" 644 "$root"/extension/pgboost_train/*.{control,sql}
+    "$root/toolchain/libxgboost.sh"
+fi
 say "pgboost is installed in $libraries"

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Writes Debian's machine-readable copyright file: `packaging/deb/copyright.py MAJOR`.
+"""Writes Debian's machine-readable copyright file: `packaging/deb/copyright.py MAJOR`, or `source`.
 
 It lists pgboost, libxgboost and libgomp, and each crate that is linked into the libraries, by cargo's own
-account of them. Names of copyright holders come from a crate's licence file, or else from its manifest.
+account of them; for the source package pgboost and each crate that Cargo.lock has. Names of
+copyright holders come from a crate's licence file, or else from its manifest.
 """
 
 import json
@@ -21,7 +22,8 @@ Upstream-Name: pgboost
 Files: *
 Copyright: 2026 pgboost's authors
 License: Apache-2.0
-
+"""
+WHEEL = """\
 Files: .build/xgboost/xgboost/lib/*
 Copyright: 2014-2026 by XGBoost Contributors
 License: Apache-2.0
@@ -32,10 +34,12 @@ Copyright: 2005-2025 Free Software Foundation, Inc.
 License: GPL-3+ with GCC-Runtime-Library-3.1 exception
 Comment: libgomp, GCC's OpenMP runtime, out of the same wheel.
 """
+GCC_RUNTIME = "GPL-3+ with GCC-Runtime-Library-3.1 exception"
 COMMON = "On Debian systems, its full text is in /usr/share/common-licenses/{}."
 STANDING = {
     "Apache-2.0": [COMMON.format("Apache-2.0")],
-    "GPL-3+ with GCC-Runtime-Library-3.1 exception": [
+    "LGPL-2.1+": [COMMON.format("LGPL-2.1")],
+    GCC_RUNTIME: [
         "This program is free software; you can redistribute it and/or modify it under the terms of the"
         " GNU General Public License as published by the Free Software Foundation; either version 3, or"
         " (at your option) any later version.",
@@ -45,7 +49,7 @@ STANDING = {
     ],
 }
 # SPDX's names that Debian has others for, and how crates of several licences name the files.
-DEBIAN_NAMES = {"MIT": "Expat"}
+DEBIAN_NAMES = {"MIT": "Expat", "LGPL-2.1-or-later": "LGPL-2.1+"}
 LICENCE_FILES = {"Expat": "MIT", "Unicode-3.0": "UNICODE", "Zlib": "ZLIB"}
 HOLDER = re.compile(
     r"^[^\w\n]*copyright\W+(?:\(c\)|c\b|©)?\W*(\d{4}.*|\(c\).*)$", re.IGNORECASE | re.MULTILINE
@@ -60,6 +64,12 @@ def cargo(*words: str) -> str:
     ).stdout  # fmt: skip
 
 
+def locked() -> list[dict]:
+    """The crates of others that Cargo.lock has, as cargo's metadata has them."""
+    packages = json.loads(cargo("metadata", "--format-version", "1"))["packages"]
+    return [package for package in packages if package["source"]]
+
+
 def linked(major: str) -> list[dict]:
     """The crates of others that the libraries are made of, as cargo's metadata has them."""
     features = [f"pgboost/pg{major},pgboost_train/pg{major}"]
@@ -67,11 +77,7 @@ def linked(major: str) -> list[dict]:
     ours = [word for name in OURS for word in ("-p", name)]
     tree = cargo("tree", *ours, *chosen, "-e", "normal", "--prefix", "none", "--format", "{p}")
     names = {tuple(line.split()[:2]) for line in tree.splitlines() if line}
-    packages = json.loads(cargo("metadata", "--format-version", "1"))["packages"]
-    return [
-        package for package in packages
-        if package["source"] and (package["name"], f"v{package['version']}") in names
-    ]  # fmt: skip
+    return [package for package in locked() if (package["name"], f"v{package['version']}") in names]
 
 
 def licence_files(package: dict) -> dict[str, str]:
@@ -137,15 +143,18 @@ def field(text: str) -> str:
 
 
 def main() -> None:
-    """Prints the file for the packages of a major version."""
-    packages = linked(sys.argv[1])
+    """Prints the file for the packages of a major version, or for the source package."""
+    of_source = sys.argv[1] == "source"
+    packages = locked() if of_source else linked(sys.argv[1])
+    header = [HEADER] if of_source else [HEADER, WHEEL]
     used = {
         word.strip(",")
         for package in packages
         for word in debian_licence(package["license"]).split()
     }
-    names = sorted(used - {"or", "and"} | set(STANDING))
-    paragraphs = [HEADER, *map(stanza, packages)]
+    named = {"Apache-2.0"} if of_source else {"Apache-2.0", GCC_RUNTIME}
+    names = sorted(used - {"or", "and"} | named)
+    paragraphs = [*header, *map(stanza, packages)]
     paragraphs += [f"License: {name}\n{field(licence_text(name, packages))}\n" for name in names]
     print("\n".join(paragraphs), end="")
 
