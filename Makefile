@@ -120,6 +120,10 @@ fuzz: ## fuzz every reader and the image, each for TIME seconds (60); needs a ni
 miri: ## run the engine's tests that end in reasonable time under miri; needs a nightly Rust with miri
 	@extension/gbdt/miri.sh
 
+.PHONY: lint-workflows
+lint-workflows: ## check .github/workflows (actionlint); needs Go
+	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+
 .PHONY: licences
 licences: ## check the licences and sources of all that is linked, and that nothing banned is
 	@toolchain/supply_chain.sh licences
