@@ -10,6 +10,7 @@ import psycopg
 import pytest
 
 from cluster import Cluster
+from cluster.server import installed
 
 MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
 ROWS = 3_000
@@ -24,6 +25,8 @@ HOUSES = (
 @pytest.fixture(scope="module", autouse=True)
 def tables(cluster: Cluster, dbname: str) -> None:
     """A local table, and foreign ones over the same rows: plain, partitioned, and a view with scores."""
+    if not (installed("--pkglibdir") / "postgres_fdw.so").exists():
+        pytest.skip("this PostgreSQL has no postgres_fdw")
     model = (MODELS / "price.ubj").read_bytes()
     cluster.create_database(REMOTE, replace=True)
     with cluster.connect(REMOTE) as remote:

@@ -50,14 +50,6 @@ def test_with_destdir_everything_goes_below_it(tmp_path: Path) -> None:
     assert (tmp_path / libraries / "pgboost.so").stat().st_mode & 0o777 == 0o755
 
 
-def test_training_can_be_left_out(tmp_path: Path) -> None:
-    done = run("install.sh", DESTDIR=str(tmp_path), PGBOOST_TRAIN="no")
-    assert done.returncode == 0, done.stderr
-    found = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert {"pgboost.so", "pgboost.control", "pgboost_citus.control"} <= found
-    assert not {name for name in found if "train" in name or "xgboost" in name}
-
-
 def test_without_rust_it_says_where_to_get_it(tools: Path) -> None:
     done = run("build.sh", PATH=str(tools), SUDO_USER="nobody")
     assert done.returncode == 1
