@@ -109,8 +109,9 @@ test-compose: venv ## build the images and test docker compose, with a Docker en
 	@PGBOOST_COMPOSE=1 tests/compose/with-engine.sh $(VENV)/pytest tests/compose
 
 .PHONY: test-arm64
-test-arm64: ## run the engine's tests, and so its NEON kernel, on an emulated aarch64; as root, five minutes
+test-arm64: ## run the engine's tests, and so its NEON kernel, and the SQL tests on an emulated aarch64; as root
 	@tests/arm64/run.sh
+	@tests/arm64/sql.sh
 
 .PHONY: fuzz
 fuzz: ## fuzz every reader and the image, each for TIME seconds (60); needs a nightly Rust

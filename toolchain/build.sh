@@ -25,7 +25,6 @@ if [ "${PGBOOST_FAULTS:-}" = 1 ]; then
     features+=,pgboost/faults,pgboost_train/faults
     export CARGO_TARGET_DIR=$root/.build/faults
 fi
-built=${CARGO_TARGET_DIR:-$root/extension/target}/release
 export PGRX_PG_CONFIG_PATH=$pg_config
 
 # cargo's own progress is for a terminal.

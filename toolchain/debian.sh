@@ -66,3 +66,21 @@ with_private_mounts() {
     [ "${PRIVATE_MOUNTS:-}" != "$$" ] || return 0
     PRIVATE_MOUNTS=$$ exec unshare --mount --propagation private "$0" "$@"
 }
+
+# in_source ROOT [NAME=VALUE...] COMMAND...: runs it in this repository, which the root has under /source, with this
+# machine's Rust, and a Python environment, a test cluster and a target directory of the root's own.
+in_source() {
+    local debian=$1 place
+    shift
+    mkdir -p "$debian"/{source,opt/rust}
+    mount --rbind "$root" "$debian/source"
+    mount --bind "$(rustc --print sysroot)" "$debian/opt/rust"
+    mount --rbind /proc "$debian/proc"
+    mount --rbind /dev "$debian/dev"
+    for place in .venv .test; do
+        mkdir -p "$debian/var/cache/pgboost/$place" "$root/$place"
+        mount --bind "$debian/var/cache/pgboost/$place" "$debian/source/$place"
+    done
+    inside "$debian" env --chdir=/source PATH=/opt/rust/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        CARGO_HOME=/var/cache/cargo CARGO_TARGET_DIR=/var/cache/target "$@"
+}

@@ -4,6 +4,9 @@ root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 debian_pg_config=/usr/lib/postgresql/15/bin/pg_config
 pg_config=${PG_CONFIG:-$("$root/toolchain/pg-config.sh")}
 
+# Where cargo puts what it builds, for another processor below the name of that target.
+built=${CARGO_TARGET_DIR:-$root/extension/target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}release
+
 # The number before the point, once PostgreSQL is there.
 postgres_major() { "$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'; }
 

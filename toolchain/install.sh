@@ -10,7 +10,6 @@ set -euo pipefail
 
 libraries=${DESTDIR:-}$("$pg_config" --pkglibdir)
 scripts=${DESTDIR:-}$("$pg_config" --sharedir)/extension
-built=${CARGO_TARGET_DIR:-$root/extension/target}/release
 
 "$root/toolchain/build.sh"
 put_as "$libraries/pgboost.so" 755 "$built/libpgboost.so"

@@ -11,8 +11,10 @@ set -euo pipefail
 
 place=${DESTDIR:-}$("$pg_config" --pkglibdir)/pgboost_train
 pinned=$root/toolchain/libxgboost.txt
-unpacked=$root/.build/xgboost
+unpacked=$root/.build/xgboost${CARGO_BUILD_TARGET:+-$CARGO_BUILD_TARGET}
 python=${PYTHON:-python3}
+processor=${CARGO_BUILD_TARGET:-$(uname -m)}
+processor=${processor%%-*}
 
 fetch() {
     local wheels
@@ -22,7 +24,7 @@ fetch() {
     say "fetching libxgboost"
     "$python" -m pip download --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary=:all: \
         --python-version 3.12 --implementation cp --abi none \
-        --platform "manylinux_2_28_$(uname -m)" --dest "$wheels" -r "$pinned"
+        --platform "manylinux_2_28_$processor" --dest "$wheels" -r "$pinned"
     rm -rf "$unpacked"
     "$python" -m zipfile -e "$wheels"/*.whl "$unpacked"
     rm -rf "$wheels"
