@@ -11,12 +11,16 @@ pub(super) const CODE_END: f32 = 16_777_216.0;
 /// Whether a value is in a set, given as words, lowest codes first. The value is not NaN.
 #[inline]
 pub(crate) fn is_in_set(words: &[u32], value: f32) -> bool {
+    code_of(value).is_some_and(|code| {
+        words.get((code / 32) as usize).is_some_and(|word| word >> (code % 32) & 1 == 1)
+    })
+}
+
+/// The code that a value is, if any.
+#[inline(always)]
+pub(crate) fn code_of(value: f32) -> Option<u32> {
     // -0.5 is below zero and goes left, though truncated it would be code 0.
-    if !(0.0..CODE_END).contains(&value) {
-        return false;
-    }
-    let code = value as u32;
-    words.get((code / 32) as usize).is_some_and(|word| word >> (code % 32) & 1 == 1)
+    (0.0..CODE_END).contains(&value).then_some(value as u32)
 }
 
 #[cfg(test)]

@@ -10,21 +10,18 @@
 )]
 #![allow(unsafe_code, reason = "vector instructions, and look-ups that the layout has vouched for")]
 
+mod ask;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
 use super::group::BITS;
 use super::layout::{Bits, CHUNK_GROUPS, Chunk, Class, LookUp};
-use super::literals::Source;
-use super::rest::Answers;
 use super::{Line, Tables, WIDTH, numbers_of, numbers_of_mut};
 use crate::eval::Kernel;
-use crate::eval::interleaved::NodeSections;
-use crate::forest::key::monotone_key;
 use crate::forest::sections::Sections;
 
 pub(in crate::explain) const BLOCK: usize = 512;
-const WORDS: usize = BLOCK / 64;
+pub(super) const WORDS: usize = BLOCK / 64;
 
 /// Blocks that share the passage of the tables through the cache, and their rows.
 const BLOCKS: usize = 4;
@@ -36,7 +33,7 @@ pub(super) const MASK_BYTES: usize = BLOCKS * size_of::<Mask>();
 /// One bit per row of a block.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-struct Mask([u64; WORDS]);
+pub(super) struct Mask(pub(super) [u64; WORDS]);
 
 /// The keys of a slot, one per row, ordered as signed numbers.
 #[derive(Clone, Copy)]
@@ -223,62 +220,6 @@ impl Tables {
             }
         }
     }
-
-    /// Answers every literal for a block of rows.
-    fn ask(
-        &self,
-        kernel: &TableKernel,
-        batch: Batch<'_>,
-        masks: &mut Vec<Mask>,
-        check_interrupts: &mut dyn FnMut(),
-    ) {
-        let Batch { image, rows, num_features } = batch;
-        let nodes = NodeSections::of(image);
-        masks.clear();
-        masks.push(Mask([u64::MAX; WORDS]));
-        for run in &self.literals.runs {
-            check_interrupts();
-            let keys = keys_of(run.slot, rows, num_features);
-            let asked = self.literals.keys.iter().skip(run.first).take(run.count);
-            // SAFETY: there is no such kernel where the processor lacks the instructions.
-            masks.extend(asked.map(|key| unsafe { (kernel.below)(&keys, ordered(*key)) }));
-        }
-        for source in self.literals.sources.iter().skip(masks.len()) {
-            let mask = match *source {
-                Source::True => Mask([u64::MAX; WORDS]),
-                Source::Both(one, other) => both(masks, [one, other]),
-                Source::Asked(question) => {
-                    let mut mask = Mask([0; WORDS]);
-                    for (row, features) in rows.chunks_exact(num_features).enumerate() {
-                        let answers = Answers { keys: &[], features, nodes };
-                        mask.0[row / 64] |= u64::from(answers.of(question)) << (row % 64);
-                    }
-                    mask
-                }
-            };
-            masks.push(mask);
-        }
-        check_interrupts();
-    }
-}
-
-/// The keys of a block in a slot.
-fn keys_of(slot: u32, rows: &[f32], num_features: usize) -> Keys {
-    let mut keys = Keys([0; BLOCK]);
-    let feature = slot as usize / 2;
-    let where_missing = if slot.is_multiple_of(2) { 0 } else { u32::MAX };
-    for (key, row) in keys.0.iter_mut().zip(rows.chunks_exact(num_features)) {
-        let value = row.get(feature).copied().unwrap_or(f32::NAN);
-        let missing = u32::from(value.is_nan()).wrapping_neg();
-        *key = ordered(monotone_key(value) & !missing | where_missing & missing);
-    }
-    keys
-}
-
-/// A key as a signed number, in the same order.
-#[inline(always)]
-fn ordered(key: u32) -> i32 {
-    (key ^ 0x8000_0000).cast_signed()
 }
 
 /// The rows for which both literals hold.

@@ -63,7 +63,8 @@ impl Literals {
         order.sort_by_key(|(source, old)| match *source {
             Source::True => (0, 0, 0, *old),
             Source::Asked(Question::Below { slot, key }) => (1, slot, key, *old),
-            Source::Asked(Question::NotIn { .. }) => (2, 0, 0, *old),
+            // Those of a feature together.
+            Source::Asked(Question::NotIn { slot, .. }) => (2, slot, 0, *old),
             Source::Both(..) => (3, 0, 0, *old),
         });
         let mut numbers = Numbers(vec![TRUE; order.len()]);

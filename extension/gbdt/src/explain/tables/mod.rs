@@ -10,6 +10,7 @@
 
 #![allow(unsafe_code, reason = "lines are read as numbers, and asked for before")]
 
+mod codes;
 mod fill;
 mod group;
 mod kernel;
