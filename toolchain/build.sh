@@ -24,6 +24,7 @@ fi
 if [ "${PGBOOST_FAULTS:-}" = 1 ]; then
     features+=,pgboost/faults,pgboost_train/faults
     export CARGO_TARGET_DIR=$root/.build/faults
+    built=$CARGO_TARGET_DIR/release
 fi
 export PGRX_PG_CONFIG_PATH=$pg_config
 
