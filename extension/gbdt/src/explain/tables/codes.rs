@@ -4,13 +4,13 @@
 //! of the masks of its codes.
 
 use super::kernel::{BLOCK, Mask, WORDS};
-use crate::eval::{code_of, is_in_set};
+use crate::eval::code_of;
 
 /// Places to look for a code, more than rows.
 const PLACES: usize = 2 * BLOCK;
 
 pub(super) struct Codes {
-    codes: Vec<f32>,
+    codes: Vec<u32>,
     /// The rows that have each.
     masks: Vec<Mask>,
     missing: Mask,
@@ -29,8 +29,7 @@ impl Codes {
                 continue;
             }
             let Some(code) = code_of(value) else { continue };
-            let code = code as f32;
-            let mut place = code.to_bits().wrapping_mul(0x9e37_79b1) as usize >> 16;
+            let mut place = code.wrapping_mul(0x9e37_79b1) as usize >> 16;
             let number = loop {
                 place %= PLACES;
                 match places[place] {
@@ -52,10 +51,17 @@ impl Codes {
     /// The rows whose code is not in a set.
     pub(super) fn not_in(&self, words: &[u32], with_missing: bool) -> Mask {
         let mut found = if with_missing { Mask([0; WORDS]) } else { self.missing };
-        for (code, mask) in self.codes.iter().zip(&self.masks) {
-            let is_in = u64::from(is_in_set(words, *code)).wrapping_neg();
+        // Those in the set first, without a guess for each; there are no more codes than rows.
+        let (mut members, mut count) = ([0u16; BLOCK], 0);
+        for (number, code) in (0..).zip(&self.codes) {
+            members[count % BLOCK] = number;
+            let word = words.get((code / 32) as usize).copied().unwrap_or(0);
+            count += (word >> (code % 32) & 1) as usize;
+        }
+        for number in members.iter().take(count) {
+            let Some(mask) = self.masks.get(usize::from(*number)) else { continue };
             for word in 0..WORDS {
-                found.0[word] |= mask.0[word] & is_in;
+                found.0[word] |= mask.0[word];
             }
         }
         found.0 = found.0.map(|word| !word);
@@ -66,6 +72,7 @@ impl Codes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::eval::is_in_set;
 
     /// Codes that share places, one of which is beyond the set's words, and what is no code.
     #[test]
