@@ -34,6 +34,16 @@ impl Shape {
         Shape { of, features, numbers, num_features }
     }
 
+    /// One that makes half as many classes in twice the memory, where they are many.
+    pub(super) fn wide(of: Of, num_features: usize) -> Option<Self> {
+        (of == Of::Features && num_features > WIDTH).then_some(Shape {
+            of,
+            features: 32,
+            numbers: 32,
+            num_features,
+        })
+    }
+
     /// What a group will take.
     pub(super) fn bytes(self, group: &Group) -> usize {
         self.lines(group.entries) * size_of::<Line>() + Groups::BYTES

@@ -67,25 +67,45 @@ impl Tables {
         max_bytes: usize,
         check_interrupts: &mut dyn FnMut(),
     ) -> Option<Self> {
-        match of {
+        let [num_features, num_outputs] = size;
+        let mut of_shape = |shape, partly| match of {
             Of::Features => {
-                Self::filled(image, of, Filler::features(), size, max_bytes, check_interrupts)
+                let filler = Filler::features();
+                Self::filled(
+                    image,
+                    (shape, partly),
+                    filler,
+                    num_outputs,
+                    max_bytes,
+                    check_interrupts,
+                )
             }
             Of::Pairs => {
-                Self::filled(image, of, Filler::pairs(), size, max_bytes, check_interrupts)
+                let filler = Filler::pairs();
+                Self::filled(
+                    image,
+                    (shape, partly),
+                    filler,
+                    num_outputs,
+                    max_bytes,
+                    check_interrupts,
+                )
             }
-        }
+        };
+        Shape::wide(of, num_features)
+            .and_then(|shape| of_shape(shape, false))
+            .or_else(|| of_shape(Shape::of(of, num_features), true))
     }
 
+    /// None if not all fits, unless a part of it is wanted, too.
     fn filled<const LANES: usize>(
         image: Sections<'_>,
-        of: Of,
+        (shape, partly): (Shape, bool),
         filler: Filler<LANES>,
-        [num_features, num_outputs]: [usize; 2],
+        num_outputs: usize,
         max_bytes: usize,
         check_interrupts: &mut dyn FnMut(),
     ) -> Option<Self> {
-        let shape = Shape::of(of, num_features);
         let mut plan = Plan {
             shape,
             literals: Literals::new(),
@@ -107,6 +127,9 @@ impl Tables {
             }
             (plan.check_interrupts)();
         });
+        if plan.is_full && !partly {
+            return None;
+        }
         let Plan { mut literals, mut planned, .. } = plan;
         let numbers = literals.finish();
         planned.iter_mut().for_each(|planned| planned.renumber(&numbers));
