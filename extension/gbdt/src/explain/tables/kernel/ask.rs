@@ -22,14 +22,23 @@ impl Tables {
         let nodes = NodeSections::of(image);
         masks.clear();
         masks.push(Mask([u64::MAX; WORDS]));
+        let mut values = [0.0; BLOCK];
+        let mut of_feature = usize::MAX;
         for run in &self.literals.runs {
             check_interrupts();
-            let keys = keys_of(run.slot, rows, num_features);
+            let feature = run.slot as usize / 2;
+            if of_feature != feature {
+                let own = values_of(feature, rows, num_features);
+                values.iter_mut().zip(own).for_each(|(value, own)| *value = own);
+                of_feature = feature;
+            }
+            let keys = keys_of(run.slot, &values);
             let asked = self.literals.keys.iter().skip(run.first).take(run.count);
             // SAFETY: there is no such kernel where the processor lacks the instructions.
             masks.extend(asked.map(|key| unsafe { (kernel.below)(&keys, ordered(*key)) }));
         }
-        let (mut of_feature, mut codes) = (usize::MAX, Codes::of(std::iter::empty()));
+        let mut codes = Codes::of(std::iter::empty());
+        of_feature = usize::MAX;
         for source in self.literals.sources.iter().skip(masks.len()) {
             let mask = match *source {
                 // Questions of keys are all in runs.
@@ -57,14 +66,13 @@ fn values_of(feature: usize, rows: &[f32], num_features: usize) -> impl Iterator
     rows.chunks_exact(num_features).map(of_row)
 }
 
-/// The keys of a block in a slot.
-fn keys_of(slot: u32, rows: &[f32], num_features: usize) -> Keys {
+/// The keys of a slot, by its feature's values.
+fn keys_of(slot: u32, values: &[f32; BLOCK]) -> Keys {
     let mut keys = Keys([0; BLOCK]);
-    let values = values_of(slot as usize / 2, rows, num_features);
     let where_missing = if slot.is_multiple_of(2) { 0 } else { u32::MAX };
     for (key, value) in keys.0.iter_mut().zip(values) {
         let missing = u32::from(value.is_nan()).wrapping_neg();
-        *key = ordered(monotone_key(value) & !missing | where_missing & missing);
+        *key = ordered(monotone_key(*value) & !missing | where_missing & missing);
     }
     keys
 }
