@@ -26,7 +26,7 @@ class Call(NamedTuple):
     def text(self) -> str:
         """The head of its column."""
         side = "no tables" if self.side == "cold" else self.side
-        return f"{self.what}, {'one row' if self.rows == 1 else f'{self.rows:,} rows'}, {side}"
+        return f"{'one row' if self.rows == 1 else f'{self.rows:,} rows'}, {side}"
 
 
 def given(run: Path) -> dict[str, Any]:
@@ -44,13 +44,16 @@ def given(run: Path) -> dict[str, Any]:
     }
     calls = list(dict.fromkeys(call for _, call in times))
     models = sorted({model for model, _ in times}, key=order)
-    everywhere = [one for one in calls if all((model, one) in times for model in models)]
-    others = [one for one in calls if one not in everywhere]
     return {
         "machine": json.loads((run / "machine.json").read_text()), "release": release,
-        "models": models, "times": times, "everywhere": everywhere,
-        "others": others,
-        "partly": [one for one in models if any((one, call) in times for call in others)],
-        "medians": [statistics.median(times[m, one] for m in models) for one in everywhere],
+        "models": models, "times": times,
+        "kinds": {
+            what: [call for call in calls if call.what == what]
+            for what in dict.fromkeys(call.what for call in calls)
+        },
+        "medians": {
+            call: statistics.median(ratio for (_, own), ratio in times.items() if own == call)
+            for call in calls
+        },
         "slower": sum(ratio < 1 for ratio in times.values()),
     }  # fmt: skip

@@ -25,6 +25,9 @@ def test_every_cell_is_beside_its_own_call(tmp_path: Path) -> None:
     text = page("explanations.md", tmp_path)
     assert "XGBoost 9.1" in text
     assert "XGBoost was faster in 1 of 3 cells." in text
-    assert "| 25x6x10-dense | 0.50 |\n| 25x8x10-dense | 3.00 |\n| median | 1.75 |" in text
-    assert "|  | 25x6x10-dense |" in text
-    assert "| contributions, 64 rows, avx2 | 150 |" in text
+    assert (
+        "| 25x6x10-dense | 0.50 | 150 |\n| 25x8x10-dense | 3.00 | - |\n| median | 1.75 | 150 |"
+        in text
+    )
+    assert "| model | one row, no tables | 64 rows, avx2 |" in text
+    assert "## Contributions\n" in text
