@@ -68,28 +68,11 @@ impl Tables {
         check_interrupts: &mut dyn FnMut(),
     ) -> Option<Self> {
         let [num_features, num_outputs] = size;
-        let mut of_shape = |shape, partly| match of {
-            Of::Features => {
-                let filler = Filler::features();
-                Self::filled(
-                    image,
-                    (shape, partly),
-                    filler,
-                    num_outputs,
-                    max_bytes,
-                    check_interrupts,
-                )
-            }
-            Of::Pairs => {
-                let filler = Filler::pairs();
-                Self::filled(
-                    image,
-                    (shape, partly),
-                    filler,
-                    num_outputs,
-                    max_bytes,
-                    check_interrupts,
-                )
+        let mut of_shape = |shape, partly| {
+            let wanted = Wanted { shape, partly, num_outputs, max_bytes };
+            match of {
+                Of::Features => Self::filled(image, Filler::features(), wanted, check_interrupts),
+                Of::Pairs => Self::filled(image, Filler::pairs(), wanted, check_interrupts),
             }
         };
         Shape::wide(of, num_features)
@@ -97,15 +80,13 @@ impl Tables {
             .or_else(|| of_shape(Shape::of(of, num_features), true))
     }
 
-    /// None if not all fits, unless a part of it is wanted, too.
     fn filled<const LANES: usize>(
         image: Sections<'_>,
-        (shape, partly): (Shape, bool),
         filler: Filler<LANES>,
-        num_outputs: usize,
-        max_bytes: usize,
+        wanted: Wanted,
         check_interrupts: &mut dyn FnMut(),
     ) -> Option<Self> {
+        let Wanted { shape, partly, num_outputs, max_bytes } = wanted;
         let mut plan = Plan {
             shape,
             literals: Literals::new(),
@@ -154,6 +135,15 @@ fn numbers_of(lines: &[Line]) -> &[f32] {
 fn numbers_of_mut(lines: &mut [Line]) -> &mut [f32] {
     // SAFETY: as above.
     unsafe { std::slice::from_raw_parts_mut(lines.as_mut_ptr().cast(), lines.len() * WIDTH) }
+}
+
+/// What tables are to be.
+struct Wanted {
+    shape: Shape,
+    /// Whether a part is of use where not all fits.
+    partly: bool,
+    num_outputs: usize,
+    max_bytes: usize,
 }
 
 struct Plan<'a, const LANES: usize> {
