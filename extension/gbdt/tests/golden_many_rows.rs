@@ -6,11 +6,15 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
+#[path = "../fuzz/fuzz_targets/near.rs"]
+mod near;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::model::{Model, Node};
+use gbdt::model::Model;
 use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch, eval};
+use near::near;
 
 const ROWS: usize = 1000;
 /// Fewer models than this mean that files are missing.
@@ -51,36 +55,14 @@ impl Random {
     }
 }
 
-/// For each feature the values at which something changes, and their neighbours.
-fn near(model: &Model) -> Vec<Vec<f64>> {
-    let mut near = vec![Vec::new(); model.num_features()];
-    for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
-        if let Node::Numerical { feature, threshold, .. } = node {
-            let single = *threshold as f32;
-            near[*feature as usize].extend([
-                *threshold,
-                threshold.next_up(),
-                threshold.next_down(),
-            ]);
-            near[*feature as usize]
-                .extend([single, single.next_up(), single.next_down()].map(f64::from));
-        }
-    }
-    for (feature, near) in (0..).zip(&mut near) {
-        let ranks = model.ranks_of(feature).iter();
-        near.extend(ranks.flat_map(|rank| [*rank, rank.next_up(), rank.next_down()]));
-        if near.is_empty() {
-            near.extend((0..40).map(f64::from));
-        }
-    }
-    near
-}
-
 /// How many rows of the model were compared.
 fn agrees(name: &str, model: &Model, random: &mut Random) -> usize {
     let image = Image::open(gbdt::compile(model, &[], &mut || ()).unwrap()).unwrap();
     let (features, outputs) = (model.num_features(), model.num_outputs());
-    let near = near(model);
+    let mut near = near(model);
+    near.iter_mut()
+        .filter(|near| near.is_empty())
+        .for_each(|near| near.extend((0..40).map(f64::from)));
     let mut rows = vec![0.0f64; ROWS * features];
     let mut narrowed = vec![0.0f32; rows.len()];
     let (mut expected, mut found) = (vec![0.0f64; ROWS * outputs], vec![0.0f64; ROWS * outputs]);

@@ -1,7 +1,11 @@
 //! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
 
-use gbdt::model::{Model, Node};
+use gbdt::model::Model;
 use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch, eval};
+
+#[path = "near.rs"]
+mod near;
+use near::near;
 
 /// Small, since what is larger takes longer and shows nothing more.
 const LIMITS: Limits =
@@ -79,24 +83,7 @@ fn rows(model: &Model) -> Vec<f64> {
         16_777_216.0,
         3e9,
     ];
-    let mut near = vec![Vec::new(); model.num_features()];
-    for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
-        if let Node::Numerical { feature, threshold, .. } = node {
-            let f32s = *threshold as f32;
-            near[*feature as usize].extend([
-                *threshold,
-                threshold.next_up(),
-                threshold.next_down(),
-                f64::from(f32s),
-                f64::from(f32s.next_up()),
-                f64::from(f32s.next_down()),
-            ]);
-        }
-    }
-    for (feature, near) in (0..).zip(&mut near) {
-        let ranks = model.ranks_of(feature).iter();
-        near.extend(ranks.flat_map(|rank| [*rank, rank.next_up(), rank.next_down()]));
-    }
+    let near = near(model);
     let value = |row: usize, feature: usize| {
         let near: &[f64] = &near[feature];
         let index = row * 7 + feature * 3;
