@@ -24,8 +24,7 @@ install_inside() {
         cp "/$authorities"/*.crt "$debian/$authorities"
         inside "$debian" update-ca-certificates >/dev/null
     fi
-    # sid's index is good for a week, and a mirror may be older; signatures are checked all the same.
-    inside "$debian" apt-get update -qq -o Acquire::Check-Valid-Until=false
+    inside "$debian" apt-get update -qq
     inside "$debian" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
     inside "$debian" apt-get clean
 }
@@ -45,6 +44,8 @@ make_debian() {
     (
         debootstrap --variant=minbase --include=ca-certificates "$suite" "$debian" ${DEBIAN_MIRROR:+"$DEBIAN_MIRROR"}
         start_nothing "$debian"
+        # sid's index is good for a week, and a mirror may be older; signatures are checked all the same.
+        echo 'Acquire::Check-Valid-Until "false";' >"$debian/etc/apt/apt.conf.d/old-mirror"
         ! declare -F prepare_debian || prepare_debian "$debian"
         install_inside "$debian" "$@"
     ) >"$log" 2>&1 </dev/null

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs a command in this repository on another Debian, with the PostgreSQL that it has, and this machine's Rust:
 #
-#     toolchain/in-debian.sh SUITE MAJOR COMMAND...
+#     toolchain/in-debian.sh SUITE MAJOR [NAME=VALUE...] COMMAND...
 #     toolchain/in-debian.sh trixie 17 make deb
 #
 # The root is in .build/debian/SUITE-MAJOR and made once. Needs root, debootstrap and the network.

@@ -30,6 +30,7 @@ query "CREATE EXTENSION pgboost VERSION '0.1.0'"
 query "SELECT load_model('price', '\\x$(od -An -v -tx1 /packages/price.ubj | tr -d ' \n')')" >/dev/null
 before=$(query "SELECT predict('price', 60, 4, 1)")
 expect "the prediction of the first release" "$before" 110
+say "from nothing to a prediction: $SECONDS s"
 query "ALTER EXTENSION pgboost UPDATE"
 expect "the extension's version after the upgrade" "$(query "SELECT extversion FROM pg_extension WHERE extname = 'pgboost'")" \
     "$(sed -n "s/^default_version = '\(.*\)'/\1/p" "$scripts/pgboost.control")"
