@@ -53,6 +53,20 @@ make_debian() {
     mv "$debian" "$made"
 }
 
+# fresh_debian SUITE: sets debian to a root that has nothing but Debian's minimum; what changes in it goes when the
+# script ends. It is an overlay over .build/debian/SUITE.
+fresh_debian() {
+    local changes base=$root/.build/debian/$1
+    make_debian "$1" "$base"
+    changes=$(mktemp -d "$root/.build/debian/changes.XXXXXX")
+    # shellcheck disable=SC2064
+    trap "umount -R '$changes/root' 2>/dev/null; rm -rf --one-file-system '$changes'" EXIT
+    mkdir "$changes"/{upper,work,root}
+    mount -t overlay overlay -o "lowerdir=$base,upperdir=$changes/upper,workdir=$changes/work" "$changes/root"
+    debian=$changes/root
+    cp /etc/resolv.conf "$debian/etc/resolv.conf"
+}
+
 # Services are not to be started by their packages, nor a cluster to be made by PostgreSQL's.
 start_nothing() {
     printf '#!/bin/sh\nexit 101\n' >"$1/usr/sbin/policy-rc.d"

@@ -3,8 +3,7 @@
 #
 #     tests/packaging/deb/run.sh [SUITE MAJOR]     default: this Debian, and the PostgreSQL of PG_CONFIG
 #
-# Needs root, debootstrap and the network. The root in .build/debian has nothing but Debian's minimum; an overlay over
-# it takes all changes and is deleted.
+# Needs root, debootstrap and the network.
 set -euo pipefail
 . "$(dirname "$0")/../../../toolchain/ground.sh"
 . "$root/toolchain/debian.sh"
@@ -12,19 +11,11 @@ set -euo pipefail
 with_private_mounts "$@"
 suite=${1:-$(. /etc/os-release && echo "$VERSION_CODENAME")}
 major=${2:-$(postgres_major)}
-base=$root/.build/debian/$suite
-make_debian "$suite" "$base"
-
-changes=$(mktemp -d "$root/.build/debian/changes.XXXXXX")
-trap 'umount -R "$changes/root" 2>/dev/null; rm -rf --one-file-system "$changes"' EXIT
-mkdir "$changes"/{upper,work,root}
-mount -t overlay overlay -o "lowerdir=$base,upperdir=$changes/upper,workdir=$changes/work" "$changes/root"
-debian=$changes/root
+fresh_debian "$suite"
 mount --rbind /dev "$debian/dev"
 mount -t proc proc "$debian/proc"
 mkdir -p "$debian/packages"
 cp "$root/.build/deb/$major"/*.deb "$root/tests/packaging/deb/inside.sh" "$root/tests/sql/models/price.ubj" \
     "$root"/sql/{flights,quickstart}.sql "$debian/packages/"
 chmod -R a+rX "$debian/packages"
-cp /etc/resolv.conf "$debian/etc/resolv.conf"
 inside "$debian" /packages/inside.sh "$major"
