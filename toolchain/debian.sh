@@ -47,7 +47,10 @@ make_debian() {
         # sid's index is good for a week, and a mirror may be older; signatures are checked all the same.
         echo 'Acquire::Check-Valid-Until "false";' >"$debian/etc/apt/apt.conf.d/old-mirror"
         ! declare -F prepare_debian || prepare_debian "$debian"
+        # Packages of sid ask /proc when they are installed.
+        mount -t proc proc "$debian/proc"
         install_inside "$debian" "$@"
+        umount "$debian/proc"
     ) >"$log" 2>&1 </dev/null
     trap - EXIT
     mv "$debian" "$made"
