@@ -1,6 +1,6 @@
 """`python -m bench.agent`: does on its machine what the harness asks, a line of JSON each way.
 
-A question is {"id": 1, "verb": ..., ...}, its answer {"id": 1, "answer": ...} or {"id": 1, "error": "..."}.
+A question is {"verb": ..., ...}, its answer {"answer": ...} or {"error": "..."}.
 The first line is said unasked: where this repository and its Python are. What is started here ends with
 this, and this with its input, so whatever becomes of the harness no server goes on. Nothing but Python is
 needed, for the store may have no package.
@@ -122,10 +122,6 @@ class Agent:
         self._services[process.pid] = process
         return process.pid
 
-    def alive(self, pid: int) -> bool:
-        """Whether a server that was started here still runs."""
-        return pid in self._services and self._services[pid].poll() is None
-
     def stop(self, pid: int) -> None:
         """Asks a server to end, and waits until it has; one that does not heed is killed with its group."""
         process = self._services.pop(pid, None)
@@ -140,8 +136,8 @@ class Agent:
 
     def wait(self, pid: int, address: str, port: int, path: str | None = None) -> bool:
         """Whether a server came to answer: it accepts a connection, or GET of a path has the status 200."""
-        deadline = time.monotonic() + READY_SECONDS
-        while time.monotonic() < deadline and self.alive(pid):
+        deadline, service = time.monotonic() + READY_SECONDS, self._services[pid]
+        while time.monotonic() < deadline and service.poll() is None:
             place = (address, port)
             with contextlib.suppress(OSError), socket.create_connection(place, 5.0) as connection:
                 if path is None:
@@ -199,28 +195,23 @@ class Agent:
             probe.bind((address, 0))
             return probe.getsockname()[1]
 
-    def interrupt(self) -> None:
-        """Ends what is waited for, and all that it started; what asked for it is told that it failed."""
+    def end(self) -> None:
+        """Ends everything: what is waited for at once, with all that it started."""
         if process := self._current:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
-
-    def end(self) -> None:
-        """Ends everything."""
-        self.interrupt()
         for pid in [*self._services]:
             self.stop(pid)
 
 
 def _answer(agent: Agent, asked: Answer) -> Answer:
-    place = asked.pop("id")
     verb: Callable[..., Any] = getattr(agent, asked.pop("verb"))
     try:
-        return {"id": place, "answer": verb(**asked)}
+        return {"answer": verb(**asked)}
     except CommandFailed as error:
-        return {"id": place, "error": str(error)}
+        return {"error": str(error)}
     except Exception as error:
-        return {"id": place, "error": f"{type(error).__name__}: {error}"}
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 def main() -> None:
@@ -234,13 +225,10 @@ def main() -> None:
     os.environ["PYTHONPATH"] = str(Path.cwd())
     agent, questions = Agent(), queue.SimpleQueue()
 
+    # While something is waited for, the end of the input is still seen.
     def listen() -> None:
         for line in sys.stdin:
-            asked = json.loads(line)
-            if asked["verb"] == "interrupt":
-                agent.interrupt()
-            else:
-                questions.put(asked)
+            questions.put(json.loads(line))
         agent.end()
         os._exit(0)
 

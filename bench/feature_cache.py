@@ -58,7 +58,7 @@ class FeatureCache:
 
     def roots(self, serializer: str) -> list[Process]:
         """The process of a serializer's server."""
-        return [self._server(serializer)[0].process]
+        return [self._server(serializer)[0]]
 
     def version(self) -> str:
         """The servers'."""

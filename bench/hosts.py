@@ -9,7 +9,6 @@ for it (`there`); a text, or any other PurePath, it takes as it is.
 
 import base64
 import io
-import itertools
 import json
 import shlex
 import subprocess
@@ -53,18 +52,11 @@ Parts = Mapping[str, Iterable[Process]]
 
 
 @dataclass(frozen=True)
-class Service:
+class Service(Process):
     """A server that this harness started."""
 
-    host: "Host"
     name: str
-    pid: int
     log: PurePath
-
-    @property
-    def process(self) -> Process:
-        """The root of its tree of processes."""
-        return Process(self.host, self.pid)
 
     def stop(self) -> None:
         """Ends it, unless it has ended."""
@@ -95,7 +87,6 @@ class Host:
         # The harness's files here; there they are below the repository, unless it is the same machine.
         self._here = here
         self._process: subprocess.Popen[str] | None = None
-        self._ids = itertools.count()
         self._facts: dict[str, str] = {}
         self._places: dict[str, str] = {}
         self.same_machine = True
@@ -127,32 +118,22 @@ class Host:
             process.wait(END_SECONDS)
 
     def ask(self, verb: str, **question: Any) -> Any:
-        """The agent's answer."""
+        """The agent's answer. A Ctrl-C meanwhile ends the agent: clearing up is asked of a new one."""
         self.open()
-        number = next(self._ids)
-        self._say(question | {"id": number, "verb": verb})
         try:
-            return self._answer(number, verb)
-        except KeyboardInterrupt:
-            self._say({"verb": "interrupt"})
-            raise
-
-    def _say(self, question: dict[str, Any]) -> None:
-        try:
-            self._process.stdin.write(json.dumps(question) + "\n")
+            self._process.stdin.write(json.dumps(question | {"verb": verb}) + "\n")
             self._process.stdin.flush()
+            said = json.loads(self._process.stdout.readline() or "null")
         except BrokenPipeError:
-            raise CommandFailed(f"{self.name}: its agent has ended") from None
-
-    def _answer(self, number: int, verb: str) -> Any:
-        while line := self._process.stdout.readline():
-            said = json.loads(line)
-            # The answer to what was interrupted is no longer waited for.
-            if said["id"] == number:
-                if "error" in said:
-                    raise CommandFailed(f"{self.name}: {said['error']}")
-                return said["answer"]
-        raise CommandFailed(f"{self.name}: no answer to {verb}")
+            said = None
+        except KeyboardInterrupt:
+            self.close()
+            raise
+        if said is None:
+            raise CommandFailed(f"{self.name}: its agent has ended without an answer to {verb}")
+        if "error" in said:
+            raise CommandFailed(f"{self.name}: {said['error']}")
+        return said["answer"]
 
     @cached_property
     def root(self) -> PurePath:
@@ -202,7 +183,7 @@ class Host:
         """Starts a server in the background."""
         words = self.words(command)
         known = {"environment": dict(environment or {}), "log": str(log), "user": user}
-        return Service(self, words[0], self.ask("start", command=words, **known), log)
+        return Service(self, self.ask("start", command=words, **known), words[0], log)
 
     def put(self, here: Path) -> None:
         """Brings a file or a directory of the harness there."""

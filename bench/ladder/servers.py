@@ -145,10 +145,10 @@ class Servers:
         if rung.postgres:
             found["postgres"] = self.database.roots()
         if rung.postgres == "pgbouncer":
-            found["pgbouncer"] = [self._services["pgbouncer"].process]
+            found["pgbouncer"] = [self._services["pgbouncer"]]
         for name in (rung.name, "redis"):
             if name in self._services:
-                found[name] = [self._services[name].process]
+                found[name] = [self._services[name]]
         return found
 
     def stop_one(self, name: str) -> None:

@@ -65,7 +65,7 @@ class Servers:
         service, _ = pgbouncer.started(self.host, self.database, place, hosts, settings)
         service.ready(port)
         try:
-            yield port, service.process
+            yield port, service
         finally:
             service.stop()
 

@@ -155,7 +155,7 @@ class Http(Running):
     def parts(self) -> Parts:
         if not self.service:
             return {}
-        parts = {self.part: [self.service.process]}
+        parts = {self.part: [self.service]}
         if self._store == "redis":
             parts["redis"] = self._site.feature_cache.roots(self._serializer)
         elif self._store == "postgresql":

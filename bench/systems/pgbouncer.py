@@ -77,7 +77,7 @@ class ThroughPgbouncer(Sql):
         return self._site.attached.pgbouncer if self._site.attached else self._at
 
     def parts(self) -> Parts:
-        started = {"pgbouncer": [self._service.process]} if self._service else {}
+        started = {"pgbouncer": [self._service]} if self._service else {}
         return {**super().parts(), **started}
 
     def lacks(self, cell: Cell) -> str | None:

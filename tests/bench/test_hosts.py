@@ -164,7 +164,7 @@ def test_files_and_directories_go_there(host: Host, here: Path) -> None:
 def test_what_a_generator_and_each_part_of_the_servers_use_is_told_apart(host: Host) -> None:
     quiet = host.start(python(host, WAIT), host.directory / "quiet.log")
     busy = host.start(python(host, BURN.format(30)), host.directory / "busy.log")
-    parts = {"quiet": [quiet.process], "busy": [busy.process]}
+    parts = {"quiet": [quiet], "busy": [busy]}
     network = [Process(host, quiet.pid)]
     output, usage = run_measured(host, python(host, BURN.format(0.5)), parts, network=network)
     quiet.stop()
