@@ -40,6 +40,11 @@ def commit() -> str:
     return found + ("+" if changed else "")
 
 
+def head() -> dict[str, Any]:
+    """What every record begins with."""
+    return {"schema": 1, "started": now(), "commit": commit(), "machine": machine.facts()}
+
+
 def directory(parent: Path, what: str, topology: Topology | None = None) -> Path:
     """A new directory for a record, below one of the machine that was measured."""
     facts = topology.server.facts() if topology else machine.facts()
@@ -60,8 +65,7 @@ def keep(
     parent: Path, kind: str, measure: Callable[[], dict[str, Any]], topology: Topology | None = None
 ) -> Path:
     """Measures, and writes what was found, and what every record says, into KIND.json of a new directory."""
-    head = {"schema": 1, "started": now(), "commit": commit(), "machine": machine.facts()}
-    found = head | measure()
+    found = head() | measure()
     path = directory(parent, kind, topology) / f"{kind}.json"
     write(path, found | {"finished": now()})
     print(f"results in {path}")

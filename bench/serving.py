@@ -15,11 +15,9 @@ from pathlib import Path
 
 from bench import record
 from bench.attempts import Attempts
-from bench.generators import Load, caller
-from bench.hosts import run_measured
+from bench.generators import Load
 from bench.ladder.servers import Servers
 from bench.ladder.stage import Stage, staged
-from bench.request_logs import RequestLogs
 from bench.rungs import Rung, described
 from bench.turns import in_turn
 
@@ -89,14 +87,11 @@ def compare(servers: Servers, found: list[Service], attempts: Attempts) -> int:
 
 def measure(servers: Servers, one: Service, verb: str, load: Load) -> Measured:
     """One run: requests a second, ms, and the servers' memory in MB."""
-    host, logs = servers.host, RequestLogs(servers.host)
-    log = logs.fresh()
     if one.rung.postgres:
         _pin(servers, one.pinned)
     question = servers.question(one.rung, verb, VERBS[verb])
-    command = caller.command(servers.caller(one.rung), question, load, log)
-    _, usage = run_measured(host, command, servers.parts(one.rung))
-    figures = logs.figures("caller", log, load)
+    log, usage = servers.watched(one.rung, question, load)
+    figures = servers.logs.figures("caller", log, load)
     rate, memory = figures.requests_per_second, usage.server.pss_bytes / 1e6
     cpu = usage.server.cpu_seconds / figures.requests * 1e6
     return figures.latency_ms | {"rate": rate, "mb": memory, "us": cpu}

@@ -23,10 +23,9 @@ from bench import record
 from bench.attempts import Attempts
 from bench.fresh.stores import NAPTIME, SET, STORES, Store, check, events, start
 from bench.generators import Load, caller, request_log
-from bench.hosts import Host, run_measured
+from bench.hosts import Host
 from bench.ladder.servers import Servers
 from bench.ladder.stage import Stage, Unanswered, staged
-from bench.request_logs import RequestLogs
 from bench.rungs import Rung
 
 CLIENTS, WRITERS = 20, 8
@@ -53,27 +52,24 @@ def _timeline(requests: request_log.Requests, window: request_log.Window) -> lis
 
 def measure(servers: Servers, store: Store, rung: Rung, load: Load, updates: int) -> dict[str, Any]:
     """One run of a store that was started."""
-    host, logs = servers.host, RequestLogs(servers.host)
-    log = logs.fresh()
-    also = log.with_name("updates")
-    question = servers.question(rung, "key", 1)
-    command = caller.command(servers.caller(rung), question, load, log)
-    if updates:
-        command += ["-also", f"put:{WRITERS}:{updates}", "-also-log", str(also)]
-    _, usage = run_measured(host, command, servers.parts(rung))
+    also = f"put:{WRITERS}:{updates}" if updates else ""
+    log, usage = servers.watched(rung, servers.question(rung, "key", 1), load, also)
     if updates:
         check(servers, store)
     requests, clock = request_log.caller_requests(Path(log))
     window = request_log.Window(load.warm_up, load.seconds, load.rate)
     begins = clock / 1e9 + load.warm_up
     ends = [at / 1e9 - begins for at in events(servers, store, rung)]
-    written = logs.figures("caller", also, replace(load, rate=updates)) if updates else None
+    written = 0.0
+    if updates:
+        of = servers.logs.figures("caller", caller.beside(log), replace(load, rate=updates))
+        written = of.requests_per_second
     found = request_log.summary(requests, window)
     if "p99" not in found.latency_ms:
         raise Unanswered("too few predictions to tell a percentile")
     return {
         "latency_ms": found.latency_ms, "rate": found.requests_per_second,
-        "updated": written.requests_per_second if written else 0.0, "mb": usage.server.pss_bytes / 1e6,
+        "updated": written, "mb": usage.server.pss_bytes / 1e6,
         "timeline": _timeline(requests, window), "events": [at for at in ends if 0 <= at < load.seconds],
     }  # fmt: skip
 

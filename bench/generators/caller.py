@@ -57,12 +57,18 @@ def compared(said: str) -> int:
     return found["compared"]
 
 
+def beside(log: PurePath) -> PurePath:
+    """The log of what is asked beside."""
+    return log.with_name("also")
+
+
 def command(
-    program: PurePath, question: Question, load: Load, log: PurePath
+    program: PurePath, question: Question, load: Load, log: PurePath, also: str = ""
 ) -> list[str | PurePath]:
-    """What asks for so long."""
+    """What asks for so long; `also` is a verb, its clients and its rate, VERB:CLIENTS:RATE."""
     rate: Sequence[str] = ["-rate", str(load.rate)] if load.rate else []
+    more = ["-also", also, "-also-log", beside(log)] if also else []
     return [
         *_asked(program, question), "-clients", str(load.clients), "-warm-up", f"{load.warm_up}s",
-        "-lasts", f"{load.seconds}s", "-log", log, *rate,
+        "-lasts", f"{load.seconds}s", "-log", log, *rate, *more,
     ]  # fmt: skip

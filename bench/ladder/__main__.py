@@ -17,11 +17,10 @@ from typing import Any
 
 from bench import record
 from bench.attempts import Attempts
-from bench.generators import Figures, Load, caller
+from bench.generators import Load
 from bench.ladder import crosscheck
 from bench.ladder.servers import Servers
 from bench.ladder.stage import Stage, Unanswered, staged
-from bench.request_logs import RequestLogs
 from bench.rungs import PREDICTING, Rung, described
 from bench.turns import in_turn
 
@@ -83,7 +82,7 @@ def compare(servers: Servers, plan: Plan, attempts: Attempts) -> dict[str, int]:
 def measure(servers: Servers, rung: Rung, verb: str, seconds: float) -> Measured:
     """One run: nanoseconds a row. Where no request begins in so many seconds, it takes longer."""
     before = _cpu(servers, rung)
-    figures = _asked(servers, rung, verb, seconds)
+    figures = servers.asked(rung, verb, Load(CLIENTS, seconds, 0, warm_up=WARM_UP_SECONDS))
     if not figures.latency_ms:
         if seconds > MAX_SECONDS:
             raise Unanswered(f"{verb}: no request in {seconds} seconds")
@@ -91,15 +90,6 @@ def measure(servers: Servers, rung: Rung, verb: str, seconds: float) -> Measured
     cpu = _cpu(servers, rung) - before
     found = {name: ms * 1e6 / rung.rows for name, ms in figures.latency_ms.items()}
     return found | {"server_cpu": cpu * 1e9 / rung.rows / figures.requests}
-
-
-def _asked(servers: Servers, rung: Rung, verb: str, seconds: float) -> Figures:
-    """What the caller's log says of a run."""
-    logs, load = RequestLogs(servers.host), Load(CLIENTS, seconds, 0, warm_up=WARM_UP_SECONDS)
-    log = logs.fresh()
-    question = servers.question(rung, verb, rung.rows)
-    servers.host.run(caller.command(servers.caller(rung), question, load, log))
-    return logs.figures("caller", log, load)
 
 
 def _cpu(servers: Servers, rung: Rung) -> float:

@@ -11,10 +11,9 @@ from typing import Any
 
 from bench.attempts import Attempts
 from bench.database import Database
-from bench.generators import Figures, Load, caller, pgbench, wrk
+from bench.generators import Figures, Load, pgbench, wrk
 from bench.hosts import CommandFailed, Host
 from bench.ladder.servers import Servers
-from bench.request_logs import RequestLogs
 from bench.rungs import Rung, described
 from bench.turns import in_turn
 
@@ -30,11 +29,7 @@ PLANNED_SECONDS = 2.0 * len(CELLS) * 1.3 * (REPETITIONS + 1)
 
 
 def _by_caller(servers: Servers, rung: Rung, verb: str) -> float:
-    logs = RequestLogs(servers.host)
-    log = logs.fresh()
-    question = servers.question(rung, verb, rung.block)
-    servers.host.run(caller.command(servers.caller(rung), question, LOAD, log))
-    return logs.figures("caller", log, LOAD).latency_ms["mean"]
+    return servers.asked(rung, verb, LOAD).latency_ms["mean"]
 
 
 def _by_pgbench(servers: Servers, protocol: str) -> float:

@@ -16,9 +16,10 @@ from psycopg.conninfo import make_conninfo
 from bench import pgbouncer
 from bench.attempts import Attempts
 from bench.database import Database
-from bench.generators import caller
+from bench.generators import Figures, Load, caller
 from bench.generators.caller import PROGRAM, Question
-from bench.hosts import CommandFailed, Host, Parts, Service
+from bench.hosts import CommandFailed, Host, Parts, Service, Usage, run_measured
+from bench.request_logs import RequestLogs
 from bench.rungs import Rung
 
 # Who share the rows of a comparison, so that each worker of a service is likely to be asked.
@@ -45,6 +46,11 @@ class Servers:
     def name(self) -> str:
         """The data set's, which is also the table's and the model's."""
         return self.directory.name
+
+    @property
+    def logs(self) -> RequestLogs:
+        """The caller's."""
+        return RequestLogs(self.host)
 
     @property
     def rows(self) -> Path:
@@ -138,6 +144,21 @@ class Servers:
             )
         except CommandFailed as error:
             raise CommandFailed(f"{error}\n{self._last_words(rung)}") from error
+
+    def asked(self, rung: Rung, verb: str, load: Load) -> Figures:
+        """What the caller measures, and nothing that looks on meanwhile."""
+        log = self.logs.fresh()
+        question = self.question(rung, verb, rung.rows)
+        self.host.run(caller.command(self.caller(rung), question, load, log))
+        return self.logs.figures("caller", log, load)
+
+    def watched(
+        self, rung: Rung, question: Question, load: Load, also: str = ""
+    ) -> tuple[PurePath, Usage]:
+        """The caller's log, and what was used meanwhile."""
+        log = self.logs.fresh()
+        command = caller.command(self.caller(rung), question, load, log, also)
+        return log, run_measured(self.host, command, self.parts(rung))[1]
 
     def parts(self, rung: Rung) -> Parts:
         """The processes that are asked."""

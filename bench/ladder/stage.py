@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from bench import machine, record
+from bench import record
 from bench.attempts import Attempts
 from bench.database import Database
 from bench.hosts import STATE, Host, local
@@ -53,10 +53,8 @@ class Stage:
     def begin(self, attempts: Attempts, asks_postgres: bool, **known: Any) -> None:
         """The head of the record."""
         versions = crosscheck.versions(self.host, self.database if asks_postgres else None)
-        self.result.update(
-            schema=1, started=record.now(), finished=None, commit=record.commit(), machine=machine.facts(),
-            versions=versions, failed=attempts.failed, **known,
-        )  # fmt: skip
+        own = {"finished": None, "versions": versions, "failed": attempts.failed}
+        self.result.update(record.head() | own | known)
 
     def keep(self, **found: Any) -> None:
         """What there is so far."""

@@ -4,12 +4,13 @@ Writes replicas.json, of which docs/scaling.md tells.
 """
 
 import argparse
+import json
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bench import machine, record
+from bench import record
 from bench.generators import Load
 from bench.hosts import local
 from bench.measuring import say
@@ -24,8 +25,7 @@ DEPLOYS_PER_SECOND = 10
 
 
 def run(load: Load, repetitions: int, rows: int = ROWS) -> dict[str, Any]:
-    """The whole result; whatever was started is stopped."""
-    began = record.now()
+    """What was found; whatever was started is stopped."""
     with ExitStack() as stack:
         host = local()
         stack.callback(host.close)
@@ -40,11 +40,9 @@ def run(load: Load, repetitions: int, rows: int = ROWS) -> dict[str, Any]:
         deployed = following.deploys(servers, DEPLOYS_PER_SECOND * load.seconds)
         say("the primary is killed, a standby promoted")
         return {
-            "schema": 1, "started": began, "commit": record.commit(), "machine": machine.facts(),
             "postgresql": servers.database.one("SHOW server_version"), "rows": rows,
             "clients": load.clients, "seconds": load.seconds, "rates": rates,
             "row": behind, "deploy": deployed, "promotion": promoted(servers, load.seconds),
-            "finished": record.now(),
         }  # fmt: skip
 
 
@@ -64,11 +62,9 @@ def main() -> None:
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--output", type=Path, default=record.RESULTS)
     given = parser.parse_args()
-    result = run(Load(given.clients, given.seconds, 2022, warm_up=1), given.repetitions)
-    _print(result)
-    path = record.directory(given.output, "replicas") / "replicas.json"
-    record.write(path, result)
-    print(f"results in {path}")
+    load = Load(given.clients, given.seconds, 2022, warm_up=1)
+    path = record.keep(given.output, "replicas", partial(run, load, given.repetitions))
+    _print(json.loads(path.read_text()))
 
 
 if __name__ == "__main__":
