@@ -14,12 +14,11 @@ import psycopg
 from bench.record import RESULTS, keep
 from bench.report.pages import APART, page
 from cluster import ClusterError
-from speed import explained, inside, table_size, training_limit
+from speed import explained, inside, training_limit
 
 # Each has OPTIONS, with their defaults and what is said of them, and `measure`, whose answer is recorded.
 KINDS = {
     "inside": inside,
-    "table-size": table_size,
     "training-limit": training_limit,
     "explained": explained,
 }
@@ -31,16 +30,7 @@ def _arguments() -> argparse.Namespace:
     for name, module in KINDS.items():
         add = kinds.add_parser(name, help=module.__doc__.splitlines()[0]).add_argument
         for option, (default, what) in module.OPTIONS.items():
-            one, several = (
-                (default[0], {"nargs": "+"}) if isinstance(default, tuple) else (default, {})
-            )
-            add(
-                f"--{option}",
-                type=type(one),
-                default=default,
-                help=f"{what}; %(default)s",
-                **several,
-            )
+            add(f"--{option}", type=type(default), default=default, help=f"{what}; %(default)s")
         if name == "inside":
             add("--only", nargs="+", choices=inside.STEPS, help="measure these, record nothing")
     return parser.parse_args()

@@ -1,4 +1,4 @@
-"""Tables of several sizes, what trains in so much memory, and Python beside SQL, by a real server."""
+"""What trains in so much memory, and Python beside SQL, by a real server."""
 
 import tempfile
 from argparse import Namespace
@@ -12,7 +12,7 @@ from bench import training
 from cluster import Cluster, start, stop
 from data.flights import Request, blocks
 from data.load import copy_rows, create_table, generated
-from speed import explained, table_size
+from speed import explained
 from speed.beside import Beside, hold_flights, predict_all
 from speed.series import SMALL
 from speed.site import NAMES, Site
@@ -34,20 +34,6 @@ def site(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Site:
         create_table(connection)
         copy_rows(connection, generated(Request(FLIGHTS)), FLIGHTS)
     return Site(cluster, {SMALL: file})
-
-
-def test_each_table_is_measured_with_and_without_predict(site: Site) -> None:
-    given = Namespace(rows=(1_000, 5_000), clients=2, seconds=1, repetitions=1)
-    found = table_size.sizes(site, given)
-    assert [one["rows"] for one in found] == [1_000, 5_000]
-    for one in found:
-        assert one["table_bytes"] > one["index_bytes"] > 0
-        for asked in table_size.ASKED:
-            assert one[asked]["requests_per_second"]["median"] > 0
-            assert one[asked]["us"]["smallest"] <= one[asked]["us"]["largest"]
-    with site.connect() as connection:
-        counted = connection.execute("SELECT count(*) FROM features_5000").fetchone()
-    assert counted == (5_000,)
 
 
 def test_python_explains_the_same_rows(site: Site) -> None:
