@@ -5,42 +5,32 @@ already is skipped. `make demo-stop` stops the cluster.
 """
 
 import argparse
-import os
-import statistics
 import sys
 import time
 from functools import partial
-from pathlib import Path
 
 import psycopg
 
-from bench import training
-from bench.generators import Load, pgbench
-from bench.hosts import local
-from bench.results import ratio
 from bench.turns import in_turn
 from cluster import Cluster, ClusterError
 from data.columns import FEATURES, TARGET
 from data.flights import Request
 from demo.comparison import compare
 from workbench import preparation
-from workbench.preparation import DATABASE, STATE
+from workbench.preparation import DATABASE
 from workbench.queries import CONTROL, FORMS, JSONB_CONTROL, MODEL, predict
 from workbench.tell import Teller, say, table
 from workbench.training import Recipe
 
-STEPS = 10
+STEPS = 9
 ROUNDS_OF_TRAINING = 25
 SCANS = 3
-PGBENCH_SECONDS = 10
-PGBENCH_ROUNDS = 5
-SQL = Path(__file__).resolve().parent.parent / "sql"
 SQL_MODEL = "flights_sql"
 TRAIN = "SELECT set, metric, value FROM train_model(%s, 'flights', %s, rounds => %s)"
 
 
 def train_in_sql(teller: Teller, cluster: Cluster) -> int:
-    """Trains in SQL, beside Python, and compares pgboost's margins with libxgboost's; how many differ."""
+    """Trains in SQL, and compares pgboost's margins with libxgboost's; how many differ."""
     rounds = ROUNDS_OF_TRAINING
     title = f"SELECT * FROM train_model('{SQL_MODEL}', 'flights', '{TARGET}', rounds => {rounds})"
     with teller.step(title), cluster.connect(DATABASE) as connection:
@@ -49,14 +39,6 @@ def train_in_sql(teller: Teller, cluster: Cluster) -> int:
         given = (SQL_MODEL, TARGET, rounds)
         ((_, metric, value),) = connection.execute(TRAIN, given).fetchall()
         say(f"{metric} on the rows that it was trained on: {value:.2f}")
-        host, task = local(STATE), {"rounds": rounds, "threads": os.cpu_count()}
-        ask = partial(host.call, "bench.training:train", apart=True, **task)
-        found = [ask(what=way, conninfo=cluster.conninfo(DATABASE)) for way in training.WAYS]
-        host.close()
-        lines = [
-            (o["what"], o["seconds"], f"{o['peak_bytes_above_idle'] / 1e6:.0f}") for o in found
-        ]
-        table((f"{found[0]['rows']:,} rows", "seconds", "peak MB above idle"), lines)
         query = f"SELECT {', '.join(FEATURES)} FROM flights"
         rows, different, _ = connection.execute(
             "SELECT * FROM verify_model(%s, %s)", (SQL_MODEL, query)
@@ -106,24 +88,6 @@ def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> Non
         table((f"best of {SCANS}", "rows per second", "time, array_length = 1"), lines)
 
 
-def time_one_row(teller: Teller, cluster: Cluster) -> None:
-    """Transactions per second of the benchmark's query, with predict and without."""
-    load = Load(clients=1, seconds=PGBENCH_SECONDS // PGBENCH_ROUNDS, seed=0)
-    with teller.step(
-        f"pgbench, {PGBENCH_SECONDS} s each: the one-row query with predict and without"
-    ):
-        ask = {
-            name: partial(pgbench.run, cluster, DATABASE, SQL / name, "simple", load)
-            for name in ("predict.sql", "nopredict.sql")
-        }
-        found = in_turn(ask, PGBENCH_ROUNDS)
-        runs = {name: [run.requests_per_second for run in found[name]] for name in ask}
-        lines = [(f"sql/{name}", f"{statistics.median(one):,.0f}") for name, one in runs.items()]
-        table(("one client, simple protocol", "transactions per second"), lines)
-        share = ratio(*runs.values()).median
-        say(f"with predict it does {share:.2f} of the query without (medians of {PGBENCH_ROUNDS})")
-
-
 def run(rows: int) -> int:
     """The demo; returns how many predictions differ."""
     teller = Teller(STEPS)
@@ -136,7 +100,6 @@ def run(rows: int) -> int:
         different += train_in_sql(teller, cluster)
         show(teller, connection)
         time_scans(teller, connection, rows)
-        time_one_row(teller, cluster)
     print("\nThe cluster runs on. Look around in it; `make demo-stop` stops it:\n")
     print(f"    psql '{cluster.conninfo(DATABASE)}'\n")
     return different
