@@ -8,14 +8,15 @@ statements that predict for many rows, two of which write what they predict; wha
 ready before.
 """
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 
 import psycopg
 
 from bench.turns import in_turn
 from data.columns import FEATURES
-from speed.beside import Beside, hold_flights, predict_all
+from speed.beside import beside, predict_all
 from speed.series import BATCHES, Subject, subject
 from speed.site import COLUMNS, EXPRESSIONS, NAMES, ROWS, Measure, Site, seconds, set_
 from workbench.queries import CONTROL, FORMS, JSONB_CONTROL, predict
@@ -58,10 +59,10 @@ def measured(
     return measure
 
 
-def check(connection: psycopg.Connection, xgboost: Beside) -> None:
+def check(connection: psycopg.Connection, xgboost: Executor) -> None:
     """Raises unless SQL gives XGBoost's bits, with batches and without; it warms the cache as well."""
     for label, columns in COLUMNS.items():
-        _, expected = xgboost.ask(predict_all, label)
+        _, expected = xgboost.submit(predict_all, label).result()
         for batch in BATCHES:
             set_(connection, {**ONE_PROCESS, "pgboost.enable_batch": batch})
             query = f"SELECT {BITS.format(columns)} FROM flights f"
@@ -69,9 +70,13 @@ def check(connection: psycopg.Connection, xgboost: Beside) -> None:
                 raise SystemExit(f"{label}, batches {batch}: SQL does not give XGBoost's bits")
 
 
+def _in_python(xgboost: Executor, label: str) -> float:
+    return xgboost.submit(predict_all, label).result()[0]
+
+
 def scans(site: Site, repetitions: int) -> Subject:
     """Seconds: `plain`, `control`, `jsonb control`, `MODEL/FORM/on`, `xgboost/MODEL`."""
-    with Beside(hold_flights, ROWS, site.files) as xgboost, site.connect() as connection:
+    with beside(ROWS, site.files) as xgboost, site.connect() as connection:
         check(connection, xgboost)
         set_(connection, ONE_PROCESS)
         sums = {
@@ -83,7 +88,7 @@ def scans(site: Site, repetitions: int) -> Subject:
             name: measured(connection, f"SELECT {one} FROM flights f") for name, one in sums.items()
         }
         for label, name in NAMES.items():
-            measures[f"xgboost/{label}"] = lambda label=label: xgboost.ask(predict_all, label)[0]
+            measures[f"xgboost/{label}"] = partial(_in_python, xgboost, label)
             for form in FORMS:
                 query = f"SELECT sum({predict(form, name)}) FROM flights f"
                 for batch in BATCHES:

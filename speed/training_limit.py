@@ -6,10 +6,8 @@ from the server. A try that ends with any error did not fit; the largest that do
 """
 
 import argparse
-import json
 import os
 import resource
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -17,8 +15,7 @@ from functools import partial
 from typing import Any
 
 from bench import training
-from bench.agent import CHILD
-from bench.hosts import ROOT
+from bench.hosts import CommandFailed, local
 from cluster import Cluster
 from data.flights import Request
 from data.load import copy_rows, create_table, generated
@@ -62,15 +59,15 @@ def at_most(gib: float) -> Iterator[None]:
 def _trained(what: str, conninfo: str, gib: float) -> dict[str, Any] | str:
     """A Training's fields, from a process that imports nothing more than what trains; or how it failed."""
     task = {"conninfo": conninfo, "table": VIEW, "rounds": ROUNDS, "threads": os.cpu_count()}
-    asked = {"function": "bench.training:train", "question": {"what": what, **task}}
-    with nullcontext() if what.startswith(IN_SQL) else at_most(gib):
-        done = subprocess.run(
-            [sys.executable, "-c", CHILD], cwd=ROOT, input=json.dumps(asked), capture_output=True,
-            text=True, check=False,
-        )  # fmt: skip
-    if done.returncode == 0:
-        return json.loads(done.stdout)
-    return f"status {done.returncode}: {done.stderr.strip().splitlines()[-1:]}"
+    host = local()
+    try:
+        # What its agent starts has the agent's limit.
+        with nullcontext() if what.startswith(IN_SQL) else at_most(gib):
+            return host.call("bench.training:train", apart=True, what=what, **task)
+    except CommandFailed as error:
+        return str(error).splitlines()[-1]
+    finally:
+        host.close()
 
 
 def limits(cluster: Cluster, given: argparse.Namespace) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What trains in so much memory, and Python beside SQL, by a real server."""
+"""What trains in so much memory, by a real server, and what Python beside it predicts."""
 
 import tempfile
 from argparse import Namespace
@@ -9,46 +9,24 @@ import pytest
 import xgboost
 
 from bench import training
-from cluster import Cluster, start, stop
+from cluster import start, stop
 from data.flights import Request, blocks
-from data.load import copy_rows, create_table, generated
-from speed import explained
-from speed.beside import Beside, hold_flights, predict_all
+from speed.beside import beside, predict_all
 from speed.series import SMALL
-from speed.site import NAMES, Site
 from speed.training_limit import at_most, largest, limits
-from workbench.preparation import DATABASE
 from workbench.training import Recipe, trained
 
 FLIGHTS, ROWS, PORT = 2_000, 200_000, 54380
 
 
-@pytest.fixture(scope="module")
-def site(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Site:
-    """Few flights, and a model of few trees."""
-    file = trained(Recipe(FLIGHTS, 3), tmp_path_factory.mktemp("model"), "model")[0].path
-    cluster.create_database(DATABASE, replace=True)
-    with cluster.connect(DATABASE) as connection:
-        connection.execute("CREATE EXTENSION pgboost")
-        connection.execute("SELECT load_model(%s, %s)", (NAMES[SMALL], file.read_bytes()))
-        create_table(connection)
-        copy_rows(connection, generated(Request(FLIGHTS)), FLIGHTS)
-    return Site(cluster, {SMALL: file})
-
-
-def test_python_explains_the_same_rows(site: Site) -> None:
-    found = explained.series(site, 1)
-    assert "python, copying alone" in found
-    assert all(len(values) == 1 and values[0] > 0 for values in found.values())
-
-
-def test_xgboost_beside_predicts_for_the_same_flights(site: Site) -> None:
+def test_xgboost_beside_predicts_for_the_same_flights(tmp_path: Path) -> None:
+    file = trained(Recipe(FLIGHTS, 3), tmp_path, "model")[0].path
     features = np.concatenate([*blocks(Request(FLIGHTS))])[:, 1:].astype(np.float32)
-    booster = xgboost.Booster(model_file=site.files[SMALL])
+    booster = xgboost.Booster(model_file=file)
     booster.feature_names = None
     expected = booster.inplace_predict(features).view(np.int32).sum(dtype=np.int64)
-    with Beside(hold_flights, FLIGHTS, site.files) as python:
-        assert python.ask(predict_all, SMALL)[1] == expected
+    with beside(FLIGHTS, {SMALL: file}) as python:
+        assert python.submit(predict_all, SMALL).result()[1] == expected
 
 
 @pytest.mark.parametrize("limit", [0, 1, 9, 10, 500, 999, 1_000, 5_000])
