@@ -11,13 +11,11 @@ import os
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from pathlib import Path
 
-from bench import record
 from bench.attempts import Attempts
 from bench.generators import Load
 from bench.ladder.servers import Servers
-from bench.ladder.stage import Stage, staged
+from bench.ladder.stage import Stage, chosen, command
 from bench.rungs import Rung, described
 from bench.turns import in_turn
 
@@ -26,7 +24,7 @@ SET = "flights"
 VERBS = {"key": 1, "keys": 100, "top": 1}
 POSTGRES = ("pg_simple", "pg_binary")
 ONE, ALL = "one core", "all cores"
-WARM_UP_SECONDS = 0.5
+CLIENTS, WARM_UP_SECONDS = 32, 0.5
 # About what a run takes beside its seconds, and a comparison of answers; progress is told by them.
 AROUND_SECONDS, COMPARE_SECONDS = 0.5, 1.5
 
@@ -97,9 +95,11 @@ def measure(servers: Servers, one: Service, verb: str, load: Load) -> Measured:
     return figures.latency_ms | {"rate": rate, "mb": memory, "us": cpu}
 
 
-def run(load: Load, repetitions: int, stage: Stage) -> None:
+def run(given: argparse.Namespace, stage: Stage) -> None:
     """Leaves the whole result there, and what there is as it comes."""
-    found = {one.rung.name: one for one in services(stage.cores)}
+    load, repetitions = Load(CLIENTS, given.seconds, 0, warm_up=WARM_UP_SECONDS), given.repetitions
+    every = {one.rung.name: one for one in services(stage.cores)}
+    found = {name: every[name] for name in chosen(every, given.only)}
     cells = {f"{name}/{verb}": (name, verb) for name in found for verb in VERBS}
     a_run = load.warm_up + load.seconds + AROUND_SECONDS
     attempts = Attempts(len(cells) * (COMPARE_SECONDS + repetitions * a_run))
@@ -131,18 +131,5 @@ def run(load: Load, repetitions: int, stage: Stage) -> None:
     stage.finish()
 
 
-def main() -> None:
-    """Measures and writes the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--clients", type=int, default=32)
-    parser.add_argument("--seconds", type=float, default=2, help="of a run")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=record.RESULTS)
-    given = parser.parse_args()
-    load = Load(given.clients, given.seconds, 0, warm_up=WARM_UP_SECONDS)
-    with staged("serving", given.output, clients=given.clients) as stage:
-        run(load, given.repetitions, stage)
-
-
 if __name__ == "__main__":
-    main()
+    command("serving", {"seconds": (2, "of a run"), "repetitions": (3, "of each")}, run)

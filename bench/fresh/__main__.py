@@ -12,20 +12,18 @@ import argparse
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from fnmatch import fnmatch
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench import record
 from bench.attempts import Attempts
 from bench.fresh.stores import NAPTIME, SET, STORES, Store, check, events, start
 from bench.generators import Load, caller, request_log
 from bench.hosts import Host
 from bench.ladder.servers import Servers
-from bench.ladder.stage import Stage, Unanswered, staged
+from bench.ladder.stage import Stage, Unanswered, chosen, command
 from bench.rungs import Rung
 
 CLIENTS, WRITERS = 20, 8
@@ -102,15 +100,15 @@ class Asked:
         return sum(self.seconds) + len(self.seconds) * AROUND_SECONDS + starts * written
 
 
-def asked(chosen: Sequence[Store], seconds: int, longest: int) -> list[Asked]:
-    """What is asked by default: every rate of every store with a million rows, the last for the picture.
+def asked(stores: Sequence[Store], seconds: int, longest: int) -> list[Asked]:
+    """What is asked: every rate of every store with a million rows, the last for the picture.
 
     Stores of one kind do the same while nothing is updated, so one of them is asked for that; and how it
     grows with the rows is asked of those whose rows a collector, or a vacuum, has to go through.
     """
     found = []
     for live in LIVES:
-        for store in chosen:
+        for store in stores:
             middle = live == LIVE
             rates = tuple(r for r in UPDATES if (r or store.plain) and (middle or r in ENDS))
             lasts = tuple(longest if middle and r == UPDATES[-1] else seconds for r in rates)
@@ -150,8 +148,12 @@ def of_store(
     servers.stop_one(one.store.name)
 
 
-def run(load: Load, plan: Sequence[Asked], stage: Stage) -> None:
+def run(given: argparse.Namespace, stage: Stage) -> None:
     """Leaves the whole result there, and what there is as it comes."""
+    every = {one.name: one for one in STORES}
+    stores = [every[name] for name in chosen(every, given.only)]
+    load = Load(CLIENTS, given.seconds, 0, given.rate, warm_up=1)
+    plan = asked(stores, given.seconds, given.longest)
     attempts = Attempts(PUSH_SECONDS + sum(one.planned_seconds for one in plan))
     runs: list[dict[str, Any]] = []
     stage.begin(
@@ -167,31 +169,11 @@ def run(load: Load, plan: Sequence[Asked], stage: Stage) -> None:
     stage.finish()
 
 
-def main() -> None:
-    """Measures and writes the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rate", type=int, default=1_000, help="predictions a second")
-    parser.add_argument("--seconds", type=int, default=8, help="of a run")
-    parser.add_argument("--longest", type=int, default=30, help="of a run for the picture")
-    parser.add_argument(
-        "--live", type=int, nargs="+", help="rows held, by every store in place of by some"
-    )
-    parser.add_argument("--updates", type=int, nargs="+", default=UPDATES, help="a second")
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="stores, such as 'go_*'")
-    parser.add_argument("--output", type=Path, default=record.RESULTS)
-    given = parser.parse_args()
-    load = Load(CLIENTS, given.seconds, 0, given.rate, warm_up=1)
-    patterns = given.only or ["*"]
-    chosen = [one for one in STORES if any(fnmatch(one.name, wanted) for wanted in patterns)]
-    plan = asked(chosen, given.seconds, given.longest)
-    if given.live or given.updates != UPDATES:
-        rates, seconds = (*given.updates,), (given.seconds,) * len(given.updates)
-        plan = [
-            Asked(one, live, rates, seconds) for live in given.live or (LIVE,) for one in chosen
-        ]
-    with staged("fresh", given.output, settings=NAPTIME) as stage:
-        run(load, plan, stage)
-
+OPTIONS = {
+    "rate": (1_000, "predictions a second"),
+    "seconds": (8, "of a run"),
+    "longest": (30, "seconds of a run for the picture"),
+}
 
 if __name__ == "__main__":
-    main()
+    command("fresh", OPTIONS, run, NAPTIME)

@@ -7,20 +7,17 @@ fails is left out and named. Writes ladder.json, which docs/benchmarks/ladder.md
 """
 
 import argparse
-import fnmatch
 import json
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
-from bench import record
 from bench.attempts import Attempts
 from bench.generators import Load
 from bench.ladder import crosscheck
 from bench.ladder.servers import Servers
-from bench.ladder.stage import Stage, Unanswered, staged
+from bench.ladder.stage import Stage, Unanswered, chosen, command
 from bench.rungs import PREDICTING, Rung, described
 from bench.turns import in_turn
 
@@ -133,8 +130,11 @@ def of_set(
     kept(values)
 
 
-def run(plan: Plan, stage: Stage) -> None:
+def run(given: argparse.Namespace, stage: Stage) -> None:
     """Leaves the whole result there, and what there is as it comes."""
+    every = described()
+    rungs = [every[name] for name in chosen(every, given.only)]
+    plan = Plan(rungs, given.seconds, given.repetitions)
     attempts = Attempts(plan.planned_seconds)
     asked = {"seconds": plan.seconds, "repetitions": plan.repetitions, "clients": CLIENTS}
     sets: dict[str, Any] = {}
@@ -153,23 +153,5 @@ def run(plan: Plan, stage: Stage) -> None:
     stage.finish()
 
 
-def main() -> None:
-    """Measures and writes the result."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", action="append", metavar="PATTERN", help="rungs, such as 'pg_*'")
-    parser.add_argument("--seconds", type=float, default=0.4, help="of a run")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--output", type=Path, default=record.RESULTS)
-    given = parser.parse_args()
-    patterns = given.only or ["*"]
-    chosen = [
-        rung
-        for name, rung in described().items()
-        if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)
-    ]
-    with staged("ladder", given.output) as stage:
-        run(Plan(chosen, given.seconds, given.repetitions), stage)
-
-
 if __name__ == "__main__":
-    main()
+    command("ladder", {"seconds": (0.4, "of a run"), "repetitions": (3, "of each verb")}, run)

@@ -4,10 +4,12 @@ Built programs, data sets with their models, a throw-away PostgreSQL; whatever w
 is found is written as it comes, and as NAME.json when all of it is there.
 """
 
+import argparse
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +70,7 @@ class Stage:
 
 
 @contextmanager
-def staged(name: str, output: Path, **of_database: Any) -> Iterator[Stage]:
+def _staged(name: str, output: Path, settings: Mapping[str, str]) -> Iterator[Stage]:
     """Builds, and makes the data sets; the record goes below `output`."""
     with ExitStack() as stack:
         host = local()
@@ -76,9 +78,32 @@ def staged(name: str, output: Path, **of_database: Any) -> Iterator[Stage]:
         for build in builds():
             say(f"build {build.parent.name}")
             subprocess.run([build], check=True)
-        database = Database(host, host, **of_database)
+        database = Database(host, host, settings=settings)
         stack.callback(database.stop)
         stage = Stage(host, database, record.directory(output, name) / f"{name}.json")
         say("the data sets and their models")
         host.call("bench.ladder.data:prepare_all", apart=True, directory=str(stage.directory))
         yield stage
+
+
+def chosen(names: Iterable[str], only: list[str] | None) -> list[str]:
+    """The names that match one of the patterns; all without one."""
+    return [one for one in names if not only or any(fnmatch(one, wanted) for wanted in only)]
+
+
+def command(
+    name: str,
+    options: Mapping[str, tuple[float, str]],
+    run: Callable[[argparse.Namespace, Stage], None],
+    settings: Mapping[str, str] | None = None,
+) -> None:
+    """A program that measures: its options, and where its record goes; `settings` are PostgreSQL's."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--only", action="append", metavar="PATTERN", help="such as 'pg_*'")
+    parser.add_argument("--output", type=Path, default=record.RESULTS, help="%(default)s")
+    for option, (default, what) in options.items():
+        known = {"type": type(default), "default": default, "help": f"{what}; %(default)s"}
+        parser.add_argument(f"--{option}", **known)
+    given = parser.parse_args()
+    with _staged(name, given.output, settings or {}) as stage:
+        run(given, stage)
