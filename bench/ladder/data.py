@@ -11,7 +11,6 @@ Of each data set it leaves, in a directory of its name:
 """
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -50,28 +49,16 @@ def _flights(_: Path) -> Named:
 SETS = {"titanic": _people, "flights": _flights}
 
 
-def _codes(table: pd.DataFrame) -> np.ndarray:
+def _codes(table: pd.DataFrame) -> pd.DataFrame:
     """Features: categories by their codes, NaN where one is missing."""
-    columns = [
-        column.cat.codes.where(column.notna(), np.nan) if column.dtype == "category" else column
-        for _, column in table.items()
-    ]
-    return np.column_stack(columns).astype(np.float32)
+    return table.apply(
+        lambda one: one.cat.codes.where(one.notna()) if one.dtype == "category" else one
+    ).astype(np.float32)
 
 
-def _listed(values: np.ndarray) -> list[list[float | None]]:
-    return [[None if math.isnan(value) else value for value in row] for row in values.tolist()]
-
-
-def _raw(table: pd.DataFrame) -> list[list[Any]]:
-    """Text as text; numbers as 64 bits have those of 32."""
-    columns = [
-        column.astype(object).where(column.notna(), None).tolist()
-        if column.dtype == "category"
-        else [None if math.isnan(value) else float(value) for value in column]
-        for _, column in table.items()
-    ]
-    return [[*row] for row in zip(*columns, strict=True)]
+def _listed(table: pd.DataFrame) -> list[list[Any]]:
+    """Text as text; numbers as 64 bits have those of 32; None where one is missing."""
+    return table.astype(object).where(table.notna(), None).to_numpy().tolist()
 
 
 def _columns(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -96,11 +83,11 @@ def prepare(name: str, directory: Path) -> None:
     place = directory / name
     place.mkdir(parents=True, exist_ok=True)
     model.save_model(place / "model.json")
-    features.tofile(place / "features.f32")
+    features.to_numpy().tofile(place / "features.f32")
     answers.astype(np.float32).tofile(place / "answers.f32")
     known = {
         "name": name, "xgboost": xgboost.__version__, "rounds": ROUNDS, "depth": DEPTH,
-        "columns": _columns(table), "rows": _raw(asked), "features": _listed(features),
+        "columns": _columns(table), "rows": _listed(asked), "features": _listed(features),
         "answers": answers.astype(np.float32).view(np.uint32).tolist(),
     }  # fmt: skip
     (place / "rows.json").write_text(json.dumps(known))
