@@ -1,16 +1,18 @@
 """How a figure is found in the results: small functions that claims.toml and targets.toml name.
 
 Each is given the sources and what the file says after its name: cells as `bench/run --list` prints them,
-looked for on one machine and then on three hosts. What the results lack is `Lacking` or a KeyError.
+looked for on one machine and then on three hosts. What the results lack is None, `Lacking`, a KeyError, or
+the median of nothing.
 """
 
 import json
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from statistics import StatisticsError
 from typing import Any
 
-from bench.report import computed, fresh, rungs, serving
+from bench.report import computed, fresh, inside, rungs, serving
 from bench.report.files import Sources, newest
-from bench.report.inside import Found
 from bench.report.measured import (
     PYTHON,
     Asked,
@@ -43,6 +45,14 @@ def _entry(name: str) -> Entry:
 
 def _same(value: float) -> Spread:
     return Spread(value, value, value)
+
+
+def _run(sources: Sources, file: str) -> Path:
+    """The newest run of a measurement of its own."""
+    run = newest(sources.directory, file)
+    if run is None:
+        raise Lacking(file)
+    return run
 
 
 def times(sources: Sources, above: str, below: str, figure: str = "rate") -> Spread:
@@ -108,15 +118,12 @@ def memory_of_part(sources: Sources, part: str, name: str) -> Spread:
     return quotient(Spread.of(values(cell, f"mb of {part}")), Spread.of(values(cell, "mb")))
 
 
-def serving_memory(sources: Sources, name: str, part: str) -> Spread:
+def serving_memory(sources: Sources, name: str, part: str) -> Spread | None:
     """A part of the service against the private memory of as many connections as it has clients."""
-    run = newest(sources.directory, series.FILE)
     _, cell = _cell(sources, name)
-    found = run and Found(json.loads((run / series.FILE).read_text()))
-    private = found and found.spread("copies", f"private/{series.LARGE}", cell.clients / 1e6)
-    if not private:
-        raise Lacking(series.FILE)
-    return quotient(Spread.of(values(cell, f"mb of {part}")), private)
+    found = inside.read(_run(sources, series.FILE))
+    private = found.spread("copies", f"private/{series.LARGE}", cell.clients / 1e6)
+    return private and quotient(Spread.of(values(cell, f"mb of {part}")), private)
 
 
 def trained(sources: Sources, above: str, below: str) -> Spread:
@@ -135,8 +142,6 @@ def loading_seconds(sources: Sources, beginning: str, rows: int) -> Spread:
     """How long so many rows or more took, in any run, by the ways that begin so."""
     every = [load for one in sources.all for load in one.result.loading]
     found = [one.seconds for one in every if one.rows >= rows and one.what.startswith(beginning)]
-    if not found:
-        raise Lacking(f"{rows} rows")
     return Spread.of(found)
 
 
@@ -144,10 +149,7 @@ def loaded(sources: Sources, above: str, beginning: str) -> Spread:
     """How many times faster the first way loads as many rows than those that begin so."""
     own = [one for one in sources.local.result.loading if one.what == above]
     other = [one for one in sources.local.result.loading if one.what.startswith(beginning)]
-    found = [b.seconds / a.seconds for a in own for b in other if a.rows == b.rows]
-    if not found:
-        raise Lacking(above)
-    return Spread.of(found)
+    return Spread.of([b.seconds / a.seconds for a in own for b in other if a.rows == b.rows])
 
 
 def answers(sources: Sources) -> Spread:
@@ -156,10 +158,8 @@ def answers(sources: Sources) -> Spread:
 
 
 def _builds(sources: Sources, kind: str) -> dict[str, Any]:
-    run = newest(sources.directory, f"{kind}.json")
-    if run is None:
-        raise Lacking(f"{kind}.json")
-    return json.loads((run / f"{kind}.json").read_text())
+    file = f"{kind}.json"
+    return json.loads((_run(sources, file) / file).read_text())
 
 
 def changed(
@@ -185,61 +185,48 @@ def profiled_rows(sources: Sources) -> Spread:
     return _same(_builds(sources, "pgo")["plan"]["rows"])
 
 
-def rung_us(sources: Sources, rung: str, verb: str) -> Spread:
+def rung_us(sources: Sources, rung: str, verb: str) -> Spread | None:
     """What a prediction takes by a rung of the ladder, in µs."""
-    run = newest(sources.directory, rungs.FILE)
-    found = run and rungs.read(run).spread("titanic", rung, verb)
-    if not found:
-        raise Lacking(f"{rung}/{verb}")
-    return found
+    return rungs.read(_run(sources, rungs.FILE)).spread("titanic", rung, verb)
 
 
 def rung_share(sources: Sources, rung: str) -> Spread:
     """What everything but predicting takes of a rung's time for a raw row."""
-    run = newest(sources.directory, rungs.FILE)
-    if run is None:
-        raise Lacking(rungs.FILE)
-    of = rungs.read(run)
+    of = rungs.read(_run(sources, rungs.FILE))
     raw, features, echo = (of.values("titanic", rung, verb) for verb in ("raw", "features", "echo"))
-    if not raw:
-        raise Lacking(rung)
     return Spread.of([1 - (f - e) / r for r, f, e in zip(raw, features, echo, strict=True)])
 
 
-def served(sources: Sources, above: str, below: str, verb: str, figure: str) -> Spread:
+def served(sources: Sources, above: str, below: str, verb: str, figure: str) -> Spread | None:
     """How many times better one service is than another."""
-    run = newest(sources.directory, serving.FILE)
-    found = run and serving.read(run).times(above, below, verb, figure)
-    if not found:
-        raise Lacking(serving.FILE)
-    return found
+    return serving.read(_run(sources, serving.FILE)).times(above, below, verb, figure)
 
 
-def lead(sources: Sources, above: str, below: str, more: str, less: str) -> Spread:
+def lead(sources: Sources, above: str, below: str, more: str, less: str) -> Spread | None:
     """What is left of one service's lead over another in throughput with more work for each request."""
-    return quotient(*(served(sources, above, below, verb, "rate") for verb in (more, less)))
+    found = [served(sources, above, below, verb, "rate") for verb in (more, less)]
+    return quotient(*found) if all(found) else None
 
 
 def fresh_ratio(
     sources: Sources, above: list[Any], below: list[Any], figure: str, less: float = 0
-) -> Spread:
+) -> Spread | None:
     """How many times a latency of a store is another's; each a store, rows held and updates a second."""
-    run = newest(sources.directory, fresh.FILE)
-    runs = [fresh.read(run).one(*one) for one in (above, below)] if run else [None]
+    found = fresh.read(_run(sources, fresh.FILE))
+    runs = [found.one(*one) for one in (above, below)]
     if not all(runs):
-        raise Lacking(fresh.FILE)
+        return None
     first, second = (one["latency_ms"][figure] for one in runs)
     return _same(first / second - less)
 
 
 def pushed(sources: Sources, above: str, below: str) -> Spread:
     """The change from one to another of the document's own benchmarks, by their means."""
-    run = newest(sources.directory, fresh.FILE)
-    found = fresh.read(run).run["push"] if run else {}
+    found = fresh.read(_run(sources, fresh.FILE)).run["push"]
     return _same(found[above]["ns/op"] / found[below]["ns/op"] - 1)
 
 
-FUNCTIONS: dict[str, Callable[..., Spread]] = {
+FUNCTIONS: dict[str, Callable[..., Spread | None]] = {
     one.__name__: one
     for one in (
         times, against_best_service, waiting, of_best, lowest_of_control, step, all_but, memory_of_part,
@@ -255,5 +242,5 @@ def found_by(sources: Sources, given: list[Any]) -> Spread | None:
     function = FUNCTIONS[name]
     try:
         return function(sources, *arguments)
-    except (Lacking, KeyError):
+    except (Lacking, KeyError, StatisticsError):
         return None

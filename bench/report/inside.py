@@ -104,8 +104,13 @@ class Found:
         return sorted(ratio.median for ratio in ratios if ratio)
 
 
+def read(run: Path) -> Found:
+    """What a run's directory has."""
+    return Found(json.loads((run / names.FILE).read_text()))
+
+
 def given(run: Path) -> dict[str, Any]:
     """What the page's template shows of a run's directory."""
-    found = json.loads((run / names.FILE).read_text())
+    found = read(run)
     known = {name: value for name, value in vars(names).items() if name.isupper()}
-    return {"found": Found(found), "run": found, "FORMS": FORMS, **known}
+    return {"found": found, "run": found.run, "FORMS": FORMS, **known}
