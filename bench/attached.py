@@ -18,7 +18,6 @@ import redis
 
 from bench.database import Database
 from bench.hosts import Address, CommandFailed, Host, Process
-from bench.requests import model_name
 from bench.results import Loading
 from bench.workload import Workload
 from data.flights import Request
@@ -79,13 +78,12 @@ def _address(text: str) -> Address:
 
 
 class AttachedDatabase(Database):
-    """A database that has the model; while a run lasts, by the name that the timed statements have too."""
+    """A database that has the flights and the model."""
 
     def __init__(self, host: Host, attached: Attached) -> None:
         super().__init__(host, host)
         self.name, self.role, self.password = attached.dbname, attached.user, attached.password
         self._at = attached.postgresql
-        self._made: list[str] = []
 
     @property
     def at(self) -> Address:
@@ -107,13 +105,7 @@ class AttachedDatabase(Database):
         path.write_bytes(bytes.fromhex(self.one("SELECT encode(export_model(%s), 'hex')", MODEL)))
 
     def load_model(self, trees: int, path: Path, model: int = 0) -> None:
-        """Loads the file under the name that is timed, unless that name has it."""
-        name = model_name(trees, model)
-        if not self.one("SELECT EXISTS (SELECT FROM pgboost_models WHERE name = %s)", name):
-            self._made.append(name)
-        elif self.one("SELECT export_model(%s) = export_model(%s)", name, MODEL):
-            return
-        self.execute(("SELECT load_model(%s, export_model(%s))", (name, MODEL)))
+        """It has it."""
 
     def roots(self) -> list[Process]:
         return []
@@ -123,6 +115,4 @@ class AttachedDatabase(Database):
         return name
 
     def stop(self) -> None:
-        """Removes the models that were loaded for the run."""
-        while self._made:
-            self.one("SELECT drop_model(%s)", self._made.pop())
+        """It runs on."""
