@@ -16,11 +16,12 @@ import numpy as np
 from bench import answers, machine, record, results, training
 from bench.generators import Unsound
 from bench.hosts import CommandFailed
-from bench.measuring import Measuring, say
+from bench.measuring import Measuring
 from bench.site import Site
 from bench.systems import System, made
 from bench.systems.description import described
 from bench.workload import Cell
+from workbench.tell import say
 
 
 class Harness:

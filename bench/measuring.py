@@ -15,12 +15,7 @@ from bench.hosts import ROOT
 from bench.site import Site
 from bench.systems import System
 from bench.workload import Cell
-
-
-def say(text: str) -> None:
-    """What a run does that is no measured run: a line, never written over, so a log reads as a terminal."""
-    print(f"    {text}", flush=True)
-
+from workbench.tell import say
 
 # At most, of a warm-up.
 WARM_UP_CLIENTS = 20

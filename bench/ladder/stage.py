@@ -19,8 +19,8 @@ from bench.database import Database
 from bench.hosts import STATE, Host, local
 from bench.ladder import crosscheck
 from bench.ladder.servers import Servers
-from bench.measuring import say
 from bench.rungs import builds
+from workbench.tell import say
 
 
 class Unanswered(Exception):

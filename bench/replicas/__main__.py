@@ -13,12 +13,12 @@ from typing import Any
 from bench import record
 from bench.generators import Load
 from bench.hosts import local
-from bench.measuring import say
 from bench.replicas import following
 from bench.replicas.promotion import promoted
 from bench.replicas.rates import rate, script
 from bench.replicas.servers import started
 from bench.turns import in_turn
+from workbench.tell import say
 
 ROWS = 100_000
 DEPLOYS_PER_SECOND = 10
