@@ -99,6 +99,14 @@ test-long: install venv ## run the long tests, TIMES (10) as large as their smal
 		--lib --test golden_many_rows kernels_
 	@$(VENV)/pytest -s tests/long $(GROWING)
 
+# What runs inside the server.
+ASSERTED = tests/test_sql_regression.py tests/batch tests/lifecycle
+
+.PHONY: test-assertions
+test-assertions: setup venv ## test what runs inside the server on a PostgreSQL 15 built with assertions
+	@PG_CONFIG=$$(toolchain/postgres_assertions.sh); export CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-assertions; \
+		toolchain/install.sh && $(VENV)/pytest $(or $(TESTS),$(ASSERTED))
+
 .PHONY: test-citus
 test-citus: setup venv ## test models on the nodes of a Citus cluster, with PostgreSQL 18 and Citus built from CITUS_SOURCE
 	@export PG_CONFIG=$$(toolchain/postgres.sh 18) CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-18; \
