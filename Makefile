@@ -169,10 +169,6 @@ test-deb: deb ## install the packages in a fresh Debian, predict, upgrade, remov
 test-deb-source: ## make the source package, and build it without a network in a fresh Debian; as root
 	@tests/packaging/deb/source.sh
 
-.PHONY: test-source
-test-source: ## build and install from source in a fresh Debian 12, and predict; as root
-	@tests/packaging/from-source.sh
-
 .PHONY: test-sql-accept
 test-sql-accept: setup install venv ## take the SQL regression tests' present output as the expected one
 	@PGBOOST_ACCEPT=1 $(VENV)/pytest -q tests/test_sql_regression.py || git diff --stat -- tests/sql/expected
