@@ -22,14 +22,15 @@ pub fn check(bytes: &[u8]) {
     let mut narrowed = vec![0.0f32; rows.len()];
     let mut expected = vec![0.0f64; ROWS * outputs];
     let mut leaves = vec![0u32; model.trees().len()];
+    let mut found = leaves.clone();
+    let mut scratch = Scratch::new(&image);
     for ((row, narrow), margins) in
         rows.chunks(features).zip(narrowed.chunks_mut(features)).zip(expected.chunks_mut(outputs))
     {
         image.narrow_row(row, narrow);
         eval::reference::margins(&model, row, margins);
         eval::reference::leaves(&model, row, &mut leaves);
-        let mut found = vec![0u32; leaves.len()];
-        image.leaves(&mut Scratch::new(&image), narrow, &mut found);
+        image.leaves(&mut scratch, narrow, &mut found);
         assert_eq!(found, leaves, "leaves of {row:?}");
     }
     for kernel in Kernel::available() {
