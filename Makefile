@@ -59,7 +59,8 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 	@echo "==> lint"
 	@cd extension && cargo fmt --all --check
 	@cd extension && cargo clippy --quiet --locked --workspace --all-targets \
-		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) -- -D warnings
+		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) \
+		--features pgboost/faults,pgboost_train/faults -- -D warnings
 	@tree=$$(cd extension && cargo tree --locked -p gbdt --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
 	@if command -v go >/dev/null && command -v protoc >/dev/null; then bench/caller/generate.sh; \

@@ -22,7 +22,7 @@ BUILT = ROOT / ".build" / "faults"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A server with the libraries that fail, two models, rows, and a file of two parts."""
+    """A server with the libraries that fail, three models, rows, and a file of two parts."""
     variables = os.environ | {"PGBOOST_FAULTS": "1"}
     subprocess.run(["toolchain/build.sh"], cwd=ROOT, env=variables, check=True)
     libraries = _libraries()
@@ -38,9 +38,16 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         connection.execute("INSERT INTO file VALUES (%s)", (grown(400, 8, seed=2),))
         values = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
         connection.execute(f"CREATE TABLE rows AS SELECT {values} FROM generate_series(1, 2000)")
+        load(connection, "classes", _classes())
         connection.execute("SELECT alias_model('m', 'best', 2)")
+        connection.execute("SELECT profile_features('m', 'rows')")
     yield running
     stop(STATE, delete=True)
+
+
+def _classes() -> bytes:
+    content = grown(30, 6).replace(b"reg:squarederror", b"binary:logistic")
+    return content.replace(b'"base_score": "0E0"', b'"base_score": "5E-1"')
 
 
 def _libraries() -> Path:

@@ -17,6 +17,9 @@ __all__ = ["server"]
 
 KINDS = {"error": "58030", "postgres": "3F000", "panic": "XX000"}
 COLUMNS = ", ".join(f"f{i + 1}" for i in range(10))
+ONES = ", ".join("1" * 10)
+SOURCE = "'SELECT *, f1 AS y, (f1 > 0.5)::int AS class FROM rows'"
+SEARCH = """'{"max_depth": [2, 3]}'"""
 # Each place, with a statement that comes by.
 CASES = [
     ("load: parsed", "SELECT load_model('new', content) FROM file"),
@@ -42,12 +45,39 @@ CASES = [
         "SELECT deploy_model('m', 1)", "SELECT export_model('m')", "SELECT model_info('m')",
         "SELECT model_features('m')", "SELECT feature_importance('m')", "SELECT pin_model('m', 1)",
         "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m', 'best')",
-        "SELECT evaluate_model('m', 'SELECT *, f1 AS y FROM rows', 'y')",
+        "SELECT unpin_model('m', 1)", "SELECT load_profile('m', '[]')", "SELECT feature_profile('m')",
+        "SELECT pgboost_statistics('m', 1)",
     )],
-    *[("function: called", f"SELECT {function}('m', {COLUMNS}) FROM rows LIMIT 1") for function in (
-        "predict", "predict_array", "predict_margin", "predict_leaf", "predict_contribs",
-        "predict_contribs_approx", "predict_interactions",
+    *[("source: row", f"SELECT {call}") for call in (
+        f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",
+        f"confusion_matrix('classes', {SOURCE}, 'class')", f"calibration_curve('classes', {SOURCE}, 'class')",
+        "profile_features('m', 'rows')", "feature_drift('m', 'rows')", "verify_model('m', 'rows')",
+        "train_model('new', 'rows', 'f1', rounds => 3)", f"tune_model('rows', 'f1', {SEARCH}, rounds => 3)",
     )],
+    ("training: round", f"SELECT tune_model('rows', 'f1', {SEARCH}, rounds => 3)"),
+    ("xgboost: asked", "SELECT xgboost_version()"),
+    ("xgboost: predicted", f"SELECT xgboost_predict('m', ARRAY[{COLUMNS}]) FROM rows"),
+    ("xgboost: predicted", "SELECT verify_model('m', 'rows')"),
+    ("progress: asked", "SELECT pgboost_progress_records()"),
+    ("statistics: reset", "SELECT pg_stat_pgboost_reset()"),
+    *[("function: called", call) for call in (
+        "SELECT explain_prediction('m', rows) FROM rows LIMIT 1",
+        f"SELECT explain_prediction_columns('m', 3, NULL, {COLUMNS}) FROM rows LIMIT 1",
+        "SELECT feature_contributions('m', '{1}')",
+    )],
+    # Without a table there is no batch.
+    *[(f"called: pgboost_{function}", f"SELECT {function}({arguments}, {ONES})") for function, arguments in (
+        ("predict", "'m'"), ("predict_array", "'m'"), ("predict_class", "'m'"), ("predict_margin", "'m'"),
+        ("predict_pinned", "'m@1'"), ("predict_from", "'m', 1"), ("predict_array_from", "'m', '{1}'"),
+        ("predict_margin_from", "'m', '{1}'"), ("predict_leaf", "'m'"), ("predict_contribs", "'m'"),
+        ("predict_contribs_approx", "'m'"), ("predict_interactions", "'m'"),
+    )],
+    ("called: pgboost_predict_support", f"SELECT predict('m', {COLUMNS}) FROM rows"),
+    ("called: pgboost_explain_support", f"SELECT predict_contribs('m', {COLUMNS}) FROM rows"),
+    ("called: pgboost_contribs_add", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
+    ("called: pgboost_contribs_mean", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
+    ("called: pgboost_contribs_combine", "SELECT pgboost_contribs_combine('{}', '{}')"),
+    ("called: pgboost_registry_changed", "SELECT drop_model('m', 1)"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"
 # Rounds after which what is kept for the next statement is there, and those that must not add to it.
@@ -140,7 +170,9 @@ def in_subtransactions(connection: psycopg.Connection, place: str, statement: st
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("place", ["image: opened", "batch: scored", "registry: written"])
+@pytest.mark.parametrize(
+    "place", ["image: opened", "batch: scored", "registry: written", "source: row"]
+)
 def test_memory_does_not_grow(server: Cluster, place: str, kind: str) -> None:
     statement = next(statement for where, statement in CASES if where == place)
     with server.connect() as connection:
@@ -152,10 +184,30 @@ def test_memory_does_not_grow(server: Cluster, place: str, kind: str) -> None:
         assert private_kb(connection) - before < MOST_GROWTH_KB
 
 
+def test_each_function_has_a_case(server: Cluster) -> None:
+    statements, places = (
+        " ".join(statement for _, statement in CASES),
+        {place for place, _ in CASES},
+    )
+    with server.connect() as connection:
+        functions = connection.execute(
+            "SELECT proname, prosrc FROM pg_proc JOIN pg_depend ON objid = pg_proc.oid "
+            "JOIN pg_extension ON refobjid = pg_extension.oid "
+            "WHERE classid = 'pg_proc'::regclass AND extname ~ '^pgboost' AND probin IS NOT NULL"
+        ).fetchall()
+    assert len(functions) > 40
+    without = [
+        name
+        for name, symbol in functions
+        if f"called: {symbol}" not in places and not re.search(rf"\b{name}\(", statements)
+    ]
+    assert without == []
+
+
 def test_installed_libraries_have_no_places(cluster: Cluster, dbname: str) -> None:
     with cluster.connect(dbname) as connection:
         load(connection, "m", grown(5, 3))
-        connection.execute("SET fault.place = 'function: called'")
+        connection.execute("SET fault.place = 'called: pgboost_predict'")
         assert (
             one(connection, "SELECT predict('m', ARRAY[1,1,1,1,1,1,1,1,1,1]::real[])") is not None
         )

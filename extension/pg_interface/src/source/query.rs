@@ -14,7 +14,7 @@ use super::error::{Error, Result};
 use crate::array::{ArrayValue, ElementType, number_elements};
 use crate::settings::with_setting;
 use crate::varlena::owned_string;
-use crate::{Number, NumberType, ScalarType, Value, types};
+use crate::{Number, NumberType, ScalarType, Value, fault, types};
 
 /// A column that a query returns.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -261,6 +261,7 @@ impl Receiver<'_> {
     fn receive(&mut self, values: crate::Row<'_>) -> bool {
         let Receiver { each, types, memory, .. } = self;
         let row = Row { values, types };
+        fault::at("source: row");
         // SAFETY: the context is this receiver's own.
         let more = unsafe { memory.switch_to(|_| each(row)) };
         self.received += 1;

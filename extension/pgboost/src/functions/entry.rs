@@ -32,7 +32,7 @@ macro_rules! c_function {
         #[unsafe(no_mangle)]
         #[pg_guard]
         pub unsafe extern "C-unwind" fn $symbol(call: pg_sys::FunctionCallInfo) -> Datum {
-            fault::at("function: called");
+            fault::at(concat!("called: ", stringify!($symbol)));
             // SAFETY: PostgreSQL passes a valid call; this is its only state.
             let (arguments, state) = unsafe { (Arguments::new(call), CallState::new(call)) };
             let body: fn(Arguments<'_>, CallState<'_>) -> Result<Datum> = $body;

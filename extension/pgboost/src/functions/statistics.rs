@@ -1,5 +1,6 @@
 //! `pgboost_statistics`, which the view `pg_stat_pgboost` calls, and `pg_stat_pgboost_reset`.
 
+use pg_interface::fault;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern, pg_sys};
@@ -61,4 +62,5 @@ fn visible(model: &str, version: i32, call: pg_sys::FunctionCallInfo) -> Result<
 #[pg_extern(sql = false)]
 fn pgboost_statistics_reset() {
     statistics::reset();
+    fault::at("statistics: reset");
 }

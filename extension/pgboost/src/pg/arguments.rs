@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::marker::PhantomData;
 
-use pg_interface::varlena;
+use pg_interface::{fault, varlena};
 use pgrx::FromDatum;
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -80,6 +80,7 @@ impl<'c> Arguments<'c> {
 
     /// The call that pgrx passes on.
     pub fn of_pgrx(call: pg_sys::FunctionCallInfo) -> Self {
+        fault::at("function: called");
         // SAFETY: pgrx passes on what PostgreSQL passed to it.
         unsafe { Arguments::new(call) }
     }

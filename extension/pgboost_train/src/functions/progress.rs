@@ -1,5 +1,6 @@
 //! The trainings that are running, for the view `pg_stat_progress_train_model`.
 
+use pg_interface::fault;
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
@@ -23,6 +24,7 @@ fn pgboost_progress_records() -> TableIterator<
         name!(metric, Option<String>),
     ),
 > {
+    fault::at("progress: asked");
     let visible = |user| backend::may_watch(pg_sys::Oid::from(user));
     let records = progress::records().into_iter().filter(move |(_, record)| visible(record.user));
     let round = |round| i32::try_from(round).unwrap_or(0);

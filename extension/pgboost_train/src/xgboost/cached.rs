@@ -9,6 +9,7 @@ use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
 use gbdt::Model;
+use pg_interface::fault;
 use xgboost_ffi::{Batch, Booster, Matrix, Output};
 
 use super::library;
@@ -72,6 +73,8 @@ impl CachedBooster {
         library()?.limit_threads(1);
         let batch = Batch { words: features, record: self.model.num_features() };
         let rounds = u32::try_from(self.version.rounds).unwrap_or(0);
-        Ok(self.booster.predict(batch, &self.proxy, output, rounds)?)
+        let predicted = self.booster.predict(batch, &self.proxy, output, rounds)?;
+        fault::at("xgboost: predicted");
+        Ok(predicted)
     }
 }

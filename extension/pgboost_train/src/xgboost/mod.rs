@@ -7,6 +7,7 @@ pub mod cached;
 
 use std::sync::OnceLock;
 
+use pg_interface::fault;
 use pg_interface::source::SourceError;
 use xgboost_ffi::Library;
 
@@ -17,6 +18,7 @@ static LOADED: OnceLock<&Library> = OnceLock::new();
 
 /// The library, loaded if it was not yet.
 pub fn library() -> Result<&'static Library> {
+    fault::at("xgboost: asked");
     if let Some(library) = LOADED.get() {
         return Ok(library);
     }
