@@ -25,6 +25,24 @@ SELECT count(*) FROM (SELECT predict_array(model, area, rooms) AS p,
                              CASE model WHEN 'gaps' THEN predict_array('gaps', area, rooms) WHEN 'churn' THEN predict_array('churn', area, rooms)
                                   ELSE predict_array('flower', area, rooms) END AS expected FROM mixed) AS f
  WHERE p IS DISTINCT FROM expected;
+-- Features of type real alone, which are kept without their names: with NULLs, names stored in two ways, and names at any place.
+CREATE TABLE reals AS SELECT area, CASE WHEN id % 11 > 0 THEN model END AS model, rooms::real AS rooms, NULLIF(age, id % 7)::real AS age, id FROM flat;
+ANALYZE reals;
+SELECT sum(predict(model, area, rooms, age)), count(predict(model, area, rooms, age)) FROM reals;
+SELECT sum(CASE WHEN substr(model, 7)::int % 2 = 0 THEN predict('price', area, rooms, age) ELSE predict('price_doubled', area, rooms, age) END) FROM reals WHERE model IS NOT NULL;
+SELECT sum(predict(CASE WHEN id % 2 = 0 THEN model ELSE model || '' END, area, rooms, age)) FROM reals;
+SELECT sum(predict(model, age, rooms, area)) = sum(CASE WHEN substr(model, 7)::int % 2 = 0 THEN predict('price', age, rooms, area) ELSE predict('price_doubled', age, rooms, area) END) FROM reals WHERE model IS NOT NULL;
+SELECT sum(predict(model, area, rooms, age)), sum((predict_margin(model, area, rooms, age))[1]) FROM reals;
+CREATE TABLE mixed_reals AS SELECT model, area, rooms::real AS rooms FROM mixed;
+ANALYZE mixed_reals;
+SELECT sum((predict_array(model, area, rooms))[1]) = (SELECT sum((predict_array(model, area, rooms))[1]) FROM mixed) FROM mixed_reals;
+SELECT sum(predict(model, area)) FROM mixed_reals;
+BEGIN;
+DECLARE c CURSOR FOR SELECT predict(model, area, rooms, age) FROM reals WHERE id % 40 = 1;
+FETCH 12 FROM c;
+SELECT count(drop_model('store_8')::text);
+FETCH 3 FROM c;
+ROLLBACK;
 -- Conditions, joins, and rows in their order.
 SELECT count(*), sum(id) FROM flat WHERE predict(model, area, rooms, age) > 105;
 CREATE TABLE store (number int, model text);

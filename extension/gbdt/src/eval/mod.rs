@@ -34,7 +34,9 @@ pub use sum::Margin;
 use sum::Sum;
 
 use crate::forest::records::GroupKind;
-use crate::forest::sections::{COMPACT_IDS, OUTPUTS, SOURCES, Sections, WIDE_IDS, ZERO_MISSING};
+use crate::forest::sections::{
+    COMPACT_IDS, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS, WIDE_IDS, WIDE_NODES, ZERO_MISSING,
+};
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::finish::NO_BIAS;
 use crate::model::{ClassBy, MissingRule, Precision, Task};
@@ -89,6 +91,11 @@ pub(crate) fn present_values<'a>(
     buffer.clear();
     buffer.extend(values);
     buffer
+}
+
+/// Asks for the first so many of these bytes.
+fn fetch(bytes: &[u8], most: usize) {
+    prefetch_all(bytes.get(..most).unwrap_or(bytes));
 }
 
 /// Copies of the margins of another width, of which the closure makes others.
@@ -199,12 +206,19 @@ impl<B: StableBytes> Image<B> {
         }
     }
 
-    /// Says that a row will be evaluated soon by this kernel: what it reads is asked for, of a large image
-    /// the first part. Worth its time where each of many images evaluates a few rows.
-    pub fn fetch_ahead(&self, kernel: Kernel) {
-        if <f32 as RowSum>::row_kernel(kernel).is_some() {
-            let tiles = self.tile_bytes();
-            prefetch_all(tiles.get(..MAX_FETCHED).unwrap_or(tiles));
+    /// Says that so many rows will be evaluated soon by this kernel: what they read is asked for, of a large
+    /// image the first part. Worth its time where each of many images evaluates a few rows.
+    pub fn fetch_ahead(&self, kernel: Kernel, rows: usize) {
+        let by_block = kernel.block().is_some_and(|block| block.takes(rows));
+        let by_chunks = <f32 as RowSum>::row_kernel(kernel).is_some() && self.has_chunks();
+        if by_block {
+            fetch(self.between(OUTPUTS, SOURCES), MAX_FETCHED);
+        } else if by_chunks {
+            fetch(self.between(OUTPUTS, TILE_EXITS), MAX_FETCHED);
+        } else {
+            let compact = self.between(ROOTS, COMPACT_IDS);
+            fetch(compact, MAX_FETCHED);
+            fetch(self.between(WIDE_NODES, WIDE_IDS), MAX_FETCHED.saturating_sub(compact.len()));
         }
     }
 

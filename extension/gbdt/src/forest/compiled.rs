@@ -14,9 +14,9 @@ use super::categories::CategoryView;
 use super::cuts::CutKind;
 use super::sections::damaged;
 use super::sections::{
-    BIASES, CATEGORICAL, COMPACT_COVERS, COMPACT_NODES, CUT_SPANS, CUTS, DICTIONARIES, Header,
-    LABELS, NAMES, NUMBERS, OUTPUTS, SORTED, SOURCES, Sections, TILE_EXITS, WIDE_COVERS,
-    WIDE_NODES, WORDS,
+    BIASES, CATEGORICAL, CHUNKS, COMPACT_COVERS, COMPACT_NODES, CUT_SPANS, CUTS, DICTIONARIES,
+    Header, LABELS, NAMES, NUMBERS, SORTED, SOURCES, Section, Sections, WIDE_COVERS, WIDE_NODES,
+    WORDS,
 };
 use super::text::TextList;
 use super::verify;
@@ -238,10 +238,15 @@ impl<B: StableBytes> Image<B> {
         self.header.total_depth
     }
 
-    /// The sections with the tiles, which lie one behind the other.
-    pub(crate) fn tile_bytes(&self) -> &[u8] {
+    /// The sections from one up to another, which lie one behind the other.
+    pub(crate) fn between<F, E>(&self, first: Section<F>, end: Section<E>) -> &[u8] {
         let offset = |index: usize| self.header.sections[index].offset as usize;
-        self.bytes.get(offset(OUTPUTS.index)..offset(TILE_EXITS.index)).unwrap_or_default()
+        self.bytes.get(offset(first.index)..offset(end.index)).unwrap_or_default()
+    }
+
+    /// Whether one row can be evaluated 64 trees at a time.
+    pub(crate) fn has_chunks(&self) -> bool {
+        self.header.sections[CHUNKS.index].length > 0
     }
 
     /// What holds the image.

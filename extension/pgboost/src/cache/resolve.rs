@@ -72,12 +72,12 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     read(reference, function, snapshot)
 }
 
-/// Says that a name will be resolved soon, and its image evaluate rows by this kernel.
-pub fn fetch_ahead(reference: &str, kernel: Kernel) {
+/// Says that a name will be resolved soon, and its image evaluate so many rows by this kernel.
+pub fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
     let image =
         NAMES.with_borrow(|names| names.get(reference).and_then(|known| known.image.upgrade()));
     if let Some(image) = image {
-        image.model().fetch_ahead(kernel);
+        image.model().fetch_ahead(kernel, rows);
     }
 }
 

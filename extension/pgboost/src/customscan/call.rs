@@ -75,6 +75,8 @@ pub struct Call {
     run: Option<usize>,
     /// Whether the features are the columns kept, all of them and in their order.
     takes_rows: bool,
+    /// The place of the model's name, if the features are all columns kept but that, in their order.
+    name_beside_rows: Option<usize>,
 }
 
 impl Call {
@@ -109,6 +111,7 @@ impl Call {
                 places: Vec::new(),
                 run: None,
                 takes_rows: false,
+                name_beside_rows: None,
             })
         }
     }
@@ -138,7 +141,16 @@ impl Call {
         self.run = first.filter(|first| features.zip(first + 1..).all(|(a, b)| a == Some(b)));
         let features: Vec<usize> =
             self.places.iter().skip(1).flat_map(Place::kept).copied().collect();
-        self.takes_rows = features.into_iter().eq(0..rows.columns.len());
+        let kept = 0..rows.columns.len();
+        self.takes_rows = features.iter().copied().eq(kept.clone());
+        let are_columns = self.places.iter().all(|place| place.column().is_some());
+        let name = self.places.first().and_then(Place::column).filter(|_| are_columns);
+        let beside = |name: &usize| features.into_iter().eq(kept.filter(|column| column != name));
+        self.name_beside_rows = name.filter(beside);
+    }
+
+    pub fn name_beside_rows(&self) -> Option<usize> {
+        self.name_beside_rows
     }
 
     /// Scores all rows. Results are made in the current memory context; what reading a row takes is
@@ -154,26 +166,31 @@ impl Call {
         {
             return;
         }
+        if let (CallPredictor::Many(predictor), Some(names)) = (&mut self.predictor, rows.names()) {
+            // SAFETY: they are texts, and the rows keep copies.
+            let texts = names.texts().iter().map(|text| unsafe { varlena::bytes(*text) });
+            predictor.group_by_numbers(names.numbers(), texts);
+            let given = |row| RealCells { call, reals: rows.reals_of(row) };
+            let fetch_ahead = |row| prefetch_all(rows.reals_of(row));
+            put_results(predictor, call, reading, given, fetch_ahead, &mut self.results);
+            return;
+        }
         rows.fill_cells();
         let rows = &*rows;
         let (places, run) = (&self.places[..], self.run);
-        let mut read = 0;
-        let mut given = |row| {
-            if read % ROWS_PER_RESET == 0 {
-                // SAFETY: nothing of the rows before is used any more: their features are numbers.
-                unsafe { unguarded_exec::MemoryContextReset(reading) };
-            }
-            read += 1;
+        let given = |row| {
             let (values, nulls) = rows.row(row);
             Cells { call, places, run, values, nulls }
         };
-        let mut reading = PgMemoryContexts::For(reading);
-        let results = &mut self.results;
         match &mut self.predictor {
             CallPredictor::One(predictor) => {
+                let given = soon_freed(reading, given);
                 // SAFETY: the context lives as long as the node.
-                unsafe { reading.switch_to(|_| predictor.read(call, rows.count, given)) };
-                predictor.put_results(results);
+                unsafe {
+                    let mut reading = PgMemoryContexts::For(reading);
+                    reading.switch_to(|_| predictor.read(call, rows.count, given));
+                }
+                predictor.put_results(&mut self.results);
             }
             CallPredictor::Many(predictor) => {
                 let Some(Place::Column(place)) = places.first() else { return };
@@ -188,14 +205,42 @@ impl Call {
                     prefetch_all(nulls);
                 };
                 predictor.group(rows.count, name);
-                // SAFETY: as above.
-                while unsafe {
-                    reading.switch_to(|_| predictor.read_next(call, &mut given, fetch_ahead))
-                } {
-                    predictor.put_results(results);
-                }
+                put_results(predictor, call, reading, given, fetch_ahead, &mut self.results);
             }
         }
+    }
+}
+
+/// Predicts for rows that were grouped, model after model.
+fn put_results<G: ArgSource>(
+    predictor: &mut ManyModels,
+    call: Arguments<'_>,
+    reading: pg_sys::MemoryContext,
+    given: impl Fn(usize) -> G,
+    fetch_ahead: impl Fn(usize),
+    results: &mut [Option<Datum>],
+) {
+    let mut given = soon_freed(reading, given);
+    let mut reading = PgMemoryContexts::For(reading);
+    // SAFETY: the context lives as long as the node.
+    while unsafe { reading.switch_to(|_| predictor.read_next(call, &mut given, &fetch_ahead)) } {
+        predictor.put_results(results);
+    }
+}
+
+/// The same rows; the memory that reading them takes is reset every so many of them.
+fn soon_freed<G>(
+    reading: pg_sys::MemoryContext,
+    given: impl Fn(usize) -> G,
+) -> impl FnMut(usize) -> G {
+    let mut read = 0;
+    move |row| {
+        if read % ROWS_PER_RESET == 0 {
+            // SAFETY: nothing of the rows before is used any more: their features are numbers.
+            unsafe { unguarded_exec::MemoryContextReset(reading) };
+        }
+        read += 1;
+        given(row)
     }
 }
 
@@ -246,6 +291,26 @@ impl ArgSource for Cells<'_> {
     fn run(&self) -> Option<(&[Datum], &[bool])> {
         let features = self.run?..self.run? + self.places.len() - 1;
         Some((self.values.get(features.clone())?, self.nulls.get(features)?))
+    }
+}
+
+/// A row of which all arguments behind the first are of type real, NaN for NULL.
+#[derive(Clone, Copy)]
+struct RealCells<'a> {
+    call: Arguments<'a>,
+    reals: &'a [f32],
+}
+
+impl ArgSource for RealCells<'_> {
+    #[inline]
+    fn get(self, index: usize) -> Option<Datum> {
+        let real = index.checked_sub(1).and_then(|feature| self.reals.get(feature));
+        real.map_or_else(|| self.call.get(index), |real| Some(Datum::from(real.to_bits())))
+    }
+
+    #[inline]
+    fn reals(&self) -> Option<&[f32]> {
+        Some(self.reals)
     }
 }
 

@@ -62,6 +62,21 @@ impl Copies {
         }
     }
 
+    /// The bytes of a text as they are stored, of a reference into a table those of the reference; none of a
+    /// text that lies elsewhere in memory.
+    ///
+    /// # Safety
+    /// The value is a text, and is not freed for `'a`.
+    #[inline]
+    pub unsafe fn stored_text<'a>(value: Datum) -> Option<&'a [u8]> {
+        // SAFETY: the caller says so.
+        unsafe {
+            let text = value.cast_mut_ptr::<varlena>();
+            let bytes = varsize_any(text);
+            (!is_in_memory_toast(text)).then(|| std::slice::from_raw_parts(text.cast(), bytes))
+        }
+    }
+
     /// # Safety
     /// Called as `unguarded_exec` says.
     #[inline]

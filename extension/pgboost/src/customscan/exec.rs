@@ -190,7 +190,7 @@ unsafe fn read_ahead(node: &mut Node, size: usize) {
         node.position = 0;
         node.output.rows.clear();
         let memory = node.memory();
-        while node.output.rows.count < size && node.output.rows.copies.bytes() < memory {
+        while node.output.rows.count < size && node.output.rows.copied_bytes() < memory {
             let slot = unguarded_exec::next_row(node.below);
             if slot.is_null() {
                 node.ended = true;

@@ -64,9 +64,16 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
         wanted.sort_unstable();
         wanted.dedup();
         let kept = wanted.iter().filter_map(|number| kept(*number, tuple)).collect();
-        let rows = Rows::new(kept, only_features, memory(c"pgboost batch"));
+        let mut rows = Rows::new(kept, only_features, memory(c"pgboost batch"));
         for (call, given) in calls.iter_mut().zip(&given) {
             call.find_columns(given, &rows);
+        }
+        // Which column is the model's name to one call may be a feature to none.
+        if only_features
+            && let Some(place) = calls.first().and_then(Call::name_beside_rows)
+            && calls.iter().all(|call| call.name_beside_rows() == Some(place))
+        {
+            rows.keep_names(place);
         }
         let limit = usize::try_from(limit).unwrap_or(0);
         let output = RowOutput {

@@ -5,7 +5,7 @@
 //! finished; `placement` decides, asking `calls` which predictions there are and `error_safety` what
 //! may be read ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL
 //! makes of it. `methods` starts it, `exec_init` readies it and `exec` runs it: `rows` holds the rows
-//! of a batch, `call` is one call of predict in it, `row_output` puts a row's output together, and
+//! of a batch and `names` which models they name, `call` is one call of predict in it, `row_output` puts a row's output together, and
 //! `explain` tells of it.
 //!
 //! The node runs on two kinds of frames. What asks the plan below for rows and what hands them out is
@@ -28,6 +28,7 @@ mod given;
 mod hook;
 mod level;
 mod methods;
+mod names;
 mod paths;
 #[deny(unsafe_code)]
 mod placement;

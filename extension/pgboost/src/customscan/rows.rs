@@ -1,7 +1,8 @@
 //! The rows of a batch, read ahead: the columns that something still needs of them.
 //!
 //! Values are kept as PostgreSQL passes them, or as f32 where all are features of type real that nothing
-//! else needs: then they are what the engine reads. What is passed by reference is copied into the batch's
+//! else needs: then they are what the engine reads. Beside such features there may be the model's name,
+//! which is kept as a number, so that more rows have room in a batch. What is passed by reference is copied into the batch's
 //! memory, since the plan below may overwrite a row as soon as it is asked for the next one. No buffer
 //! stays pinned.
 
@@ -10,6 +11,7 @@ use std::ptr;
 use pgrx::pg_sys::{Datum, MemoryContext, TupleTableSlot};
 
 use super::copies::Copies;
+use super::names::Names;
 use crate::pg::unguarded_exec;
 
 #[derive(Clone, Copy)]
@@ -32,7 +34,16 @@ pub struct Rows {
     nulls: Vec<bool>,
     /// The values, NaN for NULL, of which the cells above are made only where they are asked for.
     reals: Option<Vec<f32>>,
+    /// The one column that is no feature but names the model, if features are kept as f32 beside it.
+    named: Option<Named>,
     pub copies: Copies,
+}
+
+struct Named {
+    /// Where the slot has it, and the others.
+    column: usize,
+    features: Vec<usize>,
+    names: Names,
 }
 
 impl Rows {
@@ -55,17 +66,52 @@ impl Rows {
             values: Vec::new(),
             nulls: Vec::new(),
             reals: real.then(Vec::new),
+            named: None,
             copies: Copies::new(memory),
         }
     }
 
-    /// Bytes that a row takes besides copied values.
+    /// Keeps the column at that place as a name, and the others, which are nothing but features, as f32; if
+    /// they are of these types.
+    pub fn keep_names(&mut self, place: usize) {
+        let is_text = |column: &KeptColumn| column.by_reference == Some(-1);
+        let is_name = |index: &usize| *index == place;
+        let fits = |(index, column)| if is_name(&index) { is_text(column) } else { column.is_real };
+        let number = |column: &KeptColumn| column.number as usize - 1;
+        if let Some(column) = self.columns.get(place).map(number)
+            && self.columns.iter().enumerate().all(fits)
+        {
+            let features = self.columns.iter().map(number).filter(|other| *other != column);
+            let (features, names) = (features.collect(), Names::default());
+            self.named = Some(Named { column, features, names });
+            self.reals = Some(Vec::new());
+        }
+    }
+
+    /// Bytes that a row takes besides copied values, and besides the numbers of names.
     pub fn row_bytes(&self) -> usize {
-        self.columns.len() * (size_of::<Datum>() + size_of::<bool>())
+        let cell = match self.reals {
+            Some(_) => size_of::<f32>(),
+            None => size_of::<Datum>() + size_of::<bool>(),
+        };
+        self.width() * cell
+    }
+
+    /// How many values of a row are kept one after another.
+    fn width(&self) -> usize {
+        self.columns.len() - usize::from(self.named.is_some())
+    }
+
+    /// Bytes of copied values.
+    pub fn copied_bytes(&self) -> usize {
+        self.copies.bytes() + self.named.as_ref().map_or(0, |named| named.names.bytes())
     }
 
     pub fn make_room(&mut self, rows: usize) {
-        let cells = rows * self.columns.len();
+        let cells = rows * self.width();
+        if let Some(named) = &mut self.named {
+            named.names.make_room(rows);
+        }
         match &mut self.reals {
             Some(reals) if reals.len() < cells => reals.resize(cells, 0.0),
             Some(_) => {}
@@ -82,10 +128,23 @@ impl Rows {
 
     /// The features of all rows, if that is what they are kept as.
     pub fn reals(&self) -> Option<&[f32]> {
-        self.reals.as_ref()?.get(..self.count * self.columns.len())
+        self.reals.as_ref()?.get(..self.count * self.width())
     }
 
-    /// Sees to it that [`Rows::row`] has the values.
+    /// The names of the rows, if they are kept beside features.
+    pub fn names(&self) -> Option<&Names> {
+        self.named.as_ref().map(|named| &named.names)
+    }
+
+    /// The features of a row, if that is what they are kept as.
+    #[inline]
+    pub fn reals_of(&self, row: usize) -> &[f32] {
+        let width = self.width();
+        let reals = self.reals.as_ref().and_then(|reals| reals.get(row * width..(row + 1) * width));
+        reals.unwrap_or_default()
+    }
+
+    /// Sees to it that [`Rows::row`] has the values; not where names are kept.
     pub fn fill_cells(&mut self) {
         let Some(reals) = self.reals.take() else { return };
         let cells = self.count * self.columns.len();
@@ -101,6 +160,9 @@ impl Rows {
     /// No value of them is used any more; called as `unguarded_exec` says.
     pub unsafe fn clear(&mut self) {
         self.count = 0;
+        if let Some(named) = &mut self.named {
+            named.names.clear();
+        }
         // SAFETY: the caller says so.
         unsafe { self.copies.clear() }
     }
@@ -111,11 +173,24 @@ impl Rows {
     /// The slot is filled with a row of the plan below; called as `unguarded_exec` says.
     #[inline]
     pub unsafe fn push(&mut self, slot: *mut TupleTableSlot) {
-        let first = self.count * self.columns.len();
+        let first = self.count * self.width();
         self.count += 1;
         // SAFETY: the slot has the columns that are kept, and room was made for the row.
         unsafe {
             unguarded_exec::take_apart(slot, self.last_column);
+            if let (Some(named), Some(reals)) = (&mut self.named, &mut self.reals) {
+                let value = |column: usize| {
+                    let null = *(*slot).tts_isnull.add(column);
+                    (!null).then(|| *(*slot).tts_values.add(column))
+                };
+                let reals = reals.get_unchecked_mut(first..first + named.features.len());
+                for (real, column) in reals.iter_mut().zip(&named.features) {
+                    let value = value(*column).map(|value| f32::from_bits(value.value() as u32));
+                    *real = value.unwrap_or(f32::NAN);
+                }
+                named.names.push(value(named.column), &mut self.copies);
+                return;
+            }
             if let (Some(run), Some(reals)) = (self.run, &mut self.reals) {
                 let width = self.columns.len();
                 let values = std::slice::from_raw_parts((*slot).tts_values.add(run), width);
@@ -152,6 +227,20 @@ impl Rows {
     /// The slot has a place for each of them.
     #[inline]
     pub unsafe fn put(&self, row: usize, slot: *mut TupleTableSlot) {
+        if let Some(named) = &self.named {
+            let name = named.names.of(row);
+            let reals = named.features.iter().zip(self.reals_of(row));
+            // SAFETY: the caller says so.
+            unsafe {
+                let put = |column, (value, null)| {
+                    (*(*slot).tts_values.add(column), *(*slot).tts_isnull.add(column)) =
+                        (value, null);
+                };
+                put(named.column, (name.unwrap_or(Datum::from(0)), name.is_none()));
+                reals.for_each(|(column, real)| put(*column, cell(*real)));
+            }
+            return;
+        }
         let (values, nulls) = self.row(row);
         let first = row * self.columns.len();
         for (index, column) in self.columns.iter().enumerate() {

@@ -99,6 +99,12 @@ pub trait ArgSource: Copy {
     fn run(&self) -> Option<(&[Datum], &[bool])> {
         None
     }
+
+    /// All arguments but the first, if they are known to be of type real; NaN where one is NULL.
+    #[inline]
+    fn reals(&self) -> Option<&[f32]> {
+        None
+    }
 }
 
 impl ArgSource for Arguments<'_> {
@@ -167,7 +173,9 @@ impl<S: ArgSource> TypedArguments<'_, S> {
     #[inline]
     pub fn read_reals(&self, reals: &mut [f32]) {
         let real_of = |datum: Datum| f32::from_bits(datum.value() as u32);
-        if let Some((values, nulls)) = self.source.run() {
+        if let Some(given) = self.source.reals() {
+            reals.iter_mut().zip(given).for_each(|(real, given)| *real = *given);
+        } else if let Some((values, nulls)) = self.source.run() {
             for ((real, value), null) in reals.iter_mut().zip(values).zip(nulls) {
                 *real = if *null { f32::NAN } else { real_of(*value) };
             }

@@ -62,22 +62,40 @@ impl Groups {
             };
             last = Some((name, group));
             self.group_of.push(group);
-            if let Some(count) = self.ends.get_mut(group as usize) {
+        }
+        let group_of = std::mem::take(&mut self.group_of);
+        self.place_rows(&group_of);
+        self.group_of = group_of;
+    }
+
+    /// The same with the names by their numbers, and of each row the number of its name; a number that is
+    /// none of these stands for NULL.
+    pub fn fill_by_numbers<'a>(&mut self, numbers: &[u32], names: impl Iterator<Item = &'a [u8]>) {
+        self.names.clear();
+        self.name_ends.clear();
+        self.ends.clear();
+        for name in names {
+            self.names.push_str(&String::from_utf8_lossy(name));
+            self.name_ends.push(self.names.len());
+            self.ends.push(0);
+        }
+        self.place_rows(numbers);
+    }
+
+    /// Puts each row into its place in its group.
+    fn place_rows(&mut self, group_of: &[u32]) {
+        for group in group_of {
+            if let Some(count) = self.ends.get_mut(*group as usize) {
                 *count += 1;
             }
         }
-        self.place_rows();
-    }
-
-    /// Turns the counts in `ends` into places, and puts each row into its own.
-    fn place_rows(&mut self) {
         let mut before = 0;
         for end in &mut self.ends {
             before += std::mem::replace(end, before);
         }
         self.rows.clear();
         self.rows.resize(before, 0);
-        for (row, group) in (0..).zip(&self.group_of) {
+        for (row, group) in (0..).zip(group_of) {
             let Some(next) = self.ends.get_mut(*group as usize) else { continue };
             if let Some(place) = self.rows.get_mut(*next) {
                 *place = row;
@@ -106,6 +124,12 @@ mod tests {
             assert_eq!(all, [("b", &[0, 4][..]), ("a", &[1, 3, 6]), ("c", &[5])]);
             assert_eq!(groups.rows(), 6);
         }
+        let by_numbers: [&[u8]; 2] = [b"b", b"a"];
+        groups.fill_by_numbers(&[0, 1, NO_GROUP, 0], by_numbers.into_iter());
+        assert_eq!(
+            (groups.get(0), groups.get(1)),
+            (Some(("b", &[0, 3][..])), Some(("a", &[1][..])))
+        );
         groups.fill(0, |_| None);
         assert!(groups.len() == 0 && groups.rows() == 0);
     }

@@ -23,6 +23,8 @@ use crate::pg::signature::ArgSource;
 const MIN_BATCH: usize = 16;
 /// Most rows of a group that are evaluated together, as of a query with one model.
 const MAX_BATCH: usize = 512;
+/// Most rows that are asked for ahead.
+const MAX_FETCHED: usize = 64;
 /// Groups of this many rows on the average gain nothing by more.
 const ENOUGH_ROWS: usize = 64;
 
@@ -74,9 +76,16 @@ impl ManyModels {
         self.next = (0, 0);
     }
 
+    /// The same with the names by their numbers, and of each row the number of its name.
+    pub fn group_by_numbers<'a>(&mut self, numbers: &[u32], names: impl Iterator<Item = &'a [u8]>) {
+        self.groups.fill_by_numbers(numbers, names);
+        self.kernel = guc::kernel();
+        self.next = (0, 0);
+    }
+
     /// Reads the features of the next rows that name one model, whose arguments `source` returns. None
     /// are read if the model cannot be used. Returns false if there are no more rows. The rows of the model
-    /// behind it are asked for, if they are few: each lies elsewhere.
+    /// behind it are asked for, the first of them: each lies elsewhere.
     pub fn read_next<G: ArgSource>(
         &mut self,
         call: Arguments<'_>,
@@ -89,10 +98,9 @@ impl ManyModels {
         let Some((name, rows)) = self.groups.get(group) else { return false };
         if let Some((next, rows)) = self.groups.get(group + 1)
             && first == 0
-            && rows.len() < MIN_BATCH
         {
-            cache::fetch_ahead(next, self.kernel);
-            rows.iter().for_each(|row| fetch_ahead(*row as usize));
+            cache::fetch_ahead(next, self.kernel, rows.len());
+            rows.iter().take(MAX_FETCHED).for_each(|row| fetch_ahead(*row as usize));
         }
         let after = rows.len().min(first + MAX_BATCH);
         self.next = if after < rows.len() { (group, after) } else { (group + 1, 0) };

@@ -176,6 +176,11 @@ impl BlockSum for f64 {
 }
 
 impl BlockKernel {
+    /// Whether so many rows may be worth a block.
+    pub(super) fn takes(&self, rows: usize) -> bool {
+        rows >= self.min_rows
+    }
+
     /// Computes the sums of up to [`BLOCK`] rows if the costs say that this takes less time than one
     /// row after another; `total_depth` steps. Returns whether it did.
     ///
@@ -190,7 +195,7 @@ impl BlockKernel {
         out: &mut [S],
     ) -> bool {
         if image.get(TILE_GROUPS).is_empty()
-            || rows.count < self.min_rows
+            || !self.takes(rows.count)
             || !self.pays(image, total_depth, rows)
         {
             return false;
@@ -215,7 +220,7 @@ impl BlockKernel {
     ) -> bool {
         let groups = image.get(TILE_GROUPS);
         if groups.is_empty()
-            || rows.count < self.min_rows
+            || !self.takes(rows.count)
             || groups.iter().any(|group| group.below > 0)
         {
             return false;
