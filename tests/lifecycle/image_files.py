@@ -8,12 +8,14 @@ import psycopg
 from cluster import Cluster
 
 RECORD = ".checked"
+# How many images were made since the folder was last swept.
+MADE = "made"
 
 
 def images(folder: Path) -> list[Path]:
-    """All files but the records of checks, which come a while after their images."""
+    """All files but the records of checks, which come a while after their images, and a count."""
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [path for path in found if path.suffix != RECORD]
+    return [path for path in found if path.suffix != RECORD and path.name != MADE]
 
 
 def record(folder: Path) -> Path:

@@ -9,12 +9,10 @@
 //! nothing but the time to make the images again. The folder is below the data directory, which is
 //! the current directory of every backend; each database has its own.
 
-use std::collections::HashSet;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
 
 use gbdt::Image;
 use gbdt::forest::IMAGE_VERSION;
@@ -26,20 +24,16 @@ use super::checked::{self, FileStamp};
 use super::map::{ImageBytes, ModelImage};
 use crate::pg::catalog;
 
-const FOLDER: &str = "pgboost";
-const SUFFIX: &str = ".image";
-const RECORD: &str = ".checked";
-const UNFINISHED: &str = ".tmp";
+pub(super) const FOLDER: &str = "pgboost";
+pub(super) const SUFFIX: &str = ".image";
+pub(super) const RECORD: &str = ".checked";
+pub(super) const UNFINISHED: &str = ".tmp";
 /// Bytes written between two looks at whether the statement was cancelled.
 const PIECE: usize = 8 << 20;
-/// Younger images may belong to a version that another session has not committed yet.
-const SWEEP_GRACE: Duration = Duration::from_secs(60);
-/// A file of an unfinished write this old was left behind by a backend that died.
-const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 
 /// What an image is made from, as a short text that is the same in every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ImageKey(String);
+pub struct ImageKey(pub(super) String);
 
 /// All that an image is made of.
 pub struct MadeOf<'a> {
@@ -85,7 +79,7 @@ pub fn folder() -> PathBuf {
     folder_of(catalog::database())
 }
 
-fn folder_of(database: u32) -> PathBuf {
+pub(super) fn folder_of(database: u32) -> PathBuf {
     PathBuf::from(FOLDER).join(database.to_string())
 }
 
@@ -123,7 +117,7 @@ impl Drop for Unfinished {
 }
 
 /// Writes a file whole under another name and renames it. The statement may be cancelled meanwhile.
-fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut unfinished = Unfinished(path.to_owned());
     unfinished.0.add_extension(format!("{}{UNFINISHED}", std::process::id()));
     let mut file = OpenOptions::new()
@@ -138,45 +132,4 @@ fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     }
     fault::at("image: not renamed");
     fs::rename(&unfinished.0, path)
-}
-
-/// Removes the images that are not among those in use, what dead backends left behind, and the
-/// folders of databases that are gone.
-///
-/// A backend that still maps a removed image keeps it until it lets go; one that is wanted again is
-/// made again. So nothing here can do harm, and errors are left for the next sweep.
-pub fn sweep(in_use: &HashSet<ImageKey>) {
-    for entry in entries(&folder()) {
-        let name = entry.file_name();
-        let Some(name) = name.to_str() else { continue };
-        let key = [SUFFIX, RECORD].iter().find_map(|suffix| name.strip_suffix(suffix));
-        let unused = match key {
-            Some(key) => {
-                !in_use.contains(&ImageKey(key.to_owned())) && is_older_than(&entry, SWEEP_GRACE)
-            }
-            None => name.ends_with(UNFINISHED) && is_older_than(&entry, STALE_TMP_AGE),
-        };
-        if unused {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-    for entry in entries(Path::new(FOLDER)) {
-        let database = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(database) = database
-            && !catalog::database_exists(database)
-        {
-            let _ = fs::remove_dir_all(folder_of(database));
-        }
-    }
-}
-
-fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
-    fs::read_dir(folder).into_iter().flatten().flatten()
-}
-
-fn is_older_than(entry: &fs::DirEntry, age: Duration) -> bool {
-    let modified = entry.metadata().and_then(|metadata| metadata.modified());
-    modified.is_ok_and(|modified| {
-        SystemTime::now().duration_since(modified).is_ok_and(|passed| passed > age)
-    })
 }

@@ -21,6 +21,7 @@ use pgrx::pg_sys::Oid;
 
 use super::file::{self, ImageKey, MadeOf};
 use super::map::{ImageBytes, ModelImage};
+use super::sweep;
 use crate::error::Result;
 use crate::guc;
 use crate::pg::snapshot::ReadSnapshot;
@@ -32,8 +33,6 @@ use crate::registry::profile;
 const MAX_IMAGES: usize = 16_384;
 /// Most images whose files one read of the registry looks for.
 const MAX_CHECKED: usize = 8;
-/// A sweep reads this many versions, at most, per image that was made since the last one.
-const MAX_SWEPT_PER_IMAGE: usize = 16;
 
 const MAX_IDLE: usize = 4;
 
@@ -113,9 +112,6 @@ struct Images {
     changes: u64,
     checked: Option<ImageKey>,
     unchecked: usize,
-    /// Images made since the last sweep, and the versions that it read.
-    made: usize,
-    swept: usize,
 }
 
 thread_local! {
@@ -137,7 +133,7 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
             let check_interrupts = &mut report::check_for_interrupts;
             let lowered = gbdt::compile(&stored.model()?, &labels, check_interrupts)?;
             let image = share(&key, lowered)?;
-            sweep(registry);
+            sweep_if_due(registry);
             image
         }
     };
@@ -187,21 +183,15 @@ pub fn share_new(
     let key = lookup::with_version(registry, name, version, ReadSnapshot::Latest, key_of)?;
     if find(&key).is_none() {
         insert(share(&key, lowered)?, key);
-        sweep(registry);
+        sweep_if_due(registry);
     }
     Ok(())
 }
 
 /// Removes the files of images that no version uses, if enough were made since the last time.
-fn sweep(registry: &Registry) {
-    let due = IMAGES.with_borrow_mut(|images| {
-        images.made += 1;
-        images.made * MAX_SWEPT_PER_IMAGE >= images.swept
-    });
-    if due {
-        let in_use = in_use(registry);
-        file::sweep(&in_use);
-        IMAGES.with_borrow_mut(|images| (images.made, images.swept) = (0, in_use.len()));
+fn sweep_if_due(registry: &Registry) {
+    if sweep::is_due() {
+        sweep::sweep(&in_use(registry));
     }
 }
 

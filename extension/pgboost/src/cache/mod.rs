@@ -3,8 +3,8 @@
 //! `resolve` answers from here while nothing it depends on has changed, and reads the registry
 //! otherwise. `images` holds the opened images, the least recently used of which are let go when
 //! they exceed `pgboost.cache_size`. `file` shares each image between all backends as one file, which
-//! `map` maps and `checked` spares a second check. `explaining` keeps what the engine works out of an
-//! image to explain predictions.
+//! `map` maps and `checked` spares a second check; `sweep` removes the files that nobody needs.
+//! `explaining` keeps what the engine works out of an image to explain predictions.
 
 #[allow(unsafe_code, reason = "opens what a record says was checked; see the file's header")]
 mod checked;
@@ -14,6 +14,7 @@ pub mod images;
 #[allow(unsafe_code, reason = "maps files, which never change")]
 mod map;
 pub mod resolve;
+mod sweep;
 
 pub use images::CachedImage;
 pub use map::ModelImage;

@@ -1,0 +1,89 @@
+//! Removes what nobody needs any more from the folder of images, now and then.
+//!
+//! A sweep reads all versions, so it waits until enough images were made since the last one, by any backend:
+//! a file beside the images has how many versions that one read and, behind that, a byte for each image made
+//! since. What another backend does at the same time can make a sweep come late or twice, and no more.
+
+use std::collections::HashSet;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read, Seek, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use pg_interface::server;
+
+use super::file::{self, FOLDER, ImageKey, RECORD, SUFFIX, UNFINISHED};
+use crate::pg::catalog;
+
+/// The file's name.
+const MADE: &str = "made";
+/// What stands between the two numbers in it.
+const END: &str = "\n";
+/// A sweep reads this many versions, at most, per image that was made since the last one.
+const MAX_SWEPT_PER_IMAGE: usize = 16;
+/// Younger images may belong to a version that another session has not committed yet.
+const SWEEP_GRACE: Duration = Duration::from_secs(60);
+/// A file of an unfinished write this old was left behind by a backend that died.
+const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
+
+/// Counts an image that was made; returns whether the folder is to be swept.
+pub fn is_due() -> bool {
+    count().map_or(true, |(swept, made)| made * MAX_SWEPT_PER_IMAGE >= swept)
+}
+
+/// Counts an image; returns how many versions the last sweep read, and how many images were made since.
+fn count() -> io::Result<(usize, usize)> {
+    let mut options = OpenOptions::new();
+    options.read(true).append(true).create(true).mode(server::file_mode());
+    let mut file = options.open(file::folder().join(MADE))?;
+    file.write_all(b".")?;
+    file.rewind()?;
+    let mut content = String::new();
+    file.read_to_string(&mut content)?;
+    let (swept, made) = content.split_once(END).unwrap_or_default();
+    Ok((swept.parse().unwrap_or(0), made.len()))
+}
+
+/// Removes the images that are not among those in use, what dead backends left behind, and the
+/// folders of databases that are gone.
+///
+/// A backend that still maps a removed image keeps it until it lets go; one that is wanted again is
+/// made again. So nothing here can do harm, and errors are left for the next sweep.
+pub fn sweep(in_use: &HashSet<ImageKey>) {
+    let swept = format!("{}{END}", in_use.len());
+    let _ = file::replace(&file::folder().join(MADE), swept.as_bytes());
+    for entry in entries(&file::folder()) {
+        let name = entry.file_name();
+        let Some(name) = name.to_str() else { continue };
+        let key = [SUFFIX, RECORD].iter().find_map(|suffix| name.strip_suffix(suffix));
+        let unused = match key {
+            Some(key) => {
+                !in_use.contains(&ImageKey(key.to_owned())) && is_older_than(&entry, SWEEP_GRACE)
+            }
+            None => name.ends_with(UNFINISHED) && is_older_than(&entry, STALE_TMP_AGE),
+        };
+        if unused {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+    for entry in entries(Path::new(FOLDER)) {
+        let database = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(database) = database
+            && !catalog::database_exists(database)
+        {
+            let _ = fs::remove_dir_all(file::folder_of(database));
+        }
+    }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {
+    fs::read_dir(folder).into_iter().flatten().flatten()
+}
+
+fn is_older_than(entry: &fs::DirEntry, age: Duration) -> bool {
+    let modified = entry.metadata().and_then(|metadata| metadata.modified());
+    modified.is_ok_and(|modified| {
+        SystemTime::now().duration_since(modified).is_ok_and(|passed| passed > age)
+    })
+}
