@@ -27,24 +27,65 @@ pub fn quoted_schema(schema: Oid) -> String {
     }
 }
 
-/// The table or view that a text names, as SQL would write it: qualified, and quoted where needed.
-/// Raises PostgreSQL's own error where there is none.
-pub fn quoted_relation(name: &str) -> Result<String, SourceError> {
-    let refuse = |detail| SourceError::NotOneSelect { argument: "source", detail };
-    let name = CString::new(name).map_err(|_| refuse("It has a NUL character."))?;
+/// The table or view that a text names. Raises PostgreSQL's own error where there is none.
+pub fn relation_named(name: &str) -> Result<Oid, SourceError> {
+    let name = CString::new(name).map_err(|_| refused("It has a NUL character."))?;
     // SAFETY: the function takes a C string and returns an OID, and raises where there is no such
-    // relation. The names are allocated in the current context, or null if it has just gone.
+    // relation.
+    let relation: Option<Oid> =
+        unsafe { pgrx::direct_function_call(pg_sys::regclassin, &[name.as_c_str().into_datum()]) };
+    Ok(relation.unwrap_or(Oid::INVALID))
+}
+
+/// A table or view as SQL would write it: qualified, and quoted where needed.
+pub fn quoted_relation(relation: Oid) -> Result<String, SourceError> {
+    // SAFETY: the names are allocated in the current context, or null if it has just gone.
     unsafe {
-        let relation: Option<Oid> =
-            pgrx::direct_function_call(pg_sys::regclassin, &[name.as_c_str().into_datum()]);
-        let relation = relation.unwrap_or(Oid::INVALID);
         let table = pg_sys::get_rel_name(relation);
         let schema = pg_sys::get_namespace_name(pg_sys::get_rel_namespace(relation));
         if table.is_null() || schema.is_null() {
-            return Err(refuse("No table or view has that number."));
+            return Err(refused("No table or view has that number."));
         }
         Ok(owned(pg_sys::quote_qualified_identifier(schema, table)))
     }
+}
+
+fn refused(detail: &'static str) -> SourceError {
+    SourceError::NotOneSelect { argument: "source", detail }
+}
+
+/// Whether a relation is a table, all columns of which are stored and may be read by the current user.
+pub fn may_read_rows(relation: Oid) -> bool {
+    // SAFETY: the entry is null if the relation has just gone, and is closed again.
+    unsafe {
+        let entry = pg_sys::RelationIdGetRelation(relation);
+        if entry.is_null() {
+            return false;
+        }
+        let kind = (*(*entry).rd_rel).relkind.cast_unsigned();
+        let stored = all_are_stored((*entry).rd_att);
+        pg_sys::RelationClose(entry);
+        let allowed =
+            pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), pg_sys::ACL_SELECT.into());
+        let tables = [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_MATVIEW];
+        tables.contains(&kind) && stored && allowed == pg_sys::AclResult::ACLCHECK_OK
+    }
+}
+
+/// # Safety
+/// The description is valid.
+#[cfg(feature = "pg18")]
+unsafe fn all_are_stored(description: pg_sys::TupleDesc) -> bool {
+    // SAFETY: the caller says so.
+    unsafe {
+        let constraints = (*description).constr;
+        constraints.is_null() || !(*constraints).has_generated_virtual
+    }
+}
+
+#[cfg(not(feature = "pg18"))]
+unsafe fn all_are_stored(_description: pg_sys::TupleDesc) -> bool {
+    true
 }
 
 /// A name, quoted where SQL needs it.

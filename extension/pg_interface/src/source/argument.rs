@@ -10,8 +10,8 @@ use crate::catalog;
 
 /// What rows come from.
 pub enum Source {
-    /// A table or view, by its quoted name.
-    Relation(String),
+    /// A table or view, by its quoted name, and whether its rows may be had as they are stored.
+    Relation(String, bool),
     /// A query, as it was given.
     Query(String),
 }
@@ -22,19 +22,29 @@ impl Source {
         if begins_like_a_query(text) {
             return Ok(Source::Query(text.to_owned()));
         }
-        Ok(Source::Relation(catalog::quoted_relation(text)?))
+        let relation = catalog::relation_named(text)?;
+        Ok(Source::Relation(catalog::quoted_relation(relation)?, catalog::may_read_rows(relation)))
     }
 
     /// Whether a query of the columns in use is made for it.
     pub fn is_relation(&self) -> bool {
-        matches!(self, Source::Relation(_))
+        matches!(self, Source::Relation(..))
     }
 
     /// The columns that there are.
     pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
         match self {
-            Source::Relation(name) => query::columns(&format!("SELECT * FROM {name}"), argument),
+            Source::Relation(name, _) => query::columns(&all(name), argument),
             Source::Query(query) => query::columns(query, argument),
+        }
+    }
+
+    /// The query that returns the rows of a table as they are stored, which spares a copy of each, if that is
+    /// what it is and the caller may read all columns.
+    pub fn whole_rows(&self) -> Option<String> {
+        match self {
+            Source::Relation(name, true) => Some(all(name)),
+            _ => None,
         }
     }
 
@@ -43,7 +53,7 @@ impl Source {
     pub fn query(&self, columns: &[&str], group: Option<&str>) -> String {
         match self {
             Source::Query(query) => query.clone(),
-            Source::Relation(name) => {
+            Source::Relation(name, _) => {
                 let columns: Vec<_> =
                     columns.iter().map(|column| catalog::quoted(column)).collect();
                 let order = group.map(|group| format!(" ORDER BY {}", catalog::quoted(group)));
@@ -52,4 +62,8 @@ impl Source {
             }
         }
     }
+}
+
+fn all(relation: &str) -> String {
+    format!("SELECT * FROM {relation}")
 }

@@ -35,6 +35,11 @@ impl PlacedColumn {
     }
 }
 
+/// How many of a row's first columns these are among.
+pub fn width(columns: &[PlacedColumn]) -> usize {
+    columns.iter().map(|column| column.position + 1).max().unwrap_or(0)
+}
+
 /// The column of this name, and its place.
 ///
 /// # Errors
@@ -58,7 +63,8 @@ pub fn find<'a>(
 
 impl Source {
     /// The query that returns the rows, and where each of the columns named is in them. Rows of a
-    /// relation are ordered by the column of the group. Names `image[1]`, `image[2]` and so on are the
+    /// relation have these columns alone, unless they may be had as they are stored, and are ordered by
+    /// the column of the group. Names `image[1]`, `image[2]` and so on are the
     /// elements of a column `image`, if there are no columns of these names.
     ///
     /// # Errors
@@ -70,6 +76,8 @@ impl Source {
         argument: &'static str,
     ) -> Result<(String, Vec<PlacedColumn>)> {
         let columns = self.columns(argument)?;
+        let whole = self.whole_rows().filter(|_| group.is_none());
+        let picks = self.is_relation() && whole.is_none();
         let mut asked: Vec<&str> = Vec::new();
         let mut placed = Vec::with_capacity(names.len());
         while let Some(rest) = names.get(placed.len()..).filter(|rest| !rest.is_empty()) {
@@ -77,7 +85,7 @@ impl Source {
             let name = array.or_else(|| Some((*rest.first()?, 1)));
             let Some((name, count)) = name else { break };
             let (position, column) = find(&columns, name, argument)?;
-            let position = if self.is_relation() { asked.len() } else { position };
+            let position = if picks { asked.len() } else { position };
             asked.push(name);
             placed.extend(rest.iter().take(count).enumerate().map(|(place, name)| PlacedColumn {
                 position,
@@ -86,7 +94,7 @@ impl Source {
                 element: array.map(|_| (place, count)),
             }));
         }
-        Ok((self.query(&asked, group), placed))
+        Ok((whole.unwrap_or_else(|| self.query(&asked, group)), placed))
     }
 }
 

@@ -11,7 +11,7 @@ mod groups;
 pub mod query;
 
 pub use argument::Source;
-pub use columns::{PlacedColumn, find};
+pub use columns::{PlacedColumn, find, width};
 pub use error::Error as SourceError;
 pub use groups::Groups;
 pub use query::{Column, Field, Row};

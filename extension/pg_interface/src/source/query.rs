@@ -144,6 +144,19 @@ pub fn columns(query: &str, argument: &'static str) -> Result<Vec<Column>> {
 pub fn run<E: From<Error>>(
     query: &str,
     argument: &'static str,
+    each: impl FnMut(Row<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    run_first(query, argument, usize::MAX, each)
+}
+
+/// The same with rows that have their first columns alone, at most `width` in number.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_first<E: From<Error>>(
+    query: &str,
+    argument: &'static str,
+    width: usize,
     mut each: impl FnMut(Row<'_>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut outcome = Ok(());
@@ -151,16 +164,21 @@ pub fn run<E: From<Error>>(
         outcome = each(row);
         outcome.is_ok()
     };
-    receive_all(query, argument, &mut received)?;
+    receive_all(query, argument, width, &mut received)?;
     outcome
 }
 
-fn receive_all(query: &str, argument: &'static str, each: &mut Each<'_>) -> Result<()> {
+fn receive_all(
+    query: &str,
+    argument: &'static str,
+    width: usize,
+    each: &mut Each<'_>,
+) -> Result<()> {
     Spi::connect(|_| {
         let prepared = prepare(query, argument)?;
         // Scans of one table start at its first page, also if another scan of it is under way: the
         // rows of a table that nobody changes then come in the same order each time.
-        with_setting(c"synchronize_seqscans", c"off", || prepared.execute(argument, each))
+        with_setting(c"synchronize_seqscans", c"off", || prepared.execute(argument, width, each))
     })
 }
 
@@ -212,7 +230,7 @@ unsafe fn columns_of(description: pg_sys::TupleDesc) -> Vec<Column> {
 }
 
 impl Prepared {
-    fn execute(&self, argument: &'static str, each: &mut Each<'_>) -> Result<()> {
+    fn execute(&self, argument: &'static str, width: usize, each: &mut Each<'_>) -> Result<()> {
         let mut receiver = Receiver {
             interface: pg_sys::DestReceiver {
                 receiveSlot: Some(receive),
@@ -222,6 +240,7 @@ impl Prepared {
                 mydest: pg_sys::CommandDest::DestNone,
             },
             each,
+            width,
             types: Vec::new(),
             memory: PgMemoryContexts::new("source row"),
             received: 0,
@@ -247,6 +266,8 @@ impl Prepared {
 struct Receiver<'a> {
     interface: pg_sys::DestReceiver,
     each: &'a mut Each<'a>,
+    /// The most columns that are read.
+    width: usize,
     /// Of the columns that the executor sends.
     types: Vec<FieldType>,
     /// What reading a row allocates.
@@ -274,18 +295,36 @@ impl Receiver<'_> {
     }
 }
 
-#[pg_guard]
+unsafe extern "C-unwind" {
+    /// Takes that many columns from a slot's tuple (execTuples.c).
+    fn slot_getsomeattrs_int(slot: *mut pg_sys::TupleTableSlot, columns: c_int);
+}
+
+/// Holds nothing to drop, so that an error of PostgreSQL's may jump over it and no guard is needed.
 unsafe extern "C-unwind" fn receive(
     slot: *mut pg_sys::TupleTableSlot,
     receiver: *mut pg_sys::DestReceiver,
 ) -> bool {
-    // SAFETY: PostgreSQL passes a valid row, and the receiver that `execute` gave it. Once all
-    // columns are taken from the tuple, both arrays have a place for each.
+    // SAFETY: PostgreSQL passes a valid row, and the receiver that `execute` gave it.
     unsafe {
-        let columns = (*(*slot).tts_tupleDescriptor).natts;
+        let given = (*(*slot).tts_tupleDescriptor).natts;
+        let width = (*receiver.cast::<Receiver<'_>>()).width;
+        let columns = c_int::try_from(width).map_or(given, |width| width.min(given));
         if c_int::from((*slot).tts_nvalid) < columns {
-            pg_sys::slot_getsomeattrs_int(slot, columns);
+            slot_getsomeattrs_int(slot, columns);
         }
+        receive_row(slot, columns, receiver)
+    }
+}
+
+#[pg_guard]
+unsafe extern "C-unwind" fn receive_row(
+    slot: *mut pg_sys::TupleTableSlot,
+    columns: c_int,
+    receiver: *mut pg_sys::DestReceiver,
+) -> bool {
+    // SAFETY: as above; so many columns were taken from the tuple, and both arrays have them.
+    unsafe {
         let columns = usize::try_from(columns).unwrap_or(0);
         let row = crate::Row::from_raw((*slot).tts_values, (*slot).tts_isnull, columns);
         (*receiver.cast::<Receiver<'_>>()).receive(row)

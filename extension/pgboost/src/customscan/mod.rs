@@ -1,12 +1,12 @@
 //! The plan node that computes predictions in batches, `Custom Scan (BatchPredict)`: where the planner
 //! places it, what it becomes, and how it runs.
 //!
-//! A query goes through these files in order. `hook` is called with a `level` whose `paths` are
-//! finished; `placement` decides, asking `calls` which predictions there are and `error_safety` what
-//! may be read ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL
-//! makes of it. `methods` starts it, `exec_init` readies it and `exec` runs it: `rows` holds the rows
-//! of a batch and `names` which models they name, `call` is one call of predict in it, `row_output` puts a row's output together, and
-//! `explain` tells of it.
+//! A query goes through these files in order. `hook` is called with a `level` whose `paths` are finished;
+//! `placement` decides, asking `calls` which predictions there are and `error_safety` what may be read
+//! ahead; `batch_path` is the path that it places, and `plan` the plan that PostgreSQL makes of it.
+//! `methods` starts it, `exec_init` readies it and `exec` runs it: `rows` holds the rows of a batch and
+//! `names` which models they name, `call` is one call of predict in it, `row_output` puts a row's output
+//! together, and `explain` tells of it.
 //!
 //! The node runs on two kinds of frames. What asks the plan below for rows and what hands them out is
 //! called for every row and holds nothing that needs dropping: there PostgreSQL's functions are called

@@ -1,10 +1,10 @@
 //! The rows of a batch, read ahead: the columns that something still needs of them.
 //!
-//! Values are kept as PostgreSQL passes them, or as f32 where all are features of type real that nothing
-//! else needs: then they are what the engine reads. Beside such features there may be the model's name,
-//! which is kept as a number, so that more rows have room in a batch. What is passed by reference is copied into the batch's
-//! memory, since the plan below may overwrite a row as soon as it is asked for the next one. No buffer
-//! stays pinned.
+//! Values are kept as PostgreSQL passes them, or as f32 where all are features of type real that nothing else
+//! needs: then they are what the engine reads. Beside such features there may be the model's name, which is
+//! kept as a number, so that more rows have room in a batch. What is passed by reference is copied into the
+//! batch's memory, since the plan below may overwrite a row as soon as it is asked for the next one. No
+//! buffer stays pinned.
 
 use std::ptr;
 

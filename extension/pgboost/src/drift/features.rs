@@ -3,7 +3,7 @@
 
 use pg_interface::profile::Collector;
 use pg_interface::report::check_for_interrupts;
-use pg_interface::source::{Field, PlacedColumn, Row, Source, SourceError, query};
+use pg_interface::source::{Field, PlacedColumn, Row, Source, SourceError, query, width};
 use pg_interface::{ScalarType, types};
 
 use crate::cache::ModelImage;
@@ -26,7 +26,7 @@ pub fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
     let features = names.iter().enumerate().map(|(index, name)| (name.clone(), categorical(index)));
     let mut collector = Collector::of(features);
     let mut rows: u64 = 0;
-    query::run(&query, "source", |row| {
+    query::run_first(&query, "source", width(&columns), |row| {
         rows += 1;
         if rows.is_multiple_of(ROWS_PER_CHECK) {
             check_for_interrupts();

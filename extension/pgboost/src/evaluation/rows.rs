@@ -4,7 +4,7 @@
 //! until there are enough to evaluate together; of a relation, only the columns in use are read.
 
 use pg_interface::report::{check_for_interrupts, notice};
-use pg_interface::source::{Groups, PlacedColumn, Row, Source, SourceError, query};
+use pg_interface::source::{Groups, PlacedColumn, Row, Source, SourceError, query, width};
 use pg_interface::{ScalarType, types};
 
 use super::parts::Parts;
@@ -55,6 +55,7 @@ pub fn each(
     names.push(request.target);
     names.extend([request.weight, request.by, request.group].into_iter().flatten());
     let (query, placed) = Source::of(request.source)?.select(&names, request.group, "source")?;
+    let width = width(&placed);
 
     let mut placed = placed.as_slice();
     for predictor in predictors.iter_mut() {
@@ -83,7 +84,7 @@ pub fn each(
         evaluated: 0,
         skipped: 0,
     };
-    query::run(&query, "source", |row| reader.take(row))?;
+    query::run_first(&query, "source", width, |row| reader.take(row))?;
     reader.finish()
 }
 
