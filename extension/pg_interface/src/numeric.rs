@@ -71,10 +71,10 @@ fn word(bytes: &[u8]) -> Option<(u16, &[u8])> {
 /// The f64 nearest to the digits, of which the first stands for that power of 10,000.
 #[inline]
 fn magnitude(weight: i32, mut digits: &[u8]) -> Option<f64> {
-    let mut whole = 0;
+    let mut whole: u64 = 0;
     let mut count = 0;
     while let Some((digit, rest)) = word(digits) {
-        whole = whole * BASE + u64::from(digit);
+        whole = whole.checked_mul(BASE)?.checked_add(u64::from(digit))?;
         if whole >= EXACT {
             return None;
         }
@@ -119,6 +119,8 @@ mod tests {
         assert_eq!(double(&stored(false, 1, &[1677, 7217])), Some(16_777_217.0));
         assert_eq!(double(&stored(true, -1, &[1000])), Some(-0.1));
         assert_eq!(double(&stored(false, 4, &[1, 2, 3, 4, 5])), None);
+        // 0.36895078389258185, whose digits are a small number again beyond 64 bits.
+        assert_eq!(double(&stored(false, -1, &[3689, 5078, 3892, 5818, 5000])), None);
     }
 
     #[test]
