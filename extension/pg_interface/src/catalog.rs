@@ -66,7 +66,7 @@ pub fn may_read_rows(relation: Oid) -> bool {
         let stored = all_are_stored((*entry).rd_att);
         pg_sys::RelationClose(entry);
         let allowed =
-            pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), pg_sys::ACL_SELECT.into());
+            pg_sys::pg_class_aclcheck(relation, pg_sys::GetUserId(), pg_sys::ACL_SELECT as _);
         let tables = [pg_sys::RELKIND_RELATION, pg_sys::RELKIND_MATVIEW];
         tables.contains(&kind) && stored && allowed == pg_sys::AclResult::ACLCHECK_OK
     }
