@@ -70,10 +70,8 @@ def fill(cluster: Cluster, left: int) -> Path:
 def unfinished(cluster: Cluster) -> list[Path]:
     """Files that a statement began and did not end."""
     data = cluster.place.data
-    images = [path for path in (data / "pgboost").rglob("*") if path.is_file()]
-    begun = [path for path in images if path.suffix not in (".image", ".checked")]
-    progress = (data / "pg_stat_tmp").glob("pgboost_train*")
-    return [*begun, *progress, *(data / "base" / "pgsql_tmp").glob("*")]
+    patterns = ("pgboost/*/*.tmp", "pg_stat_tmp/pgboost_train*", "base/pgsql_tmp/*")
+    return [path for pattern in patterns for path in data.glob(pattern)]
 
 
 def refused(cluster: Cluster, statement: str, parameters: tuple = ()) -> str | None:
