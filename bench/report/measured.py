@@ -19,7 +19,11 @@ from bench.systems.description import SIDES, described
 # The model and the number of clients that the comparison's main figures are about.
 TREES = 25
 CLIENTS = 20
+# What marks a cell in which a server did not have all of its cores in some run,
 STARVED = " †"
+# and one whose runs differ by more than this many times in requests per second.
+UNSTEADY = " ‡"
+MAX_STEADY = 1.25
 POSTGRES, PYTHON = SIDES
 # The variants that load generators ask.
 GENERATED = ("simple", "prepared", "http")
@@ -201,9 +205,13 @@ class Measured:
         return ratio(*cells, figure) if all(cells) else None
 
     def mark(self, of: Entry, asked: Asked) -> str:
-        """What follows a figure of a cell in which a server did not have all of its cores in some run."""
+        """What follows a figure of a cell in which some run was not like the others."""
         cell = self.cell(of, asked)
-        return STARVED if cell and cell.starved else ""
+        if not cell:
+            return ""
+        rate = Spread.of(values(cell, "rate"))
+        unsteady = rate.largest > MAX_STEADY * rate.smallest
+        return (STARVED if cell.starved else "") + (UNSTEADY if unsteady else "")
 
     @cached_property
     def entries(self) -> list[Entry]:

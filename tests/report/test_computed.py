@@ -17,7 +17,7 @@ from bench.report.measured import (
     Measured,
     ratio,
 )
-from bench.results import Spread
+from bench.results import CellResult, Spread
 from tests.report.conftest import scaled
 
 
@@ -27,6 +27,17 @@ def test_rates_are_held_or_missed_or_not_tried(made: Sources) -> None:
     assert rates.held(SIMPLE) == [*rates.rates]
     assert rates.held(ONE_THREAD) == [500, 1_000, 2_000]
     assert rates.held(ONE_THREAD, False) == [4_000]
+
+
+@pytest.mark.parametrize(("least", "mark"), [(1, ""), (0.81, ""), (0.79, " ‡")])
+def test_a_cell_whose_runs_differ_is_marked(made: Sources, least: float, mark: str) -> None:
+    def at_a_share(cell: CellResult) -> CellResult:
+        best = replace(cell.runs[0], requests_per_second=1000)
+        return replace(cell, runs=[best, replace(best, requests_per_second=1000 * least)])
+
+    cells = [at_a_share(cell) if cell.runs else cell for cell in made.local.result.cells]
+    changed = Measured(replace(made.local.result, cells=cells), made.local.name)
+    assert changed.mark(TUNED, Asked()) == mark
 
 
 def test_the_line_is_that_of_the_round_trips(made: Sources) -> None:
