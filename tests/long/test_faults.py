@@ -10,6 +10,7 @@ import pytest
 from cluster import Cluster
 from tests.lifecycle.models import grown, load, one
 from tests.long.faulty import server
+from tests.long.unfinished import unfinished
 from tests.times import TIMES
 from tests.train.running import trainers
 
@@ -99,12 +100,11 @@ class Held:
     def by(cls, connection: psycopg.Connection, data: Path) -> "Held":
         contexts = "SELECT name, count(*) FROM pg_backend_memory_contexts GROUP BY 1 ORDER BY 1"
         models = "SELECT name, version, deployed FROM pgboost_models ORDER BY 1, 2"
-        patterns = ("base/pgsql_tmp/*", "pg_stat_tmp/pgboost_train*", "pgboost/*/*.tmp")
         return cls(
             connection.execute(contexts).fetchall(),
             one(connection, "SELECT count(*) FROM pg_locks WHERE pid = pg_backend_pid()"),
             descriptors(connection),
-            [path for pattern in patterns for path in data.glob(pattern)],
+            unfinished(data),
             connection.execute(models).fetchall(),
         )
 

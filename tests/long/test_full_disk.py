@@ -16,6 +16,7 @@ import pytest
 
 from cluster import Cluster, start, stop
 from tests.lifecycle.models import constant, grown, load, value
+from tests.long.unfinished import unfinished
 from tests.times import TIMES
 
 PORT = 54340
@@ -67,13 +68,6 @@ def fill(cluster: Cluster, left: int) -> Path:
     return path
 
 
-def unfinished(cluster: Cluster) -> list[Path]:
-    """Files that a statement began and did not end."""
-    data = cluster.place.data
-    patterns = ("pgboost/*/*.tmp", "pg_stat_tmp/pgboost_train*", "base/pgsql_tmp/*")
-    return [path for pattern in patterns for path in data.glob(pattern)]
-
-
 def refused(cluster: Cluster, statement: str, parameters: tuple = ()) -> str | None:
     """The SQLSTATE of a statement in a connection of its own."""
     try:
@@ -95,7 +89,7 @@ def test_loads_fail_until_there_is_room(small_disk: Cluster, round_: int) -> Non
             assert value(connection) == 7
         filler.unlink()
         refused(small_disk, "SELECT drop_model('large')")
-        assert not unfinished(small_disk)
+        assert not unfinished(small_disk.place.data)
     assert states <= {None, "53100"} and "53100" in states, states
     with small_disk.connect() as connection:
         load(connection, "large", content)
@@ -114,7 +108,7 @@ def test_an_image_that_cannot_be_written_is_made_in_memory(small_disk: Cluster) 
     filler = fill(small_disk, 0)
     with small_disk.connect() as connection:
         assert connection.execute(query).fetchone() == expected
-    assert not unfinished(small_disk)
+    assert not unfinished(small_disk.place.data)
     filler.unlink()
     with small_disk.connect() as connection:
         assert connection.execute(query).fetchone() == expected
@@ -128,6 +122,6 @@ def test_a_training_fails_and_leaves_nothing(small_disk: Cluster, left: int) -> 
     filler.unlink()
     with small_disk.connect() as connection:
         connection.execute("SELECT * FROM pg_stat_progress_train_model")
-        assert not unfinished(small_disk)
+        assert not unfinished(small_disk.place.data)
         connection.execute(train)
         connection.execute("SELECT drop_model('trained')")
