@@ -10,8 +10,13 @@ use crate::catalog;
 
 /// What rows come from.
 pub enum Source {
-    /// A table or view, by its quoted name, and whether its rows may be had as they are stored.
-    Relation(String, bool),
+    /// A table or view.
+    Relation {
+        /// As SQL would write it: qualified, and quoted where needed.
+        name: String,
+        /// Whether its rows may be had as they are stored.
+        stored: bool,
+    },
     /// A query, as it was given.
     Query(String),
 }
@@ -23,18 +28,19 @@ impl Source {
             return Ok(Source::Query(text.to_owned()));
         }
         let relation = catalog::relation_named(text)?;
-        Ok(Source::Relation(catalog::quoted_relation(relation)?, catalog::may_read_rows(relation)))
+        let name = catalog::quoted_relation(relation)?;
+        Ok(Source::Relation { name, stored: catalog::may_read_rows(relation) })
     }
 
     /// Whether a query of the columns in use is made for it.
     pub fn is_relation(&self) -> bool {
-        matches!(self, Source::Relation(..))
+        matches!(self, Source::Relation { .. })
     }
 
     /// The columns that there are.
     pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
         match self {
-            Source::Relation(name, _) => query::columns(&all(name), argument),
+            Source::Relation { name, .. } => query::columns(&all(name), argument),
             Source::Query(query) => query::columns(query, argument),
         }
     }
@@ -43,7 +49,7 @@ impl Source {
     /// what it is and the caller may read all columns.
     pub fn whole_rows(&self) -> Option<String> {
         match self {
-            Source::Relation(name, true) => Some(all(name)),
+            Source::Relation { name, stored: true } => Some(all(name)),
             _ => None,
         }
     }
@@ -53,7 +59,7 @@ impl Source {
     pub fn query(&self, columns: &[&str], group: Option<&str>) -> String {
         match self {
             Source::Query(query) => query.clone(),
-            Source::Relation(name, _) => {
+            Source::Relation { name, .. } => {
                 let columns: Vec<_> =
                     columns.iter().map(|column| catalog::quoted(column)).collect();
                 let order = group.map(|group| format!(" ORDER BY {}", catalog::quoted(group)));
