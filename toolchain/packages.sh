@@ -2,8 +2,8 @@
 # Installs the Debian packages that the build lacks; does nothing where it lacks none.
 #
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,
-# PgBouncer, wrk, PL/Python and Chromium, and with "long" what the long tests run: PgBouncer and
-# SQLsmith, and with "rungs" what the rungs of the ladder are built with, and run. The services that
+# PgBouncer, wrk, PL/Python and Chromium, and with "long" what the long tests run: PgBouncer,
+# SQLsmith and libfaketime, and with "rungs" what the rungs of the ladder are built with, and run. The services that
 # come with them are never started. With a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
@@ -49,6 +49,7 @@ lacking_for_rungs() {
 lacking_for_long() {
     command -v pgbouncer >/dev/null || echo pgbouncer
     command -v sqlsmith >/dev/null || echo sqlsmith
+    compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null || echo libfaketime
 }
 
 # Debian's package makes and starts a cluster "main" when it is first installed. This
