@@ -63,7 +63,7 @@ def test_an_old_rust_is_named_with_the_version_that_is_needed(tools: Path) -> No
         (tools / tool).chmod(0o755)
     done = run("build.sh", PATH=str(tools))
     assert done.returncode == 1
-    assert "Rust 1.95 or later is needed" in done.stderr
+    assert "Rust 1.96 or later is needed" in done.stderr
     assert "is 1.63.0" in done.stderr
 
 

@@ -29,10 +29,7 @@ fn flags() -> HashMap<String, String> {
 
 fn numbers(path: &Path) -> Result<Vec<f32>, Failure> {
     let bytes = std::fs::read(path)?;
-    Ok(bytes
-        .chunks_exact(4)
-        .map(|four| f32::from_le_bytes([four[0], four[1], four[2], four[3]]))
-        .collect())
+    Ok(bytes.as_chunks().0.iter().copied().map(f32::from_le_bytes).collect())
 }
 
 struct Rung {

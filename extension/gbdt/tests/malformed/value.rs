@@ -90,7 +90,7 @@ fn counted(text: &str) -> Vec<u8> {
 
 fn array(elements: Vec<Vec<u8>>) -> Vec<u8> {
     let are = |marker: &u8| elements.iter().all(|element| element[0] == *marker);
-    let marker = [b'd', b'L'].into_iter().find(are).filter(|_| !elements.is_empty());
+    let marker = b"dL".iter().copied().find(are).filter(|_| !elements.is_empty());
     let start = marker.map_or(vec![b'['], |marker| vec![b'[', b'$', marker]);
     let count = [&b"#"[..], &length(elements.len() as i64)].concat();
     let contents = elements.iter().flat_map(|element| &element[usize::from(marker.is_some())..]);

@@ -47,7 +47,7 @@ fn typed_and_counted_arrays_have_no_closing_bracket() {
 
 #[test]
 fn typed_containers_hold_numbers_only() {
-    for element in [b'Z', b'T', b'S', b'[', b'{', b'H', b'x'] {
+    for element in *b"ZTS[{Hx" {
         let bytes = [b'[', b'$', element, b'#', b'i', 1, 0, 0];
         assert_eq!(kind_of(on(&bytes, |reader| reader.skip())), ErrorKind::Syntax);
     }
