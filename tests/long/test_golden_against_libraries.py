@@ -1,0 +1,150 @@
+"""Golden models on many rows: margins have the bits of the installed library, whatever release wrote them.
+
+Beside the files lies what the newest libraries gave for some twenty rows. Here the installed ones are asked
+for rows drawn from the values in those, which are the models' thresholds, codes and special values, and from
+what lies beside them. Left out are files that the installed library cannot read, or that are of a later
+release, and models for which a release gives other numbers than the newest (golden/README.md of the engine).
+"""
+
+import json
+import os
+import subprocess
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost
+
+import lightgbm
+from catboost import CatBoost
+from tests.times import TIMES
+
+ROOT = Path(__file__).resolve().parents[2]
+GOLDEN = ROOT / "extension/gbdt/tests/golden"
+ROWS = 10_000 * TIMES
+# Wide models have fewer rows.
+MOST_VALUES = 20_000_000
+RELEASES = sorted(
+    str(path.relative_to(GOLDEN)) for path in GOLDEN.glob("**/[0-9]*") if path.is_dir()
+)  # fmt: skip
+# Clamped by 3.4 alone.
+OTHERWISE = ("base_score_near",)
+
+
+def from_hex(lines: list[str], digits: int) -> np.ndarray:
+    kind = ">f4" if digits == 8 else ">f8"
+    return np.array([np.frombuffer(bytes.fromhex(line), dtype=kind) for line in lines]).astype(
+        kind[1:]
+    )
+
+
+def drawn(known: np.ndarray, codes: list[int], infinities: bool) -> np.ndarray:
+    """Rows whose values are those of the known rows and, but for codes, their neighbours."""
+    generator = np.random.default_rng(5)
+    count = min(ROWS, MOST_VALUES // known.shape[1])
+    columns = []
+    for index, column in enumerate(known.T):
+        values = column
+        if index not in codes:
+            infinite = np.array(np.inf, column.dtype)
+            values = np.concatenate(
+                [column, np.nextafter(column, infinite), np.nextafter(column, -infinite)]
+            )
+        if not infinities:
+            values = values[~np.isinf(values)]
+        columns.append(values[generator.integers(0, len(values), count)])
+    return np.stack(columns, axis=1)
+
+
+def by_xgboost(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
+    booster = xgboost.Booster({"nthread": 1})
+    booster.load_model(bytearray(path.read_bytes()))
+    kinds = booster.feature_types or []
+    codes = [index for index, kind in enumerate(kinds) if kind == "c"]
+    rows = drawn(from_hex(record["rows"], 8), codes, infinities=False)
+    data = xgboost.DMatrix(
+        rows, missing=np.nan, feature_names=booster.feature_names, feature_types=booster.feature_types,
+        enable_categorical=bool(codes), nthread=1,
+    )  # fmt: skip
+    return rows, booster.predict(data, output_margin=True)
+
+
+def by_lightgbm(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
+    booster = lightgbm.Booster(model_file=str(path))
+    rows = drawn(from_hex(record["rows"], 16), record["categorical"], infinities=True)
+    return rows, booster.predict(rows, raw_score=True, num_threads=1)
+
+
+def by_catboost(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
+    if record["categorical"]:
+        raise ValueError(
+            "its categories are texts and whole numbers, which rows of numbers are not"
+        )
+    model = CatBoost().load_model(str(path), format=path.suffix[1:])
+    rows = drawn(from_hex(record["rows"], 8), [], infinities=True)
+    margins = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1).reshape(
+        len(rows), -1
+    )
+    return rows, margins[:, ~np.isneginf(margins).all(axis=0)]
+
+
+LIBRARIES = {"lightgbm": (by_lightgbm, ["txt"]), "catboost": (by_catboost, ["cbm"])}
+
+
+def version(text: str) -> list[int]:
+    return [int(part) for part in text.split(".")]
+
+
+def is_later(release: str) -> bool:
+    """Whether it is of an XGBoost later than the installed one, which may read it as something else."""
+    return "/" not in release and version(release) > version(xgboost.__version__)
+
+
+def cases(release: str, place: Path) -> list[dict]:
+    """Asks the library about each model of a release that it can read."""
+    folder = release.split("/", maxsplit=1)[0]
+    ask, suffixes = LIBRARIES.get(folder, (by_xgboost, ["json", "ubj"]))
+    found = []
+    for expected in sorted((GOLDEN / release).glob("*.expected.json")):
+        name = expected.name.removesuffix(".expected.json")
+        record = json.loads(expected.read_text())
+        paths = [expected.with_name(f"{name}.{suffix}") for suffix in suffixes]
+        path = next((path for path in paths if path.exists()), None)
+        if path is None or name.startswith(OTHERWISE) or not record["rows"]:
+            continue
+        try:
+            rows, margins = ask(path, record)
+        except (xgboost.core.XGBoostError, ValueError) as error:
+            print(f"{release}/{name}: {str(error).splitlines()[0]}")
+            continue
+        case = {"model": str(path), "single": ask is by_xgboost}
+        for what, values in (("rows", rows), ("margins", margins)):
+            case[what] = str(place / f"{name}.{what}")
+            values.astype("<f8").tofile(case[what])
+        found.append(case)
+    return found
+
+
+@pytest.mark.parametrize("release", [name for name in RELEASES if not name.startswith("onnx")])
+def test_margins_are_the_librarys(release: str, tmp_path: Path) -> None:
+    if is_later(release):
+        pytest.skip(f"XGBoost {xgboost.__version__} is installed")
+    warnings.simplefilter("ignore")
+    found = cases(release, tmp_path)
+    if not found:
+        pytest.skip("the installed library reads none of them")
+    (tmp_path / "cases.json").write_text(json.dumps(found))
+    done = subprocess.run(
+        [
+            "cargo", "test", "--quiet", "--locked", "--release", "-p", "gbdt", "--target-dir",
+            "target/engine-tests", "--test", "golden_library_rows", "--", "--ignored", "--nocapture",
+        ],
+        cwd=ROOT / "extension", env=os.environ | {"PGBOOST_ROWS": str(tmp_path)},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    for path in tmp_path.glob("*.rows"):
+        path.unlink()
+    assert done.returncode == 0, done.stdout + done.stderr
+    (compared,) = [line for line in done.stdout.splitlines() if " rows of " in line]
+    print(f"{release}: {compared}")
