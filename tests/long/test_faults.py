@@ -84,6 +84,7 @@ ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"
 # Rounds after which what is kept for the next statement is there, and those that must not add to it.
 BEFORE, AFTER = 20, 100 * TIMES
 MOST_GROWTH_KB = 1024
+TRIES = 3
 
 
 @dataclass(frozen=True)
@@ -178,10 +179,14 @@ def test_memory_does_not_grow(server: Cluster, place: str, kind: str) -> None:
     with server.connect() as connection:
         for _ in range(BEFORE):
             fail(connection, place, kind, statement)
-        before = private_kb(connection)
-        for _ in range(AFTER):
-            fail(connection, place, kind, statement)
-        assert private_kb(connection) - before < MOST_GROWTH_KB
+        # A leak grows each time; what the allocator takes more of, a heap or so, it takes once, at any time.
+        growths = []
+        while len(growths) < TRIES and min(growths, default=MOST_GROWTH_KB) >= MOST_GROWTH_KB:
+            before = private_kb(connection)
+            for _ in range(AFTER):
+                fail(connection, place, kind, statement)
+            growths.append(private_kb(connection) - before)
+        assert min(growths) < MOST_GROWTH_KB, growths
 
 
 def test_each_function_has_a_case(server: Cluster) -> None:
