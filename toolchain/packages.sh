@@ -3,7 +3,7 @@
 #
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,
 # PgBouncer, wrk, PL/Python and Chromium, and with "long" what the long tests run: PgBouncer,
-# SQLsmith and libfaketime, and with "rungs" what the rungs of the ladder are built with, and run. The services that
+# SQLsmith, libfaketime, Valgrind and QEMU, and with "rungs" what the rungs of the ladder are built with, and run. The services that
 # come with them are never started. With a word such as "llvm-22" also that package, whose llvm-profdata the caller has looked for.
 #
 # Each is looked for by what it brings, not by its name, so that a system which has
@@ -49,6 +49,8 @@ lacking_for_rungs() {
 lacking_for_long() {
     command -v pgbouncer >/dev/null || echo pgbouncer
     command -v sqlsmith >/dev/null || echo sqlsmith
+    command -v valgrind >/dev/null || echo valgrind
+    command -v qemu-x86_64-static >/dev/null || echo qemu-user-static
     compgen -G '/usr/lib/*/faketime/libfaketime.so.1' >/dev/null || echo libfaketime
 }
 

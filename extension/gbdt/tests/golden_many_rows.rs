@@ -115,5 +115,6 @@ fn kernels_have_the_oracles_bits_for_every_golden_model() {
             rows += agrees(&name, &model, &mut random);
         }
     }
-    println!("{rows} rows of {} models", files.len());
+    let kernels: Vec<&str> = Kernel::available().map(|kernel| kernel.name()).collect();
+    println!("{rows} rows of {} models by {}", files.len(), kernels.join(", "));
 }
