@@ -123,8 +123,8 @@ test-arm64: ## run the engine's tests, and so its NEON kernel, and the SQL tests
 	@tests/arm64/sql.sh
 
 .PHONY: fuzz
-fuzz: ## fuzz every reader and the image, each for TIME seconds (60); needs a nightly Rust
-	@extension/gbdt/fuzz/run.sh $(or $(TIME),60) $(TARGET)
+fuzz: ## fuzz readers of files, the image and what is read of calls, each for TIME seconds (60); needs a nightly Rust
+	@PG_FEATURE=$(PG_FEATURE) extension/gbdt/fuzz/run.sh $(or $(TIME),60) $(TARGET)
 
 .PHONY: miri
 miri: ## run the engine's tests that end in reasonable time under miri; needs a nightly Rust with miri

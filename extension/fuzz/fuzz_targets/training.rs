@@ -1,0 +1,7 @@
+//! What a search takes its combinations from, under the names that it has in the extension.
+#![allow(dead_code, reason = "a training uses the rest")]
+
+#[path = "../../pgboost_train/src/training/random.rs"]
+pub mod random;
+#[path = "../../pgboost_train/src/training/search/space.rs"]
+pub mod space;
