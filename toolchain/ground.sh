@@ -3,12 +3,17 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 debian_pg_config=/usr/lib/postgresql/15/bin/pg_config
 pg_config=${PG_CONFIG:-$("$root/toolchain/pg-config.sh")}
+case $pg_config in
+/*) ;;
+*/*) pg_config=$PWD/$pg_config ;;
+*) pg_config=$(command -v "$pg_config" || echo "$pg_config") ;;
+esac
 
 # Where cargo puts what it builds, for another processor below the name of that target.
 built=${CARGO_TARGET_DIR:-$root/extension/target}/${CARGO_BUILD_TARGET:+$CARGO_BUILD_TARGET/}release
 
-# The number before the point, once PostgreSQL is there.
-postgres_major() { "$pg_config" --version | sed 's/^PostgreSQL \([0-9]*\).*/\1/'; }
+# The number before the point; nothing where pg_config is another program or none.
+postgres_major() { "$pg_config" --version 2>/dev/null | sed -n '1s/^PostgreSQL \([0-9]*\).*/\1/p'; }
 
 say() { printf '==> %s\n' "$*"; }
 
@@ -29,11 +34,22 @@ put_into() {
     done
 }
 
-# put_as TARGET MODE FILE. install(1) replaces a file and does not write over it: backends may have it mapped.
+# put_as TARGET MODE FILE. The file is whole before it gets its name: backends may have mapped the one that is there,
+# which also stays as it is where the disk is full.
 put_as() {
     ! cmp -s "$3" "$1" || return 0
-    { mkdir -p "${1%/*}" && [ -w "${1%/*}" ]; } 2>/dev/null ||
-        die "cannot write to ${1%/*}" \
-            "run this as root, or set PG_CONFIG to the pg_config of a PostgreSQL of your own"
-    install -m "$2" "$3" "$1"
+    need_writable "${1%/*}"
+    mkdir -p "${1%/*}"
+    { install -m "$2" "$3" "$1.new" && mv -f "$1.new" "$1"; } || {
+        rm -f "$1.new"
+        die "$1 could not be written" "what was there stays as it was"
+    }
+}
+
+# need_writable DIRECTORY: that files can be put there, or it can be made.
+need_writable() {
+    local there=$1
+    until [ -e "$there" ]; do there=$(dirname "$there"); done
+    [ -d "$there" ] && [ -w "$there" ] || die "cannot write to $1" \
+        "run this as root, or set PG_CONFIG to the pg_config of a PostgreSQL of your own"
 }

@@ -7,9 +7,16 @@
 # touched, and a file that is there with the same content is left alone.
 set -euo pipefail
 . "$(dirname "$0")/ground.sh"
+. "$root/toolchain/systems.sh"
 
+# What is wrong is said before the build, which takes minutes.
+need_compilers
+need_server_headers
 libraries=${DESTDIR:-}$("$pg_config" --pkglibdir)
 scripts=${DESTDIR:-}$("$pg_config" --sharedir)/extension
+
+need_writable "$libraries"
+need_writable "$scripts"
 
 "$root/toolchain/build.sh"
 put_as "$libraries/pgboost.so" 755 "$built/libpgboost.so"

@@ -40,7 +40,7 @@ install_command() {
 # The major version of PG_CONFIG, if it is there, else of this system's own PostgreSQL.
 default_major() {
     local version
-    if [ -x "$pg_config" ]; then
+    if [ -n "$(postgres_major)" ]; then
         postgres_major
     elif [ "$(system)" = macos ]; then
         echo 18
@@ -78,10 +78,16 @@ need_compilers() {
     command -v cc >/dev/null || die "no C compiler found" "run: $(install_command gcc)"
 }
 
-# A pg_config with a server's headers, and libclang, which reads them.
+# The pg_config of a PostgreSQL that is supported, with a server's headers, and libclang, which reads them.
 need_server_headers() {
-    [ -x "$pg_config" ] || die "there is no PostgreSQL at $pg_config" \
+    local major supported
+    [ -e "$pg_config" ] || die "there is no PostgreSQL at $pg_config" \
         "run: $(install_command postgresql-15 postgresql-server-dev-15)" "or set PG_CONFIG to a pg_config"
+    major=$(postgres_major) || true
+    [ -n "$major" ] || die "$pg_config is no pg_config" "set PG_CONFIG to one, such as $debian_pg_config"
+    supported=$(sed -n 's/^pg\([0-9]*\) = .*/\1/p' "$root/extension/pgboost/Cargo.toml" | paste -sd' ')
+    [[ " $supported " == *" $major "* ]] ||
+        die "PostgreSQL $major is not supported" "PG_CONFIG may name one of $supported; $pg_config is of $major"
     has_server_headers || die "$pg_config has no server headers" "run: $(install_command postgresql-server-dev-15)"
     has_libclang || die "no libclang found" "run: $(install_command clang libclang-dev)"
 }
@@ -91,4 +97,4 @@ has_libclang() {
         ldconfig -p 2>/dev/null | grep -q 'libclang.*\.so' || [ "$(system)" = macos ]
 }
 
-has_server_headers() { [ -x "$pg_config" ] && [ -f "$("$pg_config" --includedir-server)/postgres.h" ]; }
+has_server_headers() { [ -n "$(postgres_major)" ] && [ -f "$("$pg_config" --includedir-server)/postgres.h" ]; }

@@ -1,6 +1,7 @@
 """`make install`: what it installs and where, and what it says where something is missing."""
 
 import os
+import resource
 import subprocess
 from pathlib import Path
 
@@ -12,14 +13,33 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 OLD_RUST = """#!/bin/sh
 echo rustc 1.63.0
 """
+NEW_RUST = """#!/bin/sh
+[ "$1" = --version ] && echo rustc 1.999.0 && exit
+echo "started a build" >&2
+exit 1
+"""
+OTHER_POSTGRESQL = """#!/bin/sh
+[ "$1" = --version ] && echo PostgreSQL 14.2
+"""
+# Bytes that a file may have, for a disk that is full: less than a library, more than what cargo writes for a
+# build that is up to date.
+FULL = 1_000_000
 
 
-def run(script: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """What a script of the toolchain says and how it ends."""
+def run(
+    script: str, largest: int = resource.RLIM_INFINITY, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """What a script of the toolchain says and how it ends, if no file may be larger than that."""
     return subprocess.run(
         [REPOSITORY / "toolchain" / script],
         env=os.environ | environment, capture_output=True, text=True, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (largest, largest)),
     )  # fmt: skip
+
+
+def write_program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(0o755)
 
 
 @pytest.fixture
@@ -59,8 +79,7 @@ def test_without_rust_it_says_where_to_get_it(tools: Path) -> None:
 
 def test_an_old_rust_is_named_with_the_version_that_is_needed(tools: Path) -> None:
     for tool in ("cargo", "rustc"):
-        (tools / tool).write_text(OLD_RUST)
-        (tools / tool).chmod(0o755)
+        write_program(tools / tool, OLD_RUST)
     done = run("build.sh", PATH=str(tools))
     assert done.returncode == 1
     assert "Rust 1.96 or later is needed" in done.stderr
@@ -80,3 +99,41 @@ def test_packages_for_another_postgresql_are_named_and_not_installed(tmp_path: P
     assert done.stderr.startswith(
         "error: missing, by the names of Debian's packages: postgresql-15"
     )
+
+
+@pytest.mark.parametrize("script", ["build.sh", "install.sh"])
+def test_another_program_than_pg_config_is_called_that(script: str) -> None:
+    done = run(script, PG_CONFIG="/bin/ls")
+    assert done.returncode == 1
+    assert "error: /bin/ls is no pg_config" in done.stderr
+    assert "GNU" not in done.stderr
+
+
+def test_a_name_without_a_directory_is_looked_for_on_the_path(tmp_path: Path) -> None:
+    write_program(tmp_path / "pg_config", OTHER_POSTGRESQL)
+    done = run("build.sh", PG_CONFIG="pg_config", PATH=f"{tmp_path}:{os.environ['PATH']}")
+    assert done.returncode == 1
+    assert "PostgreSQL 14 is not supported" in done.stderr
+    assert "one of 15 16 17 18" in done.stderr
+
+
+def test_where_it_may_not_write_it_says_so_before_the_build(tools: Path) -> None:
+    for tool in ("cargo", "rustc"):
+        write_program(tools / tool, NEW_RUST)
+    (tools / "file").touch()
+    done = run("install.sh", PATH=str(tools), DESTDIR=str(tools / "file"))
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: cannot write to {tools}/file/")
+    assert "run this as root" in done.stderr
+
+
+def test_on_a_full_disk_the_library_that_was_there_stays(tmp_path: Path) -> None:
+    assert run("build.sh").returncode == 0
+    library = tmp_path / str(installed("--pkglibdir")).lstrip("/") / "pgboost.so"
+    library.parent.mkdir(parents=True)
+    library.write_text("the one before")
+    done = run("install.sh", largest=FULL, DESTDIR=str(tmp_path))
+    assert done.returncode == 1
+    assert f"error: {library} could not be written" in done.stderr
+    assert library.read_text() == "the one before"
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == [library]

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# What tests/packaging/source/run.sh runs in the fresh Debian.
+# usage: inside.sh install|demo
+set -euo pipefail
+
+rustup=https://static.rust-lang.org/rustup/dist/$(uname -m)-unknown-linux-gnu/rustup-init
+
+received() { awk -F'[: ]+' '/:/ && $2 != "lo" { sum += $3 } END { print int(sum / 1e6) }' /proc/net/dev; }
+system_files() { find /etc /usr/sbin/policy-rc.d -path /etc/ssl -prune -o -type f -print 2>/dev/null | sort; }
+as_postgres() { (cd /test && runuser -u postgres -- "$@"); }
+query() { as_postgres psql -X -q -A -t -v ON_ERROR_STOP=1 -c "$1"; }
+
+# step NAME COMMAND...: runs it, and says its seconds and what was received meanwhile.
+step() {
+    local name=$1 began=$SECONDS before
+    shift
+    before=$(received)
+    "$@"
+    printf '==> %s: %d s, %d MB received\n' "$name" $((SECONDS - began)) $(($(received) - before))
+}
+
+# What the README asks for: toolchains for Rust, Python and C.
+install_packages() {
+    apt-get update -q
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends ca-certificates curl gcc git libc6-dev make python3
+}
+
+install_rust() {
+    curl --silent --show-error --fail --output /tmp/rustup-init "$rustup"
+    chmod +x /tmp/rustup-init
+    /tmp/rustup-init -y -q --no-modify-path --profile minimal --default-toolchain none
+    # rustup fetches the toolchain that the repository names.
+    rustc --version
+}
+
+predict() {
+    pg_createcluster 15 main >/dev/null
+    pg_ctlcluster 15 main start
+    query "CREATE EXTENSION pgboost_train CASCADE"
+    query "SELECT load_model('price', '\\x$(od -An -v -tx1 /test/price.ubj | tr -d ' \n')')" >/dev/null
+    found=$(query "SELECT predict('price', 60, 4, 1)")
+    pg_ctlcluster 15 main stop
+    [ "$found" = 110 ] || { echo "error: predict = $found, expected 110" >&2; exit 1; }
+}
+
+quietly() { "$@" >/tmp/log 2>&1 || { cat /tmp/log >&2; exit 1; }; }
+
+export PATH=/root/.cargo/bin:$PATH
+cd /root/pgboost
+step "Debian's packages" quietly install_packages
+step "Rust" quietly install_rust
+case $1 in
+install)
+    step "make setup" make setup
+    step "make install" make install
+    step "a prediction" predict
+    ;;
+demo)
+    step "make demo" make demo
+    make demo-stop
+    ;;
+esac
+left=$(system_files | grep -e policy-rc.d -e createcluster.d || true)
+[ -z "$left" ] || { echo "error: left behind: $left" >&2; exit 1; }
+# Sizes in MB: sources with what was built, Rust, and the crates.
+du -sm /root/pgboost /root/.rustup /root/.cargo
+printf '==> all of it: %d s on %d cores\n' "$SECONDS" "$(nproc)"

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Goes the way of the README from sources in a fresh Debian, where nothing is installed, and says what each step took:
+#
+#     tests/packaging/source/run.sh install     packages, rustup, make setup, make install, a prediction
+#     tests/packaging/source/run.sh demo        packages, rustup, make demo
+#
+# The sources are the last commit's. Needs root, debootstrap and the network; what is downloaded is counted on the
+# machine's network cards, so it is true where nothing else downloads.
+set -euo pipefail
+. "$(dirname "$0")/../../../toolchain/ground.sh"
+. "$root/toolchain/debian.sh"
+
+with_private_mounts "$@"
+fresh_debian bookworm
+# The packages' own ways: nothing is kept from starting or from making a cluster but by what make does.
+rm -r "$debian/usr/sbin/policy-rc.d" "$debian/etc/postgresql-common"
+mount --rbind /dev "$debian/dev"
+mount -t proc proc "$debian/proc"
+git clone --quiet --no-local "$root" "$debian/root/pgboost"
+mkdir "$debian/test"
+cp "$root/tests/packaging/source/inside.sh" "$root/tests/sql/models/price.ubj" "$debian/test/"
+chmod -R a+rX "$debian/test"
+inside "$debian" /test/inside.sh "${1:-install}"
