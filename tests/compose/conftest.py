@@ -18,13 +18,14 @@ collect_ignore_glob = [] if os.environ.get("PGBOOST_COMPOSE") else ["test_*.py"]
 
 @pytest.fixture(scope="session")
 def ca(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The certificate that the network of the build needs, or one made here, which nobody needs."""
-    if given := os.environ.get("BUILD_CA"):
-        return Path(given)
+    """A certificate made here, which nobody needs, and after it what the network of the build needs."""
     place = tmp_path_factory.mktemp("ca")
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj"]
     files = ["-keyout", str(place / "key.pem"), "-out", str(place / "ca.pem")]
     subprocess.run([*command, "/CN=pgboost-test", *files], check=True, capture_output=True)
+    if given := os.environ.get("BUILD_CA"):
+        with (place / "ca.pem").open("ab") as file:
+            file.write(Path(given).read_bytes())
     return place / "ca.pem"
 
 

@@ -83,7 +83,7 @@ def _layers_hold(image: str, wanted: dict[str, bytes], place: Path) -> set[str]:
 
 
 def test_no_layer_holds_a_secret_of_the_build(stack: Stack, ca: Path, tmp_path: Path) -> None:
-    # A line of the certificate's text, which is what a bundle with it would hold.
+    # A line of the first certificate's text, which was made for this test: others may be in every Debian.
     lines = [line for line in ca.read_bytes().splitlines() if len(line) == 64]
     wanted = {"the certificate": lines[1], "the password": stack.password.encode()}
     # That they would be found is seen on what every image does hold.
