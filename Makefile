@@ -166,6 +166,10 @@ deb-source: ## make the source package as apt.postgresql.org wants it, with all 
 test-deb: deb ## install the packages in a fresh Debian, predict, upgrade, remove them; as root
 	@tests/packaging/deb/run.sh
 
+.PHONY: test-source
+test-source: ## go the way from sources in a fresh Debian: make setup, install, a prediction, demo; as root
+	@tests/packaging/source/run.sh
+
 .PHONY: test-deb-source
 test-deb-source: ## make the source package, and build it without a network in a fresh Debian; as root
 	@tests/packaging/deb/source.sh

@@ -1,12 +1,10 @@
 #!/usr/bin/env bash
 # What tests/packaging/source/run.sh runs in the fresh Debian.
-# usage: inside.sh install|demo
 set -euo pipefail
 
 rustup=https://static.rust-lang.org/rustup/dist/$(uname -m)-unknown-linux-gnu/rustup-init
 
 received() { awk -F'[: ]+' '/:/ && $2 != "lo" { sum += $3 } END { print int(sum / 1e6) }' /proc/net/dev; }
-system_files() { find /etc /usr/sbin/policy-rc.d -path /etc/ssl -prune -o -type f -print 2>/dev/null | sort; }
 as_postgres() { (cd /test && runuser -u postgres -- "$@"); }
 query() { as_postgres psql -X -q -A -t -v ON_ERROR_STOP=1 -c "$1"; }
 
@@ -49,19 +47,15 @@ export PATH=/root/.cargo/bin:$PATH
 cd /root/pgboost
 step "Debian's packages" quietly install_packages
 step "Rust" quietly install_rust
-case $1 in
-install)
-    step "make setup" make setup
-    step "make install" make install
-    step "a prediction" predict
-    ;;
-demo)
-    step "make demo" make demo
-    make demo-stop
-    ;;
-esac
-left=$(system_files | grep -e policy-rc.d -e createcluster.d || true)
-[ -z "$left" ] || { echo "error: left behind: $left" >&2; exit 1; }
+step "make setup" make setup
+step "make install" make install
+step "a prediction" predict
+step "make demo" make demo
+make demo-stop
+# What keeps services and clusters from starting while packages are installed does not stay.
+for left in /usr/sbin/policy-rc.d /etc/postgresql-common/createcluster.d; do
+    [ ! -e "$left" ] || { echo "error: left behind: $left" >&2; exit 1; }
+done
 # Sizes in MB: sources with what was built, Rust, and the crates.
 du -sm /root/pgboost /root/.rustup /root/.cargo
 printf '==> all of it: %d s on %d cores\n' "$SECONDS" "$(nproc)"

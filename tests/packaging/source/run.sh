@@ -1,8 +1,6 @@
 #!/usr/bin/env bash
-# Goes the way of the README from sources in a fresh Debian, where nothing is installed, and says what each step took:
-#
-#     tests/packaging/source/run.sh install     packages, rustup, make setup, make install, a prediction
-#     tests/packaging/source/run.sh demo        packages, rustup, make demo
+# Goes the README's way from sources in a fresh Debian 12 where nothing is installed: packages, rustup, make setup,
+# make install, a prediction, make demo. Says what each step took, and fails if one leaves the system changed.
 #
 # The sources are the last commit's. Needs root, debootstrap and the network; what is downloaded is counted on the
 # machine's network cards, so it is true where nothing else downloads.
@@ -20,4 +18,4 @@ git clone --quiet --no-local "$root" "$debian/root/pgboost"
 mkdir "$debian/test"
 cp "$root/tests/packaging/source/inside.sh" "$root/tests/sql/models/price.ubj" "$debian/test/"
 chmod -R a+rX "$debian/test"
-inside "$debian" /test/inside.sh "${1:-install}"
+inside "$debian" /test/inside.sh
