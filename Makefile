@@ -151,8 +151,8 @@ sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 	@toolchain/supply_chain.sh sbom
 
 .PHONY: test-versions
-test-versions: setup venv ## run the extensions' tests on PostgreSQL 16, 17 and 18 as well; 17 as root; an hour
-	@tests/versions/run.sh 16 17 18
+test-versions: setup venv ## run the extensions' tests on PostgreSQL 16 to 19 as well; 17 and 19 as root; an hour and more
+	@tests/versions/run.sh 16 17 18 19
 
 .PHONY: deb
 deb: ## make Debian packages for the PostgreSQL of PG_CONFIG, in .build/deb

@@ -4,9 +4,10 @@
 #     tests/versions/run.sh MAJOR...
 #     PGBOOST_TESTS="tests/batch" tests/versions/run.sh 18
 #
-# 16 and 18 are fetched by toolchain/postgres.sh; 17 is Debian 13's, in a root of its own. Each has a target directory
-# of its own, so that none evicts another's libraries. Models also move (tests/versions) from 16 to 17 and 18, and from
-# 17 to 18, where the older one ran before.
+# 16 and 18 are fetched by toolchain/postgres.sh; 17 is Debian 13's, and 19, a release candidate, of Debian's
+# experimental, each in a root of its own. Each version has a target directory of its own, so that none evicts
+# another's libraries. Models also move (tests/versions) from 16 to each later one, and from 17 to 18, where the
+# older one ran before.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 
@@ -24,24 +25,24 @@ on_wheel() {
     (cd "$root" && .venv/bin/pytest "${tests[@]}")
 }
 
-in_trixie() { "$root/toolchain/in-debian.sh" trixie 17 "$@"; }
-
-# shellcheck disable=SC2016
+# on_debian SUITE MAJOR
 on_debian() {
-    in_trixie PGBOOST_OLD_PG_CONFIG="$(wheel 16 /source)" \
+    # shellcheck disable=SC2016
+    "$root/toolchain/in-debian.sh" "$@" PGBOOST_OLD_PG_CONFIG="$(wheel 16 /source)" \
         sh -c 'make install venv && exec .venv/bin/pytest "$@"' sh "${tests[@]}"
 }
 
 from_17_to_18() {
     say "models move from PostgreSQL 17 to 18"
-    in_trixie PG_CONFIG="$(wheel 18 /source)" PGBOOST_OLD_PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config \
+    "$root/toolchain/in-debian.sh" trixie 17 PG_CONFIG="$(wheel 18 /source)" PGBOOST_OLD_PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config \
         .venv/bin/pytest tests/versions
 }
 
 for major; do
     say "tests on PostgreSQL $major"
     case $major in
-    17) on_debian ;;
+    17) on_debian trixie 17 ;;
+    19) on_debian experimental 19 ;;
     *) (on_wheel "$major") ;;
     esac
 done

@@ -74,7 +74,7 @@ pub fn may_read_rows(relation: Oid) -> bool {
 
 /// # Safety
 /// The description is valid.
-#[cfg(feature = "pg18")]
+#[cfg(any(feature = "pg18", feature = "pg19"))]
 unsafe fn all_are_stored(description: pg_sys::TupleDesc) -> bool {
     // SAFETY: the caller says so.
     unsafe {
@@ -83,7 +83,7 @@ unsafe fn all_are_stored(description: pg_sys::TupleDesc) -> bool {
     }
 }
 
-#[cfg(not(feature = "pg18"))]
+#[cfg(not(any(feature = "pg18", feature = "pg19")))]
 unsafe fn all_are_stored(_description: pg_sys::TupleDesc) -> bool {
     true
 }

@@ -97,7 +97,7 @@ impl Node {
         report::check_for_interrupts();
         // SAFETY: the state is running; it is measured only under EXPLAIN ANALYZE.
         let instrument = unsafe { (*self.output.scan).ss.ps.instrument.as_mut() };
-        let began = instrument.as_ref().filter(|it| it.need_timer).map(|_| Instant::now());
+        let began = instrument.as_ref().filter(|it| is_timed(it)).map(|_| Instant::now());
         // What changes from now on may come too late for this batch.
         let validity = BatchValidity::now();
         let RowOutput { rows, calls, .. } = &mut self.output;
@@ -128,6 +128,16 @@ impl Node {
         self.ended = false;
         self.end_told = false;
     }
+}
+
+#[cfg(feature = "pg19")]
+fn is_timed(instrument: &pg_sys::NodeInstrumentation) -> bool {
+    instrument.instr.need_timer
+}
+
+#[cfg(not(feature = "pg19"))]
+fn is_timed(instrument: &pg_sys::Instrumentation) -> bool {
+    instrument.need_timer
 }
 
 #[pg_guard]

@@ -6,7 +6,12 @@
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
+// What makes rows unique has one node since 19, and before that a second one for inputs of joins.
 use pgrx::pg_sys::{self, NodeTag};
+#[cfg(feature = "pg19")]
+use pgrx::pg_sys::{NodeTag::T_UniquePath, UniquePath};
+#[cfg(not(feature = "pg19"))]
+use pgrx::pg_sys::{NodeTag::T_UpperUniquePath as T_UniquePath, UpperUniquePath as UniquePath};
 
 use crate::pg::expr::Expr;
 use crate::pg::lists;
@@ -100,7 +105,7 @@ impl<'p> Path<'p> {
                 | NodeTag::T_MergeAppendPath
                 | NodeTag::T_LimitPath => PathKind::Transparent,
                 NodeTag::T_GroupPath
-                | NodeTag::T_UpperUniquePath
+                | T_UniquePath
                 | NodeTag::T_WindowAggPath
                 | NodeTag::T_ModifyTablePath
                 | NodeTag::T_ProjectSetPath => PathKind::Opaque,
@@ -154,7 +159,7 @@ impl<'p> Path<'p> {
                 NodeTag::T_AggPath => only!(AggPath),
                 NodeTag::T_GroupPath => only!(GroupPath),
                 NodeTag::T_SortPath | NodeTag::T_IncrementalSortPath => only!(SortPath),
-                NodeTag::T_UpperUniquePath => only!(UpperUniquePath),
+                T_UniquePath => vec![&raw mut (*self.path.cast::<UniquePath>()).subpath],
                 NodeTag::T_WindowAggPath => only!(WindowAggPath),
                 NodeTag::T_LimitPath => only!(LimitPath),
                 NodeTag::T_ModifyTablePath => only!(ModifyTablePath),
