@@ -5,7 +5,9 @@ ANALYZE homes;
 
 -- Stable: the call is not folded into its value, and no index can be built on it.
 EXPLAIN (VERBOSE, COSTS OFF) SELECT predict('price', 60, 4, 1);
+\set VERBOSITY sqlstate
 CREATE INDEX ON homes (predict('price', area, rooms, age));
+\set VERBOSITY default
 CREATE INDEX ON homes (id) WHERE predict('price', area, rooms, age) > 5;
 ALTER TABLE homes ADD COLUMN price real GENERATED ALWAYS AS (predict('price', area, rooms, age)) STORED;
 -- But one whose arguments are constants runs once for an index scan, as a stable function may.

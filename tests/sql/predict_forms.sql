@@ -75,7 +75,9 @@ SELECT predict('price', VARIADIC ARRAY['60', '4', '1']);
 -- Wrong columns.
 SELECT predict('price', 60, 4);
 SELECT predict('price', 60, 4, 1, 0);
+\set VERBOSITY sqlstate
 SELECT predict('price');
+\set VERBOSITY default
 SELECT predict('price', '60', 4, 1);
 SELECT predict('price', 60, TIME '10:00', 1);
 SELECT predict('nameless', 60, interval '1 day');

@@ -21,11 +21,15 @@ SELECT p.proname, p.provolatile, p.proparallel, p.proisstrict, p.prosecdef, p.pr
 
 DROP EXTENSION pgboost;
 SELECT object FROM objects ORDER BY object COLLATE "C";
+\set VERBOSITY sqlstate
 SELECT predict('price', 60, 4, 1);
+\set VERBOSITY default
 
 CREATE SCHEMA "odd Schema";
 CREATE EXTENSION pgboost SCHEMA "odd Schema";
+\set VERBOSITY sqlstate
 SELECT predict('price', 60, 4, 1);
+\set VERBOSITY default
 SELECT "odd Schema".predict('price', 60, 4, 1);
 SELECT "odd Schema".load_model('price', file_of('price'));
 SELECT "odd Schema".load_model('price', file_of('price_doubled'));
