@@ -8,5 +8,7 @@ cd "$(dirname "$0")/../.."
 
 major=${1:?usage: docker/image/build.sh N [ARGUMENT...]}
 shift
+# The default of newer engines.
+export DOCKER_BUILDKIT=1
 docker build -f docker/postgres/Dockerfile --target official --build-arg "PG_MAJOR=$major" \
     --build-arg "POSTGRES_BASE=postgres:$major-bookworm" -t "pgboost:$major" "$@" .
