@@ -7,7 +7,7 @@ set -euo pipefail
 major=$1
 shift
 apt-get update -q
-apt-get install -y -q --no-install-recommends build-essential ca-certificates clang curl git libclang-dev \
+apt-get install -y -q --no-install-recommends build-essential ca-certificates clang curl git libclang-dev libicu-dev \
     "postgresql-$major" "postgresql-server-dev-$major" python3-pip python3-venv "$@"
 curl --proto '=https' --tlsv1.2 --silent --show-error --fail https://sh.rustup.rs |
     sh -s -- -y --quiet --profile minimal --default-toolchain none

@@ -22,6 +22,6 @@ prepare_debian() {
         >"$1/etc/apt/preferences.d/experimental"
 }
 
-make_debian "${suite/experimental/sid}" "$debian" "postgresql-$major" "postgresql-server-dev-$major" binutils clang debhelper dpkg-dev gcc \
-    libc6-dev libclang-dev libgomp1 lintian make python3-pip python3-venv
+make_debian "${suite/experimental/sid}" "$debian" "postgresql-$major" "postgresql-server-dev-$major" binutils clang \
+    debhelper dpkg-dev gcc libc6-dev libclang-dev libgomp1 libicu-dev lintian make python3-pip python3-venv
 in_source "$debian" PG_CONFIG="/usr/lib/postgresql/$major/bin/pg_config" "$@"

@@ -21,6 +21,8 @@ lacking() {
     has_server_headers || echo postgresql-server-dev-15
     command -v clang >/dev/null || echo clang
     has_libclang || echo libclang-dev
+    # The server's headers include ICU's.
+    has_icu_headers || echo libicu-dev
     "${PYTHON:-python3}" -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
     # It fetches the wheel that libxgboost comes out of.
     "${PYTHON:-python3}" -c 'import pip' 2>/dev/null || echo python3-pip

@@ -23,6 +23,7 @@ install_command() {
         fedora*:postgresql-server-dev-*) names+=(postgresql-server-devel) ;;
         fedora*:postgresql-[0-9]*) names+=(postgresql-server) ;;
         fedora*:libclang-dev) names+=(clang-devel) ;;
+        fedora*:libicu-dev) names+=(libicu-devel) ;;
         fedora*:python3-venv) names+=(python3) ;;
         fedora*:libgomp1) names+=(libgomp) ;;
         *:postgresql-[0-9]*) names+=("postgresql-$major") ;;
@@ -90,11 +91,18 @@ need_server_headers() {
         die "PostgreSQL $major is not supported" "PG_CONFIG may name one of $supported; $pg_config is of $major"
     has_server_headers || die "$pg_config has no server headers" "run: $(install_command postgresql-server-dev-15)"
     has_libclang || die "no libclang found" "run: $(install_command clang libclang-dev)"
+    has_icu_headers || die "no headers of ICU found, which those of $pg_config include" "run: $(install_command libicu-dev)"
 }
 
 has_libclang() {
     [ -n "${LIBCLANG_PATH:-}" ] || compgen -G '/usr/lib/llvm-*/lib/libclang*.so*' >/dev/null ||
         ldconfig -p 2>/dev/null | grep -q 'libclang.*\.so' || [ "$(system)" = macos ]
+}
+
+# A server that was built without ICU needs none.
+has_icu_headers() {
+    ! grep -qs '^#define USE_ICU 1' "$("$pg_config" --includedir-server)/pg_config.h" ||
+        [ "$(system)" = macos ] || echo '#include <unicode/ucol.h>' | cc -E - >/dev/null 2>&1
 }
 
 has_server_headers() { [ -n "$(postgres_major)" ] && [ -f "$("$pg_config" --includedir-server)/postgres.h" ]; }
