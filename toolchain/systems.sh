@@ -101,7 +101,7 @@ has_libclang() {
 
 # A server that was built without ICU needs none.
 has_icu_headers() {
-    ! grep -qs '^#define USE_ICU 1' "$("$pg_config" --includedir-server)/pg_config.h" ||
+    ! has_server_headers || ! grep -qs '^#define USE_ICU 1' "$("$pg_config" --includedir-server)/pg_config.h" ||
         [ "$(system)" = macos ] || echo '#include <unicode/ucol.h>' | cc -E - >/dev/null 2>&1
 }
 

@@ -62,7 +62,8 @@ pub fn may_read_rows(relation: Oid) -> bool {
         if entry.is_null() {
             return false;
         }
-        let kind = (*(*entry).rd_rel).relkind.cast_unsigned();
+        // C's char has a sign on x86, and none on ARM.
+        let [kind] = (*(*entry).rd_rel).relkind.to_ne_bytes();
         let stored = all_are_stored((*entry).rd_att);
         pg_sys::RelationClose(entry);
         let allowed =
