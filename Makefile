@@ -118,9 +118,10 @@ test-compose: venv ## build the images and test docker compose, with a Docker en
 	@PGBOOST_COMPOSE=1 tests/compose/with-engine.sh $(VENV)/pytest tests/compose
 
 .PHONY: test-arm64
-test-arm64: ## run the engine's tests, and so its NEON kernel, and the SQL tests on an emulated aarch64; as root
+test-arm64: ## run the engine's tests, and so its NEON kernel, the SQL tests and the packages on an emulated aarch64; as root
 	@tests/arm64/run.sh
 	@tests/arm64/sql.sh
+	@tests/arm64/deb.sh
 
 .PHONY: fuzz
 fuzz: ## fuzz readers of files, the image and what is read of calls, each for TIME seconds (60); needs a nightly Rust
