@@ -45,7 +45,15 @@ EXPLAIN (COSTS OFF) SELECT DISTINCT predict('price', area, rooms, age) FROM home
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 AND 100 / id > 5;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE town = 'town 1' OR predict('price', area, rooms, age) > 105;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > random();
-EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > (SELECT max(tax) FROM towns WHERE towns.town = homes.town);
+-- PostgreSQL 19 names a SubPlan by what it is for.
+CREATE FUNCTION with_subplans(query text) RETURNS SETOF text LANGUAGE plpgsql AS $$
+DECLARE line text;
+BEGIN
+    FOR line IN EXECUTE 'EXPLAIN (COSTS OFF) ' || query LOOP
+        RETURN NEXT replace(line, 'SubPlan expr_', 'SubPlan ');
+    END LOOP;
+END $$;
+SELECT with_subplans($$SELECT id FROM homes WHERE predict('price', area, rooms, age) > (SELECT max(tax) FROM towns WHERE towns.town = homes.town)$$);
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 AND id = 77;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', area, rooms, age) > 105 LIMIT 5;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE predict('price', 60, 2, 1) > 105;
@@ -65,7 +73,7 @@ EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE 1
 EXPLAIN (COSTS OFF) SELECT predict('price', area, 100 / rooms, age) FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict(town, area, rooms, age) FROM homes;
 EXPLAIN (COSTS OFF) SELECT predict(NULL, area, rooms, age) FROM homes;
-EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, (SELECT max(tax) FROM towns WHERE towns.town = homes.town)) FROM homes;
+SELECT with_subplans($$SELECT predict('price', area, rooms, (SELECT max(tax) FROM towns WHERE towns.town = homes.town)) FROM homes$$);
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes WHERE id = 5;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM homes LIMIT 50;
 EXPLAIN (COSTS OFF) SELECT predict('price', area, rooms, age) FROM (SELECT * FROM homes ORDER BY town OFFSET 0) AS h LIMIT 100;
@@ -125,7 +133,7 @@ INSERT INTO prices SELECT id, predict('price', area, rooms, age) FROM homes ON C
 SELECT count(*), sum(price) FROM prices;
 SELECT town, (SELECT avg(predict('price', area, tax, age)) FROM homes WHERE homes.town = towns.town) FROM towns ORDER BY town;
 
-EXPLAIN (COSTS OFF) SELECT town, (SELECT avg(predict('price', area, tax, age)) FROM homes WHERE homes.town = towns.town) FROM towns;
+SELECT with_subplans($$SELECT town, (SELECT avg(predict('price', area, tax, age)) FROM homes WHERE homes.town = towns.town) FROM towns$$);
 -- A trigger that takes each row apart and changes it.
 CREATE FUNCTION dearer() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
