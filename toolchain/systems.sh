@@ -99,10 +99,11 @@ has_libclang() {
         ldconfig -p 2>/dev/null | grep -q 'libclang.*\.so' || [ "$(system)" = macos ]
 }
 
-# A server that was built without ICU needs none.
+# Headers of some versions include ICU's, where the server was built with it.
 has_icu_headers() {
-    ! has_server_headers || ! grep -qs '^#define USE_ICU 1' "$("$pg_config" --includedir-server)/pg_config.h" ||
-        [ "$(system)" = macos ] || echo '#include <unicode/ucol.h>' | cc -E - >/dev/null 2>&1
+    ! has_server_headers || [ "$(system)" = macos ] ||
+        printf '#include <%s>\n' postgres.h utils/pg_locale.h |
+        cc -E -I "$("$pg_config" --includedir-server)" - >/dev/null 2>&1
 }
 
 has_server_headers() { [ -n "$(postgres_major)" ] && [ -f "$("$pg_config" --includedir-server)/postgres.h" ]; }
