@@ -33,7 +33,9 @@ END
     tar --extract --file postgresql-15_*.orig.tar.* --directory source --strip-components 1
 }
 
+# PostgreSQL's makefiles generate headers only where no other make called them.
 build() {
+    unset MAKELEVEL MAKEFLAGS
     cd source &&
         ./configure --quiet --prefix="$place/installed" --enable-cassert --enable-debug \
             --without-readline --without-zlib CFLAGS=-O1 &&
