@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the images that the others are built from, where no registry of images can be reached:
 #
-#     docker/base-images.sh [IMAGE...]     default: debian:bookworm-slim rust:1.99-bookworm
+#     docker/base-images.sh [IMAGE...]     default: debian:bookworm-slim rust:1.96-bookworm
 #
 # debian:SUITE-slim comes from the Debian archive by debootstrap; DEBIAN_MIRROR names another
 # than debootstrap's own. rust:VERSION-SUITE holds the toolchain of this machine, which must be of that version, where
@@ -94,7 +94,7 @@ rust() {
 
 work=$(mktemp -d)
 trap 'rm -rf --one-file-system "$work"' EXIT
-[ $# -gt 0 ] || set -- debian:bookworm-slim rust:1.99-bookworm
+[ $# -gt 0 ] || set -- debian:bookworm-slim rust:1.96-bookworm
 for image; do
     if docker image inspect "$image" >/dev/null 2>&1; then
         say "$image is there"

@@ -9,7 +9,7 @@
 # shellcheck source=../../toolchain/ground.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../toolchain/ground.sh"
 
-rust=1.99.1
+rust=1.96.0
 rustup=1.28.2
 # Of rustup-init, from https://static.rust-lang.org/rustup/archive/$rustup/.
 declare -A rustup_sha256=(

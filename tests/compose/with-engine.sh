@@ -13,7 +13,7 @@ cd "$(dirname "$0")/../.."
 
 compose_version=v2.40.3
 files=${ENGINE_DIR:-$root/.build/docker}
-base_images=(debian:bookworm-slim rust:1.99-bookworm)
+base_images=(debian:bookworm-slim rust:1.96-bookworm)
 start_seconds=60
 engine=
 sockets=
