@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that the build lacks; does nothing where it lacks none.
+# Installs the Debian packages that the build lacks, and the Rust of rust-toolchain.toml; does nothing where it lacks none.
 #
 # With the word "bench" also what the comparison with the microservice and its tests run: Redis,
 # PgBouncer, wrk, PL/Python and Chromium, and with "long" what the long tests run: PgBouncer,
@@ -92,6 +92,13 @@ quietly() {
     rm -f "$log"
 }
 
+# The compiler that rust-toolchain.toml names, which rustup fetches by itself unless RUSTUP_AUTO_INSTALL=0.
+fetch_toolchain() (
+    cd "$root"
+    ! command -v rustup >/dev/null || rustc --version >/dev/null 2>&1 || quietly rustup toolchain install
+)
+
+fetch_toolchain
 need_compilers
 "${PYTHON:-python3}" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null ||
     die "Python 3.11 or later is needed" "set PYTHON to one"
