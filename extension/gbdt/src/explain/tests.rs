@@ -73,13 +73,20 @@ fn interactions(image: &Image<AlignedBytes>, rows: &[Vec<f32>]) -> Vec<Vec<f32>>
 }
 
 /// Whether numbers are within so much of the largest of the expected ones.
-fn close(found: &[f32], expected: &[f64], within: f64, what: &str) {
+fn close(found: &[f32], expected: &[f64], share: f64, what: &str) {
+    within(found, expected, share * largest(expected), what);
+}
+
+fn largest(numbers: &[f64]) -> f64 {
+    numbers.iter().fold(0.0, |largest, number| largest.max(number.abs()))
+}
+
+fn within(found: &[f32], expected: &[f64], bound: f64, what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
-    let largest = expected.iter().fold(0.0f64, |largest, number| largest.max(number.abs()));
+    // The least number that an f32 can have is rounded to, too.
+    let bound = bound + f64::from(f32::from_bits(1));
     for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
         let apart = (f64::from(*found) - expected).abs();
-        // The least number that an f32 can have is rounded to, too.
-        let bound = within * largest + f64::from(f32::from_bits(1));
         assert!(apart <= bound, "{what}, {index}: {found}, not {expected}");
     }
 }
