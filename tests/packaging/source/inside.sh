@@ -2,8 +2,6 @@
 # What tests/packaging/source/run.sh runs in the fresh Debian.
 set -euo pipefail
 
-rustup=https://static.rust-lang.org/rustup/dist/$(uname -m)-unknown-linux-gnu/rustup-init
-
 received() { awk -F'[: ]+' '/:/ && $2 != "lo" { sum += $3 } END { print int(sum / 1e6) }' /proc/net/dev; }
 as_postgres() { (cd /test && runuser -u postgres -- "$@"); }
 query() { as_postgres psql -X -q -A -t -v ON_ERROR_STOP=1 -c "$1"; }
@@ -20,13 +18,11 @@ step() {
 # What the README asks for: toolchains for Rust, Python and C.
 install_packages() {
     apt-get update -q
-    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends ca-certificates curl gcc git libc6-dev make python3
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends ca-certificates gcc git libc6-dev make python3
 }
 
 install_rust() {
-    curl --silent --show-error --fail --output /tmp/rustup-init "$rustup"
-    chmod +x /tmp/rustup-init
-    /tmp/rustup-init -y -q --no-modify-path --profile minimal --default-toolchain none
+    /test/rustup-init -y -q --no-modify-path --profile minimal --default-toolchain none
     # rustup fetches the toolchain that the repository names.
     rustc --version
 }
