@@ -11,8 +11,6 @@ import pytest
 from cluster import Cluster
 from tests.test_sql_regression import NAMES, SHOW_BATCHES, WORK, run
 
-# PostgreSQL 16 renamed it.
-FORCED = {15: "force_parallel_mode", 14: "force_parallel_mode"}
 SHOW_PLANS_OR_SETTINGS = (*SHOW_BATCHES, "predict_places")
 # Each worker warns by itself of a setting that no kernel has.
 WARN_IN_WORKERS = ("kernels",)
@@ -21,8 +19,10 @@ WARN_IN_WORKERS = ("kernels",)
 def options(cluster: Cluster) -> dict[str, str]:
     with cluster.connect() as connection:
         major = connection.info.server_version // 10_000
+    # PostgreSQL 16 renamed it.
+    forced = "debug_parallel_query" if major >= 16 else "force_parallel_mode"
     found = {
-        "parallel": f"-c {FORCED.get(major, 'debug_parallel_query')}=regress",
+        "parallel": f"-c {forced}=regress",
         "jit": "-c jit=on -c jit_above_cost=0 -c jit_inline_above_cost=0 -c jit_optimize_above_cost=0",
         "generic": "-c plan_cache_mode=force_generic_plan",
     }
