@@ -6,18 +6,22 @@
 #
 # 16 and 18 are fetched by toolchain/postgres.sh; 17 is Debian 13's, and 19, a release candidate, of Debian's
 # experimental, each in a root of its own. Each version has a target directory of its own, so that none evicts
-# another's libraries. Models also move (tests/versions) from 16 to each later one, and from 17 to 18, where the
-# older one ran before.
+# another's libraries. Models also move (tests/versions) from 16 to each later one. With 15, whose tests are make
+# test's, they move from the 15.18 of toolchain/postgres_assertions.sh to 17 and 18, and with 17 from that to 18.
 set -euo pipefail
 . "$(dirname "$0")/../../toolchain/ground.sh"
 
 read -ra tests <<<"${PGBOOST_TESTS:-tests/test_sql_regression.py tests/test_quickstart.py tests/batch tests/e2e tests/lifecycle tests/train tests/packaging tests/versions}"
 
-# wheel MAJOR REPOSITORY: the pg_config of a server that was fetched, where the repository has that name.
-wheel() { compgen -G "$root/.build/postgres/$1/*/pginstall/bin/pg_config" | sed "s,^$root,$2," || true; }
+# older MAJOR REPOSITORY: the pg_config of a server that was fetched or built, where the repository has that name.
+older() {
+    local place=$root/.build/postgres
+    { compgen -G "$place/$1/*/pginstall/bin/pg_config" || compgen -G "$place/$1-*/installed/bin/pg_config" || true; } |
+        sed "s,^$root,$2,"
+}
 
 on_wheel() {
-    [ "$1" = 16 ] || PGBOOST_OLD_PG_CONFIG=$(wheel 16 "$root")
+    [ "$1" = 16 ] || PGBOOST_OLD_PG_CONFIG=$(older 16 "$root")
     export PGBOOST_OLD_PG_CONFIG
     PG_CONFIG=$("$root/toolchain/postgres.sh" "$1")
     export PG_CONFIG CARGO_TARGET_DIR=$root/.build/postgres/target-$1
@@ -28,22 +32,32 @@ on_wheel() {
 # on_debian SUITE MAJOR
 on_debian() {
     # shellcheck disable=SC2016
-    "$root/toolchain/in-debian.sh" "$@" PGBOOST_OLD_PG_CONFIG="$(wheel 16 /source)" \
+    "$root/toolchain/in-debian.sh" "$@" PGBOOST_OLD_PG_CONFIG="$(older 16 /source)" \
         sh -c 'make install venv && exec .venv/bin/pytest "$@"' sh "${tests[@]}"
 }
 
-from_17_to_18() {
-    say "models move from PostgreSQL 17 to 18"
-    "$root/toolchain/in-debian.sh" trixie 17 PG_CONFIG="$(wheel 18 /source)" PGBOOST_OLD_PG_CONFIG=/usr/lib/postgresql/17/bin/pg_config \
-        .venv/bin/pytest tests/versions
+on_assertions() {
+    PG_CONFIG=$("$root/toolchain/postgres_assertions.sh")
+    export PG_CONFIG CARGO_TARGET_DIR=$root/.build/postgres/target-assertions
+    "$root/toolchain/install.sh"
+}
+
+# move FROM TO OLD_PG_CONFIG [NAME=VALUE], the paths as Debian 13's root has them, which has 17 and reaches the others.
+move() {
+    say "models move from PostgreSQL $1 to $2"
+    "$root/toolchain/in-debian.sh" trixie 17 PGBOOST_OLD_PG_CONFIG="$3" "${@:4}" .venv/bin/pytest tests/versions
 }
 
 for major; do
-    say "tests on PostgreSQL $major"
+    [ "$major" = 15 ] || say "tests on PostgreSQL $major"
     case $major in
+    15) (on_assertions) ;;
     17) on_debian trixie 17 ;;
     19) on_debian experimental 19 ;;
     *) (on_wheel "$major") ;;
     esac
 done
-[[ " $* " != *" 17 "*" 18 "* ]] || from_17_to_18
+newest=PG_CONFIG=$(older 18 /source)
+[[ " $* " != *" 15 "*" 17 "* ]] || move 15 17 "$(older 15 /source)"
+[[ " $* " != *" 15 "*" 17 "*" 18 "* ]] || move 15 18 "$(older 15 /source)" "$newest"
+[[ " $* " != *" 17 "*" 18 "* ]] || move 17 18 /usr/lib/postgresql/17/bin/pg_config "$newest"
