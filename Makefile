@@ -23,7 +23,8 @@ help: ## list the targets
 		printf '  make %-16s %s\n' "$$target" "$$text"; done
 
 .PHONY: demo
-demo: setup install venv ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed
+demo: setup ## a million flights, a model, predictions in SQL compared with XGBoost's, and their speed
+	@$(MAKE) -j2 install venv
 	@$(VENV)/python -m demo
 
 .PHONY: demo-stop
@@ -153,7 +154,7 @@ sbom: ## write a release's bills of materials (CycloneDX) into .build/sbom
 
 .PHONY: test-versions
 test-versions: setup venv ## run the extensions' tests on PostgreSQL 16 to 19 as well; 17 and 19 as root; an hour and more
-	@tests/versions/run.sh 16 17 18 19
+	@tests/versions/run.sh 15 16 17 18 19
 
 .PHONY: deb
 deb: ## make Debian packages for the PostgreSQL of PG_CONFIG, in .build/deb
