@@ -5,8 +5,10 @@
 //! beyond the set's last word; a fraction is truncated (XGBoost: `InvalidCat` and `Decision` in
 //! src/common/categorical.h). Missing values are not its business.
 
-/// One above the largest code: from here on f32 no longer has every whole number.
-pub(super) const CODE_END: f32 = 16_777_216.0;
+/// How many codes there can be: from here on f32 no longer has every whole number.
+pub(crate) const CODES: usize = 1 << 24;
+/// One above the largest code.
+pub(super) const CODE_END: f32 = CODES as f32;
 
 /// Whether a value is in a set, given as words, lowest codes first. The value is not NaN.
 #[inline]

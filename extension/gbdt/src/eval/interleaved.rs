@@ -3,7 +3,8 @@
 //! A traversal of one tree waits at every step for the node and then for the row's key. Traversing
 //! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of one
 //! comparison to a link, leaves link to themselves, and a group of trees is walked to the depth of its
-//! deepest. In trees with categorical splits a step asks which kind a split is, the one branch that is
+//! deepest. A row's answers to categorical splits are looked up before, so that such a split takes the
+//! same step; in an image without answers a step asks which kind a split is, the one branch that is
 //! mispredicted. The leaves are handed over in the order of the trees.
 #![allow(
     unsafe_code,
@@ -13,10 +14,11 @@
 use super::categorical::CODE_END;
 use super::row_keys::RowKeys;
 use crate::forest::records::{
-    CATEGORICAL, CompactNode, Group, GroupKind, InterleavedNode, LANES, SetSpan, WideNode,
+    AnswerNode, CATEGORICAL, CompactNode, Group, GroupKind, InterleavedNode, LANES, SetSpan,
+    WideNode,
 };
 use crate::forest::sections::{
-    COMPACT_NODES, GROUPS, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
+    ANSWER_NODES, COMPACT_NODES, GROUPS, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
 };
 
 /// Steps that are taken before it is first seen whether all trees have come to a leaf.
@@ -27,6 +29,8 @@ const STRIDE: u32 = 8;
 pub(crate) struct NodeSections<'a> {
     pub(crate) compact: &'a [CompactNode],
     pub(crate) wide: &'a [WideNode],
+    /// One per wide node, or none.
+    answered: &'a [AnswerNode],
     sets: &'a [SetSpan],
     set_words: &'a [u32],
 }
@@ -37,6 +41,7 @@ impl<'a> NodeSections<'a> {
         NodeSections {
             compact: image.get(COMPACT_NODES),
             wide: image.get(WIDE_NODES),
+            answered: image.get(ANSWER_NODES),
             sets: image.get(SETS),
             set_words: image.get(SET_WORDS),
         }
@@ -62,7 +67,7 @@ pub(crate) struct Leaf {
 
 /// Calls `visit` with every tree's index and the row's leaf in it, in the order of the trees.
 ///
-/// `keys` must have been set to `features` for this image.
+/// `keys` must have been set to `features` for this image, with or without answers.
 #[inline(always)]
 pub(crate) fn walk(
     image: Sections<'_>,
@@ -70,7 +75,11 @@ pub(crate) fn walk(
     features: &[f32],
     mut visit: impl FnMut(usize, Leaf),
 ) {
-    let (nodes, all_roots) = (NodeSections::of(image), image.get(ROOTS));
+    let (mut nodes, all_roots) = (NodeSections::of(image), image.get(ROOTS));
+    // Nodes of answers read slots that only rows with answers have.
+    if image.answered_slots() != Some(keys.as_slice().len()) {
+        nodes.answered = &[];
+    }
     for group in image.get(GROUPS) {
         let first = group.first as usize;
         let roots = all_roots.get(first..first + group.count as usize).unwrap_or_default();
@@ -95,6 +104,9 @@ fn walk_group(
     match kind {
         GroupKind::Compact => walk_together(nodes.compact, &keys, roots, depth, kind, visit),
         GroupKind::Wide => walk_together(nodes.wide, &keys, roots, depth, kind, visit),
+        GroupKind::Categorical if !nodes.answered.is_empty() => {
+            walk_together(nodes.answered, &keys, roots, depth, kind, visit);
+        }
         GroupKind::Categorical => {
             let num_features = keys.keys.len() / 2;
             let keys = KeysAndSets { keys, features, num_features, nodes };
@@ -204,7 +216,7 @@ unsafe fn steps<N: InterleavedNode, const L: usize>(
     for _ in 0..count {
         for (lane, at) in at.iter_mut().enumerate() {
             // SAFETY: the check of the image (forest::verify) found every root and every exit of a
-            // tile to be a node; every node's slot to be at most leaf_slot; both children of every
+            // tile to be a node; every node's slot to be one of the row's; both children of every
             // split to be nodes; and the slot of every leaf, whose right_offset is 0, to be leaf_slot, for
             // which nothing decides left: a walk stays at a leaf. By induction `at` is always the
             // index of a node.
@@ -227,7 +239,8 @@ pub(crate) trait Decide<N> {
 }
 
 /// The keys of rows, of which each has `width`: as many as leaf_slot of the image, and one more, which
-/// is `u32::MAX` and so below no leaf's key. Lanes share a row if the width is 0.
+/// is `u32::MAX` and so below no leaf's key; and for nodes of answers those. Lanes share a row if the
+/// width is 0.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a> {
     pub(crate) keys: &'a [u32],
@@ -239,7 +252,7 @@ impl Keys<'_> {
     /// See [`Decide::left`].
     #[inline(always)]
     unsafe fn key(&self, slot: usize, lane: usize) -> u32 {
-        // SAFETY: the caller's promise: slots are at most leaf_slot.
+        // SAFETY: the caller's promise: slots are at most leaf_slot, or those of answers.
         unsafe { *self.keys.get_unchecked(lane * self.width + slot) }
     }
 }
@@ -248,7 +261,7 @@ impl<N: InterleavedNode> Decide<N> for Keys<'_> {
     #[inline(always)]
     unsafe fn left(&self, node: &N, lane: usize) -> bool {
         // SAFETY: the caller's promise.
-        unsafe { self.key(node.slot(), lane) < node.key() }
+        node.is_left(unsafe { self.key(node.slot(), lane) })
     }
 }
 

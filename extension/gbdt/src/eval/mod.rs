@@ -27,7 +27,7 @@ mod sum;
 mod tests;
 
 pub use batch::BatchScratch;
-pub(crate) use categorical::{code_of, is_in_set};
+pub(crate) use categorical::{CODES, code_of, is_in_set};
 pub use kernel::Kernel;
 use kernel::RowSum;
 pub use sum::Margin;
@@ -35,7 +35,8 @@ use sum::Sum;
 
 use crate::forest::records::GroupKind;
 use crate::forest::sections::{
-    COMPACT_IDS, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS, WIDE_IDS, WIDE_NODES, ZERO_MISSING,
+    ANSWER_NODES, ANSWER_TABLES, COMPACT_IDS, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
+    WIDE_IDS, WIDE_NODES, ZERO_MISSING,
 };
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::finish::NO_BIAS;
@@ -62,7 +63,7 @@ impl Scratch {
 
     /// Buffers for rows of this image.
     pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        let keys = row_keys::RowKeys::new(image.num_features());
+        let keys = row_keys::RowKeys::with_answers(image.sections(), image.num_features());
         Scratch { keys, ..Self::for_any(kernel) }
     }
 
@@ -188,7 +189,7 @@ impl<B: StableBytes> Image<B> {
         if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(image, features, out) }) {
             return;
         }
-        keys.set(self.num_features(), features);
+        keys.set_with_answers(image, self.num_features(), features);
         let values = S::leaf_values(image);
         if let [only] = out {
             // The usual case: the sum stays in a register.
@@ -218,7 +219,12 @@ impl<B: StableBytes> Image<B> {
         } else {
             let compact = self.between(ROOTS, COMPACT_IDS);
             fetch(compact, MAX_FETCHED);
-            fetch(self.between(WIDE_NODES, WIDE_IDS), MAX_FETCHED.saturating_sub(compact.len()));
+            // Walks read one kind of wide nodes.
+            let wide = match self.sections().get(ANSWER_NODES) {
+                [] => self.between(WIDE_NODES, WIDE_IDS),
+                _ => self.between(ANSWER_TABLES, WIDE_NODES),
+            };
+            fetch(wide, MAX_FETCHED.saturating_sub(compact.len()));
         }
     }
 
@@ -246,7 +252,7 @@ impl<B: StableBytes> Image<B> {
         let sources = image.get(SOURCES);
         let Scratch { keys, present, .. } = scratch;
         let features = present_values(image, features, present);
-        keys.set(self.num_features(), features);
+        keys.set_with_answers(image, self.num_features(), features);
         interleaved::walk(image, keys, features, |tree, leaf| {
             let source = sources.get(tree).map_or(usize::MAX, |source| *source as usize);
             let ids = match leaf.kind {

@@ -110,6 +110,27 @@ fn symmetric_trees_agree_with_the_oracle() {
 }
 
 #[test]
+fn categorical_models_agree_with_the_oracle_with_answers_and_without() {
+    let mut with_answers = 0;
+    for seed in 0..60 {
+        let shape = Shape {
+            categorical: 1 + seed as usize % 3,
+            any_library: seed % 5 == 0,
+            ..Shape::of(1 + seed as usize % 7, 1, 37, 2 + seed as u32 % 9)
+        };
+        let mut model = model(seed, shape);
+        let set = model.trees.iter_mut().find_map(|tree| tree.category_sets.last_mut());
+        // Too many codes for a table.
+        if let (true, Some(set)) = (seed % 2 == 0, set) {
+            set.words.resize(1 << 18, 1 << 31);
+        }
+        agrees(&model, &rows(seed ^ 1, &model, 70));
+        with_answers += usize::from(opened(&model).sections().answered_slots().is_some());
+    }
+    assert!((20..40).contains(&with_answers), "{with_answers}");
+}
+
+#[test]
 fn models_of_unusual_shapes_agree_with_the_oracle() {
     // Wide nodes for many features; every threshold met; base margins alone; lone leaves.
     for (seed, shape, count) in [

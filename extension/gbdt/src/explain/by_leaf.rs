@@ -37,7 +37,7 @@ impl<B: StableBytes> Image<B> {
             } else {
                 let rows = features.chunks_exact(num_features);
                 for (row, out) in rows.zip(out.chunks_exact_mut(per_row)) {
-                    keys.set(num_features, row);
+                    keys.set_with_answers(image, num_features, row);
                     changes.add_row(image, keys, row, leaves, per_row);
                     let sums = leaves.sums.chunks_exact(width);
                     for ((out, sums), bias) in out.chunks_exact_mut(width).zip(sums).zip(biases()) {

@@ -8,12 +8,14 @@
 //! [`IMAGE_VERSION`] with it.
 
 mod aligned;
+mod answers;
 mod canonical;
 mod categories;
 mod compiled;
 mod covers;
 pub(crate) mod cuts;
 pub(crate) mod key;
+mod kinds;
 mod order;
 pub(crate) mod records;
 mod reserve;
@@ -37,4 +39,4 @@ pub use write::compile;
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 7;
+pub const IMAGE_VERSION: u32 = 8;

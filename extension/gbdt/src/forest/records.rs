@@ -17,6 +17,18 @@ pub(crate) trait InterleavedNode: Pod {
     fn slot(&self) -> usize;
     /// Distance from the node to its right child, 0 for a leaf.
     fn right_offset(&self) -> u32;
+
+    /// What the row's key is multiplied by before it is compared.
+    #[inline(always)]
+    fn factor(&self) -> u32 {
+        1
+    }
+
+    /// Whether a row goes left that has this key in the slot.
+    #[inline(always)]
+    fn is_left(&self, key: u32) -> bool {
+        key.wrapping_mul(self.factor()) < self.key()
+    }
 }
 
 /// A node of a tree that is small enough; eight make a cache line.
@@ -40,11 +52,40 @@ pub(crate) struct WideNode {
     pub(crate) kind: u32,
 }
 
+/// A node of a tree with categorical splits, for rows that have answers: see [`super::answers`].
+///
+/// Beside each wide node lies one, at the same index. A numerical split's factor is 1. A categorical one's moves
+/// its bit of the word in `slot` to the top, which `key` has alone.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct AnswerNode {
+    pub(crate) key: u32,
+    pub(crate) slot: u32,
+    pub(crate) right_offset: u32,
+    pub(crate) factor: u32,
+}
+
+/// The answers to the categorical splits of a feature.
+///
+/// A line of words per code, then one for what is in no set, and one for missing values.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct AnswerTable {
+    pub(crate) feature: u32,
+    pub(crate) codes: u32,
+    /// Index of the first word.
+    pub(crate) first: u32,
+    /// Words of a line.
+    pub(crate) width: u32,
+    /// The first of as many slots of a row.
+    pub(crate) slot: u32,
+}
+
 /// The kind of a wide node that asks whether a code is in a set.
 pub(crate) const CATEGORICAL: u32 = 1;
 
 macro_rules! interleaved_node {
-    ($node:ty) => {
+    ($node:ty $(, $factor:ident)?) => {
         impl InterleavedNode for $node {
             #[inline(always)]
             fn key(&self) -> u32 {
@@ -60,11 +101,19 @@ macro_rules! interleaved_node {
             fn right_offset(&self) -> u32 {
                 self.right_offset.into()
             }
+
+            $(
+                #[inline(always)]
+                fn factor(&self) -> u32 {
+                    self.$factor
+                }
+            )?
         }
     };
 }
 interleaved_node!(CompactNode);
 interleaved_node!(WideNode);
+interleaved_node!(AnswerNode, factor);
 
 /// Most trees of a group.
 pub(crate) const LANES: usize = 16;

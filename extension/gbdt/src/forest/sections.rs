@@ -13,7 +13,10 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use super::aligned::PIECE;
 use super::cuts::CutSpan;
-use super::records::{CompactNode, Dictionary, Group, GroupKind, SetSpan, WideNode};
+use super::key::leaf_slot;
+use super::records::{
+    AnswerNode, AnswerTable, CompactNode, Dictionary, Group, GroupKind, SetSpan, WideNode,
+};
 use super::tiles::chunks::{Chunk, NodeBlock, TopNode};
 use super::tiles::{CodeTable, PredicateColumn, PredicateRun, Segment, TileGroup};
 use crate::{Error, ErrorKind, Result};
@@ -159,6 +162,12 @@ sections! {
     COMPACT_NODES: CompactNode,
     /// One per compact node: its id in the file, counted as its library does.
     COMPACT_IDS: u32,
+    /// One per feature with categorical splits, or none.
+    ANSWER_TABLES: AnswerTable,
+    /// The words of their lines.
+    ANSWERS: u32,
+    /// One per wide node, or none.
+    ANSWER_NODES: AnswerNode,
     WIDE_NODES: WideNode,
     /// One per wide node, as a compact node's.
     WIDE_IDS: u32,
@@ -222,6 +231,18 @@ impl<'a> Sections<'a> {
             let start = self.bytes.as_ptr().add(span.offset as usize);
             std::slice::from_raw_parts(start.cast::<T>(), count)
         }
+    }
+
+    /// Slots of a row with answers, if the image has any.
+    #[inline(always)]
+    pub(crate) fn answered_slots(self) -> Option<usize> {
+        self.get(ANSWER_TABLES).last().map(|last| last.slot as usize + last.width as usize)
+    }
+
+    /// Slots of a row of an image of so many features: two each, that of leaves, and those of answers.
+    #[inline(always)]
+    pub(crate) fn num_slots(self, num_features: usize) -> usize {
+        self.answered_slots().unwrap_or(leaf_slot(num_features) + 1)
     }
 
     /// Number of nodes of the kind that such a group's trees have.

@@ -1,12 +1,12 @@
 //! Compiles the trees: from nodes by file id to nodes in the order in which they are walked.
 //!
-//! Trees with numerical splits alone have compact nodes where those can hold the tree's links and
-//! slots, wide nodes otherwise. Trees with categorical splits have wide nodes. Successive trees of a
-//! kind form the groups of interleaved traversal.
+//! `kinds` says which nodes a tree takes. Successive trees of a kind form the groups of interleaved
+//! traversal.
 
 use super::canonical::{Forest, Node, Tree};
 use super::covers::has_covers;
 use super::key::{default_slot, leaf_slot, monotone_key};
+use super::kinds::{numerical_kind, walked_as_categorical};
 use super::order::{self, Position};
 use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode};
 use super::reserve::reserve;
@@ -38,11 +38,19 @@ impl Trees {
         group.map_or(GroupKind::Wide, |group| group.kind)
     }
 
+    /// The words of a set.
+    pub(super) fn words(&self, set: u32) -> &[u32] {
+        let Some(span) = self.sets.get(set as usize) else { return &[] };
+        let start = span.start as usize;
+        self.set_words.get(start..start + span.count as usize).unwrap_or_default()
+    }
+
     pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
         let mut all =
             Trees { has_covers: has_covers(forest, check_interrupts), ..Trees::default() };
-        for (index, tree) in forest.trees().iter().enumerate() {
-            all.add(tree, forest, check_interrupts)
+        let categorical = walked_as_categorical(forest, check_interrupts);
+        for (index, (tree, categorical)) in forest.trees().iter().zip(categorical).enumerate() {
+            all.add(tree, categorical, forest, check_interrupts)
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
             check_interrupts();
         }
@@ -52,12 +60,17 @@ impl Trees {
     fn add(
         &mut self,
         tree: &Tree<'_>,
+        categorical: bool,
         forest: &Forest<'_>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
         let nodes = self.compile(tree, forest, check_interrupts)?;
         let first = self.roots.len();
-        let kind = kind_of(&nodes, check_interrupts);
+        let kind = if categorical {
+            GroupKind::Categorical
+        } else {
+            numerical_kind(&nodes, check_interrupts)
+        };
         if kind == GroupKind::Compact {
             self.roots.push(to_u32(self.compact_nodes.len())?);
             reserve(&mut self.compact_nodes, nodes.len())?;
@@ -176,24 +189,9 @@ impl Trees {
 }
 
 /// A node where it lies.
-struct Compiled {
-    node: WideNode,
+pub(super) struct Compiled {
+    pub(super) node: WideNode,
     /// Its id in the file.
     id: u32,
     cover: f32,
-}
-
-fn kind_of(nodes: &[Compiled], check_interrupts: &mut dyn FnMut()) -> GroupKind {
-    let fits = |number: u32| u16::try_from(number).is_ok();
-    let mut kind = GroupKind::Compact;
-    for part in nodes.chunks(NODES_PER_CHECK) {
-        check_interrupts();
-        if part.iter().any(|Compiled { node, .. }| node.kind == CATEGORICAL) {
-            return GroupKind::Categorical;
-        }
-        if !part.iter().all(|Compiled { node, .. }| fits(node.slot) && fits(node.right_offset)) {
-            kind = GroupKind::Wide;
-        }
-    }
-    kind
 }

@@ -66,8 +66,9 @@ pub(super) fn sections(
     ensure(ids, "does not have one id per node")?;
     covers(image.get(COMPACT_COVERS), compact.len(), check_interrupts)?;
     covers(image.get(WIDE_COVERS), wide.len(), check_interrupts)?;
-    nodes(compact, num_features, check_interrupts)?;
-    nodes(wide, num_features, check_interrupts)?;
+    nodes(compact, num_features, leaf_slot(num_features), check_interrupts)?;
+    nodes(wide, num_features, leaf_slot(num_features), check_interrupts)?;
+    answers(image, num_features, check_interrupts)?;
     sets(image)?;
     check_interrupts();
     categorical_splits(wide, image.get(SETS), num_features, check_interrupts)?;
@@ -107,10 +108,11 @@ fn covers(covers: &[f32], num_nodes: usize, check_interrupts: &mut dyn FnMut()) 
 }
 
 /// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's
-/// children are nodes, and a leaf reads the slot that makes a traversal stay.
+/// children are nodes, no slot is beyond the last, and a leaf reads the slot that makes a traversal stay.
 fn nodes<N: InterleavedNode>(
     nodes: &[N],
     num_features: usize,
+    last_slot: usize,
     check_interrupts: &mut dyn FnMut(),
 ) -> Result<()> {
     let leaf_slot = leaf_slot(num_features);
@@ -121,15 +123,37 @@ fn nodes<N: InterleavedNode>(
         check_interrupts();
         for (index, node) in part.iter().enumerate() {
             let offset = node.right_offset();
-            let leaf = (offset == 0) & (node.slot() == leaf_slot);
+            let leaf = (offset == 0) & (node.slot() == leaf_slot) & !node.is_left(u32::MAX);
             let split = (offset != 0)
-                & (node.slot() <= leaf_slot)
+                & (node.slot() <= last_slot)
                 & (index as u64 + u64::from(offset) + 1 < count);
             right &= leaf | split;
         }
         count -= part.len() as u64;
     }
     ensure(right, "has a node with a wrong link or slot")
+}
+
+/// Tables whose words and whose slots follow one another, and a node per wide node if there are any.
+fn answers(
+    image: &Sections<'_>,
+    num_features: usize,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
+    let (tables, nodes_of_answers) = (image.get(ANSWER_TABLES), image.get(ANSWER_NODES));
+    let (mut word, mut slot) = (0u64, leaf_slot(num_features) as u64 + 1);
+    for table in tables {
+        let right = u64::from(table.first) == word && u64::from(table.slot) == slot;
+        ensure(right, "has a table of answers in a wrong place")?;
+        ensure((table.feature as usize) < num_features, "has answers of no feature")?;
+        let words = (u64::from(table.codes) + 2).checked_mul(table.width.into());
+        word = words.and_then(|words| word.checked_add(words)).unwrap_or(u64::MAX);
+        slot += u64::from(table.width);
+    }
+    ensure(word == image.get(ANSWERS).len() as u64, "has answers in no table")?;
+    let wide = if tables.is_empty() { 0 } else { image.get(WIDE_NODES).len() };
+    ensure(nodes_of_answers.len() == wide, "does not have one answered node per wide node")?;
+    nodes(nodes_of_answers, num_features, image.num_slots(num_features) - 1, check_interrupts)
 }
 
 /// Kinds of wide nodes, and the sets and features of categorical splits.

@@ -7,6 +7,7 @@ use bytemuck::{NoUninit, bytes_of, cast_slice};
 
 use super::IMAGE_VERSION;
 use super::aligned::{ALIGNMENT, AlignedBytes, PIECE};
+use super::answers::Answers;
 use super::canonical::Forest;
 use super::categories::Dictionaries;
 use super::compiled::FinishAt;
@@ -35,6 +36,8 @@ pub fn compile(
     let cuts = Cuts::of(model, check_interrupts)?;
     let forest = Forest::of(model, &cuts, check_interrupts)?;
     let trees = Trees::collect(&forest, check_interrupts)?;
+    let total_depth = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
+    let answers = Answers::of(&trees, model.num_features(), total_depth, check_interrupts)?;
     let tiles = Tiles::collect(&forest, &trees, check_interrupts)?;
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
     let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
@@ -71,6 +74,9 @@ pub fn compile(
     writer.put(GROUPS, &trees.groups);
     writer.put(COMPACT_NODES, &trees.compact_nodes);
     writer.put(COMPACT_IDS, &trees.compact_ids);
+    writer.put(ANSWER_TABLES, &answers.tables);
+    writer.put(ANSWERS, &answers.words);
+    writer.put(ANSWER_NODES, &answers.nodes);
     writer.put(WIDE_NODES, &trees.wide_nodes);
     writer.put(WIDE_IDS, &trees.wide_ids);
     writer.put(LEAF_VALUES, &trees.leaf_values);
@@ -107,7 +113,7 @@ pub fn compile(
         slope: model.objective().slope(),
         scale: model.finish.scale,
         divisor: model.finish.divisor,
-        total_depth: forest.trees().iter().map(|tree| u64::from(tree.depth())).sum(),
+        total_depth,
         sections: [Span::default(); SECTIONS],
     };
     let image = writer.assemble(header, check_interrupts)?;
@@ -115,6 +121,8 @@ pub fn compile(
     drop(tiles);
     check_interrupts();
     drop(trees);
+    check_interrupts();
+    drop(answers);
     check_interrupts();
     Ok(image)
 }

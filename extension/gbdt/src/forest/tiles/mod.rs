@@ -25,6 +25,7 @@ mod predicates;
 mod verify;
 
 pub(super) use collect::Tiles;
+pub(super) use predicates::used_words;
 pub(super) use verify::verify;
 
 use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};

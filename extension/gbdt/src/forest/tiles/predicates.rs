@@ -104,7 +104,7 @@ impl<'a> Sets<'a> {
 }
 
 /// The words up to the last that is not empty.
-fn used_words(words: &[u32]) -> &[u32] {
+pub(in crate::forest) fn used_words(words: &[u32]) -> &[u32] {
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
     words.get(..used).unwrap_or_default()
 }
