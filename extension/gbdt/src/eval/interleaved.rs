@@ -3,9 +3,9 @@
 //! A traversal of one tree waits at every step for the node and then for the row's key. Traversing
 //! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of one
 //! comparison to a link, leaves link to themselves, and a group of trees is walked to the depth of its
-//! deepest. A row's answers to categorical splits are looked up before, so that such a split takes the
-//! same step; in an image without answers a step asks which kind a split is, the one branch that is
-//! mispredicted. The leaves are handed over in the order of the trees.
+//! deepest. A row's answers to categorical splits are looked up before, so that such a split takes
+//! the same step; in an image without answers a step asks which kind a split is, the one branch that
+//! is mispredicted. The leaves are handed over in the order of the trees.
 #![allow(
     unsafe_code,
     reason = "the kernel indexes nodes and keys that the image's check has vouched for"
@@ -239,8 +239,8 @@ pub(crate) trait Decide<N> {
 }
 
 /// The keys of rows, of which each has `width`: as many as leaf_slot of the image, and one more, which
-/// is `u32::MAX` and so below no leaf's key; and for nodes of answers those. Lanes share a row if the
-/// width is 0.
+/// is `u32::MAX` and so below no leaf's key; for nodes of answers those follow. Lanes share a row if
+/// the width is 0.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a> {
     pub(crate) keys: &'a [u32],

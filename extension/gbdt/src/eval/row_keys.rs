@@ -61,8 +61,8 @@ impl RowKeys {
         RowKeys { keys: vec![u32::MAX; image.num_slots(num_features)] }
     }
 
-    /// Takes a row, with its answers. Features that it lacks are missing, those that it has too many are
-    /// ignored.
+    /// Takes a row, with its answers. Features that it lacks are missing, those that it has too many
+    /// are ignored.
     #[inline]
     pub(crate) fn set_with_answers(
         &mut self,

@@ -1,11 +1,11 @@
 //! Answers to categorical splits, looked up once per row.
 //!
 //! A processor cannot predict whether a step will ask for a key or for a set. So each feature with
-//! categorical splits has a table: for every code the answers of all of its splits, a bit each, 1 for
-//! right. A row copies the line of its code behind its keys, into slots of their own, and an
-//! [`AnswerNode`] finds its bit there by the arithmetic that compares a key. Splits that ask the same
-//! share a bit. An image has no answers where tables would be too large or lines too long for what
-//! they save; its walks ask for sets.
+//! categorical splits has a table: for every code the answers of all of its splits, a bit each,
+//! 1 for right. A row copies the line of its code behind its keys, into slots of their own, and an
+//! [`AnswerNode`] finds its bit there by the arithmetic that compares a key. Splits that ask the
+//! same share a bit. An image has no answers where tables would be too large or lines too long for
+//! what they save; its walks ask for sets.
 
 mod questions;
 #[cfg(test)]
@@ -25,8 +25,8 @@ use crate::model::NODES_PER_CHECK;
 const MAX_WORDS: usize = 4096;
 /// Words that they may have besides per wide node, which has four itself.
 const MAX_WORDS_PER_NODE: usize = 16;
-/// Most words of a row's answers per step of its walk: to copy these takes less time than to predict one
-/// step wrongly.
+/// Most words of a row's answers per step of its walk: to copy these takes less time than to predict
+/// one step wrongly.
 const MAX_WORDS_PER_STEP: usize = 16;
 
 #[derive(Default)]

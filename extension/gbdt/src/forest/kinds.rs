@@ -1,8 +1,8 @@
 //! Which nodes a tree takes.
 //!
-//! Trees with categorical splits have wide nodes, and so have the trees of a short run between such
-//! trees: a walk takes [`LANES`] successive trees of a kind, and lanes without a tree cost as much as
-//! others. Other trees have compact nodes where those can hold their links and slots.
+//! Trees with categorical splits have wide nodes, and so have the trees of a short run beside such
+//! trees: a walk takes [`LANES`] successive trees of a kind, and lanes without a tree cost as much
+//! as others. Other trees have compact nodes where those can hold their links and slots.
 
 use super::canonical::{Forest, Node, Tree};
 use super::records::{GroupKind, LANES};

@@ -54,8 +54,8 @@ pub(crate) struct WideNode {
 
 /// A node of a tree with categorical splits, for rows that have answers: see [`super::answers`].
 ///
-/// Beside each wide node lies one, at the same index. A numerical split's factor is 1. A categorical one's moves
-/// its bit of the word in `slot` to the top, which `key` has alone.
+/// There is one per wide node, at the same index. The factor of a categorical split moves its bit of
+/// the word in `slot` to the top, which is the one bit of `key`; all other nodes have the factor 1.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct AnswerNode {

@@ -239,7 +239,7 @@ impl<'a> Sections<'a> {
         self.get(ANSWER_TABLES).last().map(|last| last.slot as usize + last.width as usize)
     }
 
-    /// Slots of a row of an image of so many features: two each, that of leaves, and those of answers.
+    /// Slots of a row of so many features: two each, that of leaves, and those of answers.
     #[inline(always)]
     pub(crate) fn num_slots(self, num_features: usize) -> usize {
         self.answered_slots().unwrap_or(leaf_slot(num_features) + 1)

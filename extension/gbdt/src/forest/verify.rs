@@ -108,7 +108,8 @@ fn covers(covers: &[f32], num_nodes: usize, check_interrupts: &mut dyn FnMut()) 
 }
 
 /// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's
-/// children are nodes, no slot is beyond the last, and a leaf reads the slot that makes a traversal stay.
+/// children are nodes, no slot is beyond the last, and a leaf reads the slot that makes a traversal
+/// stay.
 fn nodes<N: InterleavedNode>(
     nodes: &[N],
     num_features: usize,
@@ -134,7 +135,7 @@ fn nodes<N: InterleavedNode>(
     ensure(right, "has a node with a wrong link or slot")
 }
 
-/// Tables whose words and whose slots follow one another, and a node per wide node if there are any.
+/// Tables whose words and slots follow one another, and a node per wide node if there are any.
 fn answers(
     image: &Sections<'_>,
     num_features: usize,

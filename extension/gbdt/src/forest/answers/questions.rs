@@ -18,7 +18,7 @@ pub(super) type Question<'a> = (&'a [u32], bool);
 #[derive(Default)]
 pub(super) struct Questions<'a> {
     pub(super) by_feature: BTreeMap<u32, OfFeature<'a>>,
-    /// Of each categorical split, in the order of the nodes, its question among those of its feature.
+    /// Of each categorical split, in the order of the nodes, its question among its feature's.
     pub(super) of_nodes: Vec<u32>,
 }
 

@@ -1,4 +1,4 @@
-//! That walks read answers, that a wrong table is refused, and that a table which is too large is not made.
+//! That walks read answers, that a wrong table is refused, and that one of too many codes is not made.
 
 use bytemuck::{Pod, cast_slice_mut};
 
