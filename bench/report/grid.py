@@ -10,7 +10,7 @@ import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
-KERNELS = ("gbdt avx512", "gbdt avx2", "gbdt portable")
+KERNELS = ("gbdt avx512", "gbdt avx512bw", "gbdt avx2", "gbdt portable")
 KEPT = ", proxy kept"
 HEADLINES = ("25x6x10-dense", "500x6x10-dense", "500x8x10-dense")
 KINDS = ("dense", "missing", "categorical")
@@ -79,6 +79,9 @@ def given(run: Path) -> dict[str, Any]:
             if side in KERNELS and cell.median > cells.get((model, count, peer), cell).median
         ],
         "other_names": sorted({model for model, _, _ in others}, key=order),
-        "other_sides": [*KERNELS[:2], *sorted({side for _, _, side in others} - {*KERNELS})],
+        "other_sides": [
+            *(one for one in KERNELS if one in {side for _, _, side in others}),
+            *sorted({side for _, _, side in others} - {*KERNELS}),
+        ],
         "single_row": json.loads(alone.read_text()) if alone.exists() else None,
     }  # fmt: skip
