@@ -58,6 +58,8 @@ for major; do
     esac
 done
 newest=PG_CONFIG=$(older 18 /source)
-[[ " $* " != *" 15 "*" 17 "* ]] || move 15 17 "$(older 15 /source)"
-[[ " $* " != *" 15 "*" 17 "*" 18 "* ]] || move 15 18 "$(older 15 /source)" "$newest"
-[[ " $* " != *" 17 "*" 18 "* ]] || move 17 18 /usr/lib/postgresql/17/bin/pg_config "$newest"
+majors=" $* "
+asked() { [[ $majors == *" $1 "* && $majors == *" $2 "* ]]; }
+! asked 15 17 || move 15 17 "$(older 15 /source)"
+! asked 15 18 || move 15 18 "$(older 15 /source)" "$newest"
+! asked 17 18 || move 17 18 /usr/lib/postgresql/17/bin/pg_config "$newest"
