@@ -1,7 +1,7 @@
 """Models move to a newer major version: by pg_upgrade, copying and linking, and by a dump.
 
-tests/versions/run.sh names the older server's pg_config in PGBOOST_OLD_PG_CONFIG; it has pgboost too. It is
-not Debian's 15.20, whose columns all have an option (pg_attver) that 18.6 refuses: no table moves.
+tests/versions/run.sh names the older server's pg_config in PGBOOST_OLD_PG_CONFIG; it has pgboost too.
+All columns of Debian's 15.20 and 17.12 have an option (pg_attver) that 18.6 refuses: no table is upgraded.
 """
 
 import os
@@ -72,8 +72,18 @@ def _help() -> str:
     return Place("/", 0, None).run(bin_directory() / "initdb", "--help").stdout
 
 
+def refuses_tables(old: Cluster) -> bool:
+    """Whether the newer server refuses an option that the older one keeps at every column."""
+    version = Place("/", 0, None).run(bin_directory() / "postgres", "--version").stdout
+    query = "SELECT bool_or(attoptions::text LIKE '%pg_attver%') FROM pg_attribute"
+    with old.connect() as connection:
+        return " 18.6" in version and connection.execute(query).fetchone() == (True,)
+
+
 @pytest.mark.parametrize("way", ["--copy", "--link"])
 def test_pg_upgrade_keeps_the_models(old: Cluster, tmp_path: Path, way: str) -> None:
+    if refuses_tables(old):
+        pytest.skip("18.6 refuses an option (pg_attver) that columns of the older server have")
     with server_of(OLD):
         old_programs = bin_directory()
         stop(tmp_path / "old")
