@@ -62,7 +62,7 @@ def given(run: Path) -> dict[str, Any]:
     """What the page's template shows of a run's directory."""
     cells, models = _read(run / "grid.jsonl")
     others, _ = _read(run / "peers.jsonl")
-    sides = {side for _, _, side in cells}
+    sides, other_sides = ({side for _, _, side in found} for found in (cells, others))
     peers = sorted((one for one in sides if one.startswith("xgboost")), key=_place, reverse=True)
     alone = run / "single_row.json"
     return {
@@ -80,8 +80,8 @@ def given(run: Path) -> dict[str, Any]:
         ],
         "other_names": sorted({model for model, _, _ in others}, key=order),
         "other_sides": [
-            *(one for one in KERNELS if one in {side for _, _, side in others}),
-            *sorted({side for _, _, side in others} - {*KERNELS}),
+            *(one for one in KERNELS if one in other_sides),
+            *sorted(other_sides - {*KERNELS}),
         ],
         "single_row": json.loads(alone.read_text()) if alone.exists() else None,
     }  # fmt: skip
