@@ -15,7 +15,7 @@ use super::categorical::CODE_END;
 use super::row_keys::RowKeys;
 use crate::forest::records::{
     AnswerNode, CATEGORICAL, CompactNode, Group, GroupKind, InterleavedNode, LANES, SetSpan,
-    WideNode,
+    WideNode, words_of,
 };
 use crate::forest::sections::{
     ANSWER_NODES, COMPACT_NODES, GROUPS, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
@@ -49,9 +49,7 @@ impl<'a> NodeSections<'a> {
 
     #[inline(always)]
     pub(crate) fn words(&self, set: u32) -> &'a [u32] {
-        let Some(span) = self.sets.get(set as usize) else { return &[] };
-        let start = span.start as usize;
-        self.set_words.get(start..start + span.count as usize).unwrap_or_default()
+        words_of(self.sets, self.set_words, set)
     }
 }
 

@@ -1,12 +1,10 @@
-//! Which nodes a tree takes.
+//! Which trees are walked as trees with categorical splits are.
 //!
-//! Trees with categorical splits have wide nodes, and so have the trees of a short run beside such
-//! trees: a walk takes [`LANES`] successive trees of a kind, and lanes without a tree cost as much
-//! as others. Other trees have compact nodes where those can hold their links and slots.
+//! Those that have one, and the trees of a short run beside such trees: a walk takes [`LANES`]
+//! successive trees of a kind, and lanes without a tree cost as much as others.
 
 use super::canonical::{Forest, Node, Tree};
-use super::records::{GroupKind, LANES};
-use super::trees::Compiled;
+use super::records::LANES;
 use crate::model::NODES_PER_CHECK;
 
 /// For each tree whether it is walked as trees with categorical splits are.
@@ -32,14 +30,4 @@ fn has_categorical_split(tree: &Tree<'_>, check_interrupts: &mut dyn FnMut()) ->
         check_interrupts();
         part.iter().any(|node| matches!(node, Node::Categorical { .. }))
     })
-}
-
-/// The kind of a tree of numerical splits alone.
-pub(super) fn numerical_kind(nodes: &[Compiled], check_interrupts: &mut dyn FnMut()) -> GroupKind {
-    let fits = |number: u32| u16::try_from(number).is_ok();
-    let compact = nodes.chunks(NODES_PER_CHECK).all(|part| {
-        check_interrupts();
-        part.iter().all(|Compiled { node, .. }| fits(node.slot) && fits(node.right_offset))
-    });
-    if compact { GroupKind::Compact } else { GroupKind::Wide }
 }

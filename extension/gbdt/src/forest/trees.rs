@@ -1,14 +1,16 @@
 //! Compiles the trees: from nodes by file id to nodes in the order in which they are walked.
 //!
-//! `kinds` says which nodes a tree takes. Successive trees of a kind form the groups of interleaved
-//! traversal.
+//! Trees that `kinds` has walked as categorical have wide nodes, others compact nodes where those can
+//! hold their links and slots. Successive trees of a kind form the groups of interleaved traversal.
 
 use super::canonical::{Forest, Node, Tree};
 use super::covers::has_covers;
 use super::key::{default_slot, leaf_slot, monotone_key};
-use super::kinds::{numerical_kind, walked_as_categorical};
+use super::kinds::walked_as_categorical;
 use super::order::{self, Position};
-use super::records::{CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode};
+use super::records::{
+    CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode, words_of,
+};
 use super::reserve::reserve;
 use super::text::to_u32;
 use crate::model::{NODES_PER_CHECK, Precision};
@@ -40,9 +42,7 @@ impl Trees {
 
     /// The words of a set.
     pub(super) fn words(&self, set: u32) -> &[u32] {
-        let Some(span) = self.sets.get(set as usize) else { return &[] };
-        let start = span.start as usize;
-        self.set_words.get(start..start + span.count as usize).unwrap_or_default()
+        words_of(&self.sets, &self.set_words, set)
     }
 
     pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
@@ -189,9 +189,19 @@ impl Trees {
 }
 
 /// A node where it lies.
-pub(super) struct Compiled {
-    pub(super) node: WideNode,
+struct Compiled {
+    node: WideNode,
     /// Its id in the file.
     id: u32,
     cover: f32,
+}
+
+/// The kind of a tree of numerical splits alone.
+fn numerical_kind(nodes: &[Compiled], check_interrupts: &mut dyn FnMut()) -> GroupKind {
+    let fits = |number: u32| u16::try_from(number).is_ok();
+    let compact = nodes.chunks(NODES_PER_CHECK).all(|part| {
+        check_interrupts();
+        part.iter().all(|Compiled { node, .. }| fits(node.slot) && fits(node.right_offset))
+    });
+    if compact { GroupKind::Compact } else { GroupKind::Wide }
 }
