@@ -6,7 +6,8 @@ use super::random::{Random, Shape};
 use super::random_model::{model, narrowed, rows, symmetric, with_categories};
 use super::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::forest::records::GroupKind;
-use crate::forest::sections::{GROUPS, TILE_GROUPS};
+use crate::forest::sections::{GROUPS, PREDICATE_COLUMNS, TILE_GROUPS};
+use crate::forest::tiles::MAX_SHARING;
 use crate::forest::{AlignedBytes, Image, StableBytes, compile};
 use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
 
@@ -184,6 +185,29 @@ fn a_sum_of_nothing_keeps_its_sign() {
     reference::margins(&model, &[0.0f64], &mut margins);
     assert_eq!(bits(&margins), bits(&[0.25f32, -0.0]));
     agrees(&model, &[vec![0.0]]);
+}
+
+/// Two features with more thresholds than 16 bits count, of which one is missing to the right.
+#[test]
+fn ranks_of_many_thresholds_agree_with_the_oracle() {
+    let shape = Shape::of(2, 1, 540, 2);
+    let mut model = model(17, shape);
+    let inner = (1u32 << 8) - 1;
+    for (index, tree) in (0u32..).zip(&mut model.trees) {
+        let split = |id| {
+            let feature = index % 2;
+            // Half of the trees share thresholds, half have their own.
+            let threshold = f64::from(id * 271 + index / 2) / 16.0;
+            let children = [2 * id + 1, 2 * id + 2];
+            Node::numerical(feature, threshold, feature == 0, children, 0.0, 0.0)
+        };
+        let leaf = |id| Node::Leaf { value: f64::from((id * 37 + index) % 101), cover: 0.0 };
+        *tree =
+            Tree::of((0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect(), 8);
+    }
+    let columns = opened(&model).sections().get(PREDICATE_COLUMNS).len();
+    assert!(columns > 2 * MAX_SHARING, "{columns} columns");
+    agrees(&model, &rows(18, &model, 600));
 }
 
 /// A hundred thousand rows and more, in batches of all sizes.

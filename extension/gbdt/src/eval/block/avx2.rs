@@ -9,6 +9,7 @@ use crate::forest::tiles::CodeTable;
 block_kernel! {
     Half, "avx2",
     min_rows: 64,
+    min_sharing: 8,
     costs: Costs { level: 350, node: 650, predicate: 2600 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,

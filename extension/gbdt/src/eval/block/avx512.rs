@@ -13,6 +13,7 @@ use crate::forest::tiles::CodeTable;
 block_kernel! {
     Bytes, "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi",
     min_rows: 24,
+    min_sharing: 12,
     costs: Costs { level: 100, node: 400, predicate: 1200 },
     lanes: UNPACKED,
     lanes_double: UNPACKED_DOUBLE,

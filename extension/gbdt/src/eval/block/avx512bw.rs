@@ -12,6 +12,7 @@ use crate::forest::tiles::CodeTable;
 block_kernel! {
     Numbers, "avx512f,avx512bw,avx512dq,avx512vl",
     min_rows: 24,
+    min_sharing: 12,
     costs: Costs { level: 100, node: 450, predicate: 1200 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,

@@ -8,8 +8,10 @@
     reason = "calls kernels for instructions that the processor has, over tiles that were checked"
 )]
 
+use std::ops::Range;
+
 use super::lower_levels::{BlockKeys, LowerLevels};
-use super::predicates::{bit_of_code, goes_right_large, operands, search_tree};
+use super::predicates::{bit_of_code, columns_by_search, goes_right_large, operands, search_tree};
 use super::{
     BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
     WORDS, Walk,
@@ -20,7 +22,7 @@ use crate::forest::sections::{
     SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS, TILE_GROUPS, TILE_NODES,
 };
 use crate::forest::tiles::{
-    ColumnKind, MAX_PREDICATES, Segment, TILE_LEVELS, TileGroup, tile_leaves,
+    ColumnKind, MAX_PREDICATES, PredicateColumn, Segment, TILE_LEVELS, TileGroup, tile_leaves,
 };
 
 const NO_MASK: Mask = Mask([0; WORDS]);
@@ -126,43 +128,69 @@ unsafe fn read_columns<S>(
     column_indices.clear();
     let mut column_values = NO_VALUES;
     let mut copied = None;
-    for column in image.get(PREDICATE_COLUMNS) {
+    for sharing in columns_by_search(image) {
+        let [column, ..] = sharing else { continue };
         if copied != Some(column.feature) {
             rows.copy_column(column.feature as usize, &mut column_values);
             copied = Some(column.feature);
         }
+        let mut next = |kind: usize| {
+            let first = counts[kind];
+            counts[kind] += sharing.len();
+            column_indices.extend(first..counts[kind]);
+            first..counts[kind]
+        };
         match column.kind {
             ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
-                let ranks = next(ranks, &mut counts[0], column_indices, [NO_MASK; RANK_BITS]);
-                let tree = search_tree(image.get(SEARCH_TREES), column);
-                let missing_right = column.kind == ColumnKind::RankedMissingRight;
+                let ranks = grown(ranks, next(0), [NO_MASK; RANK_BITS]);
                 // SAFETY: the caller's promise.
-                unsafe { (kernel.rank)(&column_values, rows.count, tree, missing_right, ranks) };
+                unsafe { rank_columns(kernel, image, sharing, &column_values, rows.count, ranks) };
             }
             ColumnKind::Codes => {
                 let none = Codes { bytes: [0; BLOCK], bits: [0; BLOCK] };
-                set_codes(&column_values, next(codes, &mut counts[1], column_indices, none));
+                let codes = grown(codes, next(1), none);
+                codes.iter_mut().for_each(|codes| set_codes(&column_values, codes));
             }
-            ColumnKind::LargeCodes => {
-                *next(values, &mut counts[2], column_indices, NO_VALUES) = column_values;
-            }
+            ColumnKind::LargeCodes => grown(values, next(2), NO_VALUES).fill(column_values),
         }
     }
 }
 
-/// The next buffer of a kind, whose index is noted.
-fn next<'a, T: Clone>(
-    buffers: &'a mut Vec<T>,
-    count: &mut usize,
-    indices: &mut Vec<usize>,
-    empty: T,
-) -> &'a mut T {
-    indices.push(*count);
-    *count += 1;
-    if buffers.len() < *count {
-        buffers.resize(*count, empty);
+/// The buffers at these places; more are made where there are fewer.
+fn grown<T: Clone>(buffers: &mut Vec<T>, places: Range<usize>, empty: T) -> &mut [T] {
+    if buffers.len() < places.end {
+        buffers.resize(places.end, empty);
     }
-    &mut buffers[*count - 1]
+    &mut buffers[places]
+}
+
+/// Finds the ranks of columns that share a search, or of one.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn rank_columns(
+    kernel: &BlockKernel,
+    image: Sections<'_>,
+    columns: &[PredicateColumn],
+    values: &Values,
+    rows: usize,
+    ranks: &mut [Ranks],
+) {
+    let trees = image.get(SEARCH_TREES);
+    let missing_right = columns[0].kind == ColumnKind::RankedMissingRight;
+    // SAFETY: the caller's promise.
+    unsafe {
+        if columns.len() >= kernel.min_sharing {
+            let trees = trees.get(columns[0].tree as usize..).unwrap_or_default();
+            let trees = trees.as_chunks().0;
+            let trees = trees.get(..columns.len()).unwrap_or_default();
+            (kernel.rank_wide)(values, rows, trees, missing_right, ranks);
+        } else {
+            for (column, ranks) in columns.iter().zip(ranks) {
+                (kernel.rank)(values, rows, search_tree(trees, column), missing_right, ranks);
+            }
+        }
+    }
 }
 
 fn set_codes(values: &Values, codes: &mut Codes) {

@@ -7,7 +7,7 @@
 use super::rank_scalar;
 use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS};
 use crate::eval::sum::Sum;
-use crate::forest::tiles::CodeTable;
+use crate::forest::tiles::{CodeTable, LargestTree};
 
 /// Part of a mask in registers, and what a kernel does with it.
 ///
@@ -55,12 +55,42 @@ pub(super) trait Instructions: Copy {
         } else {
             rank_scalar::ranks::<false>(values, rows, tree)
         };
-        let words = found.as_chunks::<64>().0.iter().enumerate();
-        for (word, bytes) in words.take(rows.div_ceil(64)) {
+        for (word, bytes) in found.as_chunks::<64>().0.iter().enumerate().take(rows.div_ceil(64)) {
             // SAFETY: the caller's promise.
-            let bits = unsafe { Self::bits_of_bytes(bytes) };
-            ranks.iter_mut().zip(bits).for_each(|(mask, bits)| mask.0[word] = bits);
+            unsafe { Self::put_ranks(bytes, word, ranks) };
         }
+    }
+
+    /// See [`super::BlockKernel::rank_wide`]; this one searches value by value.
+    #[inline(always)]
+    unsafe fn rank_wide(
+        values: &Values,
+        rows: usize,
+        trees: &[LargestTree],
+        missing_right: bool,
+        ranks: &mut [Ranks],
+    ) {
+        let found = if missing_right {
+            rank_scalar::wide_ranks::<true>(values, rows, trees)
+        } else {
+            rank_scalar::wide_ranks::<false>(values, rows, trees)
+        };
+        for (column, ranks) in ranks.iter_mut().enumerate() {
+            let words = found.as_chunks::<64>().0.iter().enumerate();
+            for (word, wide) in words.take(rows.div_ceil(64)) {
+                let bytes = wide.map(|rank| rank_scalar::rank_in(rank, column));
+                // SAFETY: the caller's promise.
+                unsafe { Self::put_ranks(&bytes, word, ranks) };
+            }
+        }
+    }
+
+    /// Puts the ranks of the rows of a word among those of the block. Safety: none but the trait's.
+    #[inline(always)]
+    unsafe fn put_ranks(bytes: &[u8; 64], word: usize, ranks: &mut Ranks) {
+        // SAFETY: the caller's promise.
+        let bits = unsafe { Self::bits_of_bytes(bytes) };
+        ranks.iter_mut().zip(bits).for_each(|(mask, bits)| mask.0[word] = bits);
     }
 }
 
@@ -211,7 +241,7 @@ macro_rules! block_kernel {
         pub(in crate::eval) static KERNEL: $crate::eval::block::BlockKernel = {
             use $crate::eval::block::instructions::{Instructions, LookUp};
             use $crate::eval::block::*;
-            use $crate::forest::tiles::CodeTable;
+            use $crate::forest::tiles::{CodeTable, LargestTree};
 
             type Masks = <$look_up as LookUp>::Masks;
 
@@ -225,6 +255,18 @@ macro_rules! block_kernel {
             ) {
                 // SAFETY: the caller's promise is this function's, here and below.
                 unsafe { Masks::rank(values, rows, tree, missing_right, ranks) }
+            }
+
+            #[target_feature(enable = $features)]
+            unsafe fn rank_wide(
+                values: &Values,
+                rows: usize,
+                trees: &[LargestTree],
+                missing_right: bool,
+                ranks: &mut [Ranks],
+            ) {
+                // SAFETY: see above.
+                unsafe { Masks::rank_wide(values, rows, trees, missing_right, ranks) }
             }
 
             #[target_feature(enable = $features)]
@@ -292,6 +334,7 @@ macro_rules! block_kernel {
 
             BlockKernel {
                 rank,
+                rank_wide,
                 compare,
                 look_up,
                 walk: instructions::by_levels!(walk),

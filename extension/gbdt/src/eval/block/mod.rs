@@ -32,9 +32,12 @@ mod rank_scalar;
 
 pub(super) use self::evaluate::Buffers;
 
+use self::predicates::columns_by_search;
 use super::sum::Sum;
-use crate::forest::sections::{PREDICATE_COLUMNS, PREDICATE_RUNS, Sections, TILE_GROUPS};
-use crate::forest::tiles::{CodeTable, TILE_LEVELS, TileGroup};
+use crate::forest::sections::{PREDICATE_RUNS, Sections, TILE_GROUPS};
+use crate::forest::tiles::{
+    CodeTable, LargestTree, MAX_TREE, PredicateColumn, TILE_LEVELS, TileGroup,
+};
 
 pub(super) const BLOCK: usize = 512;
 const WORDS: usize = BLOCK / 64;
@@ -44,6 +47,9 @@ const RANK_BITS: usize = 8;
 const STEP_COST: u64 = 360;
 /// What the keys of a feature cost, which a block without deep trees does not need, in picoseconds.
 const KEYS_COST: u64 = 400;
+/// What a level of a search costs that columns share, and what each of them costs more, in picoseconds.
+const SHARED_LEVEL_COST: u64 = 350;
+const SHARING_COST: u64 = 300;
 
 /// One bit per row of a block.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +113,8 @@ type Add<S> = unsafe fn(&PathBits, rows: usize, leaves: &[S], &mut Sums<S>);
 pub(super) struct BlockKernel {
     /// With fewer rows, one after another costs less than a block, of which most is empty.
     min_rows: usize,
+    /// From so many columns that share a search on, one search of all takes less time than each.
+    min_sharing: usize,
     costs: Costs,
     /// Where the sum of each row lies in [`Sums`].
     lanes: [u16; BLOCK],
@@ -115,6 +123,9 @@ pub(super) struct BlockKernel {
     /// The ranks of the first `rows` values in the search tree of a column: the number of thresholds
     /// that a value is not below, or for NaN, if `missing_right`, more than any.
     rank: unsafe fn(&Values, rows: usize, tree: &[f32], missing_right: bool, &mut Ranks),
+    /// The ranks of the first `rows` values in the search trees of columns that share a search, as many
+    /// as there are trees: see [`PredicateColumn::shares_search_with`].
+    rank_wide: unsafe fn(&Values, rows: usize, &[LargestTree], missing_right: bool, &mut [Ranks]),
     /// One mask per threshold: whether a row's rank is at least that.
     compare: unsafe fn(&Ranks, thresholds: &[u8], &mut [Mask]),
     /// One mask per table: whether the bit of a row's code is set in it.
@@ -234,16 +245,28 @@ impl BlockKernel {
     /// Whether the steps that rows save cost more than ranks do, and than nodes and predicates do for
     /// the part of the block that is not in use: [`STEP_COST`] is net of a full block's share of them.
     fn pays(&self, image: Sections<'_>, total_depth: u64, rows: &Rows<'_>) -> bool {
-        let columns = image.get(PREDICATE_COLUMNS);
-        let levels: u64 = columns.iter().map(|column| u64::from(column.levels)).sum();
         let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
         let below: u64 = image.get(TILE_GROUPS).iter().map(below).sum();
         let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };
         let steps = STEP_COST.saturating_mul(total_depth.saturating_sub(below));
-        let saved = steps.saturating_add(keys).saturating_sub(self.costs.level * levels);
+        let saved = steps.saturating_add(keys).saturating_sub(self.ranks_cost(image));
         let unused = (BLOCK - rows.count.min(BLOCK)) as u64;
         let wasted = if unused > 0 { self.block_cost(image) * unused / BLOCK as u64 } else { 0 };
         wasted < saved.saturating_mul(rows.count as u64)
+    }
+
+    /// Per row.
+    fn ranks_cost(&self, image: Sections<'_>) -> u64 {
+        let cost_of = |columns: &[PredicateColumn]| {
+            if columns.len() < self.min_sharing {
+                let levels = columns.iter().map(|column| u64::from(column.levels));
+                self.costs.level * levels.sum::<u64>()
+            } else {
+                let levels = columns.len().ilog2() + MAX_TREE.ilog2();
+                SHARED_LEVEL_COST * u64::from(levels) + SHARING_COST * columns.len() as u64
+            }
+        };
+        columns_by_search(image).map(cost_of).sum()
     }
 
     fn block_cost(&self, image: Sections<'_>) -> u64 {

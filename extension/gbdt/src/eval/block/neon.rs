@@ -14,6 +14,7 @@ block_kernel! {
     // Not measured: it has run under emulation only. These are AVX2's, which has registers for as
     // many rows.
     min_rows: 64,
+    min_sharing: 8,
     costs: Costs { level: 350, node: 650, predicate: 2600 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,

@@ -2,7 +2,16 @@
 
 use crate::eval::interleaved::NodeSections;
 use crate::eval::is_in_set;
-use crate::forest::tiles::{CodeTable, PredicateColumn, PredicateRun, TABLE_CODES};
+use crate::forest::sections::{PREDICATE_COLUMNS, Sections};
+use crate::forest::tiles::{CodeTable, MAX_SHARING, PredicateColumn, PredicateRun, TABLE_CODES};
+
+/// The columns, those together that share a search.
+pub(super) fn columns_by_search(image: Sections<'_>) -> impl Iterator<Item = &[PredicateColumn]> {
+    image
+        .get(PREDICATE_COLUMNS)
+        .chunk_by(PredicateColumn::shares_search_with)
+        .flat_map(|columns| columns.chunks(MAX_SHARING))
+}
 
 pub(super) fn search_tree<'a>(trees: &'a [f32], column: &PredicateColumn) -> &'a [f32] {
     let start = column.tree as usize;

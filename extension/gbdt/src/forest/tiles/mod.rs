@@ -7,8 +7,9 @@
 //!
 //! A *predicate column* is a feature, the direction of its missing values, and up to [`MAX_RANKS`] of
 //! its thresholds. A value's rank is the number of thresholds that it is not below, so one small
-//! number answers all predicates of a column. Category codes are looked up in one bit table per
-//! predicate.
+//! number answers all predicates of a column. Where a feature has more thresholds, successive columns
+//! have them, and one search finds a value's ranks in up to [`MAX_SHARING`] of these. Category codes are
+//! looked up in one bit table per predicate.
 //!
 //! A tile is a perfect binary tree of up to [`TILE_LEVELS`] levels. Nodes that the tree does not have
 //! name any predicate and lead to copies of the leaf that is there. A deeper tree has its top in the
@@ -43,6 +44,13 @@ pub(crate) const MAX_PREDICATES: usize = 4096;
 pub(crate) const MAX_COLUMNS: usize = 4096;
 /// Most thresholds of a ranked column, so that a rank is a byte.
 pub(crate) const MAX_RANKS: usize = 255;
+/// Places of the search tree of a column with so many thresholds: one for each, and one before the root.
+pub(crate) const MAX_TREE: usize = MAX_RANKS + 1;
+pub(crate) type LargestTree = [f32; MAX_TREE];
+/// Fewer columns with the same feature never share a search: one of each takes no longer.
+pub(crate) const MIN_SHARING: usize = 8;
+/// Most columns that share a search, so that a rank among their thresholds has 16 bits.
+pub(crate) const MAX_SHARING: usize = u16::MAX as usize / MAX_RANKS;
 /// Levels of the smallest search tree of a ranked column: two registers of 16 numbers.
 pub(crate) const MIN_SEARCH_LEVELS: u32 = 5;
 /// Codes from here on have no place in a [`CodeTable`].
@@ -78,6 +86,18 @@ pub(crate) struct PredicateColumn {
     pub(crate) tree: u32,
     /// Of a ranked column: the levels of its search tree.
     pub(crate) levels: u32,
+}
+
+impl PredicateColumn {
+    /// Whether the next column has more of the same thresholds, in a search tree of the same size that lies
+    /// next: then a value's ranks in both follow from its rank among all of them.
+    pub(crate) fn shares_search_with(&self, next: &PredicateColumn) -> bool {
+        self.feature == next.feature
+            && self.kind == next.kind
+            && self.kind.is_ranked()
+            && [self.levels, next.levels] == [MAX_TREE.ilog2(); 2]
+            && self.tree.checked_add(MAX_TREE as u32) == Some(next.tree)
+    }
 }
 
 /// Successive groups whose tiles share predicates.

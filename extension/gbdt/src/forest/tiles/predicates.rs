@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use super::{
-    CodeTable, ColumnKind, MAX_COLUMNS, MAX_RANKS, MIN_SEARCH_LEVELS, PredicateColumn, TABLE_CODES,
-    TILE_LEVELS,
+    CodeTable, ColumnKind, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS, MIN_SHARING,
+    PredicateColumn, TABLE_CODES, TILE_LEVELS,
 };
 use crate::Result;
 use crate::forest::canonical::{Forest, Node, Tree};
@@ -181,8 +181,13 @@ impl Columns {
         for run in predicates.chunk_by(same) {
             let codes = run.first().is_some_and(|first| first.tests_codes());
             let max = if codes { run.len() } else { MAX_RANKS };
+            let min_levels = if run.len() > (MIN_SHARING - 1) * MAX_RANKS {
+                MAX_TREE.ilog2()
+            } else {
+                MIN_SEARCH_LEVELS
+            };
             for part in run.chunks(max) {
-                columns.add(part, start, sets)?;
+                columns.add(part, start, sets, min_levels)?;
                 start += part.len();
             }
             if columns.records.len() > MAX_COLUMNS {
@@ -193,7 +198,13 @@ impl Columns {
         Ok(Some(columns))
     }
 
-    fn add(&mut self, predicates: &[Predicate], start: usize, sets: &Sets<'_>) -> Result<()> {
+    fn add(
+        &mut self,
+        predicates: &[Predicate],
+        start: usize,
+        sets: &Sets<'_>,
+        min_levels: u32,
+    ) -> Result<()> {
         let Some(first) = predicates.first() else { return Ok(()) };
         let kind = match (first.tests_codes(), first.missing_right()) {
             (true, _) if predicates.iter().all(|predicate| sets.fits_table(*predicate)) => {
@@ -205,7 +216,7 @@ impl Columns {
         };
         let ranked = kind.is_ranked();
         let tree = if ranked { to_u32(self.search_trees.len())? } else { 0 };
-        let levels = if ranked { search_levels(predicates.len()) } else { 0 };
+        let levels = if ranked { search_levels(predicates.len()).max(min_levels) } else { 0 };
         if ranked {
             let thresholds =
                 predicates.iter().map(|predicate| number_of_key(predicate.threshold_key_or_set));
@@ -232,7 +243,7 @@ fn sort_dedup(predicates: &mut Vec<Predicate>) {
 
 /// Levels of the search tree of this many thresholds.
 fn search_levels(thresholds: usize) -> u32 {
-    (usize::BITS - thresholds.leading_zeros()).max(MIN_SEARCH_LEVELS)
+    usize::BITS - thresholds.leading_zeros()
 }
 
 /// The thresholds as a perfect search tree, level by level with the root at 1, filled with infinity.
