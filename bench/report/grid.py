@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 KERNELS = ("gbdt avx512", "gbdt avx512bw", "gbdt avx2", "gbdt portable")
 KEPT = ", proxy kept"
 HEADLINES = ("25x6x10-dense", "500x6x10-dense", "500x8x10-dense")
-KINDS = ("dense", "missing", "categorical")
+KINDS = ("dense", "missing", "categorical", "exact")
 ROWS = (1, 64, 1024, 100_000)
 
 

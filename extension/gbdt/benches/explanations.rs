@@ -191,7 +191,7 @@ fn main() {
 
 fn run(path: &Path, library: &Library, share: Duration, only: &[String]) {
     let name = path.file_stem().unwrap().to_str().unwrap();
-    let rows = path.with_file_name(format!("rows-{}.f32", name.split('x').next_back().unwrap()));
+    let rows = path.with_file_name(format!("rows-{}.f32", name.splitn(3, 'x').nth(2).unwrap()));
     let rows = xgboost::floats(&rows);
     let bytes = std::fs::read(path).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };

@@ -210,7 +210,7 @@ fn measure(
 fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let name = path.file_stem().unwrap().to_str().unwrap();
     // trees x depth x features - kind
-    let [_, _, features_and_kind] = name.split('x').collect::<Vec<_>>()[..] else {
+    let [_, _, features_and_kind] = name.splitn(3, 'x').collect::<Vec<_>>()[..] else {
         panic!("{name} is not a name of a model of the grid")
     };
     let rows = xgboost::floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
