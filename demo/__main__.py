@@ -81,7 +81,7 @@ def time_scans(teller: Teller, connection: psycopg.Connection, rows: int) -> Non
         }
         connection.execute("SET max_parallel_workers_per_gather = 0")
         scans = {name: partial(_scan, connection, one) for name, one in expressions.items()}
-        best = {name: min(took) for name, took in in_turn(scans, SCANS, warm_ups=1).items()}
+        best = {name: min(took) for name, took in in_turn(scans, SCANS).items()}
         connection.execute("RESET max_parallel_workers_per_gather")
         control = next(iter(best.values()))
         lines = [(name, f"{rows / b:,.0f}", f"{b / control:.2f}") for name, b in best.items()]

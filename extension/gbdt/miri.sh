@@ -15,6 +15,7 @@ slow=(
     a_call_takes_fewer_rows_of_a_deep_forest
     a_cancel_is_looked_for_while_cuts_are_sorted
     a_cancel_is_looked_for_within_one_tree
+    categorical_models_agree
     cells_tell_for_every_number_whether_a_test_holds
     every_double_stays_on_its_side_of_every_threshold
     every_flipped_bit_is_noticed
@@ -24,6 +25,7 @@ slow=(
     every_truncation_and_extension_is_noticed
     kernels_agree_with_the_oracle_on_many_rows
     models_of_unusual_shapes
+    ranks_of_many_thresholds
     symmetric_trees_agree
     tampered_images_are_refused
     the_image_agrees_with_the_oracle
