@@ -28,6 +28,8 @@ if [ "${PGBOOST_FAULTS:-}" = 1 ]; then
 fi
 export PGRX_PG_CONFIG_PATH=$pg_config
 
+# cargo would look for make's job server there, which make -j hands to no command but itself.
+unset MAKEFLAGS
 # cargo's own progress is for a terminal.
 quiet=(--quiet)
 [ ! -t 2 ] || quiet=()
