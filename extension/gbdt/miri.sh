@@ -15,6 +15,7 @@ slow=(
     a_call_takes_fewer_rows_of_a_deep_forest
     a_cancel_is_looked_for_while_cuts_are_sorted
     a_cancel_is_looked_for_within_one_tree
+    a_search_of_all_columns_finds_the_rank_in_each
     categorical_models_agree
     cells_tell_for_every_number_whether_a_test_holds
     every_double_stays_on_its_side_of_every_threshold
