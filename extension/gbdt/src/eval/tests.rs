@@ -196,7 +196,6 @@ fn ranks_of_many_thresholds_agree_with_the_oracle() {
     for (index, tree) in (0u32..).zip(&mut model.trees) {
         let split = |id| {
             let feature = index % 2;
-            // Half of the trees share thresholds, half have their own.
             let threshold = f64::from(id * 271 + index / 2) / 16.0;
             let children = [2 * id + 1, 2 * id + 2];
             Node::numerical(feature, threshold, feature == 0, children, 0.0, 0.0)

@@ -94,19 +94,7 @@ pub(super) fn rank_in(wide: u16, column: usize) -> u8 {
 mod tests {
     use super::*;
     use crate::eval::random::Random;
-    use crate::forest::tiles::MAX_SHARING;
-
-    /// A search tree of thresholds in ascending order.
-    fn tree(thresholds: &[f32]) -> LargestTree {
-        let mut tree = [f32::INFINITY; MAX_TREE];
-        for (place, threshold) in tree.iter_mut().enumerate().skip(1) {
-            let level = place.ilog2();
-            let step = MAX_TREE >> level;
-            let index = (place - (1 << level)) * step + step / 2 - 1;
-            *threshold = thresholds.get(index).copied().unwrap_or(f32::INFINITY);
-        }
-        tree
-    }
+    use crate::forest::tiles::{MAX_SHARING, search_tree};
 
     #[test]
     fn a_search_of_all_columns_finds_the_rank_in_each() {
@@ -118,6 +106,9 @@ mod tests {
             thresholds.retain(|threshold| threshold.is_finite());
             thresholds.sort_unstable_by(f32::total_cmp);
             thresholds.dedup();
+            let tree = |part: &[f32]| -> LargestTree {
+                search_tree(part, MAX_TREE.ilog2()).try_into().unwrap()
+            };
             let trees: Vec<_> = thresholds.chunks(MAX_RANKS).map(tree).collect();
             let special = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, f32::MAX, f32::MIN];
             let mut values = Values([0.0; BLOCK]);

@@ -26,6 +26,8 @@ mod predicates;
 mod verify;
 
 pub(super) use collect::Tiles;
+#[cfg(test)]
+pub(crate) use predicates::search_tree;
 pub(super) use predicates::used_words;
 pub(super) use verify::verify;
 

@@ -247,7 +247,7 @@ fn search_levels(thresholds: usize) -> u32 {
 }
 
 /// The thresholds as a perfect search tree, level by level with the root at 1, filled with infinity.
-fn search_tree(thresholds: &[f32], levels: u32) -> Vec<f32> {
+pub(crate) fn search_tree(thresholds: &[f32], levels: u32) -> Vec<f32> {
     let mut tree = vec![f32::INFINITY; 1 << levels];
     for level in 0..levels {
         let step = 1usize << (levels - level);
