@@ -1,9 +1,12 @@
-"""SQL files run beside themselves, fifteen at a time: each output is as if it had been alone.
+"""SQL files run beside themselves, and all of them at once: each output is as if the file had been alone.
 
-Files that make roles, which all databases share, are left out.
+All databases share their roles, so that a file that makes roles runs once at a time, and no two files
+make the same.
 """
 
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -13,15 +16,26 @@ from tests.times import TIMES
 
 BESIDE = 15
 ROUNDS = max(1, TIMES // 10)
-ALONE = [name for name in NAMES if "CREATE ROLE" in (SQL / f"{name}.sql").read_text()]
+MAKE_ROLES = [name for name in NAMES if "CREATE ROLE" in (SQL / f"{name}.sql").read_text()]
+
+pytestmark = pytest.mark.usefixtures("internal_errors")
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name not in ALONE])
-@pytest.mark.usefixtures("internal_errors")
-def test_output_is_as_expected(name: str, cluster: Cluster) -> None:
-    outputs = [WORK / "out" / f"{name}_{number}" for number in range(BESIDE)]
-    with ThreadPoolExecutor(BESIDE) as pool:
+def run_at_once(cluster: Cluster, runs: Iterable[tuple[str, Path]]) -> None:
+    """Runs files at once, each into its own output and a database of that name, ROUNDS times."""
+    runs = list(runs)
+    with ThreadPoolExecutor(len(runs)) as pool:
         for _ in range(ROUNDS):
-            differences = set(pool.map(lambda output: run(name, cluster, {}, output), outputs))
-            if differences != {None}:
-                pytest.fail(f"{name}.sql gives other output: {differences}", pytrace=False)
+            ends = pool.map(lambda file: run(file[0], cluster, {}, file[1]), runs)
+            differences = {name: end for (name, _), end in zip(runs, ends, strict=True) if end}
+            if differences:
+                pytest.fail(f"files give other output: {differences}", pytrace=False)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name not in MAKE_ROLES])
+def test_a_file_beside_itself(name: str, cluster: Cluster) -> None:
+    run_at_once(cluster, ((name, WORK / "out" / f"{name}_{number}") for number in range(BESIDE)))
+
+
+def test_all_files_at_once(cluster: Cluster) -> None:
+    run_at_once(cluster, ((name, WORK / "out" / f"{name}_beside") for name in NAMES))

@@ -5,7 +5,7 @@ INSERT INTO homes VALUES
     (1, 40, 2, 1, 2, 1, 'north'), (2, 60, 2, 1, 100, 1, 'north'), (3, 60, 4, 1, 106, 2, 'south'),
     (4, 40, 4, 9, 10, 0, 'south'), (5, 40, 2, 9, NULL, 1, 'south'), (6, 60, 2, 9, 104, 4, NULL);
 CREATE TABLE calls (id integer, calls integer, months integer, churned boolean, code integer, owner name);
-INSERT INTO calls SELECT id, id, 5, id % 3 = 0, (id % 3 = 0)::integer, CASE WHEN id < 7 THEN 'regress_reader' END
+INSERT INTO calls SELECT id, id, 5, id % 3 = 0, (id % 3 = 0)::integer, CASE WHEN id < 7 THEN 'regress_evaluation' END
     FROM generate_series(1, 12) AS id;
 CREATE TABLE flowers (length integer, width integer, species text, place integer);
 INSERT INTO flowers VALUES (1, 1, 'setosa', 0), (3, 1, 'versicolor', 1), (3, 2, 'setosa', 0), (5, 1, 'virginica', 2), (5, 2, 'versicolor', 1);
@@ -80,23 +80,23 @@ SELECT * FROM evaluate_model('price', 'SELECT id AS part, 40 AS area, 2 AS rooms
 RESET work_mem;
 
 -- With the caller's rights: to the model, to the columns in use, to rows.
-CREATE ROLE regress_reader;
-SET ROLE regress_reader;
+CREATE ROLE regress_evaluation;
+SET ROLE regress_evaluation;
 SELECT * FROM evaluate_model('churn@1', 'calls', 'churned');
 RESET ROLE;
-SELECT grant_model('churn', 'regress_reader');
-SET ROLE regress_reader;
+SELECT grant_model('churn', 'regress_evaluation');
+SET ROLE regress_evaluation;
 SELECT * FROM evaluate_model('churn@1', 'calls', 'churned');
 RESET ROLE;
-GRANT SELECT (calls, months, churned, owner) ON calls TO regress_reader;
-SET ROLE regress_reader;
+GRANT SELECT (calls, months, churned, owner) ON calls TO regress_evaluation;
+SET ROLE regress_evaluation;
 SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
 SELECT * FROM evaluate_model('churn@1', 'calls', 'code');
 SELECT * FROM compare_models('churn@1', 'price', 'calls', 'churned');
 RESET ROLE;
 ALTER TABLE calls ENABLE ROW LEVEL SECURITY;
 CREATE POLICY own ON calls USING (owner = current_user);
-SET ROLE regress_reader;
+SET ROLE regress_evaluation;
 SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
 SELECT sum(rows) FROM confusion_matrix('churn@1', 'SELECT calls, months, churned FROM calls', 'churned');
 SELECT better + worse AS changed FROM compare_models('churn@1', 'churn@1', 'calls', 'churned') WHERE metric = 'changed';
@@ -109,4 +109,4 @@ SET search_path = attack, public;
 SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
 RESET search_path;
 DROP TABLE homes, calls, flowers;
-DROP ROLE regress_reader;
+DROP ROLE regress_evaluation;

@@ -48,22 +48,22 @@ SELECT x FROM checked ORDER BY x;
 
 -- Policies, which run with the rights of the one who asks.
 SET client_min_messages = warning;
-CREATE ROLE regress_reader;
+CREATE ROLE regress_places;
 CREATE TABLE rows (x real);
 INSERT INTO rows VALUES (1), (3), (5);
 ALTER TABLE rows ENABLE ROW LEVEL SECURITY;
 CREATE POLICY long ON rows USING (predict_class('flower', x, 1) = 'virginica');
-GRANT SELECT ON rows TO regress_reader;
-SET ROLE regress_reader;
+GRANT SELECT ON rows TO regress_places;
+SET ROLE regress_places;
 SELECT x FROM rows;
 RESET ROLE;
-SELECT grant_model('flower', 'regress_reader');
-SET ROLE regress_reader;
+SELECT grant_model('flower', 'regress_places');
+SET ROLE regress_places;
 SELECT x FROM rows;
 RESET ROLE;
-DROP OWNED BY regress_reader;
-SELECT revoke_model('flower', 'regress_reader');
-DROP ROLE regress_reader;
+DROP OWNED BY regress_places;
+SELECT revoke_model('flower', 'regress_places');
+DROP ROLE regress_places;
 RESET client_min_messages;
 
 -- Triggers that run at the end of the transaction, with the models as they then are.
