@@ -149,14 +149,12 @@ impl Matched {
         Ok(Matched { row_type, columns })
     }
 
-    /// See [`RowType::texts`].
+    /// Nothing at all where [`RowType::read`] reads nothing.
     fn texts(&mut self, row: RowValue<'_>) -> Option<Vec<Option<Vec<u8>>>> {
         let Matched { row_type, columns } = self;
-        let mut texts = row_type.texts(row, columns.positions())?;
-        if columns.arrays.is_empty() {
-            return Some(texts);
-        }
         let values = row_type.read(row)?;
+        let positions = columns.readers.iter().map(|reader| reader.0);
+        let mut texts: Vec<_> = positions.map(|position| values.text(position)).collect();
         for (position, array) in &columns.arrays {
             let Some(elements) = values.array(*position) else { continue };
             let places = texts.iter_mut().skip(array.first).take(array.count);
@@ -194,10 +192,6 @@ fn the_only<'a>(columns: &'a [RowColumn], name: &str) -> Result<Option<&'a RowCo
 }
 
 impl MatchedColumns {
-    fn positions(&self) -> impl Iterator<Item = usize> {
-        self.readers.iter().map(|reader| reader.0)
-    }
-
     #[inline]
     fn read(
         &self,

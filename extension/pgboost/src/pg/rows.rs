@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
+use std::mem;
 
 use pg_interface::array::{ArrayValue, ElementType};
 use pg_interface::{Row, ScalarType, Value, output, types};
@@ -17,6 +18,8 @@ pub struct RowType {
     type_modifier: i32,
     /// Relations had changed as often as this when the description was looked up.
     looked_up: u64,
+    /// It was looked up for a row that was not read yet.
+    fresh: bool,
     /// A copy of this backend's own, which is freed when it is dropped.
     description: PgTupleDesc<'static>,
     types: Box<[Option<ScalarType>]>,
@@ -69,6 +72,7 @@ impl<'a> RowParts<'a> {
 
 pub struct RowValues<'a> {
     row: Row<'a>,
+    description: &'a PgTupleDesc<'static>,
     types: &'a [Option<ScalarType>],
     elements: &'a [Option<ElementType>],
 }
@@ -96,6 +100,13 @@ impl<'a> RowValues<'a> {
         // SAFETY: as above.
         Some(unsafe { ArrayValue::new(datum, element) })
     }
+
+    /// The value of a column as its type writes it, or nothing if it is NULL.
+    pub fn text(&self, position: usize) -> Option<Vec<u8>> {
+        let (datum, attribute) = (self.row.get(position)?, self.description.get(position)?);
+        // SAFETY: as above.
+        Some(unsafe { output::text_of(datum, attribute.type_oid().value()) })
+    }
 }
 
 pub struct RowColumn {
@@ -109,11 +120,11 @@ pub struct RowColumn {
 }
 
 impl RowType {
-    /// The type of a row value. Its description lies where only its end frees it.
+    /// The type of a row value, which is read next. Its description lies where only its end frees it.
     pub fn of(row: RowValue<'_>) -> RowType {
         // SAFETY: the datum is a row, and a row names its own type.
         let (type_oid, type_modifier) = unsafe { row_type(row.header) };
-        RowType::new(type_oid, type_modifier)
+        RowType { fresh: true, ..RowType::new(type_oid, type_modifier) }
     }
 
     /// The type of a table's rows.
@@ -151,6 +162,7 @@ impl RowType {
             type_oid,
             type_modifier,
             looked_up,
+            fresh: false,
             types: description.iter().map(scalar_type).collect(),
             elements: description.iter().map(element).collect(),
             description,
@@ -177,12 +189,17 @@ impl RowType {
 
     /// Takes a row apart, if it is of this type and the type cannot have changed meanwhile: a
     /// running statement does not keep others from altering a composite type.
+    ///
+    /// The row for which the type was looked up is read in any case: whoever looked it up again after each
+    /// change that is heard of meanwhile might never end.
     pub fn read(&mut self, row: RowValue<'_>) -> Option<RowValues<'_>> {
+        let fresh = mem::take(&mut self.fresh);
         // SAFETY: the datum is a row; the buffers have a place for each column of the description,
-        // and the row has that description, since it has that type and no relation has changed.
+        // and the row has that description, since it has that type, which was looked up for this
+        // row or at a time since which no relation has changed.
         unsafe {
             let same_type = row_type(row.header) == (self.type_oid, self.type_modifier);
-            if !same_type || self.looked_up != invalidation::relations() {
+            if !same_type || !fresh && self.looked_up != invalidation::relations() {
                 return None;
             }
             let mut tuple = pg_sys::HeapTupleData {
@@ -197,8 +214,7 @@ impl RowType {
                 self.nulls.as_mut_ptr(),
             );
         }
-        let row = Row::new(&self.values, &self.nulls);
-        Some(RowValues { row, types: &self.types, elements: &self.elements })
+        Some(self.described(Row::new(&self.values, &self.nulls)))
     }
 
     /// The columns of a row that was not formed, as for [`RowType::read`].
@@ -207,25 +223,13 @@ impl RowType {
         if !self.is_still(row.type_oid, row.parts.len()) {
             return None;
         }
-        let row = row.parts.as_row()?;
-        Some(RowValues { row, types: &self.types, elements: &self.elements })
+        Some(self.described(row.parts.as_row()?))
     }
 
-    /// The values of some columns as their types write them, nothing for a NULL; nothing at all where
-    /// [`RowType::read`] reads nothing.
-    pub fn texts(
-        &mut self,
-        row: RowValue<'_>,
-        positions: impl Iterator<Item = usize>,
-    ) -> Option<Vec<Option<Vec<u8>>>> {
-        self.read(row)?;
-        let row = Row::new(&self.values, &self.nulls);
-        let text = |position| {
-            let (datum, attribute) = (row.get(position)?, self.description.get(position)?);
-            // SAFETY: the row was just taken apart by the description that says so.
-            Some(unsafe { output::text_of(datum, attribute.type_oid().value()) })
-        };
-        Some(positions.map(text).collect())
+    #[inline]
+    fn described<'a>(&'a self, row: Row<'a>) -> RowValues<'a> {
+        let RowType { description, types, elements, .. } = self;
+        RowValues { row, description, types, elements }
     }
 }
 
