@@ -64,7 +64,9 @@ def checked(spare: Cluster) -> Iterator[Cluster]:
 def reports(server: Cluster) -> list[str]:
     """What valgrind found in stacks of ours."""
     found = []
-    for log in Path(server.place.home, "valgrind").glob("[0-9]*"):
+    logs = list(Path(server.place.home, "valgrind").glob("[0-9]*"))
+    assert logs, "valgrind wrote nothing"
+    for log in logs:
         text = re.sub(r"(?m)^==\d+== ?", "", log.read_text(errors="replace"))
         assert text.startswith("Memcheck")
         found += [part for part in text.split("\n\n") if " at 0x" in part and OURS.search(part)]
