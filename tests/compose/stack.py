@@ -102,10 +102,11 @@ class Stack:
         container = self.compose("ps", "--all", "--quiet", service).strip()
         return json.loads(docker("inspect", container))[0]
 
-    def images(self) -> list[str]:
-        """The names of every image that is built."""
+    def images(self, *without: str) -> list[str]:
+        """The names of every image that is built, but for those of some services."""
         known = json.loads(self.compose("--profile", "*", "config", "--format", "json"))
-        return sorted({service["image"] for service in known["services"].values()})
+        services = known["services"].items()
+        return sorted({service["image"] for name, service in services if name not in without})
 
     def left(self) -> list[str]:
         """Containers, volumes and networks of the project."""
