@@ -21,6 +21,8 @@ RUSTFLAGS="--cfg fuzzing -Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-
 LONGEST=7500
 LONGEST_CALL=256
 # Little is freed while an input is checked, so that a short memory of what was freed will do.
+# libFuzzer itself is not what is looked at.
+export CXXFLAGS=-fno-sanitize=address
 export ASAN_OPTIONS=malloc_context_size=2:quarantine_size_mb=8:detect_stack_use_after_return=0
 
 # The golden models that the target's reader reads; others need none.

@@ -4,10 +4,12 @@
 //! What is asked of an image is what `pgboost` asks; AddressSanitizer sees a read beyond its bytes.
 #![no_main]
 
+mod buffers;
+
 use std::sync::LazyLock;
 
 use gbdt::forest::{AlignedBytes, seal};
-use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch, compile, parse};
+use gbdt::{Image, Limits, Scratch, compile, parse};
 use libfuzzer_sys::fuzz_target;
 
 const ROWS: usize = 32;
@@ -59,12 +61,11 @@ fn evaluate(image: &Image<AlignedBytes>) {
     let specials = [0.0, -1.5, 0.5, 3.0, f32::NAN, f32::INFINITY, 1e30, 17.0];
     let rows: Vec<f32> = (0..ROWS * features).map(|at| specials[at * 5 / 3 % 8]).collect();
     let mut margins = vec![0.0f64; ROWS * image.num_outputs()];
-    for kernel in Kernel::available() {
+    buffers::with_each_kernel(|kernel, batch| {
         let mut scratch = Scratch::with_kernel(image, kernel);
         image.margins(&mut scratch, &rows[..features], &mut margins[..image.num_outputs()]);
-        let mut scratch = BatchScratch::with_kernel(image, kernel);
-        image.margins_batch(&mut scratch, &rows, &mut margins);
-    }
+        image.margins_batch(batch, &rows, &mut margins);
+    });
     let mut leaves = vec![0; image.num_trees()];
     image.leaves(&mut Scratch::new(image), &rows[..features], &mut leaves);
     for row in margins.chunks_mut(image.num_outputs()) {

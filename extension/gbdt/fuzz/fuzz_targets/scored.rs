@@ -1,8 +1,10 @@
 //! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
 
 use gbdt::model::Model;
-use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch, eval};
+use gbdt::{Image, Limits, Scratch, eval};
 
+#[path = "buffers.rs"]
+mod buffers;
 #[path = "near.rs"]
 mod near;
 use near::near;
@@ -33,17 +35,16 @@ pub fn check(bytes: &[u8]) {
         image.leaves(&mut scratch, narrow, &mut found);
         assert_eq!(found, leaves, "leaves of {row:?}");
     }
-    for kernel in Kernel::available() {
+    buffers::with_each_kernel(|kernel, batch| {
         let mut found = vec![0.0f64; expected.len()];
         let mut scratch = Scratch::with_kernel(&image, kernel);
         for (row, margins) in narrowed.chunks(features).zip(found.chunks_mut(outputs)) {
             image.margins(&mut scratch, row, margins);
         }
         assert_same(&found, &expected, kernel.name());
-        let mut scratch = BatchScratch::with_kernel(&image, kernel);
-        image.margins_batch(&mut scratch, &narrowed, &mut found);
+        image.margins_batch(batch, &narrowed, &mut found);
         assert_same(&found, &expected, kernel.name());
-    }
+    });
     for margins in expected.chunks_mut(outputs) {
         image.class(&mut margins.to_vec());
         assert_eq!(image.values(margins), image.num_values());

@@ -142,7 +142,7 @@ fn is_json_dump(bytes: &[u8]) -> bool {
 fn is_onnx(bytes: &[u8]) -> bool {
     let head = bytes.get(..4096).unwrap_or(bytes);
     let named = || {
-        let names: [&[u8]; 4] = [b"ai.onnx", b"onnx", b"OnnxML", b"TreeEnsemble"];
+        let names: [&[u8]; 3] = [b"onnx", b"OnnxML", b"TreeEnsemble"];
         names.iter().any(|name| contains(head, name))
     };
     matches!(head, [0x08, 1..=32, ..]) && named()
