@@ -109,6 +109,10 @@ test-assertions: setup venv ## test what runs inside the server on a PostgreSQL 
 	@PG_CONFIG=$$(toolchain/postgres_assertions.sh); export CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-assertions; \
 		toolchain/install.sh && $(VENV)/pytest $(or $(TESTS),$(ASSERTED))
 
+.PHONY: test-fixes
+test-fixes: setup venv ## undo fixes one by one, in a copy of the sources: the test that each left must fail
+	@tests/fixes/run.sh $(FIX)
+
 .PHONY: test-citus
 test-citus: setup venv ## test models on the nodes of a Citus cluster, with PostgreSQL 18 and Citus built from CITUS_SOURCE
 	@export PG_CONFIG=$$(toolchain/postgres.sh 18) CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-18; \

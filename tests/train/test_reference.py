@@ -152,10 +152,10 @@ def test_rights_are_those_of_now(
     assert raises("42501", call, on=member).message_primary == 'must be owner of model "owned"'
     connection.execute("GRANT owners TO member")
     assert one(member, call) == 1
+    connection.execute("REVOKE owners FROM member")
     # What one user has looked up is not another's.
     superuser = connect()
     assert one(superuser, call) == 1
-    connection.execute("REVOKE owners FROM member")
     superuser.execute("SET ROLE member")
     raises("42501", call, on=superuser)
     superuser.execute("RESET ROLE")

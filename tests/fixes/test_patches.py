@@ -1,0 +1,26 @@
+"""Each patch undoes a fix in the present sources and names a test that exists; run.sh sees the test fail."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PATCHES = sorted(Path(__file__).parent.glob("*.patch"))
+
+
+@pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
+def test_it_applies_and_its_test_exists(patch: Path) -> None:
+    text = patch.read_text()
+    subprocess.run(["git", "apply", "--check", "-p0", patch], cwd=ROOT, check=True)
+    kind, where, name = re.search(
+        r"^Test: (cargo|pytest) ([\w/.]+)(?: |::)([\w:]+)$", text, re.MULTILINE
+    ).groups()
+    if kind == "pytest":
+        assert f"def {name}(" in (ROOT / where).read_text()
+    else:
+        *modules, function = name.split("::")
+        files = (ROOT / "extension" / where / "src").rglob("*.rs")
+        beside = {file for file in files if modules[0] in (*file.parts, file.stem)}
+        assert any(f"fn {function}(" in file.read_text() for file in beside)
