@@ -136,6 +136,10 @@ fuzz: ## fuzz readers of files, the image and what is read of calls, each for TI
 miri: ## run the engine's tests that end in reasonable time under miri; needs a nightly Rust with miri
 	@extension/gbdt/miri.sh
 
+.PHONY: test-machines
+test-machines: ## check that the engine does not compile for 32-bit and big-endian machines; needs a nightly Rust with rust-src
+	@extension/gbdt/refused_machines.sh
+
 .PHONY: lint-workflows
 lint-workflows: ## check .github/workflows (actionlint); needs Go
 	@go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
