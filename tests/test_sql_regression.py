@@ -49,9 +49,15 @@ def test_each_file_has_an_expected_output_and_each_output_a_file() -> None:
     assert expected == {path.stem for path in SQL.glob("*.sql")}
 
 
-def run(name: str, cluster: Cluster, variables: Mapping[str, str], output: Path) -> str | None:
-    """Runs a file in a database of that name; gives the difference to the expected output."""
-    directory = laid_out_for_pg_regress()
+def run(
+    name: str,
+    cluster: Cluster,
+    variables: Mapping[str, str],
+    output: Path,
+    directory: Path | None = None,
+) -> str | None:
+    """Runs a file in a database named for the output; gives the difference to the expected output."""
+    directory = directory or laid_out_for_pg_regress()
     shutil.rmtree(output, ignore_errors=True)
     output.mkdir(parents=True)
     tests = [SETUP, name] if (SQL / f"{SETUP}.sql").exists() else [name]
