@@ -15,7 +15,7 @@ def test_it_applies_and_its_test_exists(patch: Path) -> None:
     text = patch.read_text()
     subprocess.run(["git", "apply", "--check", "-p0", patch], cwd=ROOT, check=True)
     kind, where, name = re.search(
-        r"^Test: (cargo|pytest) ([\w/.]+)(?: |::)([\w:]+)$", text, re.MULTILINE
+        r"^Test: (cargo|pytest) ([\w/.]+)(?: |::)([\w:]+)(?:\[\w+\])?$", text, re.MULTILINE
     ).groups()
     if kind == "pytest":
         assert f"def {name}(" in (ROOT / where).read_text()
