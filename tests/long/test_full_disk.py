@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
@@ -21,7 +22,13 @@ from tests.times import TIMES
 
 PORT = 54340
 MEGABYTES = 400
-SMALL = {"shared_buffers": "16MB", "max_wal_size": "64MB", "log_error_verbosity": "verbose"}
+SMALL = {
+    "shared_buffers": "16MB",
+    "max_wal_size": "64MB",
+    "log_error_verbosity": "verbose",
+    # With any, a checkpoint that finds no room for the places that they have reached ends PostgreSQL itself.
+    "max_replication_slots": "0",
+}
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a file system needs root")
 
@@ -59,13 +66,20 @@ def small_disk() -> Iterator[Cluster]:
         shutil.rmtree(root)
 
 
-def fill(cluster: Cluster, left: int) -> Path:
-    """A file that leaves so many bytes of the disk free."""
+@contextmanager
+def filled(cluster: Cluster, left: int) -> Iterator[None]:
+    """While a file leaves so many bytes of the disk free."""
+    # PostgreSQL itself ends a connection that cannot write this file, which VACUUM FULL takes away.
+    with cluster.connect():
+        assert list(cluster.place.data.glob("base/*/pg_internal.init"))
     free = os.statvfs(cluster.place.data)
     path = Path(cluster.place.home).parent / "filler"
-    with path.open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, max(4096, free.f_bavail * free.f_frsize - left))
-    return path
+    try:
+        with path.open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, max(4096, free.f_bavail * free.f_frsize - left))
+        yield
+    finally:
+        path.unlink()
 
 
 def refused(cluster: Cluster, statement: str, parameters: tuple = ()) -> str | None:
@@ -83,11 +97,10 @@ def test_loads_fail_until_there_is_room(small_disk: Cluster, round_: int) -> Non
     content = grown(620, 9, seed=round_)
     states = set()
     for left in (0, 64 << 10, 1 << 20, 8 << 20, len(content) - (1 << 20), len(content) + (1 << 20)):
-        filler = fill(small_disk, left)
-        states.add(refused(small_disk, "SELECT load_model('large', %s)", (content,)))
-        with small_disk.connect() as connection:
-            assert value(connection) == 7
-        filler.unlink()
+        with filled(small_disk, left):
+            states.add(refused(small_disk, "SELECT load_model('large', %s)", (content,)))
+            with small_disk.connect() as connection:
+                assert value(connection) == 7
         refused(small_disk, "SELECT drop_model('large')")
         assert not unfinished(small_disk.place.data)
     assert states <= {None, "53100"} and "53100" in states, states
@@ -105,21 +118,19 @@ def test_an_image_that_cannot_be_written_is_made_in_memory(small_disk: Cluster) 
         expected = connection.execute(query).fetchone()
     for path in (small_disk.place.data / "pgboost").rglob("*.image"):
         path.unlink()
-    filler = fill(small_disk, 0)
-    with small_disk.connect() as connection:
-        assert connection.execute(query).fetchone() == expected
-    assert not unfinished(small_disk.place.data)
-    filler.unlink()
+    with filled(small_disk, 0):
+        with small_disk.connect() as connection:
+            assert connection.execute(query).fetchone() == expected
+        assert not unfinished(small_disk.place.data)
     with small_disk.connect() as connection:
         assert connection.execute(query).fetchone() == expected
 
 
 @pytest.mark.parametrize("left", [0, 100 << 10, 2 << 20])
 def test_a_training_fails_and_leaves_nothing(small_disk: Cluster, left: int) -> None:
-    filler = fill(small_disk, left)
     train = "SELECT * FROM train_model('trained', 'rows', 'y', rounds => 3)"
-    assert refused(small_disk, train) in ("53100", None if left else "53100")
-    filler.unlink()
+    with filled(small_disk, left):
+        assert refused(small_disk, train) in ("53100", None if left else "53100")
     with small_disk.connect() as connection:
         connection.execute("SELECT * FROM pg_stat_progress_train_model")
         assert not unfinished(small_disk.place.data)
