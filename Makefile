@@ -91,7 +91,7 @@ test-python: setup install venv ## run the SQL regression and end-to-end tests a
 
 # What make test runs too, and what grows with TIMES.
 GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
-	$(addprefix tests/lifecycle/test_,stress.py memory.py parallel.py preload.py)
+	$(addprefix tests/lifecycle/test_,stress.py memory.py out_of_memory.py parallel.py preload.py)
 
 .PHONY: test-long
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)

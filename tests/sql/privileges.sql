@@ -9,7 +9,8 @@ CREATE ROLE regress_idle NOINHERIT IN ROLE regress_group;
 CREATE ROLE regress_heir IN ROLE regress_owner;
 CREATE ROLE regress_other;
 CREATE ROLE regress_super SUPERUSER;
-GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model TO regress_owner, regress_other, regress_granted;
+GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model, alias_model, pin_model
+    TO regress_owner, regress_other, regress_granted;
 
 SET ROLE regress_owner;
 SELECT load_model('m', file_of('price'));
@@ -35,13 +36,15 @@ CREATE TABLE calls (id int, name text, command text);
 GRANT SELECT ON calls TO PUBLIC;
 INSERT INTO calls VALUES
     (1, 'predict', 'SELECT predict(''m'', 60, 4, 1)'), (2, 'version', 'SELECT predict(''m@1'', 60, 4, 1)'),
-    (3, 'array', 'SELECT predict_array(''m'', 60, 4, 1)'), (4, 'class', 'SELECT predict_margin(''m'', 60, 4, 1)'),
+    (3, 'array', 'SELECT predict_array(''m'', 60, 4, 1)'), (4, 'margin', 'SELECT predict_margin(''m'', 60, 4, 1)'),
     (5, 'leaf', 'SELECT predict_leaf(''m'', 60, 4, 1)'), (6, 'info', 'SELECT model_info(''m'')'),
     (7, 'features', 'SELECT * FROM model_features(''m'')'), (8, 'importance', 'SELECT * FROM feature_importance(''m'')'),
     (9, 'export', 'SELECT export_model(''m'')'), (10, 'grant', 'SELECT grant_model(''m'', ''public'')'),
     (11, 'revoke', 'SELECT revoke_model(''m'', ''regress_group'')'), (12, 'deploy', 'SELECT deploy_model(''m'', 1)'),
     (13, 'load', 'SELECT load_model(''m'', file_of(''price''))'), (14, 'drop version', 'SELECT drop_model(''m'', 1)'),
-    (15, 'drop', 'SELECT drop_model(''m'')'), (16, 'load new', 'SELECT load_model(''new'', file_of(''price''))');
+    (15, 'drop', 'SELECT drop_model(''m'')'), (16, 'load new', 'SELECT load_model(''new'', file_of(''price''))'),
+    (17, 'contribs', 'SELECT predict_contribs(''m'', 60, 4, 1)'), (18, 'explain', 'SELECT explain_prediction(''m'', ARRAY[60, 4, 1])'),
+    (19, 'alias', 'SELECT alias_model(''m'', ''champion'', 1)'), (20, 'pin', 'SELECT pin_model(''m'', 1)');
 CREATE VIEW matrix WITH (security_invoker) AS
     SELECT string_agg(name || ' ' || outcome(command), ', ' ORDER BY id) AS outcome FROM calls;
 GRANT SELECT ON matrix TO PUBLIC;
