@@ -1,6 +1,9 @@
 -- What ALTER EXTENSION pgboost_train UPDATE runs on 0.1.0: afterwards the extension is as pgboost_train--0.2.0.sql makes it.
 \echo Use "ALTER EXTENSION pgboost_train UPDATE TO '0.2.0'" to load this file. \quit
 
+-- Else operators and functions that somebody has made in the extension's schema could be those meant below.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 -- A function cannot be given a further argument, so a new one takes its place, and the rights to it.
 ALTER FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text, double precision,
     text, integer, integer, integer) RENAME TO train_model_before;

@@ -14,18 +14,18 @@ import pytest
 
 from cluster import Cluster
 from cluster.server import bin_directory
+from tests.packaging.releases import RELEASES
 from tests.test_sql_regression import pg_regress
 
 ROOT = Path(__file__).resolve().parents[2]
 ACCEPTED = Path(__file__).resolve().parent / "releases"
-# The last commit of each release.
-RELEASES = {"0.1.0": "2977f0a250c2faca67dd46f58b6a829df9044d24^"}
+LAST_COMMITS = {"0.1.0": "2977f0a250c2faca67dd46f58b6a829df9044d24^"}
 VERSION = "version"
 
 
 def laid_out(release: str, place: Path) -> list[str]:
     """Puts the release's tests into a directory; returns their names, what must run first at the front."""
-    archive = ["git", "-C", ROOT, "archive", RELEASES[release], "tests/sql"]
+    archive = ["git", "-C", ROOT, "archive", LAST_COMMITS[release], "tests/sql"]
     done = subprocess.run(archive, capture_output=True, check=False)
     if done.returncode != 0:
         pytest.skip(f"no history: {done.stderr.decode().strip()}")

@@ -9,8 +9,8 @@ import pytest
 
 from cluster import Cluster
 from cluster.server import bin_directory
+from tests.packaging.releases import NAMES, RELEASES
 
-RELEASES = ("0.1.0",)
 # Each object of an extension, with its definition, rights and comment; objects are named by what they are.
 SCHEMA = """
 SELECT pg_describe_object(d.classid, d.objid, 0) AS object,
@@ -52,7 +52,7 @@ def created(connect: Callable[..., Any], cluster: Cluster, dbname: str, version:
     cluster.create_database(dbname, replace=True)
     connection = connect(dbname=dbname)
     clause = f"VERSION '{version}'" if version else ""
-    for extension in ("pgboost", "pgboost_train"):
+    for extension in NAMES:
         connection.execute(f"CREATE EXTENSION {extension} {clause}")
     return connection
 
@@ -63,7 +63,7 @@ def test_an_upgraded_schema_equals_a_fresh_one(
 ) -> None:
     fresh = created(connect, cluster, "fresh")
     upgraded = created(connect, cluster, "upgraded", release)
-    for extension in ("pgboost", "pgboost_train"):
+    for extension in NAMES:
         upgraded.execute(f"ALTER EXTENSION {extension} UPDATE")
         assert schema(upgraded, extension) == schema(fresh, extension)
 
@@ -76,7 +76,7 @@ def test_models_of_a_release_predict_before_and_after_the_upgrade(
     source = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
     connection.execute("SELECT train_model('m', %s, 'y', rounds => 5)", (source,))
     before = connection.execute("SELECT predict('m', 50)").fetchone()
-    for extension in ("pgboost", "pgboost_train"):
+    for extension in NAMES:
         connection.execute(f"ALTER EXTENSION {extension} UPDATE")
     assert connection.execute("SELECT predict('m', 50)").fetchone() == before
     connection.execute("SELECT train_model('m', %s, 'y', rounds => 5)", (source,))
@@ -93,7 +93,7 @@ def test_rights_to_functions_made_anew_stay_and_are_dumped(
     connection.execute('GRANT EXECUTE ON FUNCTION train_model TO "upgrade a"')
     connection.execute("GRANT EXECUTE ON FUNCTION train_model TO upgrade_b WITH GRANT OPTION")
     try:
-        for extension in ("pgboost", "pgboost_train"):
+        for extension in NAMES:
             connection.execute(f"ALTER EXTENSION {extension} UPDATE")
         rights = "SELECT proacl::text FROM pg_proc WHERE proname LIKE 'train_model%'"
         carried = connection.execute(rights).fetchall()

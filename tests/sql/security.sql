@@ -130,32 +130,4 @@ SELECT predict('never', 60, 4, 1);
 DROP SCHEMA attack CASCADE;
 DROP OWNED BY regress_victim, regress_attacker;
 
--- Objects of our names that a hostile user has made before CREATE EXTENSION.
-DROP EXTENSION pgboost CASCADE;
-CREATE SCHEMA hostile;
-GRANT CREATE, USAGE ON SCHEMA hostile TO regress_attacker;
-SET ROLE regress_attacker;
-CREATE TABLE hostile.pgboost_model (name text PRIMARY KEY, deployed int, last_version int);
-CREATE FUNCTION hostile.predict(model text, VARIADIC features "any") RETURNS real LANGUAGE internal AS 'pg_stat_get_xact_tuples_fetched';
-CREATE FUNCTION hostile.drop_model(name text, version integer DEFAULT NULL) RETURNS void
-    LANGUAGE sql AS $$ $$;
-RESET ROLE;
--- From PostgreSQL 18 on, the context names the script and its line.
-\set SHOW_CONTEXT never
-CREATE EXTENSION pgboost SCHEMA hostile;
-DROP TABLE hostile.pgboost_model;
-CREATE EXTENSION pgboost SCHEMA hostile;
-DROP FUNCTION hostile.drop_model;
-SET ROLE regress_attacker;
-CREATE VIEW hostile.pgboost_models AS SELECT 1;
-RESET ROLE;
-CREATE EXTENSION pgboost SCHEMA hostile;
-\set SHOW_CONTEXT errors
-DROP VIEW hostile.pgboost_models;
-CREATE EXTENSION pgboost SCHEMA hostile;
-SELECT extname, nspname FROM pg_extension JOIN pg_namespace AS n ON n.oid = extnamespace WHERE extname = 'pgboost';
-SELECT hostile.load_model('m', file_of('price'));
-SELECT hostile.predict('m', 60, 4, 1);
-DROP EXTENSION pgboost;
-DROP SCHEMA hostile;
 DROP ROLE regress_attacker, regress_victim;

@@ -1,0 +1,29 @@
+"""The present version, and the releases before it, which are those that have a script of their own."""
+
+import tomllib
+from pathlib import Path
+
+EXTENSION = Path(__file__).resolve().parents[2] / "extension"
+NAMES = ("pgboost", "pgboost_train")
+
+
+def present_version() -> str:
+    """The version in extension/Cargo.toml."""
+    manifest = tomllib.loads((EXTENSION / "Cargo.toml").read_text())
+    return manifest["workspace"]["package"]["version"]
+
+
+def script(name: str, version: str) -> Path:
+    """What CREATE EXTENSION runs for a version."""
+    return EXTENSION / name / f"{name}--{version}.sql"
+
+
+RELEASES = sorted(
+    {
+        path.stem.split("--")[1]
+        for name in NAMES
+        for path in (EXTENSION / name).glob(f"{name}--*.sql")
+        if path.stem.count("--") == 1
+    }
+    - {present_version()}
+)

@@ -1,0 +1,213 @@
+"""What another role planted in an extension's schema gains it nothing when the extension is made or updated.
+
+An object of one of the extension's own names ends the script with an error; operators and functions that fit
+the script's expressions better than PostgreSQL's own are not called.
+"""
+
+from collections.abc import Callable, Iterator
+
+import psycopg
+import pytest
+from psycopg import errors
+
+from cluster import Cluster
+from tests.connections import Connect
+from tests.packaging.releases import NAMES, RELEASES
+from tests.packaging.test_upgrade import schema
+
+TYPES = (
+    "text", "name", "integer", "bigint", "smallint", "boolean", "oid", "regclass", "regprocedure", "regrole",
+    "regproc", "regtype", '"char"', "text[]", "aclitem[]", "real[]", "jsonb",
+)  # fmt: skip
+OPERATORS = ("=", "<>", "<", ">", "~", "||", "->", "->>")
+# Each with the arguments for which a script could mean PostgreSQL's own.
+FUNCTIONS = (
+    "format(text, regprocedure, text, text)", "format(text, regprocedure)", "format(text, text)",
+    "pg_extension_config_dump(text, text)", "aclexplode(text)", "pg_has_role(regrole, text)",
+    "to_timestamp(real)", "xgboost_version(text)", "current_database(text)", "now(text)",
+    "predict(text, jsonb)", "predict(text, real)", "pgboost_statistics(name, integer)",
+)  # fmt: skip
+# How the attacker makes an object with the name of each of the extensions'. "any" is not for its languages.
+OWN_NAMES = """
+SELECT format('CREATE FUNCTION %s RETURNS integer LANGUAGE sql AS $$SELECT 1$$', p.oid::regprocedure)
+  FROM pg_depend AS d JOIN pg_proc AS p ON d.classid = 'pg_proc'::regclass AND p.oid = d.objid
+ WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e' AND p.prokind = 'f'
+   AND p.pronamespace = 'planted'::regnamespace
+   AND NOT (p.proargtypes::oid[] && ARRAY['"any"'::regtype, 'internal'::regtype]::oid[])
+UNION ALL
+SELECT format(kind, c.oid::regclass)
+  FROM pg_depend AS d JOIN pg_class AS c ON d.classid = 'pg_class'::regclass AND c.oid = d.objid,
+       unnest(ARRAY['CREATE TABLE %s (name text)', 'CREATE VIEW %s AS SELECT 1', 'CREATE SEQUENCE %s',
+                    'CREATE TYPE %s AS ENUM (''a'')']) AS kind
+ WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+   AND c.relnamespace = 'planted'::regnamespace
+"""
+TAKEN = (errors.DuplicateTable, errors.DuplicateFunction, errors.DuplicateObject)
+
+# Opens a connection of that role.
+Planted = Callable[[str], psycopg.Connection]
+
+
+@pytest.fixture
+def planted(connect: Connect, cluster: Cluster) -> Iterator[Planted]:
+    """A new database, in whose schema `planted` the role `planter` may create objects."""
+    admin = connect(dbname="postgres")
+    admin.execute("DROP ROLE IF EXISTS planter; CREATE ROLE planter LOGIN")
+    cluster.create_database("planted", replace=True)
+    superuser = connect(dbname="planted")
+    superuser.execute("CREATE SCHEMA planted; GRANT USAGE, CREATE ON SCHEMA planted TO planter")
+    yield lambda user: connect(dbname="planted", user=user)
+    superuser.execute("DROP OWNED BY planter CASCADE")
+    admin.execute("DROP ROLE planter")
+
+
+@pytest.fixture
+def superuser(planted: Planted) -> psycopg.Connection:
+    return planted("postgres")
+
+
+@pytest.fixture
+def attacker(planted: Planted) -> psycopg.Connection:
+    return planted("planter")
+
+
+@pytest.fixture
+def fresh(connect: Connect, cluster: Cluster) -> list[list[tuple]]:
+    """What the extensions are where nobody has planted anything."""
+    cluster.create_database("unplanted", replace=True)
+    connection = connect(dbname="unplanted")
+    connection.execute("CREATE SCHEMA planted")
+    created(connection)
+    return definitions(connection)
+
+
+def created(connection: psycopg.Connection, version: str = "") -> None:
+    clause = f"VERSION '{version}'" if version else ""
+    for name in NAMES:
+        connection.execute(f"CREATE EXTENSION {name} SCHEMA planted {clause}")
+
+
+def definitions(connection: psycopg.Connection) -> list[list[tuple]]:
+    """What the extensions are, shown with nothing but PostgreSQL's own on the path."""
+    connection.execute("SET search_path = pg_catalog")
+    found = [schema(connection, name) for name in NAMES]
+    connection.execute("RESET search_path")
+    return found
+
+
+def attack(name: str, arguments: str, returns: str) -> str:
+    """A function of the attacker's, which ends what calls it."""
+    body = "BEGIN RAISE EXCEPTION 'attacked as %', current_user; END"
+    return f"CREATE FUNCTION planted.{name}({arguments}) RETURNS {returns} LANGUAGE plpgsql AS $${body}$$"
+
+
+def plant(attacker: psycopg.Connection) -> None:
+    """Plants operators for each pair of types, functions, a cast, types, and relations."""
+    for left in TYPES:
+        for right in TYPES:
+            attacker.execute(attack("attack", f"{left}, {right}", "boolean"))
+            for operator in OPERATORS:
+                attacker.execute(
+                    f"CREATE OPERATOR planted.{operator} "
+                    f"(FUNCTION = planted.attack, LEFTARG = {left}, RIGHTARG = {right})"
+                )
+    for function in FUNCTIONS:
+        name, _, arguments = function.rstrip(")").partition("(")
+        attacker.execute(attack(name, arguments, "text"))
+    for name in ("text", "regrole", "jsonb", "aclitem"):
+        attacker.execute(f"CREATE DOMAIN planted.{name} AS pg_catalog.text CHECK (VALUE IS NULL)")
+    attacker.execute("CREATE TYPE planted.mine AS ENUM ('a')")
+    attacker.execute(attack("mine", "planted.mine", "pg_catalog.text"))
+    attacker.execute("CREATE CAST (planted.mine AS text) WITH FUNCTION planted.mine AS IMPLICIT")
+    for name in ("pg_proc", "pg_init_privs", "pg_shdepend", "pg_database", "pg_stat_activity"):
+        attacker.execute(f"CREATE TABLE planted.{name} (oid oid)")
+    attacker.execute(
+        "CREATE VIEW planted.pg_roles AS SELECT true AS rolsuper, current_user AS rolname"
+    )
+
+
+def test_what_is_planted_would_be_called(
+    attacker: psycopg.Connection, superuser: psycopg.Connection
+) -> None:
+    """By a script that is careless, with the path that a script has."""
+    plant(attacker)
+    superuser.execute("SET search_path = planted, pg_temp")
+    for careless in ("1::oid = 'version'::regproc", "format('%s', 'version()'::regprocedure)"):
+        with pytest.raises(errors.RaiseException, match="attacked as postgres"):
+            superuser.execute(f"SELECT {careless}")
+
+
+def test_creation_calls_nothing_of_anothers(
+    attacker: psycopg.Connection, superuser: psycopg.Connection, fresh: list[list[tuple]]
+) -> None:
+    plant(attacker)
+    created(superuser)
+    assert definitions(superuser) == fresh
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_an_update_calls_nothing_of_anothers(
+    attacker: psycopg.Connection,
+    superuser: psycopg.Connection,
+    fresh: list[list[tuple]],
+    release: str,
+) -> None:
+    created(superuser, release)
+    # With a grant, the update has all to do that it ever has.
+    superuser.execute("GRANT EXECUTE ON FUNCTION planted.train_model TO planter")
+    plant(attacker)
+    for name in NAMES:
+        superuser.execute(f"ALTER EXTENSION {name} UPDATE")
+    superuser.execute("REVOKE ALL ON FUNCTION planted.train_model FROM planter")
+    assert definitions(superuser) == fresh
+
+
+def own_names(superuser: psycopg.Connection) -> set[str]:
+    superuser.execute("SET search_path = pg_catalog")
+    found = {statement for (statement,) in superuser.execute(OWN_NAMES)}
+    superuser.execute("RESET search_path")
+    return found
+
+
+def refuses(
+    superuser: psycopg.Connection, attacker: psycopg.Connection, names: set[str], script: str
+) -> None:
+    """With each of the objects planted the script ends with an error that says that there is one."""
+    for statement in sorted(names):
+        attacker.execute(statement)
+        with pytest.raises(TAKEN):
+            superuser.execute(script)
+        superuser.execute("DROP OWNED BY planter; GRANT USAGE, CREATE ON SCHEMA planted TO planter")
+
+
+def test_creation_takes_no_object_of_anothers(
+    attacker: psycopg.Connection, superuser: psycopg.Connection, fresh: list[list[tuple]]
+) -> None:
+    created(superuser)
+    names = own_names(superuser)
+    assert len(names) > 60
+    superuser.execute("DROP EXTENSION pgboost CASCADE")
+    # One transaction, since either extension may be the one that fails.
+    script = "; ".join(f"CREATE EXTENSION {name} SCHEMA planted" for name in NAMES)
+    refuses(superuser, attacker, names, script)
+    superuser.execute(script)
+    assert definitions(superuser) == fresh
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_an_update_takes_no_object_of_anothers(
+    attacker: psycopg.Connection,
+    superuser: psycopg.Connection,
+    fresh: list[list[tuple]],
+    release: str,
+) -> None:
+    created(superuser)
+    names = own_names(superuser)
+    superuser.execute("DROP EXTENSION pgboost CASCADE")
+    created(superuser, release)
+    names -= own_names(superuser)
+    assert len(names) > 20
+    script = "; ".join(f"ALTER EXTENSION {name} UPDATE" for name in NAMES)
+    refuses(superuser, attacker, names, script)
+    superuser.execute(script)
+    assert definitions(superuser) == fresh
