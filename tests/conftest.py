@@ -5,14 +5,14 @@ an earlier one can help a test to pass. Set PGBOOST_TEST_KEEP=1 to keep it.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from cluster import Cluster, start, stop
-from tests.connections import Connect, closed_after
+from tests.connections import Connect, closed_after, running_since
 
 STATE = Path(__file__).resolve().parent.parent / ".test"
 PREFERRED_PORT = 54330
@@ -57,3 +57,33 @@ def connect(cluster: Cluster, dbname: str) -> Iterator[Connect]:
 def connection(connect: Connect) -> psycopg.Connection:
     """A superuser's connection to the module's database."""
     return connect()
+
+
+@pytest.fixture
+def logged(cluster: Cluster) -> Iterator[Callable[[], list[str]]]:
+    """What the server has logged during the test, with SQLSTATEs; the test fails if it crashed."""
+    with cluster.connect() as connection:
+        started = running_since(connection)
+        connection.execute("ALTER SYSTEM SET log_error_verbosity = verbose")
+        connection.execute("SELECT pg_reload_conf()")
+    begin = cluster.place.log.stat().st_size
+
+    def lines() -> list[str]:
+        with cluster.place.log.open(errors="replace") as log:
+            log.seek(begin)
+            return log.read().splitlines()
+
+    yield lines
+    with cluster.connect() as connection:
+        assert running_since(connection) == started
+        connection.execute("ALTER SYSTEM RESET log_error_verbosity")
+        connection.execute("SELECT pg_reload_conf()")
+    assert not [line for line in lines() if "PANIC:" in line or "terminated by signal" in line]
+
+
+@pytest.fixture
+def internal_errors(logged: Callable[[], list[str]]) -> Iterator[None]:
+    """Fails the test that made the server log an internal error."""
+    yield
+    bad = [line for line in logged() if ":  XX" in line]
+    assert not bad, bad[:20]

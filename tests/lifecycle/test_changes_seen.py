@@ -1,5 +1,6 @@
 """What one connection commits, every other one sees with its next statement; until then nothing."""
 
+import time
 from collections.abc import Callable
 
 import psycopg
@@ -173,15 +174,21 @@ def test_a_loop_in_plpgsql_sees_commits_of_others(connect: Connect) -> None:
         DO $$ BEGIN
             FOR i IN 1..100 LOOP
                 INSERT INTO seen (value) VALUES (predict('m', 1));
+                PERFORM pg_advisory_xact_lock(1);
                 EXIT WHEN predict('m', 1) = 2;
                 PERFORM pg_sleep(0.02);
             END LOOP;
         END $$"""
     with reader.pipeline():
         reader.execute(loop)
+        locked = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND granted"
+        until = time.monotonic() + 10
+        while one(writer, locked) == 0:
+            assert time.monotonic() < until, "the loop has not begun"
         load(writer, "m", constant(2))
     answers = [row[0] for row in reader.execute("SELECT value FROM seen ORDER BY i")]
     assert value(reader) == 2
+    assert answers[0] == 1
     assert answers[-1] in (1, 2) and answers == sorted(answers)
     assert len(answers) < 100, "the loop never saw the new version"
 

@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import psycopg
@@ -43,8 +43,7 @@ def connect_after_recovery(spare: Cluster) -> psycopg.Connection:
 
 def kill_during(spare: Cluster, query: str, after: float) -> None:
     """Kills a backend so long after its query began, and waits until the server has noticed."""
-    with suppress(psycopg.OperationalError), spare.connect() as witness:
-        victim = spare.connect()
+    with closing(spare.connect()) as witness, closing(spare.connect()) as victim:
         killer = threading.Timer(after, os.kill, (victim.info.backend_pid, signal.SIGKILL))
         killer.start()
         with pytest.raises(psycopg.OperationalError):

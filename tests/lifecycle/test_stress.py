@@ -40,6 +40,7 @@ class Deploys:
 
 
 def read(connection: psycopg.Connection, query: str, deploys: Deploys) -> None:
+    """A thread that ends with an error fails its test (pyproject.toml)."""
     while not deploys.done:
         before = deploys.acknowledged
         answers = [row[0] for row in connection.execute(query)]
@@ -69,6 +70,7 @@ def deploy(connection: psycopg.Connection, deploys: Deploys) -> None:
         pytest.param("EXECUTE p", id="prepared"),
     ],
 )
+@pytest.mark.usefixtures("internal_errors")
 def test_no_answer_is_stale(connect: Connect, query: str) -> None:
     writer = connect()
     load(writer, "m", constant(1))

@@ -1,11 +1,17 @@
-"""kill -9 in the middle of anything loses no committed model and leaves no torn one."""
+"""kill -9 in the middle of anything loses no committed model and leaves no torn one.
+
+While the victim works, another session commits one version after another: what it was told is committed must
+be there afterwards, and at most the version whose commit was under way besides.
+"""
 
 import os
 import random
 import signal
+import threading
 import time
 from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 
 import psycopg
@@ -13,7 +19,7 @@ import pytest
 
 from cluster import Cluster
 from cluster.server import launch
-from tests.lifecycle.models import grown, load, one
+from tests.lifecycle.models import constant, grown, load, one, value
 from tests.lifecycle.test_crash import ROW, connect_after_recovery, kill_during
 from tests.times import TIMES
 from tests.train.running import trainers
@@ -54,12 +60,43 @@ def prepared(spare: Cluster) -> Cluster:
     return spare
 
 
+class Commits(threading.Thread):
+    """Loads and so deploys constants, 1, 2 and so on, until the server ends the connection."""
+
+    def __init__(self, server: Cluster) -> None:
+        super().__init__()
+        self.connection = server.connect()
+        self.connection.execute("SET synchronous_commit = on")
+        self.acknowledged = 0
+        self.start()
+
+    def run(self) -> None:
+        with suppress(psycopg.OperationalError):
+            while True:
+                self.acknowledged = load(self.connection, "c", constant(self.acknowledged + 1))
+
+    def check(self, connection: psycopg.Connection) -> None:
+        """All that was acknowledged is there, and the last version answers."""
+        self.join()
+        versions = "SELECT array_agg(version ORDER BY version) FROM pgboost_models WHERE name = 'c'"
+        found = one(connection, versions) or []
+        assert found == list(range(1, len(found) + 1))
+        assert len(found) - self.acknowledged in (0, 1)
+        for version in found[-3:]:
+            assert value(connection, f"c@{version}") == version
+        if found:
+            assert value(connection, "c") == found[-1]
+            connection.execute("SELECT drop_model('c')")
+
+
 def check(connection: psycopg.Connection, committed: int) -> None:
     """What was committed is whole, answers as before, and nothing else is there."""
+    last = "SELECT value FROM answer ORDER BY version DESC LIMIT 1"
+    assert one(connection, f"SELECT predict('m', {ROW})") == one(connection, last)
     names = connection.execute("SELECT name, count(*) FROM pgboost_models GROUP BY 1 ORDER BY 1")
     assert names.fetchall() == [("m", 2 + committed)]
-    for version, value in connection.execute("SELECT * FROM answer").fetchall():
-        assert one(connection, f"SELECT predict('m@{version}', {ROW})") == value
+    for version, answer in connection.execute("SELECT * FROM answer").fetchall():
+        assert one(connection, f"SELECT predict('m@{version}', {ROW})") == answer
     torn = """SELECT count(*) FROM (
         SELECT digest IS DISTINCT FROM sha256(string_agg(bytes, '' ORDER BY start)) AS torn
         FROM pgboost_version JOIN pgboost_part USING (model, version) GROUP BY model, version, digest) AS v
@@ -75,13 +112,18 @@ def commit_another(connection: psycopg.Connection, seed: int) -> None:
 
 
 def test_kills(prepared: Cluster) -> None:
-    generator = random.Random(TIMES)
+    generator, acknowledged = random.Random(TIMES), 0
     for number in range(KILLS):
         victim = list(VICTIMS.values())[number % len(VICTIMS)]
+        commits = Commits(prepared)
         kill_during(prepared, victim, generator.uniform(0.02, MOST_SECONDS))
         with connect_after_recovery(prepared) as connection:
+            commits.check(connection)
+            acknowledged += commits.acknowledged
             check(connection, number)
             commit_another(connection, 100 + number)
+    print(f"{KILLS} kills, {acknowledged} commits meanwhile")
+    assert acknowledged > KILLS
     until = time.monotonic() + 10
     while trainers() and time.monotonic() < until:
         time.sleep(0.1)
@@ -130,6 +172,7 @@ def test_kills_of_the_postmaster(prepared: Cluster) -> None:
     generator = random.Random(TIMES)
     for number in range(POSTMASTERS):
         name, query = list(VICTIMS.items())[number % len(VICTIMS)]
+        commits = Commits(prepared)
         left = kill_postmaster_during(prepared, query, generator.uniform(0.02, MOST_SECONDS))
         assert not left or name != "train"
         # As after a power failure, which may leave a file that was renamed and not yet written.
@@ -137,6 +180,7 @@ def test_kills_of_the_postmaster(prepared: Cluster) -> None:
             os.truncate(path, 100)
         launch(prepared.place, {})
         with prepared.connect() as connection:
+            commits.check(connection)
             check(connection, committed + number)
             commit_another(connection, 1000 + number)
     assert not list(prepared.place.data.glob("base/pgsql_tmp/*"))

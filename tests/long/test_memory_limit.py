@@ -12,7 +12,8 @@ import psycopg
 import pytest
 
 from cluster import Cluster
-from tests.lifecycle.models import constant, load, one, value
+from tests.connections import running_since
+from tests.lifecycle.models import constant, load, value
 from tests.times import TIMES
 
 MEMORY = Path("/sys/fs/cgroup/memory")
@@ -59,9 +60,9 @@ def test_the_server_outlives_a_training(limited: Cluster) -> None:
     with limited.connect() as connection:
         connection.execute("CREATE EXTENSION pgboost_train")
         load(connection, "m", constant(1))
-        started = one(connection, "SELECT pg_postmaster_start_time()")
+        started = running_since(connection)
     for _ in range(2 * TIMES):
         assert killed(limited) == "53200"
     with limited.connect() as connection:
-        assert one(connection, "SELECT pg_postmaster_start_time()") == started
+        assert running_since(connection) == started
         assert value(connection) == 1

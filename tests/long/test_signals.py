@@ -1,9 +1,14 @@
-"""A storm of PostgreSQL's own signals in the middle of training and scanning disturbs neither."""
+"""A storm of PostgreSQL's own signals in the middle of training and scanning disturbs neither.
+
+They go to the backend alone. A cancel goes to its process group, of which the trainer, whose threads know
+nothing of PostgreSQL, is none.
+"""
 
 import os
 import signal
 import threading
 from collections import Counter
+from collections.abc import Callable
 
 import psycopg
 import pytest
@@ -12,12 +17,14 @@ from cluster import Cluster
 from tests.lifecycle.models import grown, load, one
 from tests.lifecycle.test_crash import ROW
 from tests.times import TIMES
+from tests.train.running import trainers
 
 SECONDS = 3 * TIMES
 PAUSE = 0.001
+PER_SECOND = 1000
 WORK = {
     "train": """SELECT count(*) FROM train_model('t', 'rows', 'y', '{"nthread": 4}', rounds => 30)""",
-    "scan": f"SELECT count(predict('m', {ROW})) FROM generate_series(1, 200000)",
+    "scan": f"SELECT count(predict('m', {ROW})) FROM rows, generate_series(1, 10)",
 }
 
 
@@ -31,29 +38,65 @@ def rows(cluster: Cluster, dbname: str) -> None:
         )
 
 
+def storm(backend: int, sent: Counter, done: threading.Event) -> None:
+    """Messages between backends, timeouts, and the latch."""
+    while not done.wait(PAUSE):
+        for number in (signal.SIGUSR1, signal.SIGALRM, signal.SIGURG):
+            os.kill(backend, number)
+            sent[number] += 1
+
+
+def keep_waiting(connection: psycopg.Connection, done: threading.Event) -> None:
+    """Locks the table again and again for longer than the other's deadlock_timeout."""
+    while not done.wait(0.1):
+        with connection.transaction():
+            connection.execute("LOCK TABLE rows IN ACCESS EXCLUSIVE MODE")
+            connection.execute("SELECT pg_sleep(0.02)")
+
+
+def out_of_time(connection: psycopg.Connection, query: str) -> None:
+    connection.execute("SET statement_timeout = '10ms'")
+    with pytest.raises(psycopg.errors.QueryCanceled):
+        connection.execute(query)
+    connection.execute("SET statement_timeout = '60s'")
+
+
 @pytest.mark.parametrize("work", WORK)
 @pytest.mark.usefixtures("internal_errors")
-def test_a_storm(connection: psycopg.Connection, work: str) -> None:
+def test_a_storm(
+    connect: Callable[..., psycopg.Connection], connection: psycopg.Connection, work: str
+) -> None:
     backend, done, sent = connection.info.backend_pid, threading.Event(), Counter()
-
-    def storm() -> None:
-        while not done.wait(PAUSE):
-            # Messages between backends, timeouts, and the latch.
-            for number in (signal.SIGUSR1, signal.SIGALRM, signal.SIGURG):
-                os.kill(backend, number)
-                sent[number] += 1
-
-    thread = threading.Thread(target=storm)
-    timer = threading.Timer(SECONDS, done.set)
-    # A timeout that is set and reached again and again is one more source of SIGALRM.
-    connection.execute("SET statement_timeout = '60s'; SET deadlock_timeout = '1ms'")
-    thread.start()
-    timer.start()
-    times = 0
+    groups, times = set(), 0
+    threads = [
+        threading.Thread(target=storm, args=(backend, sent, done)),
+        threading.Thread(target=keep_waiting, args=(connect(), done)),
+        threading.Thread(target=lambda: groups.update(seen_groups(backend, done))),
+        threading.Timer(SECONDS, done.set),
+    ]
+    connection.execute("SET deadlock_timeout = '1ms'")
+    for thread in threads:
+        thread.start()
     while not done.is_set():
         one(connection, WORK[work])
+        out_of_time(connection, WORK[work])
         times += 1
-    thread.join()
+    for thread in threads:
+        thread.join()
     assert one(connection, "SELECT pg_backend_pid()") == backend
-    assert min(sent.values()) > 10 * SECONDS
+    assert backend not in groups and bool(groups) == (work == "train")
     print(f"{work}: {times} times, {sum(sent.values())} signals")
+    assert times > 1
+    assert sum(sent.values()) > PER_SECOND * SECONDS
+
+
+def seen_groups(backend: int, done: threading.Event) -> set[int]:
+    """The process groups of the trainers that are seen meanwhile."""
+    found = set()
+    while not done.wait(0.05):
+        for trainer in trainers(backend):
+            try:
+                found.add(os.getpgid(trainer))
+            except ProcessLookupError:
+                continue
+    return found

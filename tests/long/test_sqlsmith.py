@@ -94,9 +94,11 @@ def deploying(cluster: Cluster, dbname: str) -> Iterator[None]:
 
     thread = threading.Thread(target=deploy)
     thread.start()
-    yield
-    done.set()
-    thread.join()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
 
 
 @pytest.mark.parametrize("role", ["smith_granted", "smith_bare"])

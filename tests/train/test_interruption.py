@@ -10,6 +10,7 @@ import pytest
 
 from cluster import start, stop
 from cluster.server import bin_directory
+from tests.connections import running_since
 from tests.train.running import (
     ALLOWANCE,
     ENDLESS,
@@ -34,7 +35,7 @@ FILES = "SELECT count(*) FROM pg_ls_dir('pg_stat_tmp') AS f WHERE f LIKE 'pgboos
 @pytest.fixture
 def untouched(connection: psycopg.Connection) -> Iterator[None]:
     """After the test, there is no model, no progress, no file, and the server is the same."""
-    started = connection.execute("SELECT pg_postmaster_start_time()").fetchone()
+    started = running_since(connection)
     yield
     models = connection.execute(
         "SELECT count(*) FROM pgboost_models WHERE name = 'long'"
@@ -50,7 +51,7 @@ def untouched(connection: psycopg.Connection) -> Iterator[None]:
         time.sleep(0.02)
     (temporary,) = connection.execute("SELECT count(*) FROM pg_ls_tmpdir()").fetchone()
     assert temporary == 0
-    assert connection.execute("SELECT pg_postmaster_start_time()").fetchone() == started
+    assert running_since(connection) == started
 
 
 def test_progress_is_seen_while_rows_are_read(

@@ -9,6 +9,7 @@ import psycopg
 import pytest
 import xgboost as xgb
 
+from tests.connections import running_since
 from tests.e2e.golden import FOLDER
 from tests.e2e.reference import model_bytes
 from tests.lifecycle.models import constant, load, one
@@ -230,12 +231,12 @@ def test_models_of_other_libraries(
 def test_backends_end_well_with_a_model_in_hand(
     connection: psycopg.Connection, connect: Callable[..., Any]
 ) -> None:
-    started = connection.execute("SELECT pg_postmaster_start_time()").fetchone()
+    started = running_since(connection)
     for _ in range(5):
         with connect() as other:
             assert other.execute("SELECT xgboost_predict('count', '{1,2,3}')").fetchone()
     # A crash would take the connection with it.
-    assert connection.execute("SELECT pg_postmaster_start_time()").fetchone() == started
+    assert running_since(connection) == started
 
 
 def test_one_statement_may_use_several_models(connection: psycopg.Connection) -> None:
