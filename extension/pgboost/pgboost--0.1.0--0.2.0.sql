@@ -69,7 +69,7 @@ CREATE TABLE @extschema@.pgboost_profile (
     upto double precision[],
     categories text[],
     shares double precision[],
-    PRIMARY KEY (model, version, position)
+    CONSTRAINT pgboost_profile_pkey PRIMARY KEY (model, version, position)
 );
 
 COMMENT ON TABLE @extschema@.pgboost_profile IS 'pgboost: one row per feature of a version whose features were profiled';
@@ -134,7 +134,7 @@ CREATE TABLE @extschema@.pgboost_alias (
     model text COLLATE "C" NOT NULL,
     alias text COLLATE "C" NOT NULL,
     version integer NOT NULL,
-    PRIMARY KEY (model, alias)
+    CONSTRAINT pgboost_alias_pkey PRIMARY KEY (model, alias)
 );
 
 COMMENT ON TABLE @extschema@.pgboost_alias IS 'pgboost: names for versions; use the view pgboost_aliases';
@@ -217,7 +217,7 @@ COMMENT ON FUNCTION @extschema@.unpin_model(text, integer) IS 'takes back what p
 CREATE TABLE @extschema@.pgboost_function (
     model text COLLATE "C" NOT NULL,
     function text COLLATE "C" NOT NULL,
-    PRIMARY KEY (model, function)
+    CONSTRAINT pgboost_function_pkey PRIMARY KEY (model, function)
 );
 
 COMMENT ON TABLE @extschema@.pgboost_function IS 'pgboost: the functions that create_predict_function has made of models';

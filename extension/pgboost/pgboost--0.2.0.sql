@@ -9,7 +9,7 @@
 -- the tables of an extension in any order. The functions keep the tables consistent under the lock of a model's row.
 
 CREATE TABLE @extschema@.pgboost_model (
-    name text COLLATE "C" PRIMARY KEY,
+    name text COLLATE "C" CONSTRAINT pgboost_model_pkey PRIMARY KEY,
     deployed integer NOT NULL,
     last_version integer NOT NULL
 );
@@ -37,7 +37,7 @@ CREATE TABLE @extschema@.pgboost_version (
     loaded_by text NOT NULL,
     loaded_at timestamp with time zone NOT NULL DEFAULT pg_catalog.now(),
     pinned boolean NOT NULL DEFAULT false,
-    PRIMARY KEY (model, version)
+    CONSTRAINT pgboost_version_pkey PRIMARY KEY (model, version)
 );
 
 -- A model's file in parts of some megabytes, each with the number of bytes before it. Parts are what a cancel
@@ -47,7 +47,7 @@ CREATE TABLE @extschema@.pgboost_part (
     version integer NOT NULL,
     start integer NOT NULL,
     bytes bytea NOT NULL,
-    PRIMARY KEY (model, version, start)
+    CONSTRAINT pgboost_part_pkey PRIMARY KEY (model, version, start)
 );
 
 ALTER TABLE @extschema@.pgboost_part ALTER COLUMN bytes SET STORAGE EXTERNAL;
@@ -56,7 +56,7 @@ CREATE TABLE @extschema@.pgboost_privilege (
     model text COLLATE "C" NOT NULL,
     role regrole NOT NULL,
     privilege text COLLATE "C" NOT NULL CHECK (privilege OPERATOR(pg_catalog.=) ANY (ARRAY['owner', 'predict'])),
-    PRIMARY KEY (model, role, privilege)
+    CONSTRAINT pgboost_privilege_pkey PRIMARY KEY (model, role, privilege)
 );
 
 CREATE UNIQUE INDEX pgboost_privilege_one_owner ON @extschema@.pgboost_privilege (model)
@@ -66,13 +66,13 @@ CREATE TABLE @extschema@.pgboost_alias (
     model text COLLATE "C" NOT NULL,
     alias text COLLATE "C" NOT NULL,
     version integer NOT NULL,
-    PRIMARY KEY (model, alias)
+    CONSTRAINT pgboost_alias_pkey PRIMARY KEY (model, alias)
 );
 
 CREATE TABLE @extschema@.pgboost_function (
     model text COLLATE "C" NOT NULL,
     function text COLLATE "C" NOT NULL,
-    PRIMARY KEY (model, function)
+    CONSTRAINT pgboost_function_pkey PRIMARY KEY (model, function)
 );
 
 COMMENT ON TABLE @extschema@.pgboost_model IS 'pgboost: one row per model; use the view pgboost_models';
@@ -101,7 +101,7 @@ CREATE TABLE @extschema@.pgboost_profile (
     upto double precision[],
     categories text[],
     shares double precision[],
-    PRIMARY KEY (model, version, position)
+    CONSTRAINT pgboost_profile_pkey PRIMARY KEY (model, version, position)
 );
 
 COMMENT ON TABLE @extschema@.pgboost_profile IS 'pgboost: one row per feature of a version whose features were profiled';

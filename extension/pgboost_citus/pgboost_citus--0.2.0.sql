@@ -9,6 +9,9 @@
 -- of a model. The tables of the registry are those whose contents pg_dump takes.
 \echo Use "CREATE EXTENSION pgboost_citus CASCADE" to load this file. \quit
 
+-- Else functions that somebody has made in the extension's schema could be those meant below.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 CREATE FUNCTION @extschema@.pgboost_registry_tables() RETURNS SETOF regclass
     LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
     AS $$ SELECT unnest(extconfig)::regclass FROM pg_extension WHERE extname = 'pgboost' $$;
@@ -25,13 +28,23 @@ CREATE FUNCTION @extschema@.pgboost_columns(registry_table regclass, of_key bool
 COMMENT ON FUNCTION @extschema@.pgboost_columns(regclass, boolean, text, text) IS
     'pgboost_citus: a part of a statement, for each column of a table or of its key';
 
+-- A table of that name that another role has made is not it: its triggers would run with the owner's rights.
+CREATE FUNCTION @extschema@.pgboost_nodes_share() RETURNS boolean
+    LANGUAGE sql STABLE SET search_path = pg_catalog, pg_temp
+    AS $$ SELECT EXISTS (SELECT FROM pg_class AS c JOIN pg_roles AS r ON r.oid = c.relowner
+                          WHERE c.oid = to_regclass('@extschema@.pgboost_change')
+                            AND (r.rolsuper OR r.oid = (SELECT extowner FROM pg_extension
+                                                         WHERE extname = 'pgboost_citus'))) $$;
+COMMENT ON FUNCTION @extschema@.pgboost_nodes_share() IS
+    'pgboost_citus: whether pgboost_sync_nodes has made the table that carries changes';
+
 -- operation: 'put' a row and 'remove' a row, with the row's text; 'keep' no rows but those with the keys of a
 -- jsonb array.
 CREATE FUNCTION @extschema@.pgboost_tell_nodes(registry_table regclass, operation text, content text)
     RETURNS void LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp
 AS $$
 BEGIN
-    IF to_regclass('@extschema@.pgboost_change') IS NULL THEN
+    IF NOT @extschema@.pgboost_nodes_share() THEN
         RAISE EXCEPTION 'the nodes of this cluster do not share their models yet'
             USING ERRCODE = 'object_not_in_prerequisite_state',
                   HINT = 'Run SELECT pgboost_sync_nodes() on the coordinator.';
@@ -134,7 +147,7 @@ BEGIN
                   DETAIL = 'Models that a worker loads could not reach it.',
                   HINT = 'Run SELECT citus_set_coordinator_host(...) with the name that the workers know.';
     END IF;
-    IF to_regclass('@extschema@.pgboost_change') IS NULL THEN
+    IF NOT @extschema@.pgboost_nodes_share() THEN
         CREATE TABLE @extschema@.pgboost_change (
             id uuid PRIMARY KEY,
             registry_table text NOT NULL,
@@ -196,6 +209,10 @@ CREATE FUNCTION @extschema@.pgboost_check_nodes(OUT node text, OUT digest text, 
 COMMENT ON FUNCTION @extschema@.pgboost_check_nodes() IS
     'whether each node of a Citus cluster has the models of this one, with its digest, or NULL if it does not answer';
 REVOKE ALL ON FUNCTION @extschema@.pgboost_check_nodes() FROM PUBLIC;
+
+-- They run as the owner, whatever table they are a trigger of.
+REVOKE ALL ON FUNCTION @extschema@.pgboost_registry_row_changed(), @extschema@.pgboost_registry_truncated(),
+    @extschema@.pgboost_make_change(), @extschema@.pgboost_tell_nodes(regclass, text, text) FROM PUBLIC;
 
 DO $$
 DECLARE

@@ -3,6 +3,8 @@
 import tomllib
 from pathlib import Path
 
+import psycopg
+
 EXTENSION = Path(__file__).resolve().parents[2] / "extension"
 NAMES = ("pgboost", "pgboost_train")
 
@@ -27,3 +29,10 @@ RELEASES = sorted(
     }
     - {present_version()}
 )
+
+
+def created(connection: psycopg.Connection, version: str = "") -> None:
+    """Makes the extensions of a version, or of the present one, in the schema `planted`."""
+    clause = f"VERSION '{version}'" if version else ""
+    for name in NAMES:
+        connection.execute(f"CREATE EXTENSION {name} SCHEMA planted {clause}")

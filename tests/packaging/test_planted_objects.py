@@ -4,15 +4,13 @@ An object of one of the extension's own names ends the script with an error; ope
 the script's expressions better than PostgreSQL's own are not called.
 """
 
-from collections.abc import Callable, Iterator
-
 import psycopg
 import pytest
 from psycopg import errors
 
 from cluster import Cluster
 from tests.connections import Connect
-from tests.packaging.releases import NAMES, RELEASES
+from tests.packaging.releases import NAMES, RELEASES, created
 from tests.packaging.test_upgrade import schema
 
 TYPES = (
@@ -41,34 +39,13 @@ SELECT format(kind, c.oid::regclass)
                     'CREATE TYPE %s AS ENUM (''a'')']) AS kind
  WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
    AND c.relnamespace = 'planted'::regnamespace
+UNION ALL
+SELECT format('CREATE SEQUENCE %s', i.indexrelid::regclass)
+  FROM pg_depend AS d JOIN pg_index AS i ON d.classid = 'pg_class'::regclass AND i.indrelid = d.objid
+ WHERE d.refclassid = 'pg_extension'::regclass AND d.deptype = 'e'
+   AND i.indrelid::regclass::text LIKE 'planted.%'
 """
 TAKEN = (errors.DuplicateTable, errors.DuplicateFunction, errors.DuplicateObject)
-
-# Opens a connection of that role.
-Planted = Callable[[str], psycopg.Connection]
-
-
-@pytest.fixture
-def planted(connect: Connect, cluster: Cluster) -> Iterator[Planted]:
-    """A new database, in whose schema `planted` the role `planter` may create objects."""
-    admin = connect(dbname="postgres")
-    admin.execute("DROP ROLE IF EXISTS planter; CREATE ROLE planter LOGIN")
-    cluster.create_database("planted", replace=True)
-    superuser = connect(dbname="planted")
-    superuser.execute("CREATE SCHEMA planted; GRANT USAGE, CREATE ON SCHEMA planted TO planter")
-    yield lambda user: connect(dbname="planted", user=user)
-    superuser.execute("DROP OWNED BY planter CASCADE")
-    admin.execute("DROP ROLE planter")
-
-
-@pytest.fixture
-def superuser(planted: Planted) -> psycopg.Connection:
-    return planted("postgres")
-
-
-@pytest.fixture
-def attacker(planted: Planted) -> psycopg.Connection:
-    return planted("planter")
 
 
 @pytest.fixture
@@ -79,12 +56,6 @@ def fresh(connect: Connect, cluster: Cluster) -> list[list[tuple]]:
     connection.execute("CREATE SCHEMA planted")
     created(connection)
     return definitions(connection)
-
-
-def created(connection: psycopg.Connection, version: str = "") -> None:
-    clause = f"VERSION '{version}'" if version else ""
-    for name in NAMES:
-        connection.execute(f"CREATE EXTENSION {name} SCHEMA planted {clause}")
 
 
 def definitions(connection: psycopg.Connection) -> list[list[tuple]]:

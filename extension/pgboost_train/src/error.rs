@@ -26,6 +26,10 @@ error_table! {
     /// The current user may not call the function of pgboost that stores a model.
     Denied { function: &'static str } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for function {function}";
+    /// One that takes the call in place of pgboost's: anybody who may create functions in the schema can make it.
+    OtherFunction { function: &'static str } =>
+        AMBIGUOUS_FUNCTION, "the schema of pgboost has another function \"{function}\"",
+        hint "Drop it, or move it to another schema.";
     NotOwner { name: String } =>
         INSUFFICIENT_PRIVILEGE, "must be owner of model \"{name}\"",
         hint "Choose another name for the model.";

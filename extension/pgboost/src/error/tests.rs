@@ -124,6 +124,7 @@ fn samples() -> Vec<Error> {
         Error::NotAnObject,
         Error::FileName,
         Error::FunctionExists { function: text("flights") },
+        Error::OtherFunction { function: "predict" },
         Error::TooManyArguments { model: text("flights"), features: 100 },
         Error::OutputFunction { output: text("leaf") },
         Error::NoSchema,

@@ -115,6 +115,9 @@ fn create(
         }
     }
     created::run(&function.definition(registry, model, replace))?;
+    if !created::calls(registry, &signature, function.output.0)? {
+        return Err(Error::OtherFunction { function: function.output.0 });
+    }
     let comment = format!("{} of model {model}, by pgboost", function.output.0);
     created::run(&format!("COMMENT ON FUNCTION {signature} IS {}", quoted_literal(&comment)))?;
     created::note(registry, name, &signature)

@@ -3,6 +3,8 @@
 //! The schema is the one that CREATE EXTENSION was given. It is found from the called function, not
 //! by name on the search path, which belongs to the user.
 
+use std::ffi::CStr;
+
 pub use pg_interface::catalog::{quoted, quoted_schema, relation};
 use pgrx::pg_sys::{self, Oid};
 
@@ -16,14 +18,27 @@ pub fn quoted_literal(text: &str) -> String {
     pgrx::spi::quote_literal(text)
 }
 
-pub fn table_owner(table: Oid) -> Oid {
-    // SAFETY: the relation is opened, read and closed; opening raises if it does not exist.
+/// The owner of a table, unless it has just gone.
+pub fn table_owner(table: Oid) -> Option<Oid> {
+    // SAFETY: the tuple is null or one of pg_class, which is read before it is given back.
     unsafe {
-        let relation = pg_sys::table_open(table, pg_sys::AccessShareLock as i32);
-        let owner = (*(*relation).rd_rel).relowner;
-        pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
-        owner
+        let tuple =
+            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, table.into());
+        if tuple.is_null() {
+            return None;
+        }
+        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
+        pg_sys::ReleaseSysCache(tuple);
+        Some(owner)
     }
+}
+
+/// The index of that name, if it is one of that table: whoever may create objects in the schema may have
+/// given the name to an index of their own.
+pub fn index_of(table: Oid, schema: Oid, name: &CStr) -> Option<Oid> {
+    // SAFETY: with missing_ok returns an invalid OID for what is no index.
+    relation(schema, name)
+        .filter(|index| unsafe { pg_sys::IndexGetRelation(*index, true) } == table)
 }
 
 pub fn database_exists(database: u32) -> bool {

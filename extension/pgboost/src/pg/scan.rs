@@ -7,10 +7,11 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
-use pg_interface::catalog;
 use pg_interface::snapshot::{self, ReadSnapshot, SnapshotMark};
 use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
+
+use super::catalog;
 
 /// Of this many pages a table is read as a whole: a connection's first look into an index takes longer.
 const SMALL: u32 = 4;
@@ -33,7 +34,10 @@ impl Table {
         let main = pg_sys::ForkNumber::MAIN_FORKNUM;
         // SAFETY: the caller says so.
         let pages = unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, main) };
-        if pages <= SMALL { None } else { catalog::relation(self.schema, self.primary_key) }
+        if pages <= SMALL {
+            return None;
+        }
+        catalog::index_of(self.relation, self.schema, self.primary_key)
     }
 }
 

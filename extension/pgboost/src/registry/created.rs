@@ -10,17 +10,17 @@ use pgrx::pg_sys::Oid;
 use pgrx::spi;
 use pgrx::{FromDatum, IntoDatum, Spi};
 
+use super::Registry;
 use super::statement::execute;
-use super::{Registry, table};
 use crate::error::{Error, Result};
+use crate::pg::catalog::quoted_schema;
 use crate::pg::scan::{Key, rows};
 use crate::pg::snapshot::ReadSnapshot;
 
 /// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
 pub fn of_model(registry: &Registry, name: &str) -> Vec<String> {
     let mut functions = Vec::new();
-    // There is no such table in a database whose extension is still of release 0.1.
-    if let Some(table) = table(registry.schema, c"pgboost_function", c"pgboost_function_pkey") {
+    if let Some(table) = registry.function() {
         rows(table, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
             functions.extend(row.text(c"function"));
             ControlFlow::Continue(())
@@ -37,8 +37,23 @@ pub fn note(registry: &Registry, name: &str, function: &str) -> Result<Oid> {
          ON CONFLICT DO NOTHING",
         &[name.into(), function.into()],
     )?;
-    let oid = ask::<Oid>("SELECT pg_catalog.to_regprocedure($1)::oid", &[function])?;
+    let oid = ask::<Oid>("SELECT pg_catalog.to_regprocedure($1)::pg_catalog.oid", &[function])?;
     oid.ok_or_else(|| Error::Registry { name: name.to_owned(), what: "function" })
+}
+
+/// Whether a function that was just made calls that one of the extension's, and not another of its name.
+pub fn calls(registry: &Registry, function: &str, called: &str) -> Result<bool> {
+    let called =
+        format!("{}.{called}(pg_catalog.text, pg_catalog.\"any\")", quoted_schema(registry.schema));
+    let found = ask::<bool>(
+        "SELECT EXISTS (SELECT FROM pg_catalog.pg_depend AS d \
+         WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
+         AND d.objid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure($1) \
+         AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
+         AND d.refobjid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure($2))",
+        &[function, &called],
+    )?;
+    Ok(found == Some(true))
 }
 
 /// Drops a function of a model, if it is still there.
@@ -67,7 +82,7 @@ pub fn exists(schema: &str, name: &str) -> Result<bool> {
 
 /// The schema in which the caller's statements make things.
 pub fn current_schema() -> Result<String> {
-    let schema = ask::<String>("SELECT pg_catalog.current_schema()::text", &[])?;
+    let schema = ask::<String>("SELECT pg_catalog.current_schema()::pg_catalog.text", &[])?;
     schema.ok_or(Error::NoSchema)
 }
 

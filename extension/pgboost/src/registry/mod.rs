@@ -32,6 +32,8 @@ use crate::pg::scan::Table;
 #[derive(Clone, Copy, Debug)]
 pub struct Registry {
     pub schema: Oid,
+    /// Who owns the tables.
+    pub owner: Oid,
     pub model: Table,
     pub version: Table,
     pub part: Table,
@@ -51,15 +53,35 @@ impl Registry {
         fault::at("registry: opened");
         let schema = catalog::schema_of(function);
         let table = |name, key| table(schema, name, key).ok_or(Error::NoRegistry);
+        let model = table(c"pgboost_model", c"pgboost_model_pkey")?;
+        let owner = catalog::table_owner(model.relation).ok_or(Error::NoRegistry)?;
         Ok(Registry {
             schema,
-            model: table(c"pgboost_model", c"pgboost_model_pkey")?,
+            owner,
+            model,
             version: table(c"pgboost_version", c"pgboost_version_pkey")?,
             part: table(c"pgboost_part", c"pgboost_part_pkey")?,
             privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
-            alias: table(c"pgboost_alias", c"pgboost_alias_pkey").ok(),
+            alias: owned_table(schema, owner, c"pgboost_alias", c"pgboost_alias_pkey"),
         })
     }
+
+    /// The functions that were made of models; nothing in a database whose extension is still of release 0.1.
+    fn function(&self) -> Option<Table> {
+        owned_table(self.schema, self.owner, c"pgboost_function", c"pgboost_function_pkey")
+    }
+
+    /// The profiles of features; nothing in a database whose extension is still of release 0.1.
+    fn profile(&self) -> Option<Table> {
+        owned_table(self.schema, self.owner, c"pgboost_profile", c"pgboost_profile_pkey")
+    }
+}
+
+/// A table that release 0.1 does not have. Until ALTER EXTENSION UPDATE its name is free, and a table that
+/// another role has made is none of the registry's: its triggers would run with the owner's rights.
+fn owned_table(schema: Oid, owner: Oid, name: &CStr, primary_key: &'static CStr) -> Option<Table> {
+    table(schema, name, primary_key)
+        .filter(|table| catalog::table_owner(table.relation) == Some(owner))
 }
 
 /// A table of the schema, if it is there.

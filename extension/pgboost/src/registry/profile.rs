@@ -6,7 +6,7 @@ use serde_json::Value;
 use super::Registry;
 use super::statement::{execute, query_jsonb};
 use crate::error::{Error, Result};
-use crate::pg::{catalog, invalidation, jsonb};
+use crate::pg::{invalidation, jsonb};
 
 /// Stores the profiles of all features in the model's order, in place of those that were there; the user's
 /// rights were checked.
@@ -27,7 +27,7 @@ pub fn store(
 
 /// Deletes the profiles of a version, or of all. The table is not there before ALTER EXTENSION UPDATE.
 pub fn forget(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
-    if catalog::relation(registry.schema, c"pgboost_profile").is_none() {
+    if registry.profile().is_none() {
         return Ok(());
     }
     execute(
@@ -92,7 +92,7 @@ pub fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<Feature
 /// The range of each feature in training, in the model's order; nothing if no profile was stored, or none
 /// of numbers.
 pub fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
-    catalog::relation(registry.schema, c"pgboost_profile")?;
+    registry.profile()?;
     let found = query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position)          FROM {schema}.pgboost_profile AS p WHERE p.model = $1 AND p.version = $2",

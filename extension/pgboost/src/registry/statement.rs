@@ -63,8 +63,7 @@ fn as_owner<T>(
     run: impl FnOnce(&str) -> spi::Result<T>,
 ) -> Result<T> {
     let statement = statement.replace("{schema}", &catalog::quoted_schema(registry.schema));
-    let owner = catalog::table_owner(registry.model.relation);
     // PostgreSQL's own errors do not come back here; what does is a result of another shape.
-    identity::as_user(owner, || run(&statement))
+    identity::as_user(registry.owner, || run(&statement))
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }

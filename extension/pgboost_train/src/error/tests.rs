@@ -20,6 +20,7 @@ fn samples() -> Vec<Error> {
         Error::Arguments { message: "one needs the other", hint },
         Error::ModelName { name: text(), reason: "It is empty." },
         Error::Denied { function: "load_model" },
+        Error::OtherFunction { function: "predict_margin" },
         Error::NotOwner { name: text() },
         Error::ParametersForm { given: "an array" },
         Error::SearchForm { given: "an array" },

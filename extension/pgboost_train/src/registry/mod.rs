@@ -117,7 +117,10 @@ impl Registry {
 
     pub fn store(&self, name: &str, model: Trained) -> Result<i32> {
         let stored = Spi::get_one_with_args(
-            &self.in_schema("SELECT {schema}.load_model($1, $2, $3, $4, $5, $6)"),
+            &self.in_schema(
+                "SELECT {schema}.load_model($1, $2, $3, $4, $5, $6, NULL::pg_catalog.int4, false, \
+                 NULL::pg_catalog.jsonb)",
+            ),
             &[
                 name.into(),
                 model.bytes.into(),
@@ -129,10 +132,13 @@ impl Registry {
         );
         // PostgreSQL's own errors do not come back here; what does is an answer without rows.
         let version: i32 = stored.ok().flatten().ok_or(Error::Registry { what: "version" })?;
-        // The SQL of 0.1.0 has no such function until ALTER EXTENSION UPDATE.
+        // The SQL of 0.1.0 has no such function until ALTER EXTENSION UPDATE: one that is there is another's.
         let profiles = self.ask::<bool>(
-            "SELECT pg_catalog.to_regprocedure('{schema}.load_profile(pg_catalog.text, \
-             pg_catalog.jsonb)') IS NOT NULL",
+            "SELECT EXISTS (SELECT FROM pg_catalog.pg_depend AS d \
+             WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
+             AND d.objid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure( \
+             '{schema}.load_profile(pg_catalog.text, pg_catalog.jsonb)') \
+             AND d.deptype OPERATOR(pg_catalog.=) 'e')",
             &[],
         );
         if profiles != Some(true) {
@@ -210,7 +216,20 @@ impl Registry {
     }
 
     /// The margins that pgboost computes for rows of this many features, NaN where they are missing.
+    ///
+    /// # Errors
+    /// [`Error::OtherFunction`] where the call could be another function's.
     pub fn margins(&self, reference: &str, rows: &[f32], features: usize) -> Result<Vec<f32>> {
+        let others = self.ask::<bool>(
+            "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p \
+             WHERE p.proname OPERATOR(pg_catalog.=) 'predict_margin' \
+             AND p.pronamespace OPERATOR(pg_catalog.=) $1 AND p.oid OPERATOR(pg_catalog.<>) \
+             pg_catalog.to_regprocedure('{schema}.predict_margin(pg_catalog.text, pg_catalog.\"any\")'))",
+            &[self.schema.into()],
+        );
+        if others != Some(false) {
+            return Err(Error::OtherFunction { function: "predict_margin" });
+        }
         let count = rows.len().checked_div(features).unwrap_or(0);
         let rows: Vec<Option<f32>> =
             rows.iter().map(|value| (!value.is_nan()).then_some(*value)).collect();
