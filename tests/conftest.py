@@ -16,13 +16,15 @@ from tests.connections import Connect, closed_after, running_since
 
 STATE = Path(__file__).resolve().parent.parent / ".test"
 PREFERRED_PORT = 54330
+# Room for eight parallel workers beside the server's own.
+SETTINGS = {"max_worker_processes": "16"}
 
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Cluster]:
     """The running cluster of this run."""
     stop(STATE, delete=True)
-    running, _ = start(STATE, PREFERRED_PORT)
+    running, _ = start(STATE, PREFERRED_PORT, SETTINGS)
     yield running
     stop(STATE, delete=os.environ.get("PGBOOST_TEST_KEEP") != "1")
 

@@ -12,12 +12,18 @@ ATTACK = """CREATE FUNCTION attack() RETURNS trigger LANGUAGE plpgsql
     AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$"""
 
 
-@pytest.fixture
-def outsider(connection: psycopg.Connection, connect: Connect) -> psycopg.Connection:
+@pytest.fixture(scope="module")
+def role(nodes: Nodes) -> str:
     """May create objects in the extension's schema."""
-    connection.execute("DROP ROLE IF EXISTS outsider; CREATE ROLE outsider LOGIN")
-    connection.execute("GRANT CREATE ON SCHEMA public TO outsider")
-    return connect(user="outsider")
+    with nodes.coordinator.connect(nodes.dbname) as connection:
+        connection.execute("CREATE ROLE outsider LOGIN")
+        connection.execute("GRANT CREATE ON SCHEMA public TO outsider")
+    return "outsider"
+
+
+@pytest.fixture
+def outsider(connect: Connect, role: str) -> psycopg.Connection:
+    return connect(user=role)
 
 
 def test_its_triggers_are_for_no_table_of_anothers(outsider: psycopg.Connection) -> None:

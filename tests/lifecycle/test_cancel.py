@@ -53,6 +53,12 @@ def ends_soon(
     assert seconds < SOON
 
 
+def reset_statement_timeout(connection: psycopg.Connection) -> None:
+    """Where the machine stands still for as long, the timeout that was set ends what comes next."""
+    with suppress(errors.QueryCanceled):
+        connection.execute("RESET statement_timeout")
+
+
 def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: int) -> bool:
     """Whether that timeout ended the statement; in time if so. What the statement did is rolled back."""
     connection.execute("BEGIN")
@@ -65,9 +71,7 @@ def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: i
         assert time.monotonic() - begin < milliseconds / 1000 + SOON
     else:
         cancelled = False
-        # Where the machine stands still for as long, the timeout ends what comes next.
-        with suppress(errors.QueryCanceled):
-            connection.execute("SET LOCAL statement_timeout = 0")
+        reset_statement_timeout(connection)
     connection.execute("ROLLBACK")
     return cancelled
 

@@ -9,6 +9,7 @@ import pytest
 from psycopg import errors
 
 from tests.lifecycle.models import grown, load, one
+from tests.lifecycle.test_cancel import reset_statement_timeout
 from tests.times import TIMES
 
 Connect = Callable[..., psycopg.Connection]
@@ -27,6 +28,14 @@ def private_kb(connection: psycopg.Connection) -> int:
     """Memory of the backend's own: neither shared buffers nor mapped files."""
     status = Path(f"/proc/{connection.info.backend_pid}/status").read_text()
     return int(re.search(r"RssAnon:\s+(\d+) kB", status)[1])
+
+
+def peak_kb(connection: psycopg.Connection) -> int:
+    """The most memory that the backend has had since this was last asked."""
+    process = Path(f"/proc/{connection.info.backend_pid}")
+    peak = int(re.search(r"VmHWM:\s+(\d+) kB", (process / "status").read_text())[1])
+    (process / "clear_refs").write_text("5")
+    return peak
 
 
 def mapped_images(connection: psycopg.Connection) -> tuple[int, int]:
@@ -102,6 +111,45 @@ def test_many_errors_leave_nothing(connect: Connect) -> None:
             connection.execute("SELECT load_model('bad', '{\"learner\": {}}')")
 
     assert grows_by(connection, fail, 1000 * TIMES) < MOST_GROWTH_KB
+
+
+def test_many_cancelled_statements_leave_nothing(connect: Connect) -> None:
+    connection = connect()
+    load(connection, "m", grown(10, 4))
+    connection.execute("CREATE TEMP TABLE file AS SELECT %b AS content", (grown(60, 8),))
+    columns = ", ".join(["x"] * 10)
+    scan = f"SELECT count(predict('m', {columns})) FROM generate_series(1, 10000000) AS x"
+    cancelled = 0
+
+    def cancel() -> None:
+        nonlocal cancelled
+        for query in (scan, "SELECT load_model('never', content), pg_sleep(1) FROM file"):
+            connection.execute(f"SET statement_timeout = {1 + cancelled % 5}")
+            with pytest.raises(errors.QueryCanceled):
+                connection.execute(query)
+            reset_statement_timeout(connection)
+            cancelled += 1
+
+    assert grows_by(connection, cancel, 500 * TIMES) < MOST_GROWTH_KB
+    assert one(connection, "SELECT count(*) FROM pgboost_models WHERE name = 'never'") == 0
+
+
+def test_a_file_above_the_limit_is_refused_before_it_is_read(connect: Connect) -> None:
+    """The file as stored is not even put together."""
+    connection = connect()
+    connection.execute("CREATE TEMP TABLE large (content bytea)")
+    connection.execute("ALTER TABLE large ALTER content SET STORAGE EXTERNAL")
+    connection.execute("INSERT INTO large VALUES (convert_to(repeat(' ', 100000000), 'UTF8'))")
+    connection.execute("SET pgboost.max_model_size = '90MB'")
+    taken = []
+    for _ in range(2):
+        # The first time the library is loaded.
+        peak_kb(connection)
+        before = peak_kb(connection)
+        with pytest.raises(errors.ProgramLimitExceeded):
+            connection.execute("SELECT load_model('never', content) FROM large")
+        taken.append(peak_kb(connection) - before)
+    assert taken[1] < MOST_GROWTH_KB
 
 
 def test_many_loads_leave_nothing_in_the_one_that_loads_nor_in_one_that_predicts(

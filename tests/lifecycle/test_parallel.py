@@ -1,6 +1,7 @@
 """Parallel workers score as the leader does: every row the same bits, whatever the plan."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -10,6 +11,7 @@ from tests.times import TIMES
 
 Connect = Callable[..., psycopg.Connection]
 ROWS = 40_000 * TIMES
+MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
 COLUMNS = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
 BY_COLUMN = ", ".join(f"f{i + 1}" for i in range(10))
 FORMS = {
@@ -30,6 +32,8 @@ def points(cluster, dbname: str) -> None:
             f"CREATE TABLE points AS SELECT i AS id, {COLUMNS} FROM generate_series(1, {ROWS}) AS i"
         )
         connection.execute("UPDATE points SET f3 = NULL WHERE id % 7 = 0")
+        # However many are allowed per query, whatever the table's size says.
+        connection.execute("ALTER TABLE points SET (parallel_workers = 8)")
         connection.execute("VACUUM ANALYZE points")
 
 
@@ -51,14 +55,15 @@ def workers_launched(connection: psycopg.Connection, query: str) -> int:
     return plan["Workers Launched"]
 
 
+@pytest.mark.parametrize("workers", [2, 8])
 @pytest.mark.parametrize("form", FORMS)
-def test_every_row_is_equal(connect: Connect, form: str) -> None:
+def test_every_row_is_equal(connect: Connect, form: str, workers: int) -> None:
     query = f"SELECT id, float4send(predict('m', {FORMS[form]})) AS bits FROM points"
     serial, parallel = connect(), connect()
     serial.execute("SET max_parallel_workers_per_gather = 0")
-    in_parallel(parallel, 2)
+    in_parallel(parallel, workers)
     assert workers_launched(serial, query) == 0
-    assert workers_launched(parallel, query) == 2
+    assert workers_launched(parallel, query) == workers
     expected = serial.execute(query + " ORDER BY id").fetchall()
     assert len(expected) == ROWS
     assert len({bits for _, bits in expected}) > ROWS / 2
@@ -166,8 +171,31 @@ def test_workers_have_the_rights_of_the_current_role(connect: Connect) -> None:
 
 def test_settings_reach_the_workers(connect: Connect) -> None:
     connection = connect()
+    load(connection, "tickets", (MODELS / "tickets.ubj").read_bytes())
     in_parallel(connection, 2)
-    connection.execute("SET pgboost.cache_size = '1MB'")
-    query = f"SELECT count(predict('m', {BY_COLUMN})) FROM points"
+    query = "SELECT count(predict('tickets', 'no day', 10, f1)) FROM points"
+    assert workers_launched(connection, query.replace("no day", "mon")) == 2
+    with pytest.raises(psycopg.errors.InvalidTextRepresentation, match="parallel worker"):
+        one(connection, query)
+    connection.execute("SET pgboost.unknown_category = 'missing'")
     assert workers_launched(connection, query) == 2
     assert one(connection, query) == ROWS
+
+
+def test_workers_keep_to_the_bound_of_tables(connect: Connect) -> None:
+    """What a worker takes for explanations is what the leader may take."""
+    memory = "pg_read_file('/proc/self/status')"
+    explained = f"predict_contribs('m', {BY_COLUMN})"
+    query = (
+        f"SELECT max(substring({memory} FROM 'RssAnon:\\s+(\\d+)')::integer), count({explained}) "
+        "FROM points WHERE id <= 5000"
+    )
+    taken = {}
+    for bound in ("0", "64MB"):
+        connection = connect()
+        in_parallel(connection, 2)
+        connection.execute(f"SET pgboost.explain_memory = '{bound}'")
+        assert workers_launched(connection, query) == 2
+        taken[bound], count = connection.execute(query).fetchone()
+        assert count == 5000
+    print(taken)

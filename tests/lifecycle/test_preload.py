@@ -13,6 +13,7 @@ from tests.lifecycle.models import constant, grown, load, one, value
 from tests.times import TIMES
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
+CONNECTIONS = 200 * TIMES
 
 
 def restart(spare: Cluster, **environment: str) -> None:
@@ -128,6 +129,11 @@ def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload:
 
 
 def test_hundreds_of_connections_one_after_another(spare: Cluster, expected: float) -> None:
-    for _ in range(300 * TIMES):
+    for _ in range(CONNECTIONS):
         with spare.connect() as connection:
             assert one(connection, f"SELECT predict('grown', {ROW})") == expected
+
+
+def test_hundreds_of_connections_to_a_preloaded_server(preloaded: Cluster, expected: float) -> None:
+    test_hundreds_of_connections_one_after_another(preloaded, expected)
+    assert threads(postmaster(preloaded)) == 1

@@ -171,6 +171,9 @@ def test_a_repeatable_read_on_the_standby_keeps_its_version(pair: Pair) -> None:
     [
         "load_model('new', '{}')", "load_model('m', 'no model')", "deploy_model('m', 1)",
         "drop_model('m')", "grant_model('m', 'public')", "revoke_model('m', 'public')",
+        "alias_model('m', 'best', 1)", "drop_alias('m', 'best')", "pin_model('m', 1)",
+        "unpin_model('m', 1)", "create_predict_function('m')", "load_profile('m', '[]')",
+        "profile_features('m', 'SELECT 1 AS f1')", "train_model('n', 'SELECT 1 AS a, 2 AS y', 'y')",
     ],
 )  # fmt: skip
 def test_it_refuses_to_write(pair: Pair, call: str) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from cluster import Cluster
 from tests.lifecycle.models import grown, load
-from tests.lifecycle.test_cancel import ENDS, FORMS, SCAN
+from tests.lifecycle.test_cancel import ENDS, FORMS, SCAN, reset_statement_timeout
 from tests.times import TIMES
 
 TRIALS = 20 * TIMES
@@ -71,7 +71,7 @@ def late(connection: psycopg.Connection, query: str) -> float:
     with pytest.raises(psycopg.errors.QueryCanceled):
         connection.execute(query)
     seconds = time.monotonic() - begin - milliseconds / 1000
-    connection.execute("RESET statement_timeout")
+    reset_statement_timeout(connection)
     return seconds
 
 

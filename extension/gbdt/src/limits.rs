@@ -4,6 +4,8 @@
 //! these limits before memory is taken for it. The defaults are far above what XGBoost users train
 //! and far below what would hurt a server.
 
+use crate::error::{Error, ErrorKind, Result};
+
 /// Upper bounds on a model; a model at the bound is accepted, one above it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -35,6 +37,18 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// Whether a file of that size is read, which a caller may ask before it has the file in memory.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Limit`].
+    pub fn check_bytes(&self, bytes: usize) -> Result<()> {
+        if bytes <= self.bytes {
+            return Ok(());
+        }
+        let message = format!("model has {bytes} bytes, more than the limit of {}", self.bytes);
+        Err(Error::new(ErrorKind::Limit, message))
+    }
+
     /// Words of 32 bits that all category sets may have. A set takes memory up to its largest code,
     /// whatever the number of its codes, so all together may take as many bytes as the file.
     pub(crate) fn set_words(&self) -> usize {

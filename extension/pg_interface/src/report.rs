@@ -21,6 +21,10 @@ pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
 }
 
 /// Ends the statement with the error.
+#[expect(
+    clippy::unreachable,
+    reason = "pgrx's report has no type for a level that does not return"
+)]
 pub fn raise(error: impl Into<ErrorReport>) -> ! {
     error.into().report(PgLogLevel::ERROR);
     unreachable!("an ERROR does not return")

@@ -25,7 +25,7 @@ pub use categories::read_categories;
 pub use xgboost::objectives as xgboost_objectives;
 
 use crate::model::Model;
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Limits, Result};
 use sniff::Format;
 
 /// Reads a model and checks every invariant of it.
@@ -36,12 +36,7 @@ use sniff::Format;
 /// # Errors
 /// The kind says what is wrong, the place where. No input makes this panic.
 pub fn parse(bytes: &[u8], limits: &Limits, check_interrupts: &mut dyn FnMut()) -> Result<Model> {
-    if bytes.len() > limits.bytes {
-        return Err(Error::new(
-            ErrorKind::Limit,
-            format!("model has {} bytes, more than the limit of {}", bytes.len(), limits.bytes),
-        ));
-    }
+    limits.check_bytes(bytes.len())?;
     match sniff::format_of(bytes, check_interrupts)? {
         Format::CatboostJson => {
             let file = catboost::read_json(&mut json::Json::new(bytes, check_interrupts), limits)?;

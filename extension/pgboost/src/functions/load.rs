@@ -54,6 +54,10 @@ fn pgboost_load_model(
 ) -> std::result::Result<i32, ErrorReport> {
     server::require_writable(c"load_model()");
     let name = check_name(required_text(name, "name")?)?;
+    let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
+    if let Some(size) = model.as_ref().and_then(large::size_of_argument) {
+        limits.check_bytes(size).map_err(Error::from)?;
+    }
     let model = model.as_ref().and_then(large::argument);
     let bytes = required(model, "model")?;
     let rounds = match (rounds, best_iteration.unwrap_or(false)) {
@@ -70,10 +74,16 @@ fn pgboost_load_model(
         parameters,
         metrics,
     };
-    Ok(load(&Registry::of_function(arguments::function(call))?, name, bytes, options)?)
+    Ok(load(&Registry::of_function(arguments::function(call))?, name, bytes, &limits, options)?)
 }
 
-fn load(registry: &Registry, name: &str, bytes: &[u8], mut options: LoadOptions) -> Result<i32> {
+fn load(
+    registry: &Registry,
+    name: &str,
+    bytes: &[u8],
+    limits: &Limits,
+    mut options: LoadOptions,
+) -> Result<i32> {
     let user = identity::current_user();
     // Asked before the work; asked again when the row is locked.
     if super::exists(registry, name).is_ok() {
@@ -82,8 +92,7 @@ fn load(registry: &Registry, name: &str, bytes: &[u8], mut options: LoadOptions)
     if is_file_name(bytes) {
         return Err(Error::FileName);
     }
-    let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
-    let mut model = gbdt::parse(bytes, &limits, &mut report::check_for_interrupts)?;
+    let mut model = gbdt::parse(bytes, limits, &mut report::check_for_interrupts)?;
     fault::at("load: parsed");
     if let Some(feature_names) = options.feature_names.take() {
         model.set_feature_names(feature_names)?;

@@ -16,6 +16,13 @@ pub const PIECE: usize = 4 << 20;
 /// Most bytes that PostgreSQL allocates at once (`MaxAllocSize`).
 const MAX_ALLOC: usize = 0x3fff_ffff;
 
+/// How many bytes an argument has, without reading them; nothing if it is no bytea.
+pub fn size_of_argument(value: &AnyElement) -> Option<usize> {
+    // SAFETY: the value is of the type that it says.
+    (value.oid() == pg_sys::BYTEAOID)
+        .then(|| unsafe { pg_sys::toast_raw_datum_size(value.datum()) } - pg_sys::VARHDRSZ)
+}
+
 /// The bytes of an argument, or nothing if it is no bytea.
 pub fn argument(value: &AnyElement) -> Option<&[u8]> {
     // SAFETY: the value is of the type that it says; arguments outlive the call.
