@@ -30,6 +30,10 @@ RELEASES = sorted(
 )  # fmt: skip
 # Clamped by 3.4 alone.
 OTHERWISE = ("base_score_near",)
+# Refused by 3.2 in the files of some releases.
+REFUSED = ("no_trees", "pruned", "snapshot")
+# Its format is not read by 3.2.
+OLDEST = "0.90"
 
 
 def from_hex(lines: list[str], digits: int) -> np.ndarray:
@@ -77,10 +81,6 @@ def by_lightgbm(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_catboost(path: Path, record: dict) -> tuple[np.ndarray, np.ndarray]:
-    if record["categorical"]:
-        raise ValueError(
-            "its categories are texts and whole numbers, which rows of numbers are not"
-        )
     model = CatBoost().load_model(str(path), format=path.suffix[1:])
     rows = drawn(from_hex(record["rows"], 8), [], infinities=True)
     margins = model.predict(rows, prediction_type="RawFormulaVal", thread_count=1).reshape(
@@ -111,13 +111,16 @@ def cases(release: str, place: Path) -> list[dict]:
         record = json.loads(expected.read_text())
         paths = [expected.with_name(f"{name}.{suffix}") for suffix in suffixes]
         path = next((path for path in paths if path.exists()), None)
-        if path is None or name.startswith(OTHERWISE) or not record["rows"]:
+        # CatBoost's categories are texts and whole numbers, which rows of numbers are not.
+        texts = ask is by_catboost and record["categorical"]
+        if path is None or name.startswith(OTHERWISE) or not record["rows"] or texts:
             continue
         try:
             rows, margins = ask(path, record)
-        except (xgboost.core.XGBoostError, ValueError) as error:
-            print(f"{release}/{name}: {str(error).splitlines()[0]}")
-            continue
+        except xgboost.core.XGBoostError:
+            if name.startswith(REFUSED):
+                continue
+            raise
         case = {"model": str(path), "single": ask is by_xgboost}
         for what, values in (("rows", rows), ("margins", margins)):
             case[what] = str(place / f"{name}.{what}")
@@ -131,9 +134,10 @@ def test_margins_are_the_librarys(release: str, tmp_path: Path) -> None:
     if is_later(release):
         pytest.skip(f"XGBoost {xgboost.__version__} is installed")
     warnings.simplefilter("ignore")
+    if release == OLDEST:
+        pytest.skip(f"XGBoost {xgboost.__version__} does not read it")
     found = cases(release, tmp_path)
-    if not found:
-        pytest.skip("the installed library reads none of them")
+    assert found
     (tmp_path / "cases.json").write_text(json.dumps(found))
     done = subprocess.run(
         [

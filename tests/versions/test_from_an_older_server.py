@@ -16,11 +16,21 @@ from cluster.place import Place, choose
 from cluster.server import bin_directory
 
 OLD = os.environ.get("PGBOOST_OLD_PG_CONFIG", "")
-MODEL = Path(__file__).resolve().parents[1] / "sql" / "models" / "price.ubj"
-PREDICTION = """
-SELECT predict('price', 60, 4, 1), (SELECT count(*) FROM pgboost_models), predict('price@1', 60, 4, 1)
-"""
-EXPECTED = (110, 2, 110)
+MODELS = Path(__file__).resolve().parents[1] / "sql" / "models"
+# Two versions that answer otherwise, of which the first is deployed.
+VERSIONS = ("price.ubj", "price_doubled.json")
+PREDICTIONS = (
+    "SELECT predict('price', 60, 4, 1), predict('price@1', 60, 4, 1), predict('price@2', 60, 4, 1)"
+)
+FACTS = (
+    "SELECT m.*, model_info(name || '@' || version) - 'owner' FROM pgboost_models AS m ORDER BY version",
+    "SELECT encode(sha256(export_model('price', v)), 'hex') FROM generate_series(1, 2) AS v",
+    "SELECT * FROM pgboost_aliases",
+    "SELECT model, role::text, privilege FROM pgboost_privilege ORDER BY role::text",
+    "SELECT price FROM scored",
+    "SELECT of_price(60, 4, 1)",
+    PREDICTIONS,
+)
 
 pytestmark = pytest.mark.skipif(not OLD, reason="PGBOOST_OLD_PG_CONFIG names no older server")
 
@@ -41,19 +51,25 @@ def old(tmp_path: Path) -> Iterator[Cluster]:
         running, _ = start(state, 54337)
     with running.connect() as connection:
         connection.execute("CREATE EXTENSION pgboost")
-        for _ in range(2):
-            connection.execute("SELECT load_model('price', %s)", (MODEL.read_bytes(),))
+        for version in VERSIONS:
+            content = (MODELS / version).read_bytes()
+            connection.execute("SELECT load_model('price', %b)", (content,))
+        connection.execute("SELECT deploy_model('price', 1), alias_model('price', 'next', 2)")
+        connection.execute("SELECT grant_model('price', 'public')")
+        connection.execute("SELECT create_predict_function('price', 'of_price')")
         connection.execute("CREATE VIEW scored AS SELECT predict('price', 60, 4, 1) AS price")
     yield running
     with server_of(OLD):
         stop(state, delete=True)
 
 
-def predictions(cluster: Cluster, dbname: str = "postgres") -> tuple:
-    """What the models of a database predict."""
+def facts(cluster: Cluster, dbname: str = "postgres") -> list[list[tuple]]:
+    """What the registry says of the models of a database, and what they predict."""
     with cluster.connect(dbname) as connection:
-        assert connection.execute("SELECT price FROM scored").fetchone() == (110,)
-        return connection.execute(PREDICTION).fetchone()
+        found = [connection.execute(query).fetchall() for query in FACTS]
+    first, deployed, second = found[-1][0]
+    assert first == deployed != second
+    return found
 
 
 def new_cluster(state: Path) -> Place:
@@ -84,6 +100,7 @@ def refuses_tables(old: Cluster) -> bool:
 def test_pg_upgrade_keeps_the_models(old: Cluster, tmp_path: Path, way: str) -> None:
     if refuses_tables(old):
         pytest.skip("18.6 refuses an option (pg_attver) that columns of the older server have")
+    before = facts(old)
     with server_of(OLD):
         old_programs = bin_directory()
         stop(tmp_path / "old")
@@ -96,7 +113,7 @@ def test_pg_upgrade_keeps_the_models(old: Cluster, tmp_path: Path, way: str) -> 
     )  # fmt: skip
     try:
         running, _ = start(state, place.port)
-        assert predictions(running) == EXPECTED
+        assert facts(running) == before
     finally:
         stop(state, delete=True)
 
@@ -115,4 +132,4 @@ def test_a_dump_brings_the_models(old: Cluster, cluster: Cluster, tmp_path: Path
         cluster.conninfo("restored"),
         dump,
     )
-    assert predictions(cluster, "restored") == EXPECTED
+    assert facts(cluster, "restored") == facts(old)

@@ -45,8 +45,8 @@ run() {
         cp -n "../$file" "corpus/$target/$(tr / _ <<<"${file#tests/golden/}")"
     done
     echo "==> $target"
-    "target/x86_64-unknown-linux-gnu/release/$target" -max_total_time="$seconds" -max_len="$longest" -timeout=10 \
-        -rss_limit_mb=2048 -reload=0 -artifact_prefix="found/$target-" -entropic=0 -print_funcs=0 -verbosity=0 \
+    "target/x86_64-unknown-linux-gnu/release/$target" -max_total_time="$seconds" -max_len="$longest" -timeout=2 \
+        -rss_limit_mb=512 -reload=0 -artifact_prefix="found/$target-" -entropic=0 -print_funcs=0 -verbosity=0 \
         -print_final_stats=1 "corpus/$target" 2>&1 | grep -vE '^INFO|^"|^#####'
 }
 
