@@ -102,12 +102,17 @@ test-long: install venv ## run the long tests, TIMES (10) as large as their smal
 	@$(VENV)/pytest -s tests/long $(GROWING)
 
 # What runs inside the server.
-ASSERTED = tests/test_sql_regression.py tests/batch tests/lifecycle
+ASSERTED = tests/test_sql_regression.py tests/batch tests/lifecycle tests/long/test_signals.py \
+	$(wildcard tests/packaging/test_planted_*.py)
 
 .PHONY: test-assertions
 test-assertions: setup venv ## test what runs inside the server on a PostgreSQL 15 built with assertions
 	@PG_CONFIG=$$(toolchain/postgres_assertions.sh); export CARGO_TARGET_DIR=$(CURDIR)/.build/postgres/target-assertions; \
 		toolchain/install.sh && $(VENV)/pytest $(or $(TESTS),$(ASSERTED))
+
+.PHONY: test-asan
+test-asan: setup venv ## test the extensions compiled with AddressSanitizer, on a PostgreSQL 18; needs a nightly Rust
+	@tests/asan/run.sh $(TESTS)
 
 .PHONY: test-fixes
 test-fixes: setup venv ## undo fixes one by one, in a copy of the sources: the test that each left must fail
