@@ -1,8 +1,7 @@
 """SQL files run beside themselves, and all of them at once: each output is as if the file had been alone.
 
 All databases share their roles: each run of a file beside itself makes roles of names of its own, and no two
-files make the same. Rights to a setting are shared as well, and PostgreSQL fails where two sessions change
-them at once ("tuple concurrently updated"), so that the file which does so is not run beside itself.
+files make the same.
 """
 
 import shutil
@@ -20,7 +19,6 @@ BESIDE = 15
 ROUNDS = max(1, TIMES // 10)
 # What names of roles begin with.
 ROLE = b"regress_"
-CHANGES_RIGHTS_TO_SETTINGS = "settings"
 
 pytestmark = pytest.mark.usefixtures("internal_errors")
 
@@ -57,7 +55,7 @@ def run_at_once(cluster: Cluster, runs: Iterable[tuple[str, Path, Path | None]])
                 pytest.fail(f"files give other output: {differences}", pytrace=False)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name != CHANGES_RIGHTS_TO_SETTINGS])
+@pytest.mark.parametrize("name", NAMES)
 def test_a_file_beside_itself(name: str, cluster: Cluster, directories: list[Path]) -> None:
     outputs = [WORK / "out" / f"{name}_{number}" for number in range(BESIDE)]
     run_at_once(cluster, ((name, *each) for each in zip(outputs, directories, strict=True)))

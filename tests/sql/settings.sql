@@ -34,12 +34,19 @@ SELECT set_config('pgboost.cache_size', '2GB', false);
 SET pgboost.unknown_category = missing;
 SHOW pgboost.unknown_category;
 RESET ROLE;
+-- All databases share these rights, and PostgreSQL fails where two sessions change them at once.
+BEGIN;
+LOCK TABLE pg_parameter_acl IN SHARE ROW EXCLUSIVE MODE;
 GRANT SET ON PARAMETER pgboost.cache_size TO regress_setter;
+COMMIT;
 SET ROLE regress_setter;
 SET pgboost.cache_size = '100MB';
 SHOW pgboost.cache_size;
 RESET ROLE;
+BEGIN;
+LOCK TABLE pg_parameter_acl IN SHARE ROW EXCLUSIVE MODE;
 REVOKE SET ON PARAMETER pgboost.cache_size FROM regress_setter;
+COMMIT;
 RESET ALL;
 DROP ROLE regress_setter;
 
