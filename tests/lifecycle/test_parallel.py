@@ -191,13 +191,13 @@ def test_workers_keep_to_the_bound_of_tables(connect: Connect) -> None:
         "FROM points WHERE id <= 5000"
     )
     taken = {}
-    for bound in ("0", "4MB", "64MB"):
+    for bound in ("0", "2MB", "64MB"):
         connection = connect()
         in_parallel(connection, 2)
         connection.execute(f"SET pgboost.explain_memory = '{bound}'")
         assert workers_launched(connection, query) == 2
         taken[bound], count = connection.execute(query).fetchone()
         assert count == 5000
-    # The model's tables take some nine megabytes.
+    # The model's tables take some nine megabytes, and twice the bound may be in use while they are made.
     assert taken["64MB"] - taken["0"] > 6 * 1024
-    assert taken["4MB"] - taken["0"] < 5 * 1024
+    assert taken["2MB"] - taken["0"] < 2 * 2048
