@@ -54,9 +54,11 @@ def ends_soon(
 
 
 def reset_statement_timeout(connection: psycopg.Connection) -> None:
-    """Where the machine stands still for as long, the timeout that was set ends what comes next."""
-    with suppress(errors.QueryCanceled):
-        connection.execute("RESET statement_timeout")
+    """Where the machine stands still for as long, the timeout that was set ends this as well."""
+    while True:
+        with suppress(errors.QueryCanceled):
+            connection.execute("RESET statement_timeout")
+            return
 
 
 def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: int) -> bool:
@@ -71,7 +73,9 @@ def is_cancelled(connection: psycopg.Connection, statement: str, milliseconds: i
         assert time.monotonic() - begin < milliseconds / 1000 + SOON
     else:
         cancelled = False
-        reset_statement_timeout(connection)
+        # Where the machine stands still for as long, the timeout ends what comes next.
+        with suppress(errors.QueryCanceled):
+            connection.execute("SET LOCAL statement_timeout = 0")
     connection.execute("ROLLBACK")
     return cancelled
 

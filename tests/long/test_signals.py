@@ -15,6 +15,7 @@ import pytest
 
 from cluster import Cluster
 from tests.lifecycle.models import grown, load, one
+from tests.lifecycle.test_cancel import reset_statement_timeout
 from tests.lifecycle.test_crash import ROW
 from tests.times import TIMES
 from tests.train.running import trainers
@@ -58,7 +59,7 @@ def out_of_time(connection: psycopg.Connection, query: str) -> None:
     connection.execute("SET statement_timeout = '10ms'")
     with pytest.raises(psycopg.errors.QueryCanceled):
         connection.execute(query)
-    connection.execute("SET statement_timeout = '60s'")
+    reset_statement_timeout(connection)
 
 
 @pytest.mark.parametrize("work", WORK)
