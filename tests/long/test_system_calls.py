@@ -115,6 +115,4 @@ def test_nothing_outside_is_reached(spare: Cluster, tmp_path: Path) -> None:
     written = {path for path in changed if not path.startswith(f"{data}/")}
     assert not {path for path in written if not WRITABLE.fullmatch(path)}
     assert any("/pgboost/" in path for path in changed), "the trace shows no image"
-    print(
-        f"{len(found)} calls, {len(named)} paths, {len(outside)} of them outside: {sorted(outside)}"
-    )
+    print(f"{len(found)} calls, {len(named)} paths, {len(outside)} of them outside")
