@@ -9,6 +9,7 @@ import pytest
 from psycopg import errors
 
 from tests.lifecycle.models import constant, load, one
+from tests.packaging.conftest import attack
 from tests.packaging.releases import RELEASES, created
 
 ATTACK = """CREATE FUNCTION planted.attack() RETURNS trigger LANGUAGE plpgsql
@@ -22,11 +23,6 @@ SOURCE = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
 TRAIN = "SELECT planted.train_model('t', %s, 'y', rounds => 2)"
 # So many rows that the table has more than the four pages that are read without an index.
 RIGHTS = 2000
-
-
-def raises(name: str, arguments: str, returns: str) -> str:
-    body = "BEGIN RAISE EXCEPTION 'attacked as %', current_user; END"
-    return f"CREATE FUNCTION planted.{name}({arguments}) RETURNS {returns} LANGUAGE plpgsql AS $${body}$$"
 
 
 @pytest.fixture
@@ -70,8 +66,8 @@ def test_functions_of_later_releases_are_not_called(
     attacker: psycopg.Connection, user: psycopg.Connection, release: str
 ) -> None:
     created(user, release)
-    attacker.execute(raises("load_profile", "text, jsonb", "void"))
-    attacker.execute(raises("load_model", "text, bytea, text[], text[], jsonb, jsonb", "integer"))
+    attacker.execute(attack("load_profile", "text, jsonb", "void"))
+    attacker.execute(attack("load_model", "text, bytea, text[], text[], jsonb, jsonb", "integer"))
     user.execute(TRAIN, (SOURCE,))
     assert one(user, "SELECT count(*) FROM pgboost_models") == 1
 
@@ -116,7 +112,7 @@ def test_a_function_made_of_a_model_calls_no_other(
     load(user, "m", constant(1))
     user.execute("SELECT create_predict_function('m', 'of_m', 'public')")
     assert one(user, "SELECT public.of_m(1)") == 1
-    attacker.execute(raises("predict", "text, VARIADIC real[]", "real"))
+    attacker.execute(attack("predict", "text, VARIADIC real[]", "real"))
     with pytest.raises(errors.AmbiguousFunction) as raised:
         user.execute("SELECT create_predict_function('m', 'of_m_too', 'public')")
     assert (
@@ -131,6 +127,6 @@ def test_verify_model_calls_no_other(
     created(user)
     user.execute(TRAIN, (SOURCE,))
     assert user.execute("SELECT * FROM verify_model('t', %s)", (SOURCE,)).fetchone() == (100, 0, 0)
-    attacker.execute(raises("predict_margin", "text, real[]", "real[]"))
+    attacker.execute(attack("predict_margin", "text, real[]", "real[]"))
     with pytest.raises(errors.AmbiguousFunction):
         user.execute("SELECT * FROM verify_model('t', %s)", (SOURCE,))

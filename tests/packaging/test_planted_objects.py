@@ -10,6 +10,7 @@ from psycopg import errors
 
 from cluster import Cluster
 from tests.connections import Connect
+from tests.packaging.conftest import attack
 from tests.packaging.releases import NAMES, RELEASES, created
 from tests.packaging.test_upgrade import schema
 
@@ -64,12 +65,6 @@ def definitions(connection: psycopg.Connection) -> list[list[tuple]]:
     found = [schema(connection, name) for name in NAMES]
     connection.execute("RESET search_path")
     return found
-
-
-def attack(name: str, arguments: str, returns: str) -> str:
-    """A function of the attacker's, which ends what calls it."""
-    body = "BEGIN RAISE EXCEPTION 'attacked as %', current_user; END"
-    return f"CREATE FUNCTION planted.{name}({arguments}) RETURNS {returns} LANGUAGE plpgsql AS $${body}$$"
 
 
 def plant(attacker: psycopg.Connection) -> None:
