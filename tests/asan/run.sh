@@ -21,8 +21,7 @@ tests=("$@")
     --deselect tests/lifecycle/test_parallel.py::test_workers_keep_to_the_bound_of_tables)
 
 make_server() {
-    local fetched
-    fetched=$("$root/toolchain/postgres.sh" 18)
+    "$root/toolchain/postgres.sh" 18 >/dev/null
     rm -rf "$place/18"
     mkdir -p "$place"
     cp -a "$root/.build/postgres/18" "$place/18"

@@ -6,10 +6,9 @@ from psycopg import errors
 
 from tests.citus.conftest import Nodes, file_of
 from tests.connections import Connect
+from tests.packaging.planted import attack
 
 TRIGGERS = ("pgboost_make_change", "pgboost_registry_row_changed", "pgboost_registry_truncated")
-ATTACK = """CREATE FUNCTION attack() RETURNS trigger LANGUAGE plpgsql
-    AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$"""
 
 
 @pytest.fixture(scope="module")
@@ -47,15 +46,12 @@ def test_a_table_of_anothers_carries_no_changes(
     outsider.execute(
         "CREATE TABLE pgboost_change (id uuid, registry_table text, operation text, content text)"
     )
-    outsider.execute(ATTACK)
+    outsider.execute(attack("attack", "", "trigger", schema="public"))
     outsider.execute(
         "CREATE TRIGGER t BEFORE INSERT ON pgboost_change FOR EACH STATEMENT EXECUTE FUNCTION attack()"
     )
     # What the script's own expressions could be taken to mean.
-    outsider.execute(
-        "CREATE FUNCTION format(text, regclass) RETURNS text LANGUAGE plpgsql "
-        "AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$"
-    )
+    outsider.execute(attack("format", "text, regclass", "text", schema="public"))
     connection.execute("CREATE EXTENSION pgboost_citus")
     with pytest.raises(errors.ObjectNotInPrerequisiteState):
         connection.execute("SELECT load_model('m', %s)", (file_of("price"),))

@@ -128,12 +128,16 @@ def test_no_backtrace_reaches_a_client(spare: Cluster, expected: float, preload:
         restart(spare)
 
 
-def test_hundreds_of_connections_one_after_another(spare: Cluster, expected: float) -> None:
+def predict_once_per_connection(server: Cluster, expected: float) -> None:
     for _ in range(CONNECTIONS):
-        with spare.connect() as connection:
+        with server.connect() as connection:
             assert one(connection, f"SELECT predict('grown', {ROW})") == expected
 
 
+def test_hundreds_of_connections_one_after_another(spare: Cluster, expected: float) -> None:
+    predict_once_per_connection(spare, expected)
+
+
 def test_hundreds_of_connections_to_a_preloaded_server(preloaded: Cluster, expected: float) -> None:
-    test_hundreds_of_connections_one_after_another(preloaded, expected)
+    predict_once_per_connection(preloaded, expected)
     assert threads(postmaster(preloaded)) == 1

@@ -1,4 +1,4 @@
-"""A database in whose schema another role may create objects, and what that role plants there."""
+"""A database in whose schema another role may create objects."""
 
 from collections.abc import Callable, Iterator
 
@@ -33,9 +33,3 @@ def superuser(planted: Planted) -> psycopg.Connection:
 @pytest.fixture
 def attacker(planted: Planted) -> psycopg.Connection:
     return planted("planter")
-
-
-def attack(name: str, arguments: str, returns: str) -> str:
-    """A function of the attacker's, which ends what calls it."""
-    body = "BEGIN RAISE EXCEPTION 'attacked as %', current_user; END"
-    return f"CREATE FUNCTION planted.{name}({arguments}) RETURNS {returns} LANGUAGE plpgsql AS $${body}$$"

@@ -1,4 +1,4 @@
-"""The present version, and the releases before it, which are those that have a script of their own."""
+"""The present version, the releases before it, which are those that have a script, and how each is made."""
 
 import tomllib
 from pathlib import Path
@@ -31,8 +31,16 @@ RELEASES = sorted(
 )
 
 
-def created(connection: psycopg.Connection, version: str = "") -> None:
-    """Makes the extensions of a version, or of the present one, in the schema `planted`."""
+def create_extensions(
+    connection: psycopg.Connection, version: str = "", schema: str = "public"
+) -> None:
+    """Makes both, of a version or of the present one."""
     clause = f"VERSION '{version}'" if version else ""
     for name in NAMES:
-        connection.execute(f"CREATE EXTENSION {name} SCHEMA planted {clause}")
+        connection.execute(f"CREATE EXTENSION {name} SCHEMA {schema} {clause}")
+
+
+def update_extensions(connection: psycopg.Connection) -> None:
+    """Updates both to the present version."""
+    for name in NAMES:
+        connection.execute(f"ALTER EXTENSION {name} UPDATE")

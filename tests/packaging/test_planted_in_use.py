@@ -9,11 +9,9 @@ import pytest
 from psycopg import errors
 
 from tests.lifecycle.models import constant, load, one
-from tests.packaging.conftest import attack
-from tests.packaging.releases import RELEASES, created
+from tests.packaging.planted import attack, created
+from tests.packaging.releases import RELEASES
 
-ATTACK = """CREATE FUNCTION planted.attack() RETURNS trigger LANGUAGE plpgsql
-    AS $$ BEGIN RAISE EXCEPTION 'attacked as %', current_user; END $$"""
 LATER = {
     "pgboost_alias": "model text, alias text, version integer",
     "pgboost_profile": "model text, version integer",
@@ -38,7 +36,7 @@ def test_tables_of_later_releases_are_none_of_the_registrys(
     attacker: psycopg.Connection, user: psycopg.Connection, release: str, key: str
 ) -> None:
     created(user, release)
-    attacker.execute(ATTACK)
+    attacker.execute(attack("attack", "", "trigger"))
     for table, columns in LATER.items():
         attacker.execute(f"CREATE TABLE planted.{table} ({columns.replace('model text', key)})")
         for moment in ("INSERT", "UPDATE", "DELETE"):

@@ -10,8 +10,8 @@ from psycopg import errors
 
 from cluster import Cluster
 from tests.connections import Connect
-from tests.packaging.conftest import attack
-from tests.packaging.releases import NAMES, RELEASES, created
+from tests.packaging.planted import attack, created
+from tests.packaging.releases import NAMES, RELEASES, update_extensions
 from tests.packaging.test_upgrade import schema
 
 TYPES = (
@@ -122,8 +122,7 @@ def test_an_update_calls_nothing_of_anothers(
     # With a grant, the update has all to do that it ever has.
     superuser.execute("GRANT EXECUTE ON FUNCTION planted.train_model TO planter")
     plant(attacker)
-    for name in NAMES:
-        superuser.execute(f"ALTER EXTENSION {name} UPDATE")
+    update_extensions(superuser)
     superuser.execute("REVOKE ALL ON FUNCTION planted.train_model FROM planter")
     assert definitions(superuser) == fresh
 

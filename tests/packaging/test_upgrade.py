@@ -9,7 +9,7 @@ import pytest
 
 from cluster import Cluster
 from cluster.server import bin_directory
-from tests.packaging.releases import NAMES, RELEASES
+from tests.packaging.releases import NAMES, RELEASES, create_extensions, update_extensions
 
 # Each object of an extension, with its definition, rights and comment; objects are named by what they are.
 SCHEMA = """
@@ -51,9 +51,7 @@ def created(connect: Callable[..., Any], cluster: Cluster, dbname: str, version:
     """A connection to a new database with both extensions, of a version or of the present one."""
     cluster.create_database(dbname, replace=True)
     connection = connect(dbname=dbname)
-    clause = f"VERSION '{version}'" if version else ""
-    for extension in NAMES:
-        connection.execute(f"CREATE EXTENSION {extension} {clause}")
+    create_extensions(connection, version)
     return connection
 
 
@@ -63,8 +61,8 @@ def test_an_upgraded_schema_equals_a_fresh_one(
 ) -> None:
     fresh = created(connect, cluster, "fresh")
     upgraded = created(connect, cluster, "upgraded", release)
+    update_extensions(upgraded)
     for extension in NAMES:
-        upgraded.execute(f"ALTER EXTENSION {extension} UPDATE")
         assert schema(upgraded, extension) == schema(fresh, extension)
 
 
@@ -76,8 +74,7 @@ def test_models_of_a_release_predict_before_and_after_the_upgrade(
     source = "SELECT i AS a, i AS y FROM generate_series(1, 100) AS i"
     connection.execute("SELECT train_model('m', %s, 'y', rounds => 5)", (source,))
     before = connection.execute("SELECT predict('m', 50)").fetchone()
-    for extension in NAMES:
-        connection.execute(f"ALTER EXTENSION {extension} UPDATE")
+    update_extensions(connection)
     assert connection.execute("SELECT predict('m', 50)").fetchone() == before
     connection.execute("SELECT train_model('m', %s, 'y', rounds => 5)", (source,))
     assert connection.execute("SELECT predict('m@2', 50)").fetchone() == before
@@ -93,8 +90,7 @@ def test_rights_to_functions_made_anew_stay_and_are_dumped(
     connection.execute('GRANT EXECUTE ON FUNCTION train_model TO "upgrade a"')
     connection.execute("GRANT EXECUTE ON FUNCTION train_model TO upgrade_b WITH GRANT OPTION")
     try:
-        for extension in NAMES:
-            connection.execute(f"ALTER EXTENSION {extension} UPDATE")
+        update_extensions(connection)
         rights = "SELECT proacl::text FROM pg_proc WHERE proname LIKE 'train_model%'"
         carried = connection.execute(rights).fetchall()
         assert carried == [

@@ -217,8 +217,10 @@ impl Registry {
 
     /// The margins that pgboost computes for rows of this many features, NaN where they are missing.
     ///
+    /// Whether the call could be another function's is asked each time, since one can be made meanwhile.
+    ///
     /// # Errors
-    /// [`Error::OtherFunction`] where the call could be another function's.
+    /// [`Error::OtherFunction`].
     pub fn margins(&self, reference: &str, rows: &[f32], features: usize) -> Result<Vec<f32>> {
         let others = self.ask::<bool>(
             "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p \
