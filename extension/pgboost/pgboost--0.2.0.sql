@@ -75,12 +75,19 @@ CREATE TABLE @extschema@.pgboost_function (
     CONSTRAINT pgboost_function_pkey PRIMARY KEY (model, function)
 );
 
+CREATE TABLE @extschema@.pgboost_pinned (
+    model text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    CONSTRAINT pgboost_pinned_pkey PRIMARY KEY (model, version)
+);
+
 COMMENT ON TABLE @extschema@.pgboost_model IS 'pgboost: one row per model; use the view pgboost_models';
 COMMENT ON TABLE @extschema@.pgboost_version IS 'pgboost: one row per version of a model, with the SHA-256 of its file';
 COMMENT ON TABLE @extschema@.pgboost_part IS 'pgboost: the files of the versions as they came, in parts';
 COMMENT ON TABLE @extschema@.pgboost_privilege IS 'pgboost: who owns a model and who may predict with it; role - is everybody';
 COMMENT ON TABLE @extschema@.pgboost_alias IS 'pgboost: names for versions; use the view pgboost_aliases';
 COMMENT ON TABLE @extschema@.pgboost_function IS 'pgboost: the functions that create_predict_function has made of models';
+COMMENT ON TABLE @extschema@.pgboost_pinned IS 'pgboost: versions that were ever pinned, whose numbers no other version gets, even after drop_model';
 
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_model', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_version', '');
@@ -109,6 +116,7 @@ COMMENT ON TABLE @extschema@.pgboost_profile IS 'pgboost: one row per feature of
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_profile', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_alias', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_function', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_pinned', '');
 
 -- Any change, whoever makes it, tells all backends to read the registry again once it is committed. The
 -- triggers fire for replicated changes too.
@@ -209,8 +217,14 @@ CREATE FUNCTION @extschema@.predict_margin(model text, VARIADIC features "any") 
     AS 'MODULE_PATHNAME', 'pgboost_predict_margin';
 COMMENT ON FUNCTION @extschema@.predict_margin(text, "any") IS 'the margins of a row: the sums of leaves, before the transform of the objective';
 
+CREATE FUNCTION @extschema@.pgboost_pinned_support(internal) RETURNS internal
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'pgboost_pinned_support';
+REVOKE ALL ON FUNCTION @extschema@.pgboost_pinned_support(internal) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.pgboost_pinned_support(internal) IS
+    'pgboost: tells the planner what a prediction costs, and keeps the version that an expression names';
+
 CREATE FUNCTION @extschema@.predict_pinned(model text, VARIADIC features "any") RETURNS real
-    LANGUAGE c IMMUTABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
+    LANGUAGE c IMMUTABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_pinned_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_pinned';
 COMMENT ON FUNCTION @extschema@.predict_pinned(text, "any") IS 'as predict, for a version that is pinned: may be used in indexes and generated columns';
 

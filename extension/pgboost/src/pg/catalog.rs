@@ -20,16 +20,36 @@ pub fn quoted_literal(text: &str) -> String {
 
 /// The owner of a table, unless it has just gone.
 pub fn table_owner(table: Oid) -> Option<Oid> {
-    // SAFETY: the tuple is null or one of pg_class, which is read before it is given back.
+    let owner = |class: &pg_sys::FormData_pg_class| class.relowner;
+    // SAFETY: the cache has rows of pg_class.
+    unsafe { cached(pg_sys::SysCacheIdentifier::RELOID, table, owner) }
+}
+
+/// The owner of a type, unless it has just gone.
+pub fn type_owner(type_oid: Oid) -> Option<Oid> {
+    let owner = |found: &pg_sys::FormData_pg_type| found.typowner;
+    // SAFETY: the cache has rows of pg_type.
+    unsafe { cached(pg_sys::SysCacheIdentifier::TYPEOID, type_oid, owner) }
+}
+
+/// What the closure takes from a row of a catalog.
+///
+/// # Safety
+/// The cache has rows that begin with that structure, by their OIDs.
+unsafe fn cached<T, R>(
+    cache: pg_sys::SysCacheIdentifier::Type,
+    oid: Oid,
+    take: impl FnOnce(&T) -> R,
+) -> Option<R> {
+    // SAFETY: the tuple is null or one of the cache's, which is read before it is given back.
     unsafe {
-        let tuple =
-            pg_sys::SearchSysCache1(pg_sys::SysCacheIdentifier::RELOID as i32, table.into());
+        let tuple = pg_sys::SearchSysCache1(cache as i32, oid.into());
         if tuple.is_null() {
             return None;
         }
-        let owner = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_class>()).relowner;
+        let taken = take(&*pg_sys::GETSTRUCT(tuple).cast::<T>());
         pg_sys::ReleaseSysCache(tuple);
-        Some(owner)
+        Some(taken)
     }
 }
 

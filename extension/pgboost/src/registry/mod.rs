@@ -1,8 +1,9 @@
-//! The model registry: six tables of the extension, read without SPI and written with it.
+//! The model registry: tables of the extension, read without SPI and written with it.
 //!
 //! `pgboost_model` has one row per model and names the deployed version, `pgboost_version` describes the
 //! versions, `pgboost_part` has their files as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
-//! `pgboost_alias` has names for versions, `pgboost_function` the functions that were made of models.
+//! `pgboost_alias` has names for versions, `pgboost_function` the functions that were made of models,
+//! `pgboost_pinned` the versions that were ever pinned, which outlive their models.
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
@@ -66,6 +67,11 @@ impl Registry {
         })
     }
 
+    /// The versions that were ever pinned.
+    fn pinned(&self) -> Result<Table> {
+        table(self.schema, c"pgboost_pinned", c"pgboost_pinned_pkey").ok_or(Error::NoRegistry)
+    }
+
     /// The functions that were made of models; nothing in a database whose extension is still of release 0.1.
     fn function(&self) -> Option<Table> {
         owned_table(self.schema, self.owner, c"pgboost_function", c"pgboost_function_pkey")
@@ -75,6 +81,20 @@ impl Registry {
     fn profile(&self) -> Option<Table> {
         owned_table(self.schema, self.owner, c"pgboost_profile", c"pgboost_profile_pkey")
     }
+}
+
+/// The extension's function of that name which takes a model and features.
+fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
+    let signature = format!(
+        "{}.{name}(pg_catalog.text, pg_catalog.\"any\")",
+        catalog::quoted_schema(registry.schema)
+    );
+    statement::query::<Oid>(
+        registry,
+        "SELECT pg_catalog.to_regprocedure($1)::pg_catalog.oid",
+        &[signature.into()],
+    )?
+    .ok_or(Error::NoRegistry)
 }
 
 /// A table that release 0.1 does not have. Until ALTER EXTENSION UPDATE its name is free, and a table that
