@@ -448,9 +448,16 @@ CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()
 REVOKE ALL ON FUNCTION @extschema@.pg_stat_pgboost_reset() FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.pg_stat_pgboost_reset() IS 'sets the counters of pg_stat_pgboost to zero';
 
+-- Members of pg_read_all_stats, such as pg_monitor, see all models here, as they see all of PostgreSQL's statistics.
 CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
-    SELECT m.name, m.version, m.deployed, s.calls, s.rows, s.batches, s.total_time, s.missing_rows,
-           s.outside_rows, pg_catalog.to_timestamp(s.last_used) AS last_used
-      FROM @extschema@.pgboost_models AS m, LATERAL @extschema@.pgboost_statistics(m.name, m.version) AS s;
+    SELECT m.name, v.version, v.version OPERATOR(pg_catalog.=) m.deployed AS deployed, s.calls, s.rows, s.batches,
+           s.total_time, s.missing_rows, s.outside_rows, pg_catalog.to_timestamp(s.last_used) AS last_used
+      FROM @extschema@.pgboost_model AS m
+      JOIN @extschema@.pgboost_version AS v ON v.model OPERATOR(pg_catalog.=) m.name,
+           LATERAL @extschema@.pgboost_statistics(m.name, v.version) AS s
+     WHERE pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')
+        OR EXISTS (SELECT FROM @extschema@.pgboost_models AS seen
+                    WHERE seen.name OPERATOR(pg_catalog.=) m.name
+                      AND seen.version OPERATOR(pg_catalog.=) v.version);
 GRANT SELECT ON @extschema@.pg_stat_pgboost TO PUBLIC;
 COMMENT ON VIEW @extschema@.pg_stat_pgboost IS 'pgboost: how much each version is used, while pgboost.track_predictions is on';

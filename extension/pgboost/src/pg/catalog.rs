@@ -3,10 +3,11 @@
 //! The schema is the one that CREATE EXTENSION was given. It is found from the called function, not
 //! by name on the search path, which belongs to the user.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 
 pub use pg_interface::catalog::{quoted, quoted_schema, relation};
-use pgrx::pg_sys::{self, Oid};
+use pgrx::IntoDatum;
+use pgrx::pg_sys::{self, Datum, Oid};
 
 pub fn schema_of(function: Oid) -> Oid {
     // SAFETY: returns an invalid OID for what is no function.
@@ -16,6 +17,39 @@ pub fn schema_of(function: Oid) -> Oid {
 /// A text as a literal of SQL.
 pub fn quoted_literal(text: &str) -> String {
     pgrx::spi::quote_literal(text)
+}
+
+/// The function of a schema with that name and arguments of those types.
+pub fn function(schema: Oid, name: &str, arguments: &[Oid]) -> Option<Oid> {
+    let name = CString::new(name).ok()?;
+    // SAFETY: the keys are a name, a vector of OIDs and an OID, as the cache's are; the tuple is null or one of
+    // pg_proc, which is read before it is given back.
+    unsafe {
+        let types = pg_sys::buildoidvector(arguments.as_ptr(), arguments.len() as i32);
+        let tuple = pg_sys::SearchSysCache3(
+            pg_sys::SysCacheIdentifier::PROCNAMEARGSNSP as i32,
+            Datum::from(name.as_ptr()),
+            Datum::from(types),
+            Datum::from(schema),
+        );
+        if tuple.is_null() {
+            return None;
+        }
+        let oid = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>()).oid;
+        pg_sys::ReleaseSysCache(tuple);
+        Some(oid)
+    }
+}
+
+/// Drops a function, without asking for rights. Raises if something depends on it.
+pub fn drop_function(function: Oid) {
+    let address = pg_sys::ObjectAddress {
+        classId: pg_sys::ProcedureRelationId,
+        objectId: function,
+        objectSubId: 0,
+    };
+    // SAFETY: the function exists and is locked.
+    unsafe { pg_sys::performDeletion(&address, pg_sys::DropBehavior::DROP_RESTRICT, 0) }
 }
 
 /// The owner of a table, unless it has just gone.
@@ -59,6 +93,14 @@ pub fn index_of(table: Oid, schema: Oid, name: &CStr) -> Option<Oid> {
     // SAFETY: with missing_ok returns an invalid OID for what is no index.
     relation(schema, name)
         .filter(|index| unsafe { pg_sys::IndexGetRelation(*index, true) } == table)
+}
+
+/// The path of a table's file, from the data directory on.
+pub fn file_of(table: Oid) -> Option<String> {
+    // SAFETY: the function takes an OID, and returns a text, or NULL for what has no file.
+    unsafe {
+        pgrx::direct_function_call::<String>(pg_sys::pg_relation_filepath, &[table.into_datum()])
+    }
 }
 
 pub fn database_exists(database: u32) -> bool {

@@ -7,7 +7,7 @@
 use std::ffi::CStr;
 use std::ops::ControlFlow;
 
-use pg_interface::varlena;
+use pg_interface::{settings, varlena};
 use pgrx::pg_sys::{self, Oid};
 
 use super::catalog;
@@ -113,10 +113,12 @@ impl Object {
         let address =
             pg_sys::ObjectAddress { classId: self.class, objectId: self.id, objectSubId: 0 };
         // SAFETY: with missing_ok the function returns a null pointer for what is not there.
-        unsafe {
+        let describe = || unsafe {
             let text = pg_sys::getObjectDescription(&address, true);
             (!text.is_null()).then(|| varlena::owned_string(text))
-        }
+        };
+        // Names that are on the search path are written without their schema.
+        settings::with_setting(c"search_path", c"pg_catalog, pg_temp", describe)
     }
 
     /// Its expressions, which live in the current memory context, and its owner. Nothing if there is no such
@@ -150,14 +152,10 @@ impl Owner {
 }
 
 impl Stored {
-    /// The arguments of each call of a function by name.
-    pub fn calls(&self, function: Oid) -> Vec<Vec<Expr<'static>>> {
+    /// The functions that are called by name, each with the arguments.
+    pub fn calls(&self) -> Vec<(Oid, Vec<Expr<'static>>)> {
         let mut calls = Vec::new();
         self.expressions.iter().for_each(|expression| expression.calls(&mut calls));
         calls
-            .into_iter()
-            .filter(|(called, _)| *called == function)
-            .map(|(_, given)| given)
-            .collect()
     }
 }

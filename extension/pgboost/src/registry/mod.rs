@@ -23,7 +23,7 @@ pub mod write;
 use std::ffi::CStr;
 
 use pg_interface::fault;
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 
 use crate::error::{Error, Result};
 use crate::pg::catalog;
@@ -85,16 +85,8 @@ impl Registry {
 
 /// The extension's function of that name which takes a model and features.
 fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
-    let signature = format!(
-        "{}.{name}(pg_catalog.text, pg_catalog.\"any\")",
-        catalog::quoted_schema(registry.schema)
-    );
-    statement::query::<Oid>(
-        registry,
-        "SELECT pg_catalog.to_regprocedure($1)::pg_catalog.oid",
-        &[signature.into()],
-    )?
-    .ok_or(Error::NoRegistry)
+    catalog::function(registry.schema, name, &[pg_sys::TEXTOID, pg_sys::ANYOID])
+        .ok_or(Error::NoRegistry)
 }
 
 /// A table that release 0.1 does not have. Until ALTER EXTENSION UPDATE its name is free, and a table that

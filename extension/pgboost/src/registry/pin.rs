@@ -136,8 +136,10 @@ fn dependent(registry: &Registry, name: &str, version: i32) -> Result<Option<Str
         // It is there, but not as an expression: nobody knows what it predicts with.
         None => true,
         Some(stored) => {
-            stored.owner.is_none_or(may_predict)
-                && stored.calls(function).iter().any(|given| given.first().is_none_or(is_meant))
+            let uses = |(called, given): &(Oid, Vec<Expr<'_>>)| {
+                *called == function && given.first().is_none_or(is_meant)
+            };
+            stored.owner.is_none_or(may_predict) && stored.calls().iter().any(uses)
         }
     };
     let dependents = stored::dependents(function).into_iter();
