@@ -169,6 +169,7 @@ BEGIN
         ['m 4', 'VIEW v', 'VIEW v AS WITH f AS (SELECT predict_pinned(''m@4'', area, rooms, age) AS price FROM flat) SELECT price FROM f'],
         ['m 4', 'MATERIALIZED VIEW v', 'MATERIALIZED VIEW v AS SELECT predict_pinned(''m@4'', 60, 4, 1) AS price'],
         ['m 4', 'FUNCTION f', 'FUNCTION f(model text) RETURNS real IMMUTABLE LANGUAGE sql RETURN predict_pinned(model, 60, 4, 1)'],
+        ['m 4', 'FUNCTION f', 'FUNCTION f() RETURNS real LANGUAGE sql BEGIN ATOMIC SELECT 1; SELECT max(predict_pinned(''m@4'', area, 4, 1)) FROM flat; END'],
         ['m 4', 'FUNCTION f', 'FUNCTION f(price real DEFAULT predict_pinned(''m@4'', 60, 4, 1)) RETURNS real LANGUAGE sql RETURN price'],
         ['m 4', 'TRIGGER t ON flat', 'TRIGGER t BEFORE UPDATE ON flat FOR EACH ROW WHEN (predict_pinned(''m@4'', NEW.area, 4, 1) > 100) EXECUTE FUNCTION suppress_redundant_updates_trigger()'],
         ['m 4', 'RULE r ON flat', 'RULE r AS ON DELETE TO flat WHERE predict_pinned(''m@4'', OLD.area, 4, 1) > 1000 DO INSTEAD NOTHING']

@@ -53,29 +53,28 @@ const fn place(
 
 #[rustfmt::skip]
 const PLACES: &[Place] = {
-    use Owner::*;
     use pg_sys::*;
     &[
         place(RelationRelationId, IndexRelationId, Anum_pg_index_indexrelid, IndexRelidIndexId,
-            &[c"indexprs", c"indpred"], Table(c"indrelid")),
+            &[c"indexprs", c"indpred"], Owner::Table(c"indrelid")),
         place(RelationRelationId, PartitionedRelationId, Anum_pg_partitioned_table_partrelid,
-            PartitionedRelidIndexId, &[c"partexprs"], Table(c"partrelid")),
+            PartitionedRelidIndexId, &[c"partexprs"], Owner::Table(c"partrelid")),
         place(AttrDefaultRelationId, AttrDefaultRelationId, Anum_pg_attrdef_oid, AttrDefaultOidIndexId,
-            &[c"adbin"], Table(c"adrelid")),
+            &[c"adbin"], Owner::Table(c"adrelid")),
         place(ConstraintRelationId, ConstraintRelationId, Anum_pg_constraint_oid, ConstraintOidIndexId,
-            &[c"conbin"], TableOrType(c"conrelid", c"contypid")),
+            &[c"conbin"], Owner::TableOrType(c"conrelid", c"contypid")),
         place(RewriteRelationId, RewriteRelationId, Anum_pg_rewrite_oid, RewriteOidIndexId,
-            &[c"ev_qual", c"ev_action"], Table(c"ev_class")),
+            &[c"ev_qual", c"ev_action"], Owner::Table(c"ev_class")),
         place(ProcedureRelationId, ProcedureRelationId, Anum_pg_proc_oid, ProcedureOidIndexId,
-            &[c"prosqlbody", c"proargdefaults"], Role(c"proowner")),
+            &[c"prosqlbody", c"proargdefaults"], Owner::Role(c"proowner")),
         place(TriggerRelationId, TriggerRelationId, Anum_pg_trigger_oid, TriggerOidIndexId,
-            &[c"tgqual"], Table(c"tgrelid")),
+            &[c"tgqual"], Owner::Table(c"tgrelid")),
         place(StatisticExtRelationId, StatisticExtRelationId, Anum_pg_statistic_ext_oid,
-            StatisticExtOidIndexId, &[c"stxexprs"], Table(c"stxrelid")),
+            StatisticExtOidIndexId, &[c"stxexprs"], Owner::Table(c"stxrelid")),
         place(PolicyRelationId, PolicyRelationId, Anum_pg_policy_oid, PolicyOidIndexId,
-            &[c"polqual", c"polwithcheck"], Table(c"polrelid")),
+            &[c"polqual", c"polwithcheck"], Owner::Table(c"polrelid")),
         place(TypeRelationId, TypeRelationId, Anum_pg_type_oid, TypeOidIndexId,
-            &[c"typdefaultbin"], Role(c"typowner")),
+            &[c"typdefaultbin"], Owner::Role(c"typowner")),
     ]
 };
 
