@@ -1,56 +1,185 @@
 """scikit-learn's forests and boosted trees, as ONNX files made by skl2onnx.
 
 Features are floats there: scikit-learn's trees round to float themselves, but for
-HistGradientBoosting, which compares doubles.
+HistGradientBoosting, which compares doubles. skl2onnx 1.20 forgets where trees of forests send missing
+values, so that is written here; what else it converts to other numbers is refused.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 from sklearn.base import is_classifier
 
+from ..comparison import Tolerance
 from ..errors import UnsupportedModelError
-from ..model_file import ModelFile, probabilities
+from ..inputs import Inputs
+from ..model_file import ModelFile, classifier
 
 # Of later ones skl2onnx converts no isolation forest.
 OPSETS = {"": 17, "ai.onnx.ml": 3}
+# ONNX sums floats where scikit-learn sums doubles.
+_TOLERANCE = Tolerance(rtol=1e-5, scaled=1e-6)
+# The decision of an isolation forest is what is left of two numbers of about 0.5.
+_TOLERANCE_OF_ISOLATION = Tolerance(rtol=1e-5, atol=2e-6)
+_MESSAGE_LENGTH = 200
 
 
 def model_file(model: Any) -> ModelFile:
     """The file of a fitted estimator of trees."""
-    try:
-        from skl2onnx import convert_sklearn
-        from skl2onnx.common.data_types import FloatTensorType
-        from skl2onnx.common.exceptions import MissingShapeCalculator
-    except ImportError as error:
-        message = "a model of scikit-learn is sent as ONNX: pip install skl2onnx"
-        raise UnsupportedModelError(message) from error
-    inputs = [("X", FloatTensorType([None, model.n_features_in_]))]
-    classifier = is_classifier(model)
-    options = {id(model): {"zipmap": False}} if classifier else None
-    try:
-        proto = convert_sklearn(model, initial_types=inputs, options=options, target_opset=OPSETS)
-    except (MissingShapeCalculator, NotImplementedError, RuntimeError, ValueError) as error:
-        message = f"skl2onnx cannot convert the model: {str(error).strip()}"
-        raise UnsupportedModelError(message) from error
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    for step in steps:
+        _require_convertible(step)
+    proto = _converted(model)
+    _write_missing(proto, [tree for tree in _trees(steps[-1]) if _has_missing(tree)])
     names = getattr(model, "feature_names_in_", None)
     found = ModelFile(
         content=proto.SerializeToString(),
         values=model.predict,
         feature_names=None if names is None else [str(name) for name in names],
+        inputs=lambda: _inputs(model, steps),
+        tolerance=_TOLERANCE,
     )
     if hasattr(model, "score_samples"):
         # An isolation forest: its classes are outliers and others.
         return replace(
-            found, values=model.decision_function, classes=model.predict, labels=["-1", "1"]
+            found,
+            values=model.decision_function,
+            classes=lambda frame: [str(label) for label in model.predict(frame)],
+            labels=["-1", "1"],
+            cut=0.0,
+            tolerance=_TOLERANCE_OF_ISOLATION,
         )
-    if not classifier:
-        return found
-    return replace(
-        found,
-        values=probabilities(model),
-        classes=model.predict,
-        labels=[str(label) for label in model.classes_],
+    return replace(found, **classifier(model)) if is_classifier(model) else found
+
+
+def _require_convertible(step: Any) -> None:
+    """Refuses what skl2onnx converts to other numbers, and what it names badly."""
+    name = type(step).__qualname__
+    reason = None
+    if np.any(getattr(step, "is_categorical_", None) or [False]):
+        reason = "has categorical_features, which skl2onnx takes for numbers: encode them as numbers, or use"
+        reason += " LightGBM, XGBoost or CatBoost, whose categories are scored exactly"
+    elif hasattr(step, "is_categorical_") and step.loss in ("poisson", "gamma"):
+        reason = f"has loss={step.loss!r}, whose exponential skl2onnx omits: use objective={step.loss!r} of"
+        reason += " LightGBM, or fit log(y)"
+    elif isinstance(getattr(step, "n_classes_", None), list):
+        reason = "has several outputs of classes: push a classifier for each"
+    elif is_classifier(step) and len(getattr(step, "classes_", ())) == 1:
+        reason = f"was fitted on one class, {step.classes_[0]}: it predicts nothing else"
+    elif hasattr(step, "is_categorical_") and _protobuf() >= 7:
+        reason = "is converted by skl2onnx with protobuf up to 6 only: pip install 'protobuf<7'"
+    if reason:
+        raise UnsupportedModelError(f"the {name} {reason}")
+
+
+def _protobuf() -> int:
+    from google.protobuf import __version__
+
+    return int(__version__.partition(".")[0])
+
+
+def _converted(model: Any) -> Any:
+    """The model in ONNX."""
+    try:
+        from skl2onnx import convert_sklearn
+        from skl2onnx.common.data_types import FloatTensorType
+    except ImportError as error:
+        message = "a model of scikit-learn is sent as ONNX: pip install skl2onnx"
+        raise UnsupportedModelError(message) from error
+    inputs = [("X", FloatTensorType([None, model.n_features_in_]))]
+    options = {id(model): {"zipmap": False}} if is_classifier(model) else None
+    try:
+        return convert_sklearn(model, initial_types=inputs, options=options, target_opset=OPSETS)
+    except Exception as error:
+        name = type(model).__qualname__
+        message = f"skl2onnx cannot convert the {name}: {_line(error)}"
+        raise UnsupportedModelError(message) from error
+
+
+def _line(error: Exception) -> str:
+    """The first line of an error, cut: a converter may print its whole forest."""
+    line = str(error).strip().partition("\n")[0] or type(error).__qualname__
+    return line if len(line) <= _MESSAGE_LENGTH else f"{line[:_MESSAGE_LENGTH]}..."
+
+
+def _trees(estimator: Any) -> Iterator[Any]:
+    """The trees of a forest, of boosting, or a tree itself; HistGradientBoosting has others."""
+    if hasattr(estimator, "tree_"):
+        yield estimator.tree_
+    elif not hasattr(estimator, "_predictors"):
+        for tree in np.ravel(getattr(estimator, "estimators_", ())):
+            yield from _trees(tree)
+
+
+def _has_missing(tree: Any) -> bool:
+    return "missing_go_to_left" in tree.__getstate__()["nodes"].dtype.names
+
+
+def _write_missing(proto: Any, trees: list[Any]) -> None:
+    """Writes where each node sends missing values. Trees and nodes are in scikit-learn's order."""
+    left = [node for tree in trees for node in tree.__getstate__()["nodes"]["missing_go_to_left"]]
+    for ensemble in proto.graph.node:
+        for attribute in ensemble.attribute:
+            if attribute.name == "nodes_missing_value_tracks_true" and left:
+                count = len(attribute.ints)
+                attribute.ints[:] = [int(goes) for goes in left[:count]]
+                left = left[count:]
+    if left:
+        raise UnsupportedModelError("skl2onnx has left out nodes of the trees")
+
+
+def _inputs(model: Any, steps: list[Any]) -> Inputs:
+    width = model.n_features_in_
+    found = list(_splits(steps[-1]))
+    feature, threshold = (np.concatenate(part) for part in zip(*found, strict=True))
+    thresholds = {column: threshold[feature == column] for column in range(width)}
+    for step in reversed(steps[:-1]):
+        thresholds = _before(step, thresholds, width)
+    return Inputs(
+        width=width,
+        thresholds=thresholds,
+        dtype=np.float32,
+        names=getattr(model, "feature_names_in_", None),
+        missing=_takes_missing(model, width),
+        # Scalers compute in float in ONNX, and thresholds of HistGradientBoosting are doubles.
+        exact=len(steps) == 1 and not hasattr(model, "_predictors"),
     )
+
+
+def _splits(estimator: Any) -> Iterator[tuple[Any, Any]]:
+    """Features and thresholds of each tree."""
+    yield np.empty(0, int), np.empty(0)
+    for tree in _trees(estimator):
+        inner = tree.feature >= 0
+        yield tree.feature[inner], tree.threshold[inner]
+    for round_ in getattr(estimator, "_predictors", ()):
+        for nodes in (tree.nodes[tree.nodes["is_leaf"] == 0] for tree in round_):
+            yield nodes["feature_idx"], nodes["num_threshold"]
+
+
+def _before(step: Any, thresholds: dict[int, Any], width: int) -> dict[int, Any]:
+    """Thresholds in front of a step; what it is not known to do changes nothing."""
+    if not hasattr(step, "inverse_transform") or hasattr(step, "statistics_"):
+        return thresholds
+    found = {}
+    for column, values in thresholds.items():
+        rows = np.zeros((len(values) + 1, width))
+        rows[:-1, column] = values
+        found[column] = np.asarray(step.inverse_transform(rows))[:-1, column]
+    return found
+
+
+def _takes_missing(model: Any, width: int) -> bool:
+    import pandas
+
+    row = np.full((1, width), np.nan, np.float32)
+    names = getattr(model, "feature_names_in_", None)
+    try:
+        model.predict(row if names is None else pandas.DataFrame(row, columns=names))
+    except ValueError:
+        return False
+    return True
