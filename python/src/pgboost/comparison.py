@@ -29,6 +29,9 @@ class Tolerance:
         return self.atol + self.scaled * size.max(initial=0) + self.rtol * size
 
 
+EXACT = Tolerance()
+
+
 @dataclass(frozen=True)
 class Difference:
     """A row for which the database and Python differ: its values, and the classes if these differ."""
@@ -137,7 +140,7 @@ def _tied(expected: Any, found: Sequence[str], theirs: Predictions, tolerance: T
     """Whether Python's own values of the two classes are as near as the tolerance allows."""
     import numpy as np
 
-    if tolerance == Tolerance():
+    if tolerance == EXACT:
         return np.zeros(len(expected), bool)
     margin = 2 * tolerance.of(expected).max(axis=1)
     if expected.shape[1] == 1:

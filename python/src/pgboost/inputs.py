@@ -49,11 +49,13 @@ def drawn(
         merged = {**inputs.categories, **given}
         inputs = replace(inputs, categories=merged, names=inputs.names or features, plain=False)
     generator = np.random.default_rng(_SEED)
-    rows = max(ROWS, *(len(values) for values in inputs.categories.values()), 0)
+    rows = max([ROWS, *(len(values) + 1 for values in inputs.categories.values())])
     numbers = np.empty((rows, inputs.width), inputs.dtype)
     for column in range(inputs.width):
-        thresholds = np.asarray(inputs.thresholds.get(column, ()), inputs.dtype)
-        numbers[:, column] = _numbers(generator, np.unique(thresholds), rows, inputs.exact)
+        thresholds = np.unique(np.asarray(inputs.thresholds.get(column, ()), inputs.dtype))
+        # A split of missing values from all others is at the largest number, or at infinity.
+        usual = thresholds[np.abs(thresholds) < np.finfo(inputs.dtype).max / 16]
+        numbers[:, column] = _numbers(generator, usual, rows, inputs.exact)
     numbers[generator.random(numbers.shape) < _ZERO] = 0
     if inputs.missing:
         numbers[generator.random(numbers.shape) < _MISSING] = np.nan
@@ -92,11 +94,12 @@ def _frame(generator: Any, numbers: Any, inputs: Inputs) -> Any:
 
     frame = pandas.DataFrame(numbers, columns=list(inputs.names or ()), copy=False)
     for column, values in inputs.categories.items():
-        codes = generator.permutation(np.resize(np.arange(len(values)), len(frame)))
+        # The code of a missing value is -1.
+        codes = np.arange(0 if inputs.plain else -1, len(values))
+        codes = generator.permutation(np.resize(codes, len(frame)))
         if inputs.plain:
             cells = pandas.Series([values[code] for code in codes])
         else:
-            codes[generator.random(len(frame)) < _MISSING / 10] = -1
             cells = pandas.Series(pandas.Categorical.from_codes(codes, list(values)))
         frame = frame.assign(**{frame.columns[column]: cells})
     return frame

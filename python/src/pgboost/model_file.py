@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from .comparison import Tolerance
+from .comparison import EXACT, Tolerance
 from .inputs import Inputs
 
 
@@ -33,7 +33,7 @@ class ModelFile:
     rounds: int | None = None
     # What the trees ask of each feature.
     inputs: Callable[[], Inputs] | None = None
-    tolerance: Tolerance = Tolerance()
+    tolerance: Tolerance = EXACT
 
     def sent_labels(self) -> Sequence[str] | None:
         """The labels that the file does not have."""

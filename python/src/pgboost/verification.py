@@ -76,13 +76,13 @@ def _in_python(file: ModelFile, stored: list[str] | None, frame: Any) -> Predict
     return Predictions(values, classes, labels, file.cut)
 
 
-def _fill(connection: Connection[Any], features: list[str], frame: Any) -> sql.Composable:
+def _fill(connection: Connection[Any], features: list[str] | None, frame: Any) -> sql.Composable:
     """Makes the table of the frame's rows; returns the arguments with which it is predicted.
 
     These are the row if the model's features are columns of the frame, else the columns by position.
     """
     columns = _columns(frame)
-    named = _has_names(frame) and set(features) <= columns.keys()
+    named = bool(features) and _has_names(frame) and set(features) <= columns.keys()
     if len(columns) > MAX_COLUMNS and "text" not in columns.values():
         # A table has at most 1,600 columns, a model has more.
         rows = ((list(row),) for row in _rows(_ordered(frame, features) if named else frame))

@@ -55,7 +55,9 @@ def _unwrapped(model: Any) -> Any:
         found = getattr(model, "best_estimator_", None)
         if found is None:
             name = type(model).__qualname__
-            raise UnsupportedModelError(f"the {name} has no best_estimator_: fit it with refit=True")
+            raise UnsupportedModelError(
+                f"the {name} has no best_estimator_: fit it with refit=True"
+            )
         return _unwrapped(found)
     if not hasattr(model, "steps"):
         return model

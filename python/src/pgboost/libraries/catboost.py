@@ -6,8 +6,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import catboost
 import numpy as np
+
+import catboost
 
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
-import lightgbm
 import numpy as np
+
+import lightgbm
 
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs

@@ -21,10 +21,9 @@ from ..model_file import ModelFile, classifier
 
 # Of later ones skl2onnx converts no isolation forest.
 OPSETS = {"": 17, "ai.onnx.ml": 3}
-# ONNX sums floats where scikit-learn sums doubles.
-_TOLERANCE = Tolerance(rtol=1e-5, scaled=1e-6)
-# The decision of an isolation forest is what is left of two numbers of about 0.5.
-_TOLERANCE_OF_ISOLATION = Tolerance(rtol=1e-5, atol=2e-6)
+# ONNX sums floats where scikit-learn sums doubles: each tree adds an error of half a last digit.
+_RTOL = 1e-6
+_RTOL_PER_TREE = 2**-24
 _MESSAGE_LENGTH = 200
 
 
@@ -35,13 +34,12 @@ def model_file(model: Any) -> ModelFile:
         _require_convertible(step)
     proto = _converted(model)
     _write_missing(proto, [tree for tree in _trees(steps[-1]) if _has_missing(tree)])
-    names = getattr(model, "feature_names_in_", None)
     found = ModelFile(
         content=proto.SerializeToString(),
         values=model.predict,
-        feature_names=None if names is None else [str(name) for name in names],
+        feature_names=_names(model),
         inputs=lambda: _inputs(model, steps),
-        tolerance=_TOLERANCE,
+        tolerance=_tolerance(steps[-1]),
     )
     if hasattr(model, "score_samples"):
         # An isolation forest: its classes are outliers and others.
@@ -51,9 +49,15 @@ def model_file(model: Any) -> ModelFile:
             classes=lambda frame: [str(label) for label in model.predict(frame)],
             labels=["-1", "1"],
             cut=0.0,
-            tolerance=_TOLERANCE_OF_ISOLATION,
         )
     return replace(found, **classifier(model)) if is_classifier(model) else found
+
+
+def _tolerance(estimator: Any) -> Tolerance:
+    trees = len(list(_splits(estimator))) - 1
+    # The decision of an isolation forest is what is left of two numbers of about 0.5.
+    atol = _RTOL if hasattr(estimator, "score_samples") else 0.0
+    return Tolerance(rtol=_RTOL + trees * _RTOL_PER_TREE, atol=atol, scaled=_RTOL)
 
 
 def _require_convertible(step: Any) -> None:
@@ -136,14 +140,16 @@ def _inputs(model: Any, steps: list[Any]) -> Inputs:
     width = model.n_features_in_
     found = list(_splits(steps[-1]))
     feature, threshold = (np.concatenate(part) for part in zip(*found, strict=True))
-    thresholds = {column: threshold[feature == column] for column in range(width)}
+    # A split of missing values from all others is at infinity.
+    finite = np.isfinite(threshold)
+    thresholds = {column: threshold[(feature == column) & finite] for column in range(width)}
     for step in reversed(steps[:-1]):
         thresholds = _before(step, thresholds, width)
     return Inputs(
         width=width,
         thresholds=thresholds,
         dtype=np.float32,
-        names=getattr(model, "feature_names_in_", None),
+        names=_names(model),
         missing=_takes_missing(model, width),
         # Scalers compute in float in ONNX, and thresholds of HistGradientBoosting are doubles.
         exact=len(steps) == 1 and not hasattr(model, "_predictors"),
@@ -173,11 +179,16 @@ def _before(step: Any, thresholds: dict[int, Any], width: int) -> dict[int, Any]
     return found
 
 
+def _names(model: Any) -> list[str] | None:
+    names = getattr(model, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
 def _takes_missing(model: Any, width: int) -> bool:
     import pandas
 
     row = np.full((1, width), np.nan, np.float32)
-    names = getattr(model, "feature_names_in_", None)
+    names = _names(model)
     try:
         model.predict(row if names is None else pandas.DataFrame(row, columns=names))
     except ValueError:

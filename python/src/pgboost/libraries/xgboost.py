@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -79,12 +80,10 @@ def _inputs(booster: xgboost.Booster) -> Inputs:
     model, width = _model(booster), booster.num_features()
     splits = [_splits(tree) for tree in model["trees"]]
     feature, threshold = (np.concatenate(part) for part in zip(*splits, strict=True))
-    types = booster.feature_types or []
+    named = _categories(model)
     categories = {
-        column: values or list(range(_codes(model["trees"], column)))
-        for column, (kind, values) in enumerate(
-            zip(types, _categories(model) or [[]] * width, strict=True)
-        )
+        column: (named and named[column]) or list(range(_codes(model["trees"], column)))
+        for column, kind in enumerate(booster.feature_types or ())
         if kind == _CATEGORICAL
     }
     return Inputs(
@@ -93,7 +92,7 @@ def _inputs(booster: xgboost.Booster) -> Inputs:
         dtype=np.float32,
         names=booster.feature_names,
         categories=categories,
-        plain=not any(_categories(model)),
+        plain=not any(named),
     )
 
 
@@ -135,4 +134,4 @@ def _values(encoder: dict[str, Any]) -> list[Any]:
     if offsets is None:
         return list(values)
     text = bytes(value % 256 for value in values)
-    return [text[a:b].decode() for a, b in zip(offsets, offsets[1:], strict=False)]
+    return [text[a:b].decode() for a, b in pairwise(offsets)]
