@@ -7,7 +7,7 @@ import google.protobuf
 import numpy as np
 import psycopg
 import pytest
-from sklearn import ensemble, linear_model, pipeline, preprocessing, tree
+from sklearn import ensemble, impute, linear_model, pipeline, preprocessing, tree
 
 import pgboost
 from tests.python import models
@@ -129,16 +129,23 @@ def test_what_has_no_such_file_is_refused_in_a_line(connection: psycopg.Connecti
     y = models.classes(frame, ["a", "b"])
     two = np.stack([y, models.classes(frame, ["x", "y"])], axis=1)
     logistic = linear_model.LogisticRegression()
-    cases = {
-        "several outputs": ensemble.RandomForestClassifier(**FOREST).fit(frame, two),
-        "one class, 7": ensemble.RandomForestClassifier(**FOREST).fit(
-            frame, y == "" or [7] * len(y)
-        ),
-        "Setting init": ensemble.GradientBoostingClassifier(init=logistic, **FOREST).fit(frame, y),
-    }
-    for reason, model in cases.items():
+    imputer = impute.SimpleImputer(add_indicator=True)
+    forest = ensemble.RandomForestClassifier(**FOREST)
+    cases = [
+        ("several outputs", forest, two),
+        ("several outputs", tree.DecisionTreeClassifier(**SMALL), two),
+        ("one class, 7", forest, [7] * len(y)),
+        ("its init", ensemble.GradientBoostingClassifier(init=logistic, **FOREST), y),
+        ("'exponential'", ensemble.GradientBoostingClassifier(loss="exponential", **FOREST), y),
+        ("add_indicator", pipeline.make_pipeline(imputer, forest), y),
+    ]
+    for reason, model, classes in cases:
         with pytest.raises(pgboost.UnsupportedModelError, match=reason) as raised:
-            pgboost.push(connection, "model", model)
+            pgboost.push(
+                connection,
+                "model",
+                model.fit(with_missing(frame) if "add" in reason else frame, classes),
+            )
         assert "\n" not in str(raised.value)
 
 

@@ -7,6 +7,7 @@ values, so that is written here; what else it converts to other numbers is refus
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -62,22 +63,41 @@ def _tolerance(estimator: Any) -> Tolerance:
 
 def _require_convertible(step: Any) -> None:
     """Refuses what skl2onnx converts to other numbers, and what it names badly."""
-    name = type(step).__qualname__
-    reason = None
-    if np.any(getattr(step, "is_categorical_", None) or [False]):
-        reason = "has categorical_features, which skl2onnx takes for numbers: encode them as numbers, or use"
-        reason += " LightGBM, XGBoost or CatBoost, whose categories are scored exactly"
-    elif hasattr(step, "is_categorical_") and step.loss in ("poisson", "gamma"):
-        reason = f"has loss={step.loss!r}, whose exponential skl2onnx omits: use objective={step.loss!r} of"
-        reason += " LightGBM, or fit log(y)"
-    elif isinstance(getattr(step, "n_classes_", None), list):
-        reason = "has several outputs of classes: push a classifier for each"
-    elif is_classifier(step) and len(getattr(step, "classes_", ())) == 1:
-        reason = f"was fitted on one class, {step.classes_[0]}: it predicts nothing else"
-    elif hasattr(step, "is_categorical_") and _protobuf() >= 7:
-        reason = "is converted by skl2onnx with protobuf up to 6 only: pip install 'protobuf<7'"
+    reason = _reason(step)
     if reason:
-        raise UnsupportedModelError(f"the {name} {reason}")
+        raise UnsupportedModelError(f"the {type(step).__qualname__} {reason}")
+
+
+def _reason(step: Any) -> str | None:  # noqa: PLR0911 (one for each reason)
+    loss = getattr(step, "loss", None)
+    if np.ndim(getattr(step, "n_classes_", 0)):
+        return "has several outputs of classes: push a classifier for each"
+    if is_classifier(step) and len(getattr(step, "classes_", ())) == 1:
+        return f"was fitted on one class, {step.classes_[0]}: it predicts nothing else"
+    if getattr(step, "indicator_", None) is not None:
+        return "has add_indicator=True, whose columns are not scored: leave it out"
+    if hasattr(step, "estimators_"):
+        if loss == "exponential":
+            return "has loss='exponential', which is not scored: use loss='log_loss'"
+        if not isinstance(getattr(step, "init", None), (str, type(None))):
+            return (
+                "begins with an estimator, its init, which skl2onnx cannot convert: leave init out"
+            )
+    if not hasattr(step, "is_categorical_"):
+        return None
+    if np.any(step.is_categorical_ is not None and step.is_categorical_):
+        return (
+            "has categorical_features, which skl2onnx takes for numbers: use LightGBM, XGBoost or CatBoost,"
+            " whose categories are scored exactly, or encode them as numbers"
+        )
+    if loss in ("poisson", "gamma"):
+        return (
+            f"has loss={loss!r}, whose exponential skl2onnx omits: use objective={loss!r} of LightGBM,"
+            " or fit log(y)"
+        )
+    if _protobuf() >= 7:
+        return "is converted by skl2onnx with protobuf up to 6 only: pip install 'protobuf<7'"
+    return None
 
 
 def _protobuf() -> int:
@@ -124,9 +144,9 @@ def _has_missing(tree: Any) -> bool:
 
 
 def _write_missing(proto: Any, trees: list[Any]) -> None:
-    """Writes where each node sends missing values. Trees and nodes are in scikit-learn's order."""
+    """Writes where each node sends missing values. Nodes are in scikit-learn's order."""
     left = [node for tree in trees for node in tree.__getstate__()["nodes"]["missing_go_to_left"]]
-    for ensemble in proto.graph.node:
+    for ensemble in sorted(proto.graph.node, key=_number):
         for attribute in ensemble.attribute:
             if attribute.name == "nodes_missing_value_tracks_true" and left:
                 count = len(attribute.ints)
@@ -134,6 +154,12 @@ def _write_missing(proto: Any, trees: list[Any]) -> None:
                 left = left[count:]
     if left:
         raise UnsupportedModelError("skl2onnx has left out nodes of the trees")
+
+
+def _number(node: Any) -> int:
+    """The number of a tree of an isolation forest, each of which is a node of the graph."""
+    found = re.match(r"node_sample(\d+)_", node.input[0] if node.input else "")
+    return int(found[1]) if found else 0
 
 
 def _inputs(model: Any, steps: list[Any]) -> Inputs:
