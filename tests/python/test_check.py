@@ -193,3 +193,19 @@ def test_a_sentinel_for_missing_values_is_refused(connection: psycopg.Connection
     with pytest.raises(pgboost.UnsupportedModelError, match=r"takes -999 for missing.*nullif"):
         pgboost.push(connection, "sentinel", model)
     pgboost.push(connection, "sentinel", model.get_booster())
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        xgboost.XGBClassifier(**SMALL),
+        lightgbm.LGBMClassifier(verbose=-1, **SMALL),
+        catboost.CatBoostClassifier(iterations=12, verbose=False, allow_writing_files=False),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_rounds_that_are_given_are_compared(connection: psycopg.Connection, model: Any) -> None:
+    frame = models.frame()
+    model.fit(frame, models.classes(frame, [0, 1]))
+    pgboost.push(connection, "rounds", model, rounds=5)
+    assert not pgboost.verify(connection, "rounds", model, frame)

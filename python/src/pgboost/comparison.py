@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .errors import PredictionsDifferError
+
 
 @dataclass(frozen=True)
 class Tolerance:
@@ -96,7 +98,7 @@ def compared(ours: Predictions, theirs: Predictions, tolerance: Tolerance) -> Ve
     found = np.asarray(ours.values, np.float32).reshape(len(ours.values), -1)
     expected = np.asarray(theirs.values).astype(np.float32).reshape(len(found), -1)
     if found.shape != expected.shape:
-        raise ValueError(
+        raise PredictionsDifferError(
             f"the model has {expected.shape[1]} outputs, and the database's version {found.shape[1]}"
         )
     same = (found == expected) | (np.isnan(found) & np.isnan(expected))

@@ -40,17 +40,26 @@ class ModelFile:
         return None if self.has_labels else self.labels
 
 
-def probabilities(model: Any) -> Callable[[Any], Any]:
-    """A classifier's `predict_proba`, of whose two columns for two classes the database has the second."""
-    if len(model.classes_) > 2:
-        return model.predict_proba
-    return lambda frame: model.predict_proba(frame)[:, 1]
+def regressor(model: Any, **options: Any) -> Mapping[str, Any]:
+    """The predictions of any model but a classifier, as an argument of `ModelFile`.
+
+    `options` are those of the library's `predict`.
+    """
+    return {"values": lambda frame: model.predict(frame, **options)}
 
 
-def classifier(model: Any, name: Callable[[Any], str] = str) -> Mapping[str, Any]:
-    """What every classifier of scikit-learn's interface has, as arguments of `ModelFile`."""
+def classifier(model: Any, name: Callable[[Any], str] = str, **options: Any) -> Mapping[str, Any]:
+    """What every classifier of scikit-learn's interface has, as arguments of `ModelFile`.
+
+    Of the two columns of `predict_proba` for two classes, the database has the second.
+    """
+
+    def values(frame: Any) -> Any:
+        found = model.predict_proba(frame, **options)
+        return found[:, 1] if len(model.classes_) == 2 else found
+
     return {
-        "values": probabilities(model),
-        "classes": lambda frame: [name(label) for label in model.predict(frame).ravel()],
+        "values": values,
+        "classes": lambda frame: [name(label) for label in model.predict(frame, **options).ravel()],
         "labels": [name(label) for label in model.classes_],
     }

@@ -66,7 +66,7 @@ def push(  # noqa: PLR0913 (all but three are options)
     codes, for models of before XGBoost 3.1. As with any statement, the version is there for others
     once the connection commits; a connection string is connected to, committed and closed.
     """
-    file = model_file(model)
+    file = model_file(model, rounds)
     given = {
         "labels": [str(label) for label in labels] if labels is not None else file.sent_labels(),
         "feature_names": feature_names if feature_names is not None else file.feature_names,
@@ -90,7 +90,7 @@ def push(  # noqa: PLR0913 (all but three are options)
         with opened.transaction():
             version = int(extension.value(call, {"name": name, "model": file.content, **arguments}))
             if check is not False:
-                _require_same(extension, opened, f"{name}@{version}", file, check, categories)
+                _require_same(extension, opened, f"{name}@{version}", file, check, given)
         return version
 
 
@@ -100,14 +100,14 @@ def _require_same(  # noqa: PLR0913, PLR0917 (what push has)
     reference: str,
     file: ModelFile,
     check: Any,
-    categories: Mapping[str, Sequence[Any]] | None,
+    given: Mapping[str, Any],
 ) -> None:
     """Raises if the database predicts something else for the rows of `check`, or for drawn ones."""
     info = _info(extension, reference)
     if file.values is None:
-        file = _with_object(info["format"], file)
+        file = _with_object(info["format"], file, given["rounds"])
     drawing = check is True and file.inputs is not None
-    frame = drawn(file.inputs(), info["feature_names"], categories) if drawing else check
+    frame = drawn(file.inputs(), info["feature_names"], given["categories"]) if drawing else check
     found = compare(extension, connection, reference, file, frame)
     if not found:
         rows = "rows drawn around the model's thresholds" if drawing else "rows of check"
@@ -117,14 +117,14 @@ def _require_same(  # noqa: PLR0913, PLR0917 (what push has)
         )
 
 
-def _with_object(file_format: str, file: ModelFile) -> ModelFile:
+def _with_object(file_format: str, file: ModelFile, rounds: int | None) -> ModelFile:
     """The file with the functions of the object that its library makes of it."""
     if file_format.startswith("onnx"):
         raise UnsupportedModelError(
             "a file of ONNX is not compared here: push the model of scikit-learn, or pass check=False"
         )
     try:
-        return model_file(_object(file_format, file.content))
+        return model_file(_object(file_format, file.content), rounds)
     except ImportError as error:
         message = f"a file is compared by its library ({error}): install it, or pass check=False"
         raise UnsupportedModelError(message) from error

@@ -21,8 +21,11 @@ _MODULES = {
 }
 
 
-def model_file(model: Any) -> ModelFile:
-    """The file of a model, of the model that a search found, or that an MLflow URI or a path names."""
+def model_file(model: Any, rounds: int | None = None) -> ModelFile:
+    """The file of a model, of the model that a search found, or that an MLflow URI or a path names.
+
+    Its functions predict with the given number of rounds, or as the object does.
+    """
     if isinstance(model, (bytes, bytearray, memoryview)):
         return ModelFile(bytes(model))
     if isinstance(model, (str, Path)):
@@ -38,7 +41,7 @@ def model_file(model: Any) -> ModelFile:
             " LightGBM, CatBoost or scikit-learn, a search or a Pipeline of one, the path or the bytes of"
             " a model file, or the URI of a model in MLflow"
         )
-    return import_module(f".{module}", __package__).model_file(model)
+    return import_module(f".{module}", __package__).model_file(model, rounds)
 
 
 def _module(model: Any) -> str | None:

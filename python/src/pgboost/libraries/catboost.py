@@ -28,7 +28,7 @@ _PREDICTION_TYPES = {
 _CATEGORIES = [str(number) for number in range(-1, 20)]
 
 
-def model_file(model: Any) -> ModelFile:
+def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a `CatBoost` or one of its subclasses."""
     if not isinstance(model, catboost.CatBoost):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of catboost")
@@ -37,10 +37,10 @@ def model_file(model: Any) -> ModelFile:
         model.save_model(str(path), format="cbm")
         content = path.read_bytes()
     if isinstance(model, catboost.CatBoostClassifier):
-        functions = {**classifier(model, _label), "has_labels": True}
+        functions = {**classifier(model, _label, ntree_end=rounds or 0), "has_labels": True}
     else:
         kind = _PREDICTION_TYPES.get(model.get_all_params()["loss_function"].partition(":")[0])
-        functions = {"values": lambda frame: _values(model, frame, kind)}
+        functions = {"values": lambda frame: _values(model, frame, kind, rounds or 0)}
     return ModelFile(content, inputs=lambda: _inputs(model), **functions)
 
 
@@ -49,9 +49,9 @@ def _label(label: Any) -> str:
     return str(label).lower() if isinstance(label, (bool, np.bool_)) else str(label)
 
 
-def _values(model: Any, frame: Any, kind: str | None) -> Any:
+def _values(model: Any, frame: Any, kind: str | None, rounds: int) -> Any:
     """What the database returns; of two columns for two classes, the second."""
-    values = model.predict(frame, prediction_type=kind or "RawFormulaVal")
+    values = model.predict(frame, prediction_type=kind or "RawFormulaVal", ntree_end=rounds)
     return values[:, 1] if kind == "Probability" and values.shape[1] == 2 else values
 
 

@@ -14,21 +14,21 @@ import lightgbm
 
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
-from ..model_file import ModelFile, classifier
+from ..model_file import ModelFile, classifier, regressor
 
 # The bit of decision_type for a split by categories (include/LightGBM/tree.h).
 _CATEGORICAL = 1
 
 
-def model_file(model: Any) -> ModelFile:
+def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a `Booster`, `LGBMModel` or one of its subclasses."""
+    options = {} if rounds is None else {"num_iteration": rounds}
     if isinstance(model, lightgbm.Booster):
-        return _file(model, values=model.predict)
+        return _file(model, **regressor(model, **options))
     if not isinstance(model, lightgbm.LGBMModel):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of lightgbm")
-    if not isinstance(model, lightgbm.LGBMClassifier):
-        return _file(model.booster_, values=model.predict)
-    return _file(model.booster_, **classifier(model))
+    functions = classifier if isinstance(model, lightgbm.LGBMClassifier) else regressor
+    return _file(model.booster_, **functions(model, **options))
 
 
 def _file(booster: lightgbm.Booster, **functions: Any) -> ModelFile:
@@ -42,6 +42,11 @@ def _inputs(booster: lightgbm.Booster, text: str) -> Inputs:
     numeric = _numbers("decision_type", text).astype(int) & _CATEGORICAL == 0
     named = booster.pandas_categorical or []
     codes = _codes(text)
+    if named and len(named) != len(codes):
+        raise UnsupportedModelError(
+            "rows cannot be drawn, since the file does not say which features its categories belong to:"
+            " pass rows as check, or check=False"
+        )
     return Inputs(
         width=booster.num_feature(),
         thresholds={

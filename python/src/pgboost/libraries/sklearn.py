@@ -28,8 +28,12 @@ _RTOL_PER_TREE = 2**-24
 _MESSAGE_LENGTH = 200
 
 
-def model_file(model: Any) -> ModelFile:
-    """The file of a fitted estimator of trees."""
+def model_file(model: Any, rounds: int | None = None) -> ModelFile:
+    """The file of a fitted estimator of trees, of which all are used."""
+    if rounds is not None:
+        raise UnsupportedModelError(
+            "a model of scikit-learn has no rounds: fit it with fewer trees"
+        )
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     for step in steps:
         _require_convertible(step)

@@ -17,17 +17,18 @@ import xgboost
 from ..comparison import Tolerance
 from ..errors import UnsupportedModelError
 from ..inputs import Inputs
-from ..model_file import ModelFile, classifier
+from ..model_file import ModelFile, classifier, regressor
 
 # Margins are equal to the bit; an exponential of another C library may differ by 2 ULP.
 _TOLERANCE = Tolerance(rtol=2**-22)
 _CATEGORICAL = "c"
 
 
-def model_file(model: Any) -> ModelFile:
+def model_file(model: Any, rounds: int | None = None) -> ModelFile:
     """The file of a `Booster`, `XGBModel` or one of its subclasses."""
+    options = {} if rounds is None else {"iteration_range": (0, rounds)}
     if isinstance(model, xgboost.Booster):
-        return _file(model, values=lambda frame: model.predict(_matrix(model, frame)))
+        return _file(model, values=lambda frame: model.predict(_matrix(model, frame), **options))
     if not isinstance(model, xgboost.XGBModel):
         raise UnsupportedModelError(f"cannot send a {type(model).__qualname__} of xgboost")
     if model.missing is not None and not np.isnan(model.missing):
@@ -36,10 +37,8 @@ def model_file(model: Any) -> ModelFile:
             f" the place of {model.missing}, or push its get_booster() and write nullif(column,"
             f" {model.missing}) in SQL"
         )
-    booster, rounds = model.get_booster(), _rounds(model)
-    if not isinstance(model, xgboost.XGBClassifier):
-        return _file(booster, values=model.predict, rounds=rounds)
-    return _file(booster, rounds=rounds, **classifier(model))
+    functions = classifier if isinstance(model, xgboost.XGBClassifier) else regressor
+    return _file(model.get_booster(), rounds=_rounds(model), **functions(model, **options))
 
 
 def _file(booster: xgboost.Booster, **functions: Any) -> ModelFile:
