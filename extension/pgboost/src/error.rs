@@ -330,14 +330,17 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
         ErrorKind::Unsupported => FEATURE_NOT_SUPPORTED,
         ErrorKind::Names => INVALID_PARAMETER_VALUE,
         ErrorKind::OutOfMemory => OUT_OF_MEMORY,
-        ErrorKind::Image => IO_ERROR,
+        ErrorKind::Image | ErrorKind::Internal => IO_ERROR,
+        ErrorKind::RowLength => DATA_EXCEPTION,
     }
 }
 
 fn engine_message(error: &gbdt::Error) -> String {
-    use ErrorKind::{Limit, Names, OutOfMemory, Unsupported};
+    use ErrorKind::{Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
     match error.kind() {
-        Unsupported | Names | Limit | OutOfMemory => error.message().to_owned(),
+        Unsupported | Names | Limit | OutOfMemory | RowLength | Internal => {
+            error.message().to_owned()
+        }
         _ => format!("invalid model: {}", error.message()),
     }
 }

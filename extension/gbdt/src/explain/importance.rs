@@ -42,7 +42,7 @@ pub fn importance(model: &Model, kind: ImportanceKind) -> Vec<f32> {
     let mut sums = vec![(0.0f32, 0usize); model.num_features()];
     for tree in model.trees() {
         visit_splits(tree, |feature, gain, cover| {
-            let Some((sum, count)) = sums.get_mut(feature as usize) else { return };
+            let (sum, count) = &mut sums[feature as usize];
             *count += 1;
             match kind {
                 ImportanceKind::Weight => *sum = *count as f32,
@@ -62,15 +62,13 @@ pub fn importance(model: &Model, kind: ImportanceKind) -> Vec<f32> {
 fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
     let mut stack = vec![0u32];
     while let Some(id) = stack.pop() {
-        match tree.nodes().get(id as usize) {
-            Some(
-                Node::Numerical { feature, gain, cover, left, right, .. }
-                | Node::Categorical { feature, gain, cover, left, right, .. },
-            ) => {
+        match &tree.nodes()[id as usize] {
+            Node::Numerical { feature, gain, cover, left, right, .. }
+            | Node::Categorical { feature, gain, cover, left, right, .. } => {
                 visit(*feature, *gain, *cover);
                 stack.extend([*left, *right]);
             }
-            Some(Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted) | None => {}
+            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
         }
     }
 }

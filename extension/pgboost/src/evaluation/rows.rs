@@ -149,7 +149,7 @@ impl Reader<'_, '_> {
     fn evaluate(&mut self) -> Result<()> {
         check_for_interrupts();
         for predictor in self.predictors.iter_mut() {
-            predictor.evaluate(self.rows.len());
+            predictor.evaluate(self.rows.len())?;
         }
         (self.visit)(&self.rows, self.predictors)?;
         self.evaluated += self.rows.len() as u64;
