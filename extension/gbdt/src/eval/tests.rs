@@ -313,8 +313,7 @@ fn wrong_lengths_are_errors() {
     refused(margins(4, 2), "there are 4 features, not 3");
     refused(margins(3, 1), "there is room for 1 numbers, not for 2");
     refused(margins(3, 3), "there is room for 3 numbers, not for 2");
-    let leaves =
-        |out: usize| image.leaves(&mut Scratch::new(&image), &[0.5; 3], &mut vec![0; out]);
+    let leaves = |out: usize| image.leaves(&mut Scratch::new(&image), &[0.5; 3], &mut vec![0; out]);
     refused(leaves(19), "there is room for 19 numbers, not for 20");
     let mut scratch = BatchScratch::new(&image);
     let mut batch = |numbers: usize, out: usize| {
