@@ -158,7 +158,7 @@ CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
            v.used_rounds,
            v.depth,
            v.format,
-           library_version AS xgboost_version,
+           v.library_version,
            v.size,
            v.loaded_by,
            v.loaded_at,

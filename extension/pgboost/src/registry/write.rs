@@ -17,7 +17,7 @@ pub struct NewVersion<'a> {
     pub name: &'a str,
     pub file: &'a [u8],
     pub format: &'a str,
-    /// The release of XGBoost that wrote the file.
+    /// The release of the library that wrote the file, where the file has it.
     pub library_version: Option<String>,
     pub objective: &'a str,
     pub features: i32,
