@@ -11,11 +11,11 @@ pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<AnyElem
     query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
-         'deployed', v.version = m.deployed, 'owner', (SELECT p.role::text FROM \
+         'deployed', COALESCE(v.version = m.deployed, false), 'owner', (SELECT p.role::text FROM \
          {schema}.pgboost_privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
          'format', v.format, 'library_version', v.library_version, 'objective', v.objective, \
          'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
-         'used_rounds', v.used_rounds, \
+         'used_rounds', v.used_rounds, 'best_rounds', v.best_rounds, \
          'feature_names', CASE WHEN v.feature_names IS NULL THEN '[]' \
          ELSE pg_catalog.to_jsonb(v.feature_names) END, 'categories', v.categories, \
          'depth', v.depth, 'labels', v.labels, 'size', v.size, \
