@@ -57,12 +57,14 @@ impl Classes {
     }
 }
 
-/// The metrics by these names: the logarithmic loss if there is one, the error, and the other scores.
+/// The metrics by these names: the logarithmic loss if there is one, the error, and the other scores. All are
+/// means over the weight, and not defined where there is none.
 fn results(names: [&str; 2], log: Option<f64>, error: f64, scores: [f64; 3]) -> Results {
     let [log_name, error_name] = names;
     let log = log.map(|log| named(log_name, log));
     let scores = ["precision", "recall", "f1"].into_iter().zip(scores);
-    let scores = scores.map(|(name, score)| named(name, score));
+    let scores =
+        scores.map(|(name, score)| named(name, if error.is_nan() { error } else { score }));
     log.into_iter().chain([named(error_name, error)]).chain(scores).collect()
 }
 
