@@ -1,4 +1,4 @@
-"""feature_importance gives what Booster.get_score gives, for every kind, and NULL where a file does not say it."""
+"""feature_importance gives what Booster.get_score gives, and NULL where a file does not say it."""
 
 import numpy as np
 import psycopg

@@ -9,7 +9,6 @@ import xgboost as xgb
 from psycopg import errors
 
 import catboost
-
 from tests.e2e.datasets import Dataset, load
 from tests.e2e.reference import assert_same_bits, floats, model_bytes
 
@@ -119,7 +118,9 @@ def test_the_best_rounds_are_those_of_the_wrapper(
     rounds = stopped.get_booster().num_boosted_rounds()
     connection.execute("SELECT load_model('m', %s, rounds => %s)", (content, rounds))
     assert len(notices) == 1
-    kept = "SELECT used_rounds, best_rounds FROM pgboost_models WHERE name = 'm' ORDER BY version DESC"
+    kept = (
+        "SELECT used_rounds, best_rounds FROM pgboost_models WHERE name = 'm' ORDER BY version DESC"
+    )
     found_rounds = connection.execute(f"{kept} LIMIT 3").fetchall()
     assert found_rounds == [(rounds, best), (rounds, best), (best, best)]
     assert connection.execute("SELECT model_info('m') -> 'best_rounds'").fetchone() == (best,)

@@ -1,4 +1,4 @@
-"""What a training says that it has chosen, where the caller has not: the objective, the features, keys among them."""
+"""What a training says that it has chosen, where the caller has not: objective, features, keys among them."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -9,9 +9,10 @@ import pytest
 FUNCTIONS = {
     "train_model": "SELECT * FROM train_model('m', %s, %s, rounds => 1{})",
     "cross_validate_model": "SELECT * FROM cross_validate_model(%s, %s, rounds => 1, folds => 2{})",
-    "tune_model": """SELECT * FROM tune_model(%s, %s, '{{"max_depth": [1, 2]}}', rounds => 1, folds => 2{})""",
+    "tune_model": """SELECT * FROM tune_model(%s, %s, '{{"max_depth": [1, 2]}}', rounds => 1,
+        folds => 2{})""",
 }
-TWO = "target \"survived\" has two values, 0 and 1, and is learned as a number"
+TWO = 'target "survived" has two values, 0 and 1, and is learned as a number'
 KEY = "the features include a primary key, "
 OBJECTIVE = """, params => '{"objective": "reg:squarederror"}'"""
 FEATURES = ", features => ARRAY['age', 'class']"
@@ -85,7 +86,9 @@ def test_what_the_caller_has_named_is_not(said: Callable[..., Said], function: s
     assert two.message == TWO
 
 
-def test_the_hint_makes_a_classifier(connection: psycopg.Connection, said: Callable[..., Said]) -> None:
+def test_the_hint_makes_a_classifier(
+    connection: psycopg.Connection, said: Callable[..., Said]
+) -> None:
     boolean = "SELECT age, class, survived::boolean FROM passenger"
     (chosen,) = said("train_model", boolean)
     assert chosen.message == "training with objective binary:logistic on 2 columns"
@@ -148,10 +151,14 @@ def test_a_trained_version_may_be_stored_and_not_deployed(
     before = connection.execute(versions).fetchall()
     said("train_model", "passenger", more=", deploy => false")
     assert connection.execute(versions).fetchall() == before
-    connection.execute("SELECT train_model('new', 'passenger', 'survived', rounds => 1, deploy => false)")
+    connection.execute(
+        "SELECT train_model('new', 'passenger', 'survived', rounds => 1, deploy => false)"
+    )
     diag = raises("55000", "SELECT predict('new', 1, 1, 1)")
     assert diag.message_primary == 'model "new" has no deployed version'
     assert "deploy_model" in diag.message_hint
-    connection.execute("SELECT train_model('new', 'passenger', 'survived', rounds => 1, continue_from => 'new@1')")
+    connection.execute(
+        "SELECT train_model('new', 'passenger', 'survived', rounds => 1, continue_from => 'new@1')"
+    )
     assert connection.execute("SELECT predict('new', 1, 1, 1) IS NULL").fetchone() == (False,)
     raises("22004", "SELECT train_model('new', 'passenger', 'survived', deploy => NULL)")
