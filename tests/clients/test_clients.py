@@ -1,8 +1,8 @@
 """Every program of docs/clients.md runs, and each of its calls returns what predict returns.
 
-The blocks of a section are one program. It reaches the server by libpq's environment, or by a URL where its driver
-does not read that. Programs in other languages than Python are built in .build/clients with the drivers that the
-lock files beside this test name, and are skipped where the language's tools are not installed.
+The blocks of a section are one program. It reaches the server by libpq's environment, or by a URL
+where its driver does not read that. Programs in other languages than Python are built in .build/clients
+with the drivers of the lock files here, and are skipped where the language's tools are not installed.
 """
 
 import hashlib
@@ -92,7 +92,9 @@ def java(program: str) -> list[list[str]]:
         version = name.removeprefix("postgresql-").removesuffix(".jar")
         artifact = f"-Dartifact=org.postgresql:postgresql:{version}"
         copy = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
-        run(["mvn", "--batch-mode", copy, artifact, f"-DoutputDirectory={folder}"], dict(os.environ))
+        run(
+            ["mvn", "--batch-mode", copy, artifact, f"-DoutputDirectory={folder}"], dict(os.environ)
+        )
     assert hashlib.sha256(driver.read_bytes()).hexdigest() == checksum
     source = str(folder / "Predict.java")
     paths = ["-d", str(folder), "-cp", str(driver)]

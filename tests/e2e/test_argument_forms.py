@@ -70,7 +70,9 @@ def test_columns_and_arrays_of_whole_numbers(connection: psycopg.Connection) -> 
 @pytest.mark.parametrize("batch", ["on", "off"])
 def test_a_function_of_a_model(connection: psycopg.Connection, batch: str) -> None:
     dataset, expected = prepare(connection, "diabetes", "reg:squarederror")
-    create = "SELECT create_predict_function('m', 'of_m', output => 'predict_margin', replace => true)"
+    create = (
+        "SELECT create_predict_function('m', 'of_m', output => 'predict_margin', replace => true)"
+    )
     (function,) = connection.execute(create).fetchone()
     assert function == f"of_m({','.join(['double precision'] * len(dataset.names))})"
     connection.execute(f"SET pgboost.enable_batch = {batch}")
