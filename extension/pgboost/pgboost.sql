@@ -1,4 +1,5 @@
--- What CREATE EXTENSION pgboost runs. docs/sql-reference.md describes the views and functions.
+-- What CREATE EXTENSION pgboost runs; installed as pgboost--VERSION.sql. docs/sql-reference.md describes the
+-- views and functions.
 \echo Use "CREATE EXTENSION pgboost" to load this file. \quit
 
 -- The registry: what models there are, what they are made of, and who may use them.
@@ -10,7 +11,7 @@
 
 CREATE TABLE @extschema@.pgboost_model (
     name text COLLATE "C" CONSTRAINT pgboost_model_pkey PRIMARY KEY,
-    deployed integer NOT NULL,
+    deployed integer,
     last_version integer NOT NULL
 );
 
@@ -30,6 +31,7 @@ CREATE TABLE @extschema@.pgboost_version (
     trees integer NOT NULL,
     rounds integer NOT NULL,
     used_rounds integer NOT NULL,
+    best_rounds integer,
     depth integer NOT NULL,
     attributes jsonb NOT NULL,
     parameters jsonb,
@@ -146,7 +148,7 @@ ALTER TABLE @extschema@.pgboost_alias ENABLE ALWAYS TRIGGER all_rows_removed;
 CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
     SELECT m.name,
            v.version,
-           v.version OPERATOR(pg_catalog.=) m.deployed AS deployed,
+           COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
            (SELECT p.role FROM @extschema@.pgboost_privilege AS p
              WHERE p.model OPERATOR(pg_catalog.=) m.name
                AND p.privilege OPERATOR(pg_catalog.=) 'owner') AS owner,
@@ -156,9 +158,10 @@ CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
            v.trees,
            v.rounds,
            v.used_rounds,
+           v.best_rounds,
            v.depth,
            v.format,
-           library_version AS xgboost_version,
+           v.library_version,
            v.size,
            v.loaded_by,
            v.loaded_at,
@@ -290,11 +293,12 @@ COMMENT ON FUNCTION @extschema@.feature_contributions(text, real[]) IS 'contribu
 
 CREATE FUNCTION @extschema@.load_model(name text, model bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL,
                                        parameters jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL,
-                                       rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL)
+                                       rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL,
+                                       deploy boolean DEFAULT true)
     RETURNS integer LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb) IS 'stores a model file as a new version, deploys it, and gives its number';
+REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) IS 'stores a model file as a new version, deploys it unless told otherwise, and gives its number';
 
 CREATE FUNCTION @extschema@.deploy_model(name text, version integer)
     RETURNS void LANGUAGE c VOLATILE
