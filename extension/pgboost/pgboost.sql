@@ -11,7 +11,7 @@
 
 CREATE TABLE @extschema@.pgboost_model (
     name text COLLATE "C" CONSTRAINT pgboost_model_pkey PRIMARY KEY,
-    deployed integer NOT NULL,
+    deployed integer,
     last_version integer NOT NULL
 );
 
@@ -31,6 +31,7 @@ CREATE TABLE @extschema@.pgboost_version (
     trees integer NOT NULL,
     rounds integer NOT NULL,
     used_rounds integer NOT NULL,
+    best_rounds integer,
     depth integer NOT NULL,
     attributes jsonb NOT NULL,
     parameters jsonb,
@@ -155,7 +156,7 @@ ALTER TABLE @extschema@.pgboost_alias ENABLE ALWAYS TRIGGER all_rows_removed;
 CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
     SELECT m.name,
            v.version,
-           v.version OPERATOR(pg_catalog.=) m.deployed AS deployed,
+           COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
            (SELECT p.role FROM @extschema@.pgboost_privilege AS p
              WHERE p.model OPERATOR(pg_catalog.=) m.name
                AND p.privilege OPERATOR(pg_catalog.=) 'owner') AS owner,
@@ -165,9 +166,10 @@ CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
            v.trees,
            v.rounds,
            v.used_rounds,
+           v.best_rounds,
            v.depth,
            v.format,
-           library_version AS xgboost_version,
+           v.library_version,
            v.size,
            v.loaded_by,
            v.loaded_at,
@@ -305,11 +307,12 @@ COMMENT ON FUNCTION @extschema@.feature_contributions(text, real[]) IS 'contribu
 
 CREATE FUNCTION @extschema@.load_model(name text, model bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL,
                                        parameters jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL,
-                                       rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL)
+                                       rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL,
+                                       deploy boolean DEFAULT true)
     RETURNS integer LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb) IS 'stores a model file as a new version, deploys it, and gives its number';
+REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) IS 'stores a model file as a new version, deploys it unless told otherwise, and gives its number';
 
 CREATE FUNCTION @extschema@.deploy_model(name text, version integer)
     RETURNS void LANGUAGE c VOLATILE
@@ -451,8 +454,9 @@ COMMENT ON FUNCTION @extschema@.pg_stat_pgboost_reset() IS 'sets the counters of
 
 -- Members of pg_read_all_stats, such as pg_monitor, see all models here, as they see all of PostgreSQL's statistics.
 CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
-    SELECT m.name, v.version, v.version OPERATOR(pg_catalog.=) m.deployed AS deployed, s.calls, s.rows, s.batches,
-           s.total_time, s.missing_rows, s.outside_rows, pg_catalog.to_timestamp(s.last_used) AS last_used
+    SELECT m.name, v.version, COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
+           s.calls, s.rows, s.batches, s.total_time, s.missing_rows, s.outside_rows,
+           pg_catalog.to_timestamp(s.last_used) AS last_used
       FROM @extschema@.pgboost_model AS m
       JOIN @extschema@.pgboost_version AS v ON v.model OPERATOR(pg_catalog.=) m.name,
            LATERAL @extschema@.pgboost_statistics(m.name, v.version) AS s

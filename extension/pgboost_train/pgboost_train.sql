@@ -16,14 +16,15 @@ CREATE FUNCTION @extschema@.train_model(
         features text[] DEFAULT NULL, weight text DEFAULT NULL, group_by text DEFAULT NULL,
         upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
         eval_source text DEFAULT NULL, early_stopping_rounds integer DEFAULT NULL,
-        seed integer DEFAULT NULL, notice_every integer DEFAULT NULL, continue_from text DEFAULT NULL)
+        seed integer DEFAULT NULL, notice_every integer DEFAULT NULL, continue_from text DEFAULT NULL,
+        deploy boolean DEFAULT true)
     RETURNS TABLE (set text, metric text, best_round integer, value double precision)
     LANGUAGE c VOLATILE ROWS 4
     AS 'MODULE_PATHNAME', 'pgboost_train_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
-    double precision, text, integer, integer, integer, text) FROM PUBLIC;
+    double precision, text, integer, integer, integer, text, boolean) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
-    double precision, text, integer, integer, integer, text) IS 'trains a model on a table, a view or a query and stores it as a new version';
+    double precision, text, integer, integer, integer, text, boolean) IS 'trains a model on a table, a view or a query and stores it as a new version';
 
 CREATE FUNCTION @extschema@.cross_validate_model(
         source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT NULL,

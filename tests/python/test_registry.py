@@ -47,7 +47,7 @@ def test_errors_are_pythons(
 ) -> None:
     with pytest.raises(LookupError, match='model "none" does not exist'):
         pgboost.pull(connection, "none")
-    with pytest.raises(TypeError, match="no model of XGBoost"):
+    with pytest.raises(TypeError, match="pass a model of XGBoost"):
         pgboost.push(connection, "wrong", {"no": "model"})
     with pytest.raises(ValueError, match="name"):
         pgboost.push(connection, "a@b", booster())

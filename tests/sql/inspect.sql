@@ -1,7 +1,7 @@
 -- What can be seen of a model: the view, model_info, model_features, feature_importance.
 \pset null (null)
 \d pgboost_models
-SELECT name, version, deployed, owner, objective, features, outputs, trees, depth, format, xgboost_version, size, loaded_by,
+SELECT name, version, deployed, owner, objective, features, outputs, trees, depth, format, library_version, size, loaded_by,
        loaded_at BETWEEN now() - interval '1 minute' AND now() AS just_now
   FROM pgboost_models ORDER BY name;
 SELECT count(*) FROM pgboost_models AS p JOIN model_file AS f ON f.name = p.name AND length(f.content) = p.size;

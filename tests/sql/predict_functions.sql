@@ -21,6 +21,8 @@ CREATE TABLE flat AS SELECT i::real AS area, 4::real AS rooms, 1::real AS age FR
 ANALYZE flat;
 EXPLAIN (COSTS off) SELECT price(area, rooms, age) FROM flat;
 SELECT sum(price(area, rooms, age)), sum(predict('price', area, rooms, age)) FROM flat;
+-- Every type of numbers finds it.
+SELECT price(60::double precision, 4::numeric, 1::bigint), price(60::real, 4::smallint, 1);
 
 -- An existing function is not overwritten.
 SELECT create_predict_function('price');
@@ -34,7 +36,7 @@ CREATE ROLE regress_caller;
 REVOKE EXECUTE ON FUNCTION m FROM PUBLIC;
 SELECT load_model('m', file_of('price_doubled'));
 SELECT create_predict_function('m@1', 'm', replace => true);
-SELECT m(60, 4, 1), predict('m', 60, 4, 1), has_function_privilege('regress_caller', 'm(real, real, real)', 'EXECUTE');
+SELECT m(60, 4, 1), predict('m', 60, 4, 1), has_function_privilege('regress_caller', 'm(double precision, double precision, double precision)', 'EXECUTE');
 SELECT load_model('m', file_of('nameless'));
 SELECT create_predict_function('m', replace => true);
 \df m

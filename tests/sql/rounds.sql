@@ -25,6 +25,7 @@ SELECT load_model('stopped', stopped(0), best_iteration => true);
 SELECT load_model('stopped', stopped(0), rounds => 2);
 SELECT load_model('stopped', stopped(1));
 SELECT v, predict('stopped@' || v, 60, 4, 1) FROM generate_series(1, 4) AS v;
+SELECT version, rounds, used_rounds, best_rounds FROM pgboost_models WHERE name IN ('stopped', 'price') ORDER BY name, version;
 
 -- Categories that are given beside the file.
 SELECT load_model('codes', file_of('codes'), categories => '{"code": ["none", "some", "all"]}');

@@ -71,3 +71,29 @@ SELECT load_model('many', CASE WHEN i % 2 = 0 THEN file_of('price') ELSE file_of
 SELECT i, predict('many@' || i, 60, 4, 1) FROM generate_series(1, 6) AS i;
 SELECT deploy_model('many', i), predict('many', 60, 4, 1) FROM generate_series(1, 2) AS i;
 SELECT version, deployed FROM pgboost_models WHERE name = 'many' ORDER BY version;
+
+-- A version may be stored and not deployed.
+SELECT load_model('later', file_of('price'), deploy => false);
+SELECT version, deployed FROM pgboost_models WHERE name = 'later';
+SELECT predict('later', 60, 4, 1);
+SELECT sum(predict('later', x, 4, 1)) FROM generate_series(1, 5000) AS x;
+SELECT model_info('later');
+SELECT export_model('later');
+SELECT create_predict_function('later');
+SELECT predict('later@1', 60, 4, 1), model_info('later@1') -> 'deployed' AS deployed, export_model('later', 1) = file_of('price') AS bytes;
+SELECT drop_model('later', 1);
+SELECT alias_model('later', 'candidate', 1);
+SELECT predict('later@candidate', 60, 4, 1);
+SELECT drop_alias('later', 'candidate');
+SELECT deploy_model('later', 1);
+SELECT predict('later', 60, 4, 1);
+SELECT load_model('later', file_of('price_doubled'), deploy => false);
+SELECT version, deployed FROM pgboost_models WHERE name = 'later' ORDER BY version;
+SELECT predict('later', 60, 4, 1) AS deployed, predict('later@2', 60, 4, 1) AS stored;
+SELECT load_model('later', file_of('price'), deploy => NULL);
+SELECT drop_model('later', 2);
+SELECT drop_model('later', 1);
+SELECT drop_model('later');
+SELECT load_model('later', file_of('price'), deploy => false);
+SELECT drop_model('later');
+SELECT predict('later', 60, 4, 1);

@@ -168,7 +168,9 @@ def test_rows_without_a_target_are_left_out_and_counted(connection: psycopg.Conn
     plain = _digest(connection, "SELECT * FROM rows WHERE a > 30")
     holes = _digest(connection, "SELECT a, b, CASE WHEN a > 30 THEN y END AS y FROM rows")
     assert plain == holes
-    assert notices == ["30 rows were left out because their target is null"]
+    assert [notice for notice in notices if not notice.startswith("training")] == [
+        "30 rows were left out because their target is null"
+    ]
     (skipped,) = connection.execute(
         "SELECT model_info('m') -> 'metrics' -> 'skipped_rows'"
     ).fetchone()

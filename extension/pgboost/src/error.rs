@@ -36,6 +36,10 @@ error_table! {
         UNDEFINED_OBJECT, "model \"{name}\" has no version {version}";
     NoSuchAlias { name: String, alias: String } =>
         UNDEFINED_OBJECT, "model \"{name}\" has no alias \"{alias}\"";
+    /// Versions were stored, and none is deployed.
+    NothingDeployed { name: String } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE, "model \"{name}\" has no deployed version",
+        hint "Deploy one with deploy_model, or name a version as model@version.";
     /// The current user may not do that with the model.
     Denied { name: String } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for model \"{name}\"",
@@ -49,6 +53,10 @@ error_table! {
     Deployed { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is deployed",
         hint "Deploy another version first, or drop the model with all its versions.";
+    /// A model without versions could not be seen.
+    OnlyVersion { name: String, version: i32 } =>
+        OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is the only one",
+        hint "Drop the model, by leaving out the version.";
     /// An alias refers to the version that is to be dropped.
     Aliased { name: String, version: i32, alias: String } =>
         OBJECT_IN_USE,
@@ -164,6 +172,10 @@ error_table! {
     GroupTooLarge { rows: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a group of more than {rows} rows does not fit into work_mem",
         hint "Raise work_mem.";
+    /// Metrics of an order need rows to order; the group by its place in the source, counted from 1.
+    GroupOfOneRow { number: u64 } =>
+        DATA_EXCEPTION, "group {number} of the source has one row, which cannot be ranked",
+        hint "Leave out groups of one row, such as by count(*) OVER (PARTITION BY ...) > 1 in a query.";
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
     FunctionExists { function: String } =>
@@ -334,14 +346,17 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
         ErrorKind::Unsupported => FEATURE_NOT_SUPPORTED,
         ErrorKind::Names => INVALID_PARAMETER_VALUE,
         ErrorKind::OutOfMemory => OUT_OF_MEMORY,
-        ErrorKind::Image => IO_ERROR,
+        ErrorKind::Image | ErrorKind::Internal => IO_ERROR,
+        ErrorKind::RowLength => DATA_EXCEPTION,
     }
 }
 
 fn engine_message(error: &gbdt::Error) -> String {
-    use ErrorKind::{Limit, Names, OutOfMemory, Unsupported};
+    use ErrorKind::{Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
     match error.kind() {
-        Unsupported | Names | Limit | OutOfMemory => error.message().to_owned(),
+        Unsupported | Names | Limit | OutOfMemory | RowLength | Internal => {
+            error.message().to_owned()
+        }
         _ => format!("invalid model: {}", error.message()),
     }
 }

@@ -30,6 +30,16 @@ pub struct Difference {
     pub upper: Option<f64>,
 }
 
+/// Nothing for a mean of no weight.
+fn number(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
+}
+
+/// Nothing for a difference of infinite losses either.
+fn finite(value: f64) -> Option<f64> {
+    number(value).filter(|value| value.is_finite())
+}
+
 #[derive(Clone, Default)]
 struct Sums {
     rows: f64,
@@ -66,8 +76,7 @@ impl Sums {
         let spread = (twice - 2.0 * mean * once + mean * mean * alone).max(0.0);
         let variance = spread / (self.weight * self.weight) * self.rows / (self.rows - 1.0);
         let half = QUANTILE * variance.sqrt();
-        let number = |value: f64| value.is_finite().then_some(value);
-        Difference { mean: number(mean), lower: number(mean - half), upper: number(mean + half) }
+        Difference { mean: finite(mean), lower: finite(mean - half), upper: finite(mean + half) }
     }
 }
 
@@ -103,8 +112,8 @@ impl Comparison {
             .zip(&self.losses)
             .map(|(metric, sums)| Compared {
                 metric,
-                a: Some(sums.a / sums.weight),
-                b: Some(sums.b / sums.weight),
+                a: number(sums.a / sums.weight),
+                b: number(sums.b / sums.weight),
                 difference: sums.difference(),
                 better: sums.better,
                 worse: sums.worse,

@@ -109,7 +109,7 @@ fn evaluate(
         let areas = areas.into_iter().flat_map(|Areas { auc, average_precision }| {
             [("auc".to_owned(), auc), ("aucpr".to_owned(), average_precision)]
         });
-        for (metric, value) in part.metrics.results().into_iter().chain(areas) {
+        for (metric, value) in part.metrics.results()?.into_iter().chain(areas) {
             found.push((name.clone(), metric, value, part.rows));
         }
     }

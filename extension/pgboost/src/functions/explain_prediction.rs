@@ -82,7 +82,7 @@ fn by_default(predictor: &mut Predictor) -> Result<usize> {
         let model = predictor.model().to_owned();
         return Err(Error::OutputNotNamed { model, outputs });
     }
-    let mut margins = predictor.take_margins();
+    let mut margins = predictor.take_margins()?;
     let class = match &mut margins {
         Margins::Single(margins) => predictor.image().class(margins),
         Margins::Double(margins) => predictor.image().class(margins),

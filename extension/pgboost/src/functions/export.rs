@@ -18,7 +18,7 @@ fn pgboost_export_model(
     let registry = owned(call, name)?;
     let version = match version {
         Some(version) => version,
-        None => exists(&registry, name)?,
+        None => exists(&registry, name)?.version(name)?,
     };
     let file = lookup::with_version(&registry, name, version, ReadSnapshot::Active, |stored| {
         stored.file()

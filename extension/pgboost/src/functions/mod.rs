@@ -1,4 +1,4 @@
-//! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
+//! The SQL surface, a file a verb. The SQL that declares these functions is in the script beside `Cargo.toml`.
 
 mod alias;
 mod calibration;
@@ -32,6 +32,7 @@ use crate::error::{Error, Result};
 use crate::features::named::feature_name;
 use crate::pg::snapshot::ReadSnapshot;
 use crate::pg::{encoding, identity};
+use crate::registry::lookup::Deployed;
 use crate::registry::{Registry, lookup, privilege};
 
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
@@ -59,8 +60,8 @@ fn owned(call: FunctionCallInfo, name: &str) -> Result<Registry> {
     Ok(registry)
 }
 
-/// The deployed version of a model that exists.
-fn exists(registry: &Registry, name: &str) -> Result<i32> {
+/// What is deployed of a model that exists.
+fn exists(registry: &Registry, name: &str) -> Result<Deployed> {
     lookup::deployed_version(registry, name, ReadSnapshot::Active)
         .0
         .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })

@@ -33,7 +33,7 @@ pub(super) fn row<'c>(
 #[inline]
 pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    let margins = predictor.take_margins();
+    let margins = predictor.take_margins()?;
     result(predictor, margins, output)
 }
 
@@ -47,7 +47,7 @@ pub fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<
     let predictor = state.kept::<Predictors>().of(arguments, &model)?;
     predictor.require_immutable(arguments.function())?;
     predictor.read_features(arguments)?;
-    let margins = predictor.take_margins();
+    let margins = predictor.take_margins()?;
     result(predictor, margins, Output::Value)
 }
 
@@ -79,14 +79,14 @@ pub fn predict_from(
     let Some(start) = start.into_iter().collect::<Option<Vec<f64>>>() else {
         return Err(Error::NullArgument { argument: "base margin" });
     };
-    let margins = predictor.take_margins_from(&start);
+    let margins = predictor.take_margins_from(&start)?;
     result(predictor, margins, output)
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.
 pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    let leaves = number_arrays::integer_array(predictor.leaves());
+    let leaves = number_arrays::integer_array(predictor.leaves()?);
     predictor.count_call();
     Ok(leaves)
 }

@@ -137,6 +137,14 @@ impl<'c> Arguments<'c> {
         self.nodes().first().is_some_and(|node| unsafe { is_fixed(node.ptr_value.cast()) })
     }
 
+    /// Whether an argument is a column, as the statement was written.
+    pub fn is_column(self, index: usize) -> bool {
+        self.nodes().get(index + self.between).is_some_and(|node| {
+            // SAFETY: the arguments of a call are nodes, which have a tag.
+            unsafe { (*node.ptr_value.cast::<pg_sys::Node>()).type_ == pg_sys::NodeTag::T_Var }
+        })
+    }
+
     /// The expressions of the arguments, if the call is written as one of a function.
     #[inline]
     fn nodes(self) -> &'c [pg_sys::ListCell] {

@@ -8,7 +8,7 @@ use pgrx::{AnyElement, JsonB};
 use super::lock::lock;
 use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
-use super::{Registry, alias, parts, pin, profile};
+use super::{Registry, alias, lookup, parts, pin, profile};
 use crate::error::{Error, Result};
 use crate::pg::{identity, jsonb};
 
@@ -17,7 +17,7 @@ pub struct NewVersion<'a> {
     pub name: &'a str,
     pub file: &'a [u8],
     pub format: &'a str,
-    /// The release of XGBoost that wrote the file.
+    /// The release of the library that wrote the file, where the file has it.
     pub library_version: Option<String>,
     pub objective: &'a str,
     pub features: i32,
@@ -25,6 +25,8 @@ pub struct NewVersion<'a> {
     pub trees: i32,
     pub rounds: i32,
     pub used_rounds: i32,
+    /// How many the file says were best, if it does.
+    pub best_rounds: Option<i32>,
     pub depth: i32,
     pub feature_names: Option<Vec<String>>,
     pub labels: Option<Vec<String>>,
@@ -35,19 +37,22 @@ pub struct NewVersion<'a> {
     pub parameters: Option<AnyElement>,
     /// How good it was found to be, if that was given.
     pub metrics: Option<AnyElement>,
+    /// Whether predictions use it from now on.
+    pub deploy: bool,
 }
 
-/// Stores a version and deploys it. Returns its number.
+/// Stores a version, and deploys it if told so. Returns its number.
 ///
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it.
 pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
     let version = query::<i32>(
         registry,
-        "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) VALUES ($1, 1, 1) \
-         ON CONFLICT (name) DO UPDATE SET deployed = m.last_version + 1, \
+        "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) \
+         VALUES ($1, CASE WHEN $2 THEN 1 END, 1) ON CONFLICT (name) DO UPDATE SET \
+         deployed = CASE WHEN $2 THEN m.last_version + 1 ELSE m.deployed END, \
          last_version = m.last_version + 1 RETURNING m.last_version",
-        &[new.name.into()],
+        &[new.name.into(), new.deploy.into()],
     )?
     .ok_or_else(|| Error::Registry { name: new.name.to_owned(), what: "version" })?;
     let version = if version == 1 {
@@ -61,9 +66,10 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
     execute(
         registry,
         "INSERT INTO {schema}.pgboost_version (model, version, size, digest, format, \
-         library_version, objective, features, outputs, trees, rounds, used_rounds, depth, \
-         feature_names, labels, categories, attributes, parameters, metrics, loaded_by) VALUES ($1, \
-         $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+         library_version, objective, features, outputs, trees, rounds, used_rounds, \
+         best_rounds, depth, feature_names, labels, categories, attributes, parameters, metrics, \
+         loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
+         $17, $18, $19, $20, $21)",
         &[
             new.name.into(),
             version.into(),
@@ -77,6 +83,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             new.trees.into(),
             new.rounds.into(),
             new.used_rounds.into(),
+            new.best_rounds.into(),
             new.depth.into(),
             new.feature_names.into(),
             new.labels.into(),
@@ -98,7 +105,8 @@ fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     if version > 1 {
         execute(
             registry,
-            "UPDATE {schema}.pgboost_model AS m SET deployed = $2, last_version = $2 WHERE m.name = $1",
+            "UPDATE {schema}.pgboost_model AS m SET last_version = $2, \
+             deployed = CASE WHEN m.deployed IS NOT NULL THEN $2 END WHERE m.name = $1",
             &[name.into(), version.into()],
         )?;
     }
@@ -139,10 +147,14 @@ pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
 }
 
 /// # Errors
-/// [`Error::Deployed`], [`Error::Aliased`], [`Error::Pinned`], [`Error::NoSuchVersion`].
+/// [`Error::Deployed`], [`Error::OnlyVersion`], [`Error::Aliased`], [`Error::Pinned`],
+/// [`Error::NoSuchVersion`].
 pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
-    if lock(registry, name)? == version {
+    if lock(registry, name)? == Some(version) {
         return Err(Error::Deployed { name: name.to_owned(), version });
+    }
+    if lookup::is_only_version(registry, name, version) {
+        return Err(Error::OnlyVersion { name: name.to_owned(), version });
     }
     alias::require_none(registry, name, version)?;
     pin::require_none(registry, name, Some(version))?;

@@ -3,20 +3,16 @@
 use pg_interface::{report, server};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, JsonB, name, pg_extern, pg_sys};
+use pgrx::{AnyElement, JsonB, name, pg_extern};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{self, Arguments};
 use super::required;
 use crate::error::Result;
-use crate::pg::argument;
 use crate::registry::{Registry, Trained};
 use crate::training::progress::{Phase, Progress};
 use crate::training::start::Start;
 use crate::training::{self, Outcome, Request, Score};
-
-/// The place of `continue_from`, which the function of release 0.1 does not have.
-const CONTINUE_FROM: usize = 14;
 
 /// `train_model(name, source, target, ...) -> table(set, metric, best_round, value)`
 #[pg_extern(sql = false)]
@@ -37,7 +33,8 @@ fn pgboost_train_model(
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
     notice_every: Option<i32>,
-    call: pg_sys::FunctionCallInfo,
+    continue_from: Option<&str>,
+    deploy: Option<bool>,
 ) -> std::result::Result<
     TableIterator<
         'static,
@@ -62,8 +59,8 @@ fn pgboost_train_model(
         ..Arguments::default()
     }
     .request(&arguments::json(params)?)?;
-    let continue_from = argument::text(call, CONTINUE_FROM);
-    let (rounds, scores) = train(required(model, "name")?, &request, continue_from.as_deref())?;
+    let (name, deploy) = (required(model, "name")?, required(deploy, "deploy")?);
+    let (rounds, scores) = train(name, &request, continue_from, deploy)?;
     let rows: Vec<_> = scores
         .into_iter()
         .map(|score| (score.set.clone(), score.metric.clone(), rounds, score.mean()))
@@ -71,7 +68,12 @@ fn pgboost_train_model(
     Ok(TableIterator::new(rows))
 }
 
-fn train(name: &str, request: &Request, continue_from: Option<&str>) -> Result<(i32, Vec<Score>)> {
+fn train(
+    name: &str,
+    request: &Request,
+    continue_from: Option<&str>,
+    deploy: bool,
+) -> Result<(i32, Vec<Score>)> {
     let registry = Registry::find()?;
     registry.check_storable(name)?;
     let start = continue_from.map(|model| Start::find(model, &request.parameters)).transpose()?;
@@ -88,7 +90,7 @@ fn train(name: &str, request: &Request, continue_from: Option<&str>) -> Result<(
         metrics,
         profile: JsonB(outcome.profile),
     };
-    registry.store(name, trained)?;
+    registry.store(name, trained, deploy)?;
     notice_skipped(skipped);
     Ok((i32::try_from(outcome.rounds).unwrap_or(i32::MAX), outcome.scores))
 }

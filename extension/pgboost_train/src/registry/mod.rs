@@ -98,7 +98,8 @@ impl Registry {
         let callable = self.ask::<bool>(
             "SELECT pg_catalog.has_function_privilege('{schema}.load_model(pg_catalog.text, \
              pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
-             pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb)', 'EXECUTE')",
+             pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb, \
+             pg_catalog.bool)', 'EXECUTE')",
             &[],
         );
         if callable != Some(true) {
@@ -106,7 +107,7 @@ impl Registry {
         }
         let owned = self.ask::<bool>(
             "SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') FROM {schema}.pgboost_models AS m \
-             WHERE m.name OPERATOR(pg_catalog.=) $1 AND m.deployed",
+             WHERE m.name OPERATOR(pg_catalog.=) $1 LIMIT 1",
             &[name.into()],
         );
         match owned {
@@ -115,11 +116,12 @@ impl Registry {
         }
     }
 
-    pub fn store(&self, name: &str, model: Trained) -> Result<i32> {
+    /// Stores a model as a new version, with its profile; gives the version's number.
+    pub fn store(&self, name: &str, model: Trained, deploy: bool) -> Result<i32> {
         let stored = Spi::get_one_with_args(
             &self.in_schema(
                 "SELECT {schema}.load_model($1, $2, $3, $4, $5, $6, NULL::pg_catalog.int4, false, \
-                 NULL::pg_catalog.jsonb)",
+                 NULL::pg_catalog.jsonb, $7)",
             ),
             &[
                 name.into(),
@@ -128,6 +130,7 @@ impl Registry {
                 model.feature_names.into(),
                 model.parameters.into(),
                 model.metrics.into(),
+                deploy.into(),
             ],
         );
         // PostgreSQL's own errors do not come back here; what does is an answer without rows.
@@ -153,7 +156,7 @@ impl Registry {
                      'feature_names') WITH ORDINALITY AS f (name, position)), \
                      (SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') \
                      FROM {schema}.pgboost_models AS m \
-                     WHERE m.name OPERATOR(pg_catalog.=) $2 AND m.deployed), \
+                     WHERE m.name OPERATOR(pg_catalog.=) $2 LIMIT 1), \
                      (SELECT pg_catalog.array_agg(l.label ORDER BY l.position) FROM \
                      pg_catalog.jsonb_array_elements_text(CASE WHEN pg_catalog.jsonb_typeof(\
                      i.info OPERATOR(pg_catalog.->) 'labels') OPERATOR(pg_catalog.=) 'array' \

@@ -136,7 +136,11 @@ pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
         return refuse("is null, so it cannot be a weight");
     };
     let weight = number(column, field)?;
-    if weight >= 0.0 { Ok(weight) } else { refuse("is negative, so it cannot be a weight") }
+    match weight {
+        0.0.. => Ok(weight),
+        _ if weight.is_nan() => refuse("is not a number, so it cannot be a weight"),
+        _ => refuse("is negative, so it cannot be a weight"),
+    }
 }
 
 fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
