@@ -77,12 +77,19 @@ CREATE TABLE @extschema@.pgboost_function (
     CONSTRAINT pgboost_function_pkey PRIMARY KEY (model, function)
 );
 
+CREATE TABLE @extschema@.pgboost_pinned (
+    model text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    CONSTRAINT pgboost_pinned_pkey PRIMARY KEY (model, version)
+);
+
 COMMENT ON TABLE @extschema@.pgboost_model IS 'pgboost: one row per model; use the view pgboost_models';
 COMMENT ON TABLE @extschema@.pgboost_version IS 'pgboost: one row per version of a model, with the SHA-256 of its file';
 COMMENT ON TABLE @extschema@.pgboost_part IS 'pgboost: the files of the versions as they came, in parts';
 COMMENT ON TABLE @extschema@.pgboost_privilege IS 'pgboost: who owns a model and who may predict with it; role - is everybody';
 COMMENT ON TABLE @extschema@.pgboost_alias IS 'pgboost: names for versions; use the view pgboost_aliases';
 COMMENT ON TABLE @extschema@.pgboost_function IS 'pgboost: the functions that create_predict_function has made of models';
+COMMENT ON TABLE @extschema@.pgboost_pinned IS 'pgboost: versions that were ever pinned, whose numbers no other version gets, even after drop_model';
 
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_model', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_version', '');
@@ -111,6 +118,7 @@ COMMENT ON TABLE @extschema@.pgboost_profile IS 'pgboost: one row per feature of
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_profile', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_alias', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_function', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_pinned', '');
 
 -- Any change, whoever makes it, tells all backends to read the registry again once it is committed. The
 -- triggers fire for replicated changes too.
@@ -212,8 +220,14 @@ CREATE FUNCTION @extschema@.predict_margin(model text, VARIADIC features "any") 
     AS 'MODULE_PATHNAME', 'pgboost_predict_margin';
 COMMENT ON FUNCTION @extschema@.predict_margin(text, "any") IS 'the margins of a row: the sums of leaves, before the transform of the objective';
 
+CREATE FUNCTION @extschema@.pgboost_pinned_support(internal) RETURNS internal
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'pgboost_pinned_support';
+REVOKE ALL ON FUNCTION @extschema@.pgboost_pinned_support(internal) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.pgboost_pinned_support(internal) IS
+    'pgboost: tells the planner what a prediction costs, and keeps the version that an expression names';
+
 CREATE FUNCTION @extschema@.predict_pinned(model text, VARIADIC features "any") RETURNS real
-    LANGUAGE c IMMUTABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
+    LANGUAGE c IMMUTABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_pinned_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_pinned';
 COMMENT ON FUNCTION @extschema@.predict_pinned(text, "any") IS 'as predict, for a version that is pinned: may be used in indexes and generated columns';
 
@@ -438,9 +452,17 @@ CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()
 REVOKE ALL ON FUNCTION @extschema@.pg_stat_pgboost_reset() FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.pg_stat_pgboost_reset() IS 'sets the counters of pg_stat_pgboost to zero';
 
+-- Members of pg_read_all_stats, such as pg_monitor, see all models here, as they see all of PostgreSQL's statistics.
 CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
-    SELECT m.name, m.version, m.deployed, s.calls, s.rows, s.batches, s.total_time, s.missing_rows,
-           s.outside_rows, pg_catalog.to_timestamp(s.last_used) AS last_used
-      FROM @extschema@.pgboost_models AS m, LATERAL @extschema@.pgboost_statistics(m.name, m.version) AS s;
+    SELECT m.name, v.version, COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
+           s.calls, s.rows, s.batches, s.total_time, s.missing_rows, s.outside_rows,
+           pg_catalog.to_timestamp(s.last_used) AS last_used
+      FROM @extschema@.pgboost_model AS m
+      JOIN @extschema@.pgboost_version AS v ON v.model OPERATOR(pg_catalog.=) m.name,
+           LATERAL @extschema@.pgboost_statistics(m.name, v.version) AS s
+     WHERE pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')
+        OR EXISTS (SELECT FROM @extschema@.pgboost_models AS seen
+                    WHERE seen.name OPERATOR(pg_catalog.=) m.name
+                      AND seen.version OPERATOR(pg_catalog.=) v.version);
 GRANT SELECT ON @extschema@.pg_stat_pgboost TO PUBLIC;
 COMMENT ON VIEW @extschema@.pg_stat_pgboost IS 'pgboost: how much each version is used, while pgboost.track_predictions is on';

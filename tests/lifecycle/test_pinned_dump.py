@@ -72,6 +72,19 @@ def test_a_plain_dump_restores_an_index(cluster: Cluster) -> None:
     assert facts(cluster, target) == before
 
 
+def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
+    """Also those of models that were dropped: what another database has stored of them must not come true again."""
+    source(cluster, "pin_numbers", "public", generated=False)
+    with cluster.connect("pin_numbers") as connection:
+        connection.execute("DROP TABLE a_table")
+        connection.execute("SELECT unpin_model('m', 1), drop_model('m')")
+    target = restored(cluster, "pin_numbers")
+    run(cluster, target, *PSQL, stdin=run(cluster, "pin_numbers", "pg_dump"))
+    with cluster.connect(target) as connection:
+        assert load(connection, "m", grown(20, 5)) == 2
+        assert load(connection, "other", grown(20, 5)) == 1
+
+
 @pytest.mark.parametrize("parallel", [False, True])
 def test_an_archive_restores_an_index(cluster: Cluster, tmp_path: Path, parallel: bool) -> None:
     """In parallel section by section: else an index may be built before the models are there."""

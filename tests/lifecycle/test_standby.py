@@ -89,6 +89,20 @@ def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
     assert one(replica, scan) == expected
 
 
+def test_a_pinned_version_predicts(pair: Pair) -> None:
+    """Which takes a lock of the kind that a standby may take; there it keeps no owner waiting."""
+    primary, replica = pair
+    load(primary, "pinned", constant(7))
+    primary.execute("SELECT pin_model('pinned', 1)")
+    replayed(primary, replica)
+    with replica.transaction():
+        assert one(replica, "SELECT predict_pinned('pinned@1', x) FROM (SELECT 1.0 AS x) AS r") == 7
+        primary.execute("SELECT unpin_model('pinned', 1), drop_model('pinned')")
+    replayed(primary, replica)
+    with pytest.raises(errors.UndefinedObject):
+        replica.execute("SELECT predict_pinned('pinned@1', 1)")
+
+
 @pytest.mark.parametrize(
     "query",
     [

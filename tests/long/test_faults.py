@@ -74,6 +74,7 @@ CASES = [
         ("predict_contribs_approx", "'m'"), ("predict_interactions", "'m'"),
     )],
     ("called: pgboost_predict_support", f"SELECT predict('m', {COLUMNS}) FROM rows"),
+    ("called: pgboost_pinned_support", f"SELECT predict_pinned('m@1', {COLUMNS}) FROM rows"),
     ("called: pgboost_explain_support", f"SELECT predict_contribs('m', {COLUMNS}) FROM rows"),
     ("called: pgboost_contribs_add", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_mean", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),

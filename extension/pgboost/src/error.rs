@@ -74,6 +74,10 @@ error_table! {
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "predict_pinned cannot be used with model \"{model}\", which is no pinned version",
         hint "Write model@version without leading zeros, and let the model's owner pin the version with pin_model.";
+    /// `predict_pinned` with a name that is a column, or is worked out of one.
+    PinnedNotConstant =>
+        FEATURE_NOT_SUPPORTED, "predict_pinned needs a constant as the name of the model",
+        hint "Write the name as a literal, or use predict, whose model may be an expression.";
     FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
         hint (*hint);

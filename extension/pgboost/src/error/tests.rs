@@ -91,6 +91,7 @@ fn samples() -> Vec<Error> {
         Error::Pinned { name: name.clone(), version: 2 },
         Error::PinnedInUse { name: name.clone(), version: 2, object: text("index i") },
         Error::NotPinned { model: text("flights@2") },
+        Error::PinnedNotConstant,
         Error::FeatureCount {
             model: model.clone(),
             expected: 10,

@@ -114,7 +114,7 @@ fn create(
         }
     }
     created::run(&function.definition(registry, model, replace))?;
-    if !created::calls(registry, &signature, function.output.0)? {
+    if !created::is_made(registry, &signature, function.output.0, name)? {
         return Err(Error::OtherFunction { function: function.output.0 });
     }
     let comment = format!("{} of model {model}, by pgboost", function.output.0);

@@ -7,6 +7,7 @@ use super::{required, required_text, writable};
 use crate::cache::images;
 use crate::error::Result;
 use crate::pg::transaction;
+use crate::registry::lock::lock;
 use crate::registry::{Registry, created, write};
 
 /// `deploy_model(name, version)`
@@ -37,10 +38,11 @@ fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
     match version {
         Some(version) => write::drop_version(registry, name, version)?,
         None => {
-            write::drop_model(registry, name)?;
+            lock(registry, name)?;
             for function in created::of_model(registry, name)? {
                 created::drop_function(registry, name, &function)?;
             }
+            write::drop_model(registry, name)?;
         }
     }
     images::retain_unused(registry, &mut unused);

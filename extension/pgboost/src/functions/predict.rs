@@ -37,11 +37,15 @@ pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -
     result(predictor, margins, output)
 }
 
-/// `predict_pinned`: as `predict`, for a version that is pinned.
+/// `predict_pinned`: as `predict`, for a version that is pinned, which the statement names by a constant or a
+/// parameter: what else it might mean in an expression that is stored, nobody could find.
 pub fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(model) = arguments.model() else { return Ok(arguments.null()) };
+    if !arguments.first_is_fixed() {
+        return Err(Error::PinnedNotConstant);
+    }
     let predictor = state.kept::<Predictors>().of(arguments, &model)?;
-    predictor.require_immutable()?;
+    predictor.require_immutable(arguments.function())?;
     predictor.read_features(arguments)?;
     let margins = predictor.take_margins()?;
     result(predictor, margins, Output::Value)

@@ -130,6 +130,13 @@ impl<'c> Arguments<'c> {
         })
     }
 
+    /// Whether the first argument is the same in each call of the statement: a constant, or a parameter that the
+    /// statement was given.
+    pub fn first_is_fixed(self) -> bool {
+        // SAFETY: the arguments of a call are nodes, which are what their tags say.
+        self.nodes().first().is_some_and(|node| unsafe { is_fixed(node.ptr_value.cast()) })
+    }
+
     /// Whether an argument is a column, as the statement was written.
     pub fn is_column(self, index: usize) -> bool {
         self.nodes().get(index + self.between).is_some_and(|node| {
@@ -193,6 +200,24 @@ impl<'c> Arguments<'c> {
                 return None;
             }
             Some((*(*context.cast::<pg_sys::TriggerData>()).tg_relation).rd_id)
+        }
+    }
+}
+
+/// # Safety
+/// The pointer is to a node.
+unsafe fn is_fixed(node: *const pg_sys::Node) -> bool {
+    // SAFETY: the caller says so; a node is what its tag says.
+    unsafe {
+        match (*node).type_ {
+            pg_sys::NodeTag::T_Const => true,
+            pg_sys::NodeTag::T_Param => {
+                (*node.cast::<pg_sys::Param>()).paramkind == pg_sys::ParamKind::PARAM_EXTERN
+            }
+            pg_sys::NodeTag::T_RelabelType => {
+                is_fixed((*node.cast::<pg_sys::RelabelType>()).arg.cast())
+            }
+            _ => false,
         }
     }
 }

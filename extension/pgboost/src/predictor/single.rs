@@ -18,6 +18,7 @@ use crate::pg::arguments::Arguments;
 use crate::pg::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
 use crate::pg::snapshot::{SnapshotMark, Validity};
 use crate::predictor::margins::Margins;
+use crate::registry::pin;
 use crate::statistics::Tally;
 
 /// One model, as one expression uses it.
@@ -126,13 +127,14 @@ impl Predictor {
 
     /// Sees to it that results depend on nothing but the arguments, from now on and for ever: on no
     /// version that can go, no setting, and no type whose values can be renamed.
-    pub fn require_immutable(&mut self) -> Result<()> {
+    pub fn require_immutable(&mut self, function: Oid) -> Result<()> {
         if self.unknown_category.is_some() {
             return Ok(());
         }
         if !self.resolved.pinned {
             return Err(Error::NotPinned { model: self.model().to_owned() });
         }
+        pin::keep_used(function, self.model())?;
         let types = self.state.signature.types();
         if let Some(index) =
             types.iter().position(|(oid, _)| types::is_enum(types::base_type(*oid)))

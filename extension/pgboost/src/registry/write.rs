@@ -55,12 +55,14 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
         &[new.name.into(), new.deploy.into()],
     )?
     .ok_or_else(|| Error::Registry { name: new.name.to_owned(), what: "version" })?;
-    if version == 1 {
+    let version = if version == 1 {
         add_privilege(registry, new.name, user, OWNER)?;
+        first_version(registry, new.name)?
     } else {
         // Only now is it certain whose the model is: another session may have just created it.
         privilege::require_owner(registry, new.name, user)?;
-    }
+        version
+    };
     execute(
         registry,
         "INSERT INTO {schema}.pgboost_version (model, version, size, digest, format, \
@@ -93,6 +95,21 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
         ],
     )?;
     parts::insert(registry, new.name, version, new.file)?;
+    Ok(version)
+}
+
+/// The number of the first version of a model whose row was just made: one that was never pinned, since what is
+/// stored of a pinned version may outlive its model.
+fn first_version(registry: &Registry, name: &str) -> Result<i32> {
+    let version = pin::first_version(registry, name)?;
+    if version > 1 {
+        execute(
+            registry,
+            "UPDATE {schema}.pgboost_model AS m SET last_version = $2, \
+             deployed = CASE WHEN m.deployed IS NOT NULL THEN $2 END WHERE m.name = $1",
+            &[name.into(), version.into()],
+        )?;
+    }
     Ok(version)
 }
 
@@ -190,8 +207,15 @@ fn role_number(role: Oid) -> i64 {
 }
 
 /// Takes their rights from roles that no longer exist, whose OIDs a dump would carry to other
-/// clusters, where they may be others'.
+/// clusters, where they may be others'. Their models become those of the extension's owner: none is without.
 fn forget_dropped_roles(registry: &Registry) -> Result<()> {
+    execute(
+        registry,
+        "UPDATE {schema}.pgboost_privilege AS p SET role = $1::oid::regrole \
+         WHERE p.privilege = 'owner' AND NOT EXISTS \
+         (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
+        &[role_number(registry.owner).into()],
+    )?;
     execute(
         registry,
         "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.role <> 0::oid AND NOT EXISTS \
