@@ -138,7 +138,9 @@ def test_a_timeout_ends_the_wait(
         connection.execute("SELECT unpin_model('m', %s)", (number(model),))
 
 
-def test_predict_takes_no_lock(connect: Connect, connection: psycopg.Connection, model: str) -> None:
+def test_predict_takes_no_lock(
+    connect: Connect, connection: psycopg.Connection, model: str
+) -> None:
     reader = connect(autocommit=False)
     query = "SELECT predict(%s, a), {} FROM t WHERE a = 1"
     locks = f"SELECT count(*) FROM pg_locks WHERE pid = {reader.info.backend_pid} AND locktype = 'object'"
@@ -215,7 +217,9 @@ def test_an_index_never_answers_for_other_bytes(
                 if pinned is None:
                     continue
                 try:
-                    session.execute(index(pinned[0], f"t{number}").replace("by_score", f"i{number}"))
+                    session.execute(
+                        index(pinned[0], f"t{number}").replace("by_score", f"i{number}")
+                    )
                 except (errors.ObjectNotInPrerequisiteState, errors.UndefinedObject):
                     continue
                 # The index has the answers; the pin is kept, so the model answers too.
