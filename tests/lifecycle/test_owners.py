@@ -1,4 +1,4 @@
-"""Functions of models, and models whose owners go: nobody loses what is theirs, no model is without an owner."""
+"""Functions of models, and models whose owners go: nobody loses what is theirs, each model has an owner."""
 
 from collections.abc import Iterator
 

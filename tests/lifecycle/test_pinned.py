@@ -1,6 +1,5 @@
 """What a call of predict_pinned once meant, it means for ever, whatever other sessions do meanwhile."""
 
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -197,72 +196,58 @@ def test_a_number_is_not_given_again_to_an_old_snapshot(
     assert load(loader, "fresh", constant(2)) == version + 1
 
 
-def test_an_index_never_answers_for_other_bytes(
-    connect: Connect, connection: psycopg.Connection
-) -> None:
-    """Sessions make and drop indexes while others pin, unpin, drop and load models that answer differently."""
-    end = time.monotonic() + 6
-    wrong: list[object] = []
-    done = {"indexes": 0, "unpinned": 0}
+def make_indexes(session: psycopg.Connection, table: str, end: float) -> tuple[int, list]:
+    """Makes and drops indexes of whatever is pinned; how many, and what they answered wrongly."""
+    made, wrong = 0, []
+    session.execute(f"CREATE TABLE {table} AS SELECT * FROM t")
+    session.execute("SET enable_seqscan = off")
+    pinned = (
+        "SELECT name || '@' || version FROM pgboost_models WHERE pinned ORDER BY random() LIMIT 1"
+    )
+    while time.monotonic() < end:
+        found = session.execute(pinned).fetchone()
+        if found is None:
+            continue
+        (model,) = found
+        try:
+            session.execute(index(model, table).replace("by_score", f"by_{table}"))
+        except (errors.ObjectNotInPrerequisiteState, errors.UndefinedObject):
+            continue
+        # The index has answers; the pin stays, so the model has one too.
+        score = f"predict_pinned('{model}', a)"
+        by_index = one(session, f"SELECT {score} FROM {table} ORDER BY {score} LIMIT 1")
+        by_model = one(session, "SELECT predict(%s, 1)", (model,))
+        if by_index != by_model:
+            wrong.append((model, by_index, by_model))
+        made += 1
+        session.execute(f"DROP INDEX by_{table}")
+    session.execute(f"DROP TABLE {table}")
+    return made, wrong
 
-    def make(number: int) -> None:
-        with connect() as session:
-            session.execute(f"CREATE TABLE t{number} AS SELECT * FROM t")
-            session.execute("SET enable_seqscan = off")
-            while time.monotonic() < end:
-                pinned = session.execute(
-                    "SELECT name || '@' || version FROM pgboost_models WHERE pinned"
-                    " ORDER BY random() LIMIT 1"
-                ).fetchone()
-                if pinned is None:
-                    continue
-                try:
-                    session.execute(
-                        index(pinned[0], f"t{number}").replace("by_score", f"i{number}")
-                    )
-                except (errors.ObjectNotInPrerequisiteState, errors.UndefinedObject):
-                    continue
-                # The index has the answers; the pin is kept, so the model answers too.
-                condition = f"predict_pinned('{pinned[0]}', a)"
-                by_index = session.execute(
-                    f"SELECT {condition} FROM t{number} ORDER BY {condition} LIMIT 1"
-                ).fetchone()
-                by_model = session.execute(f"SELECT predict('{pinned[0]}', 1)").fetchone()
-                if by_index != by_model:
-                    wrong.append((pinned, by_index, by_model))
-                done["indexes"] += 1
-                session.execute(f"DROP INDEX i{number}")
-            session.execute(f"DROP TABLE t{number}")
 
-    def change() -> None:
-        with connect() as session:
-            value = 10
-            while time.monotonic() < end:
-                value += 1
-                version = load(session, "m2", constant(value))
-                session.execute("SELECT pin_model('m2', %s)", (version,))
-                time.sleep(0.005)
-                try:
-                    with session.transaction():
-                        session.execute("SELECT unpin_model('m2', %s)", (version,))
-                        session.execute("SELECT drop_model('m2')")
-                    done["unpinned"] += 1
-                except errors.ObjectInUse:
-                    unpinned(session, version)
-
-    def unpinned(session: psycopg.Connection, version: int) -> None:
-        while True:
+def change_models(session: psycopg.Connection, end: float) -> tuple[int, list]:
+    """Loads models that answer differently, pins, unpins and drops them, which waits for indexes."""
+    dropped, value, numbers = 0, 10, []
+    while time.monotonic() < end:
+        value += 1
+        version = load(session, "m2", constant(value))
+        numbers.append(version)
+        session.execute("SELECT pin_model('m2', %s)", (version,))
+        time.sleep(0.005)
+        while one(session, "SELECT count(*) FROM pgboost_models WHERE name = 'm2'"):
             try:
                 session.execute("SELECT unpin_model('m2', %s), drop_model('m2')", (version,))
-                return
+                dropped += 1
             except errors.ObjectInUse:
                 time.sleep(0.002)
+    return dropped, [] if len(set(numbers)) == len(numbers) else [numbers]
 
-    threads = [threading.Thread(target=make, args=(number,)) for number in range(2)]
-    threads.append(threading.Thread(target=change))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong, wrong[:5]
-    assert done["indexes"] > 20 and done["unpinned"] > 5, done
+
+def test_an_index_never_answers_for_other_bytes(connect: Connect, beside: Callable) -> None:
+    """Two sessions make indexes while a third changes the models."""
+    end = time.monotonic() + 6
+    makers = [beside(make_indexes, connect(), f"t{number}", end) for number in range(2)]
+    changer = beside(change_models, connect(), end)
+    results = [future.result(3 * SECONDS) for future in (*makers, changer)]
+    assert [wrong for _, wrong in results] == [[], [], []]
+    assert sum(made for made, _ in results[:2]) > 20 and results[2][0] > 5, results
