@@ -99,7 +99,9 @@ def test_a_load_that_rolls_back_leaves_nothing(connect: Connect, folder: Path) -
         writer.rollback()
         assert images(folder) == []
     with pytest.raises(errors.DivisionByZero):
-        writer.execute("SELECT load_model('m', %s), 1 / (1 - x) FROM (SELECT 1 AS x) AS r", (constant(1),))
+        writer.execute(
+            "SELECT load_model('m', %s), 1 / (1 - x) FROM (SELECT 1 AS x) AS r", (constant(1),)
+        )
     writer.rollback()
     assert images(folder) == []
     ended = connect(autocommit=False)
@@ -115,13 +117,11 @@ def test_a_load_in_a_subtransaction_that_rolls_back_leaves_nothing(
     with writer.transaction():
         load(writer, "kept", constant(1))
         for number in range(2, 22):
-            with writer.transaction(force_rollback=True):
-                with writer.transaction():
-                    load(writer, "m", constant(number))
+            with writer.transaction(force_rollback=True), writer.transaction():
+                load(writer, "m", constant(number))
         assert len(images(folder)) == 1
-        with writer.transaction():
-            with writer.transaction():
-                load(writer, "also kept", constant(50))
+        with writer.transaction(), writer.transaction():
+            load(writer, "also kept", constant(50))
     writer.commit()
     assert len(images(folder)) == 2
     assert value(connect(), "kept") == 1

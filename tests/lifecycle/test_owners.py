@@ -1,4 +1,4 @@
-"""Functions of models, and models whose owners go: nobody loses what is theirs, no model is without an owner."""
+"""Functions of models, and models whose owners go: nobody loses what is theirs, each model has an owner."""
 
 from collections.abc import Iterator
 
@@ -35,9 +35,7 @@ def drop_roles(connection: psycopg.Connection) -> None:
 
 
 def signature(connection: psycopg.Connection) -> str:
-    return one(
-        connection, "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'scored'"
-    )
+    return one(connection, "SELECT oid::regprocedure::text FROM pg_proc WHERE proname = 'scored'")
 
 
 def is_there(connection: psycopg.Connection) -> bool:
@@ -52,9 +50,9 @@ def namesake(owner: psycopg.Connection, other: psycopg.Connection, body: str) ->
     owner.execute(f"DROP FUNCTION {written}")
     argument = written.partition("(")[2].rstrip(")")
     other.execute(
-        sql.SQL("CREATE FUNCTION scored(f0 {} DEFAULT NULL) RETURNS real LANGUAGE sql RETURN {}").format(
-            sql.SQL(argument), sql.SQL(body)
-        )
+        sql.SQL(
+            "CREATE FUNCTION scored(f0 {} DEFAULT NULL) RETURNS real LANGUAGE sql RETURN {}"
+        ).format(sql.SQL(argument), sql.SQL(body))
     )
 
 
@@ -143,7 +141,9 @@ def test_a_model_whose_owner_was_dropped_has_another(
     load(connect("alice"), "other", constant(2))
     assert owner(connection, "carls") == "postgres"
     assert one(connect("dora"), "SELECT predict('carls', 1)") == 1
-    connection.execute("UPDATE pgboost_privilege SET role = 'dora' WHERE (model, privilege) = ('carls', 'owner')")
+    connection.execute(
+        "UPDATE pgboost_privilege SET role = 'dora' WHERE (model, privilege) = ('carls', 'owner')"
+    )
     load(connect("dora"), "carls", constant(3))
     connect("dora").execute("SELECT drop_model('carls')")
     assert not is_there(connection)

@@ -1,6 +1,5 @@
 """What a call of predict_pinned once meant, it means for ever, whatever other sessions do meanwhile."""
 
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,20 +20,16 @@ def model(connection: psycopg.Connection) -> str:
     connection.execute("DROP TABLE IF EXISTS t")
     drop_unpinned(connection)
     version = load(connection, "m", constant(1))
-    connection.execute("SELECT pin_model('m', %s)", (version,))
+    connection.execute("SELECT pin_model(%s)", (f"m@{version}",))
     connection.execute("CREATE TABLE t AS SELECT i::real AS a FROM generate_series(1, 100) AS i")
     return f"m@{version}"
 
 
 def drop_unpinned(connection: psycopg.Connection) -> None:
     connection.execute(
-        "SELECT unpin_model(name, version) FROM pgboost_models WHERE pinned ORDER BY version"
+        "SELECT unpin_model(name || '@' || version) FROM pgboost_models WHERE pinned ORDER BY version"
     )
     drop_all(connection)
-
-
-def number(model: str) -> int:
-    return int(model.rpartition("@")[2])
 
 
 def index(model: str, table: str = "t") -> str:
@@ -65,7 +60,7 @@ def test_unpinning_waits_for_an_index_that_is_made(
     connection.execute("DELETE FROM t WHERE a > %s", (rows,))
     maker, owner = connect(autocommit=False), connect()
     maker.execute(index(model))
-    unpinned = beside(owner.execute, "SELECT unpin_model('m', %s)", (number(model),))
+    unpinned = beside(owner.execute, "SELECT unpin_model(%s)", (model,))
     waits(connection, owner)
     maker.commit()
     with pytest.raises(errors.ObjectInUse, match="by_score"):
@@ -81,7 +76,7 @@ def test_an_old_snapshot_hides_no_index(
     one(owner, "SELECT count(*) FROM t")
     connection.execute(index(model))
     with pytest.raises(errors.ObjectInUse, match="by_score"):
-        owner.execute("SELECT unpin_model('m', %s)", (number(model),))
+        owner.execute("SELECT unpin_model(%s)", (model,))
 
 
 @pytest.mark.parametrize("drop", [False, True])
@@ -89,7 +84,7 @@ def test_an_index_waits_for_unpinning(
     connect: Connect, connection: psycopg.Connection, beside: Callable, model: str, drop: bool
 ) -> None:
     maker, owner = connect(), connect(autocommit=False)
-    owner.execute("SELECT unpin_model('m', %s)", (number(model),))
+    owner.execute("SELECT unpin_model(%s)", (model,))
     if drop:
         owner.execute("SELECT drop_model('m')")
     made = beside(maker.execute, index(model))
@@ -104,13 +99,13 @@ def test_an_index_is_made_if_the_pin_stays(
     connect: Connect, connection: psycopg.Connection, beside: Callable, model: str
 ) -> None:
     maker, owner = connect(), connect(autocommit=False)
-    owner.execute("SELECT unpin_model('m', %s)", (number(model),))
+    owner.execute("SELECT unpin_model(%s)", (model,))
     made = beside(maker.execute, index(model))
     waits(connection, maker)
     owner.rollback()
     made.result(SECONDS)
     with pytest.raises(errors.ObjectInUse):
-        owner.execute("SELECT unpin_model('m', %s)", (number(model),))
+        owner.execute("SELECT unpin_model(%s)", (model,))
 
 
 def test_unpinning_waits_for_a_statement_that_predicts(
@@ -122,11 +117,11 @@ def test_unpinning_waits_for_a_statement_that_predicts(
     reader.execute("PREPARE p(text) AS SELECT count(predict_pinned($1, a)) FROM t")
     for _ in range(2):
         assert one(reader, f"EXECUTE p('{model}')") == 100
-        unpinned = beside(owner.execute, "SELECT unpin_model('m', %s)", (number(model),))
+        unpinned = beside(owner.execute, "SELECT unpin_model(%s)", (model,))
         waits(connection, owner)
         reader.commit()
         unpinned.result(SECONDS)
-        owner.execute("SELECT pin_model('m', %s)", (number(model),))
+        owner.execute("SELECT pin_model(%s)", (model,))
 
 
 def test_a_timeout_ends_the_wait(
@@ -135,10 +130,12 @@ def test_a_timeout_ends_the_wait(
     connect(autocommit=False).execute(index(model))
     connection.execute("SET lock_timeout = '100ms'")
     with pytest.raises(errors.LockNotAvailable):
-        connection.execute("SELECT unpin_model('m', %s)", (number(model),))
+        connection.execute("SELECT unpin_model(%s)", (model,))
 
 
-def test_predict_takes_no_lock(connect: Connect, connection: psycopg.Connection, model: str) -> None:
+def test_predict_takes_no_lock(
+    connect: Connect, connection: psycopg.Connection, model: str
+) -> None:
     reader = connect(autocommit=False)
     query = "SELECT predict(%s, a), {} FROM t WHERE a = 1"
     locks = f"SELECT count(*) FROM pg_locks WHERE pid = {reader.info.backend_pid} AND locktype = 'object'"
@@ -158,7 +155,7 @@ def test_who_may_not_predict_keeps_nobody_waiting(
     stranger.execute(index(model, "u"))
     stranger.execute(f"EXPLAIN SELECT predict_pinned('{model}', a) FROM u")
     connection.execute("SET lock_timeout = '5s'")
-    connection.execute("SELECT unpin_model('m', %s)", (number(model),))
+    connection.execute("SELECT unpin_model(%s)", (model,))
     stranger.close()
     connection.execute("DROP ROLE stranger")
 
@@ -190,75 +187,63 @@ def test_a_number_is_not_given_again_to_an_old_snapshot(
     loader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     one(loader, "SELECT count(*) FROM t")
     version = load(connection, "fresh", constant(1))
-    connection.execute("SELECT pin_model('fresh', %s)", (version,))
-    connection.execute("SELECT unpin_model('fresh', %s), drop_model('fresh')", (version,))
+    connection.execute("SELECT pin_model(%s)", (f"fresh@{version}",))
+    connection.execute("SELECT unpin_model(%s), drop_model('fresh')", (f"fresh@{version}",))
     assert load(loader, "fresh", constant(2)) == version + 1
 
 
-def test_an_index_never_answers_for_other_bytes(
-    connect: Connect, connection: psycopg.Connection
-) -> None:
-    """Sessions make and drop indexes while others pin, unpin, drop and load models that answer differently."""
-    end = time.monotonic() + 6
-    wrong: list[object] = []
-    done = {"indexes": 0, "unpinned": 0}
+def make_indexes(session: psycopg.Connection, table: str, end: float) -> tuple[int, list]:
+    """Makes and drops indexes of whatever is pinned; how many, and what they answered wrongly."""
+    made, wrong = 0, []
+    session.execute(f"CREATE TABLE {table} AS SELECT * FROM t")
+    session.execute("SET enable_seqscan = off")
+    pinned = (
+        "SELECT name || '@' || version FROM pgboost_models WHERE pinned ORDER BY random() LIMIT 1"
+    )
+    while time.monotonic() < end:
+        found = session.execute(pinned).fetchone()
+        if found is None:
+            continue
+        (model,) = found
+        try:
+            session.execute(index(model, table).replace("by_score", f"by_{table}"))
+        except (errors.ObjectNotInPrerequisiteState, errors.UndefinedObject):
+            continue
+        # The index has answers; the pin stays, so the model has one too.
+        score = f"predict_pinned('{model}', a)"
+        by_index = one(session, f"SELECT {score} FROM {table} ORDER BY {score} LIMIT 1")
+        by_model = one(session, "SELECT predict(%s, 1)", (model,))
+        if by_index != by_model:
+            wrong.append((model, by_index, by_model))
+        made += 1
+        session.execute(f"DROP INDEX by_{table}")
+    session.execute(f"DROP TABLE {table}")
+    return made, wrong
 
-    def make(number: int) -> None:
-        with connect() as session:
-            session.execute(f"CREATE TABLE t{number} AS SELECT * FROM t")
-            session.execute("SET enable_seqscan = off")
-            while time.monotonic() < end:
-                pinned = session.execute(
-                    "SELECT name || '@' || version FROM pgboost_models WHERE pinned"
-                    " ORDER BY random() LIMIT 1"
-                ).fetchone()
-                if pinned is None:
-                    continue
-                try:
-                    session.execute(index(pinned[0], f"t{number}").replace("by_score", f"i{number}"))
-                except (errors.ObjectNotInPrerequisiteState, errors.UndefinedObject):
-                    continue
-                # The index has the answers; the pin is kept, so the model answers too.
-                condition = f"predict_pinned('{pinned[0]}', a)"
-                by_index = session.execute(
-                    f"SELECT {condition} FROM t{number} ORDER BY {condition} LIMIT 1"
-                ).fetchone()
-                by_model = session.execute(f"SELECT predict('{pinned[0]}', 1)").fetchone()
-                if by_index != by_model:
-                    wrong.append((pinned, by_index, by_model))
-                done["indexes"] += 1
-                session.execute(f"DROP INDEX i{number}")
-            session.execute(f"DROP TABLE t{number}")
 
-    def change() -> None:
-        with connect() as session:
-            value = 10
-            while time.monotonic() < end:
-                value += 1
-                version = load(session, "m2", constant(value))
-                session.execute("SELECT pin_model('m2', %s)", (version,))
-                time.sleep(0.005)
-                try:
-                    with session.transaction():
-                        session.execute("SELECT unpin_model('m2', %s)", (version,))
-                        session.execute("SELECT drop_model('m2')")
-                    done["unpinned"] += 1
-                except errors.ObjectInUse:
-                    unpinned(session, version)
-
-    def unpinned(session: psycopg.Connection, version: int) -> None:
-        while True:
+def change_models(session: psycopg.Connection, end: float) -> tuple[int, list]:
+    """Loads models that answer differently, pins, unpins and drops them, which waits for indexes."""
+    dropped, value, numbers = 0, 10, []
+    while time.monotonic() < end:
+        value += 1
+        version = load(session, "m2", constant(value))
+        numbers.append(version)
+        session.execute("SELECT pin_model(%s)", (f"m2@{version}",))
+        time.sleep(0.005)
+        while one(session, "SELECT count(*) FROM pgboost_models WHERE name = 'm2'"):
             try:
-                session.execute("SELECT unpin_model('m2', %s), drop_model('m2')", (version,))
-                return
+                session.execute("SELECT unpin_model(%s), drop_model('m2')", (f"m2@{version}",))
+                dropped += 1
             except errors.ObjectInUse:
                 time.sleep(0.002)
+    return dropped, [] if len(set(numbers)) == len(numbers) else [numbers]
 
-    threads = [threading.Thread(target=make, args=(number,)) for number in range(2)]
-    threads.append(threading.Thread(target=change))
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not wrong, wrong[:5]
-    assert done["indexes"] > 20 and done["unpinned"] > 5, done
+
+def test_an_index_never_answers_for_other_bytes(connect: Connect, beside: Callable) -> None:
+    """Two sessions make indexes while a third changes the models."""
+    end = time.monotonic() + 6
+    makers = [beside(make_indexes, connect(), f"t{number}", end) for number in range(2)]
+    changer = beside(change_models, connect(), end)
+    results = [future.result(3 * SECONDS) for future in (*makers, changer)]
+    assert [wrong for _, wrong in results] == [[], [], []]
+    assert sum(made for made, _ in results[:2]) > 20 and results[2][0] > 5, results

@@ -73,7 +73,7 @@ def test_a_plain_dump_restores_an_index(cluster: Cluster) -> None:
 
 
 def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
-    """Also those of models that were dropped: what another database has stored of them must not come true again."""
+    """Also those of models that were dropped: what was stored of them elsewhere must not come true again."""
     source(cluster, "pin_numbers", "public", generated=False)
     with cluster.connect("pin_numbers") as connection:
         connection.execute("DROP TABLE a_table")
