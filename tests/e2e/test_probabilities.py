@@ -4,10 +4,10 @@ import numpy as np
 import psycopg
 import pytest
 import xgboost as xgb
-from catboost import CatBoostClassifier
 
 import lightgbm as lgb
 import pgboost
+from catboost import CatBoostClassifier
 from tests.e2e.datasets import load
 
 WRAPPERS = {
