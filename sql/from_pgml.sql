@@ -170,7 +170,7 @@ BEGIN
             UPDATE pgml_model SET note = SQLERRM WHERE id = found.id;
         END;
     END LOOP;
-    PERFORM deploy_model(m.model, m.version) FROM pgml_model AS m WHERE m.deployed AND m.version IS NOT NULL;
+    PERFORM deploy_model(m.model || '@' || m.version) FROM pgml_model AS m WHERE m.deployed AND m.version IS NOT NULL;
 END
 $$;
 

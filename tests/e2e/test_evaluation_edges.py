@@ -193,7 +193,7 @@ def test_weights_that_cannot_be_ones_are_refused(
     [
         ("number", ""),
         ("quantiles", ", quantile_alpha => '{0.5}'"),
-        ("ranking", ", group_by => 'q'"),
+        ("ranking", ", qid => 'q'"),
     ],
 )
 def test_targets_that_are_no_numbers_are_refused_as_by_scikit_learn(
@@ -227,7 +227,7 @@ def test_targets_at_the_end_of_double_precision(connection: psycopg.Connection) 
 def test_a_group_of_one_row_is_refused_as_by_scikit_learn(connection: psycopg.Connection) -> None:
     with pytest.raises(ValueError, match="more than 1 document"):
         metrics.ndcg_score([[1]], [[0.5]])
-    query = "SELECT metric, value FROM evaluate_model('ranking', %s, 'y', group_by => 'q')"
+    query = "SELECT metric, value FROM evaluate_model('ranking', %s, 'y', qid => 'q')"
     alone = "SELECT a, b, y, CASE WHEN id = {} THEN 1000 ELSE q END AS q FROM t ORDER BY 4, id"
     for number, place in ((0, 16), (ROWS - 1, 16)):
         with pytest.raises(errors.DataException, match=f"group {place} of the source has one row"):
@@ -246,9 +246,9 @@ def test_a_group_of_one_row_is_refused_as_by_scikit_learn(connection: psycopg.Co
 
 
 def test_groups_of_weight_zero_do_not_count(connection: psycopg.Connection) -> None:
-    weighted = evaluate(connection, "ranking", "(q > 5)::int", "y", ", group_by => 'q'")
-    query = "SELECT metric, value FROM evaluate_model('ranking', %s, 'y', group_by => 'q')"
+    weighted = evaluate(connection, "ranking", "(q > 5)::int", "y", ", qid => 'q'")
+    query = "SELECT metric, value FROM evaluate_model('ranking', %s, 'y', qid => 'q')"
     some = connection.execute(query, ("SELECT * FROM t WHERE q > 5 ORDER BY q",)).fetchall()
     assert weighted == dict(some)
-    none = evaluate(connection, "ranking", "0", "y", ", group_by => 'q'")
+    none = evaluate(connection, "ranking", "0", "y", ", qid => 'q'")
     assert none == {"ndcg": None, "ndcg@10": None}

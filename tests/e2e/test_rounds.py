@@ -70,7 +70,7 @@ def test_the_first_rounds_are_those_of_iteration_range(
     assert connection.execute(used).fetchone()[0] == [
         "1 of 12", "5 of 12", "12 of 12", "12 of 12",
     ]  # fmt: skip
-    exported = connection.execute("SELECT export_model('m', 1)").fetchone()[0]
+    exported = connection.execute("SELECT export_model('m@1')").fetchone()[0]
     assert bytes(exported) == content
 
 

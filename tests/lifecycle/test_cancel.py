@@ -93,11 +93,11 @@ def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
     "call",
     [
         "evaluate_model('m', %s, 'y')",
-        "evaluate_model('m', %s, 'y', by => 'f1')",
+        "evaluate_model('m', %s, 'y', slice_by => 'f1')",
         "calibration_curve('m', %s, 'y')",
         "compare_models('m', 'm', %s, 'y')",
         "feature_drift('m', %s)",
-        "profile_features('m', %s)",
+        "set_baseline('m', %s)",
     ],
 )
 def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
@@ -105,7 +105,7 @@ def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
     features = ", ".join(f"x / 1e4 AS f{number}" for number in range(1, 11))
     rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
     few = f"SELECT {features} FROM generate_series(1, 100) AS x"
-    connection.execute("SELECT profile_features('m', %s)", (few,))
+    connection.execute("SELECT set_baseline('m', %s)", (few,))
     source = f"SELECT {features}, y FROM {rows}"
     ends_soon(connection, admin, f"SELECT * FROM {call}", (source,))
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")

@@ -49,7 +49,7 @@ def test_a_dropped_models_image_is_removed_after_commit(connect: Connect, folder
     writer.commit()
     before = images(folder)
     assert len(before) == 2
-    writer.execute("SELECT drop_model('m', 1)")
+    writer.execute("SELECT drop_model('m@1')")
     assert images(folder) == before
     writer.rollback()
     assert images(folder) == before
@@ -57,7 +57,7 @@ def test_a_dropped_models_image_is_removed_after_commit(connect: Connect, folder
     assert images(folder) == before
     writer.rollback()
     assert images(folder) == before
-    writer.execute("SELECT drop_model('m', 1)")
+    writer.execute("SELECT drop_model('m@1')")
     writer.commit()
     assert len(images(folder)) == 1
     writer.execute("SELECT drop_model('m')")
@@ -71,7 +71,7 @@ def test_an_image_that_another_version_uses_stays(connect: Connect, folder: Path
         load(writer, name, constant(1))
     path = image(folder)
     writer.execute("SELECT drop_model('a')")
-    writer.execute("SELECT drop_model('b', 1)")
+    writer.execute("SELECT drop_model('b@1')")
     assert image(folder) == path
     assert value(writer, "b") == 1
     writer.execute("SELECT drop_model('b')")

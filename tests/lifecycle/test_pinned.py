@@ -19,21 +19,17 @@ def model(connection: psycopg.Connection) -> str:
     """The model m, whose first free version is pinned; its reference."""
     connection.execute("DROP TABLE IF EXISTS t")
     drop_unpinned(connection)
-    version = load(connection, "m", constant(1))
-    connection.execute("SELECT pin_model('m', %s)", (version,))
+    reference = f"m@{load(connection, 'm', constant(1))}"
+    connection.execute("SELECT pin_model(%s)", (reference,))
     connection.execute("CREATE TABLE t AS SELECT i::real AS a FROM generate_series(1, 100) AS i")
-    return f"m@{version}"
+    return reference
 
 
 def drop_unpinned(connection: psycopg.Connection) -> None:
     connection.execute(
-        "SELECT unpin_model(name, version) FROM pgboost_models WHERE pinned ORDER BY version"
+        "SELECT unpin_model(name || '@' || version) FROM pgboost_models WHERE pinned ORDER BY version"
     )
     drop_all(connection)
-
-
-def number(model: str) -> int:
-    return int(model.rpartition("@")[2])
 
 
 def index(model: str, table: str = "t") -> str:
@@ -64,7 +60,7 @@ def test_unpinning_waits_for_an_index_that_is_made(
     connection.execute("DELETE FROM t WHERE a > %s", (rows,))
     maker, owner = connect(autocommit=False), connect()
     maker.execute(index(model))
-    unpinned = beside(owner.execute, "SELECT unpin_model('m', %s)", (number(model),))
+    unpinned = beside(owner.execute, "SELECT unpin_model(%s)", (model,))
     waits(connection, owner)
     maker.commit()
     with pytest.raises(errors.ObjectInUse, match="by_score"):
@@ -80,7 +76,7 @@ def test_an_old_snapshot_hides_no_index(
     one(owner, "SELECT count(*) FROM t")
     connection.execute(index(model))
     with pytest.raises(errors.ObjectInUse, match="by_score"):
-        owner.execute("SELECT unpin_model('m', %s)", (number(model),))
+        owner.execute("SELECT unpin_model(%s)", (model,))
 
 
 @pytest.mark.parametrize("drop", [False, True])
@@ -88,7 +84,7 @@ def test_an_index_waits_for_unpinning(
     connect: Connect, connection: psycopg.Connection, beside: Callable, model: str, drop: bool
 ) -> None:
     maker, owner = connect(), connect(autocommit=False)
-    owner.execute("SELECT unpin_model('m', %s)", (number(model),))
+    owner.execute("SELECT unpin_model(%s)", (model,))
     if drop:
         owner.execute("SELECT drop_model('m')")
     made = beside(maker.execute, index(model))
@@ -103,13 +99,13 @@ def test_an_index_is_made_if_the_pin_stays(
     connect: Connect, connection: psycopg.Connection, beside: Callable, model: str
 ) -> None:
     maker, owner = connect(), connect(autocommit=False)
-    owner.execute("SELECT unpin_model('m', %s)", (number(model),))
+    owner.execute("SELECT unpin_model(%s)", (model,))
     made = beside(maker.execute, index(model))
     waits(connection, maker)
     owner.rollback()
     made.result(SECONDS)
     with pytest.raises(errors.ObjectInUse):
-        owner.execute("SELECT unpin_model('m', %s)", (number(model),))
+        owner.execute("SELECT unpin_model(%s)", (model,))
 
 
 def test_unpinning_waits_for_a_statement_that_predicts(
@@ -121,11 +117,11 @@ def test_unpinning_waits_for_a_statement_that_predicts(
     reader.execute("PREPARE p(text) AS SELECT count(predict_pinned($1, a)) FROM t")
     for _ in range(2):
         assert one(reader, f"EXECUTE p('{model}')") == 100
-        unpinned = beside(owner.execute, "SELECT unpin_model('m', %s)", (number(model),))
+        unpinned = beside(owner.execute, "SELECT unpin_model(%s)", (model,))
         waits(connection, owner)
         reader.commit()
         unpinned.result(SECONDS)
-        owner.execute("SELECT pin_model('m', %s)", (number(model),))
+        owner.execute("SELECT pin_model(%s)", (model,))
 
 
 def test_a_timeout_ends_the_wait(
@@ -134,7 +130,7 @@ def test_a_timeout_ends_the_wait(
     connect(autocommit=False).execute(index(model))
     connection.execute("SET lock_timeout = '100ms'")
     with pytest.raises(errors.LockNotAvailable):
-        connection.execute("SELECT unpin_model('m', %s)", (number(model),))
+        connection.execute("SELECT unpin_model(%s)", (model,))
 
 
 def test_predict_takes_no_lock(
@@ -159,7 +155,7 @@ def test_who_may_not_predict_keeps_nobody_waiting(
     stranger.execute(index(model, "u"))
     stranger.execute(f"EXPLAIN SELECT predict_pinned('{model}', a) FROM u")
     connection.execute("SET lock_timeout = '5s'")
-    connection.execute("SELECT unpin_model('m', %s)", (number(model),))
+    connection.execute("SELECT unpin_model(%s)", (model,))
     stranger.close()
     connection.execute("DROP ROLE stranger")
 
@@ -191,8 +187,8 @@ def test_a_number_is_not_given_again_to_an_old_snapshot(
     loader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
     one(loader, "SELECT count(*) FROM t")
     version = load(connection, "fresh", constant(1))
-    connection.execute("SELECT pin_model('fresh', %s)", (version,))
-    connection.execute("SELECT unpin_model('fresh', %s), drop_model('fresh')", (version,))
+    connection.execute("SELECT pin_model(%s)", (f"fresh@{version}",))
+    connection.execute("SELECT unpin_model(%s), drop_model('fresh')", (f"fresh@{version}",))
     assert load(loader, "fresh", constant(2)) == version + 1
 
 
@@ -232,11 +228,11 @@ def change_models(session: psycopg.Connection, end: float) -> tuple[int, list]:
         value += 1
         version = load(session, "m2", constant(value))
         numbers.append(version)
-        session.execute("SELECT pin_model('m2', %s)", (version,))
+        session.execute("SELECT pin_model(%s)", (f"m2@{version}",))
         time.sleep(0.005)
         while one(session, "SELECT count(*) FROM pgboost_models WHERE name = 'm2'"):
             try:
-                session.execute("SELECT unpin_model('m2', %s), drop_model('m2')", (version,))
+                session.execute("SELECT unpin_model(%s), drop_model('m2')", (f"m2@{version}",))
                 dropped += 1
             except errors.ObjectInUse:
                 time.sleep(0.002)

@@ -37,8 +37,8 @@ def test_models_come_back(connection: psycopg.Connection) -> None:
     for model in (boosted, light, cat):
         pgboost.push(connection, "back", model)
     matrix = xgboost.DMatrix(frame)
-    assert (pgboost.pull(connection, "back", 1).predict(matrix) == boosted.predict(matrix)).all()
-    assert (pgboost.pull(connection, "back", 2).predict(frame) == light.predict(frame)).all()
+    assert (pgboost.pull(connection, "back@1").predict(matrix) == boosted.predict(matrix)).all()
+    assert (pgboost.pull(connection, "back@2").predict(frame) == light.predict(frame)).all()
     assert (pgboost.pull(connection, "back").predict(frame) == cat.predict(frame)).all()
 
 

@@ -41,7 +41,7 @@ SELECT load_model('m', file_of('nameless'));
 SELECT create_predict_function('m', replace => true);
 \df m
 -- An alias is a model too.
-SELECT alias_model('m', 'first', 1);
+SELECT set_alias('m@1', 'first');
 SELECT create_predict_function('m@first', 'm_first');
 SELECT m_first(60, 4, 1), predict('m@1', 60, 4, 1);
 
@@ -106,7 +106,7 @@ SELECT proname FROM pg_proc WHERE proname IN ('m', 'm_first', 'kept');
 SELECT kept(1, 2);
 -- A version that is dropped leaves them.
 SELECT load_model('price', file_of('price_doubled'));
-SELECT drop_model('price', 1);
+SELECT drop_model('price@1');
 SELECT price(60, 4, 1);
 -- A drop that rolls back drops nothing.
 BEGIN;

@@ -106,11 +106,11 @@ def test_json_beyond_what_can_be_read(raises: Callable[..., Any], value: str) ->
     ("eval_fraction => 'NaN'", "22023"), ("early_stopping_rounds => 5", "22023"),
     ("eval_fraction => 0.5, early_stopping_rounds => 0", "22023"),
     ("eval_fraction => 0.5, eval_source => 'rows'", "22023"),
-    ("notice_every => 0", "22023"), ("features => '{}'", "22023"),
+    ("verbose_eval => 0", "22023"), ("features => '{}'", "22023"),
     ("features => '{NULL}'", "22004"), ("weight => 'label'", "42804"),
-    ("group_by => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
+    ("qid => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
     ("params => '{\"objective\": \"rank:ndcg\"}'", "22023"),
-    ("upper_bound => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
+    ("label_upper_bound => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
     ("params => '{\"objective\": \"binary:logistic\"}'", "22023"),
     ("params => '{\"objective\": \"multi:softprob\", \"num_class\": 7}'", "22023"),
 ])  # fmt: skip
@@ -187,7 +187,7 @@ def test_what_was_asked_for_is_kept_with_the_version(connection: psycopg.Connect
     connection.add_notice_handler(lambda said: notices.append(said.message_primary))
     scores = connection.execute(
         "SELECT set, metric, best_round, value FROM train_model('kept', 'rows', 'y', "
-        "'{\"learning_rate\": 0.5}', rounds => 4, seed => 7, eval_fraction => 0.3, notice_every => 2)"
+        "'{\"learning_rate\": 0.5}', rounds => 4, seed => 7, eval_fraction => 0.3, verbose_eval => 2)"
     ).fetchall()
     (info,) = connection.execute("SELECT model_info('kept')").fetchone()
     assert info["parameters"] == {

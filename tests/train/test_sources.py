@@ -67,7 +67,7 @@ def test_names_of_columns_are_names_only(
     connection: psycopg.Connection, raises: Callable[..., Any], name: str
 ) -> None:
     raises("42703", TRAIN, ("rows", name))
-    for argument in ("weight", "group_by", "upper_bound"):
+    for argument in ("weight", "qid", "label_upper_bound"):
         call = f"SELECT train_model('m', 'rows', 'y', {argument} => %s)"
         raises("42703", call, (name,))
     raises("42703", "SELECT train_model('m', 'rows', 'y', features => ARRAY[%s])", (name,))
@@ -251,7 +251,7 @@ def test_groups_must_be_together(
     raises: Callable[..., Any], connection: psycopg.Connection
 ) -> None:
     query = "SELECT a, b, (a::int % 3)::real AS y, (a::int % 5) AS g FROM rows"
-    call = "SELECT * FROM train_model('m', %s, 'y', rounds => 2, group_by => 'g')"
+    call = "SELECT * FROM train_model('m', %s, 'y', rounds => 2, qid => 'g')"
     said = raises("22023", call, (query,))
     assert said.message_hint == "Order the query by the column of the group."
     assert connection.execute(call, (f"{query} ORDER BY g",)).fetchall()

@@ -50,7 +50,7 @@ def push(  # noqa: PLR0913 (all but three are options)
     feature_names: Sequence[str] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
     rounds: int | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
     metrics: Mapping[str, Any] | None = None,
 ) -> int:
     """Stores a model as a new version, deploys it and returns the version's number.
@@ -72,7 +72,7 @@ def push(  # noqa: PLR0913 (all but three are options)
         "feature_names": feature_names if feature_names is not None else file.feature_names,
         "categories": categories,
         "rounds": rounds if rounds is not None else file.rounds,
-        "parameters": parameters,
+        "params": params,
         "metrics": metrics,
         "deploy": None if deploy else False,
     }
@@ -155,16 +155,17 @@ def models(connection: Connection[Any] | str) -> list[Version]:
     return [Version(*row) for row in rows]
 
 
-def pull(connection: Connection[Any] | str, name: str, version: int | None = None) -> Any:
+def pull(connection: Connection[Any] | str, model: str) -> Any:
     """A model as an object of its library: a `Booster`, a `CatBoost` or an ONNX `ModelProto`.
 
-    Without a number, the version that is deployed. Only the owner of a model can have its bytes.
+    `model` is a reference: `m` for the version that is deployed, `m@2` or `m@alias`. Only the owner of a
+    model can have its bytes.
     """
     with connected(connection) as opened, translated():
         extension = Extension(opened)
-        info = _info(extension, name if version is None else f"{name}@{version}")
-        query = sql.SQL("SELECT {}(%s, %s)").format(extension.name("export_model"))
-        content = bytes(extension.value(query, [name, info["version"]]))
+        info = _info(extension, model)
+        query = sql.SQL("SELECT {}(%s)").format(extension.name("export_model"))
+        content = bytes(extension.value(query, [model]))
     return _object(info["format"], content)
 
 

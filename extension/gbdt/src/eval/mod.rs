@@ -351,6 +351,23 @@ impl<B: StableBytes> Image<B> {
         }
     }
 
+    /// Whether the model's values are probabilities of classes: of the second of two, or of each of several. A
+    /// library that sums probabilities leaves them as they are, and decides between two classes at one half.
+    pub fn predicts_probabilities(&self) -> bool {
+        use crate::model::Transform::{
+            Identity, Logistic, LogisticMirrored, Softmax, SoftmaxSingle,
+        };
+        match (self.task(), self.transform()) {
+            (Task::Binary, _) if self.num_outputs() != 1 => false,
+            (Task::Binary, Identity) => self.class_rule().1 == 0.5,
+            (Task::Multiclass, Identity) => true,
+            (Task::Binary | Task::Multiclass, transform) => {
+                matches!(transform, Logistic | LogisticMirrored | Softmax | SoftmaxSingle)
+            }
+            (Task::Regression | Task::Ranking, _) => false,
+        }
+    }
+
     /// The class of a row of a model with this one margin, as [`Image::class`] gives it; its value, as
     /// [`Image::values`] does, replaces the margin. It is transformed once, where these two do so twice.
     pub fn class_and_value<M: Margin + PartialOrd>(&self, margin: &mut M) -> Option<u32> {

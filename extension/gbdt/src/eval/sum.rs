@@ -23,6 +23,8 @@ pub trait Margin: Copy {
     fn single(self) -> f32;
     /// The number.
     fn double(self) -> f64;
+    /// One minus the number: the probability of the other of two classes.
+    fn opposite(self) -> Self;
     /// The margins, if they are of f32.
     fn singles(margins: &mut [Self]) -> Option<&mut [f32]>;
     /// The margins, if they are of f64.
@@ -31,6 +33,10 @@ pub trait Margin: Copy {
 
 impl Margin for f32 {
     const PRECISION: Precision = Precision::Single;
+
+    fn opposite(self) -> Self {
+        1.0 - self
+    }
 
     #[inline(always)]
     fn of(number: f64) -> Self {
@@ -60,6 +66,10 @@ impl Margin for f32 {
 
 impl Margin for f64 {
     const PRECISION: Precision = Precision::Double;
+
+    fn opposite(self) -> Self {
+        1.0 - self
+    }
 
     #[inline(always)]
     fn of(number: f64) -> Self {

@@ -38,7 +38,7 @@ pub struct KnownRow {
     pub weight: f64,
     /// The number of its part, by the column `by`.
     pub part: u32,
-    /// The number of its group, by the column `group_by`.
+    /// The number of its group, by the column `qid`.
     pub group: u64,
 }
 

@@ -51,20 +51,15 @@ c_function!(pgboost_predict_array, pg_finfo_pgboost_predict_array, |arguments, s
 c_function!(pgboost_predict_class, pg_finfo_pgboost_predict_class, |arguments, state| {
     predict::predict(arguments, state, Output::Class)
 });
+c_function!(pgboost_predict_proba, pg_finfo_pgboost_predict_proba, |arguments, state| {
+    predict::predict(arguments, state, Output::Probabilities)
+});
 c_function!(pgboost_predict_margin, pg_finfo_pgboost_predict_margin, |arguments, state| {
     predict::predict(arguments, state, Output::Margin)
 });
 c_function!(pgboost_predict_from, pg_finfo_pgboost_predict_from, |arguments, state| {
-    predict::predict_from(arguments, state, Output::Value)
+    predict::predict_from(arguments, state)
 });
-c_function!(pgboost_predict_array_from, pg_finfo_pgboost_predict_array_from, |arguments, state| {
-    predict::predict_from(arguments, state, Output::Array)
-});
-c_function!(
-    pgboost_predict_margin_from,
-    pg_finfo_pgboost_predict_margin_from,
-    |arguments, state| { predict::predict_from(arguments, state, Output::Margin) }
-);
 c_function!(pgboost_predict_pinned, pg_finfo_pgboost_predict_pinned, predict::predict_pinned);
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
 c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
@@ -164,11 +159,12 @@ pub fn batched(function: pg_sys::Oid) -> Option<BatchFunction> {
     if support != pgboost_predict_support as *const () {
         return None;
     }
-    let functions: [(*const (), Output); 4] = [
+    let functions: [(*const (), Output); 5] = [
         (pgboost_predict as *const (), Output::Value),
         (pgboost_predict_array as *const (), Output::Array),
         (pgboost_predict_margin as *const (), Output::Margin),
         (pgboost_predict_class as *const (), Output::Class),
+        (pgboost_predict_proba as *const (), Output::Probabilities),
     ];
     let output = BatchOutput::Prediction(found(function, &functions)?);
     Some(BatchFunction { output, pinned: false })

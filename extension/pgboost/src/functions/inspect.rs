@@ -93,19 +93,19 @@ fn pgboost_model_features(
     Ok(TableIterator::new(rows))
 }
 
-/// `feature_importance(model, kind) -> table(feature, importance)`, the most important first; NULL where the
-/// model's file does not say it.
+/// `feature_importance(model, importance_type) -> table(feature, importance)`, the most important first; NULL
+/// where the model's file does not say it.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_importance(
     model: Option<&[u8]>,
-    kind: Option<&[u8]>,
+    importance_type: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<'static, (name!(feature, String), name!(importance, Option<f32>))>,
     ErrorReport,
 > {
-    let kind = required_text(kind, "kind")?;
+    let kind = required_text(importance_type, "importance_type")?;
     let kind = ImportanceKind::from_name(kind)
         .ok_or_else(|| Error::ImportanceKind { kind: kind.to_owned() })?;
     let reference = required_text(model, "model")?;
@@ -139,6 +139,6 @@ fn notice_of_other_kinds(model: &Model, reference: &str, kind: ImportanceKind) {
     report::notice_with(
         &format!("the file of model \"{reference}\" has no {missing}"),
         None,
-        Some(&format!("Pass kind => {}.", kinds.join(" or "))),
+        Some(&format!("Pass importance_type => {}.", kinds.join(" or "))),
     );
 }

@@ -37,16 +37,16 @@ enum Rounds {
     Best,
 }
 
-/// `load_model(name, model, labels, feature_names, parameters, metrics, rounds, best_iteration,
-/// categories, deploy) -> version`
+/// `load_model(model, file, labels, feature_names, params, metrics, rounds, best_iteration, categories,
+/// deploy) -> version`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn pgboost_load_model(
-    name: Option<&[u8]>,
-    model: Option<AnyElement>,
+    model: Option<&[u8]>,
+    file: Option<AnyElement>,
     labels: Option<Array<'_, &[u8]>>,
     feature_names: Option<Array<'_, &[u8]>>,
-    parameters: Option<AnyElement>,
+    params: Option<AnyElement>,
     metrics: Option<AnyElement>,
     rounds: Option<i32>,
     best_iteration: Option<bool>,
@@ -55,13 +55,13 @@ fn pgboost_load_model(
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
     server::require_writable(c"load_model()");
-    let name = check_name(required_text(name, "name")?)?;
+    let name = check_name(required_text(model, "model")?)?;
     let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
-    if let Some(size) = model.as_ref().and_then(large::size_of_argument) {
+    if let Some(size) = file.as_ref().and_then(large::size_of_argument) {
         limits.check_bytes(size).map_err(Error::from)?;
     }
-    let model = model.as_ref().and_then(large::argument);
-    let bytes = required(model, "model")?;
+    let file = file.as_ref().and_then(large::argument);
+    let bytes = required(file, "file")?;
     let rounds = match (rounds, best_iteration.unwrap_or(false)) {
         (None, false) => Rounds::All,
         (Some(rounds), false) => Rounds::First(rounds),
@@ -73,7 +73,7 @@ fn pgboost_load_model(
         categories,
         labels: names(labels, "label")?,
         feature_names: names(feature_names, "feature name")?,
-        parameters,
+        parameters: params,
         metrics,
         deploy: required(deploy, "deploy")?,
     };

@@ -59,28 +59,16 @@ fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Re
     result
 }
 
-/// `predict_from` and its siblings: the second argument has the margins that the row's sums begin with.
-pub fn predict_from(
-    arguments: Arguments<'_>,
-    state: CallState<'_>,
-    output: Output,
-) -> Result<Datum> {
-    let (arguments, start) = arguments.base_margins(output != Output::Value);
-    let Some(start) = start else { return Ok(arguments.null()) };
+/// `predict_from`: the second argument is the margin that the row's sum begins with.
+pub fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+    let (arguments, base_margin) = arguments.base_margin();
+    let Some(base_margin) = base_margin else { return Ok(arguments.null()) };
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     if !predictor.image().takes_base_margins() {
         return Err(Error::NoBaseMargin { model: predictor.model().to_owned() });
     }
-    let outputs = predictor.image().num_outputs();
-    if start.len() != outputs {
-        let (model, given) = (predictor.model().to_owned(), start.len());
-        return Err(Error::BaseMargins { model, outputs, given });
-    }
-    let Some(start) = start.into_iter().collect::<Option<Vec<f64>>>() else {
-        return Err(Error::NullArgument { argument: "base margin" });
-    };
-    let margins = predictor.take_margins_from(&start)?;
-    result(predictor, margins, output)
+    let margins = predictor.take_margins_from(base_margin)?;
+    result(predictor, margins, Output::Value)
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.

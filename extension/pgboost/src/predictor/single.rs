@@ -285,16 +285,16 @@ impl Predictor {
     ///
     /// # Errors
     /// As for [`Predictor::take_margins`].
-    pub fn take_margins_from(&mut self, start: &[f64]) -> Result<Margins> {
+    pub fn take_margins_from(&mut self, start: f64) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
         let image = self.resolved.image.model();
         match margins {
             Margins::Single(margins) => {
-                margins.iter_mut().zip(start).for_each(|(margin, start)| *margin = *start as f32);
+                margins.fill(start as f32);
                 image.margins_from(scratch, features, margins)?;
             }
             Margins::Double(margins) => {
-                margins.iter_mut().zip(start).for_each(|(margin, start)| *margin = *start);
+                margins.fill(start);
                 image.margins_from(scratch, features, margins)?;
             }
         }

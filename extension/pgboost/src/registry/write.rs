@@ -8,7 +8,7 @@ use pgrx::{AnyElement, JsonB};
 use super::lock::lock;
 use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
-use super::{Registry, alias, lookup, parts, pin, profile};
+use super::{Registry, alias, created, lookup, parts, pin, profile};
 use crate::error::{Error, Result};
 use crate::pg::{identity, jsonb};
 
@@ -172,6 +172,52 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
     )?
     .map(|_| ())
     .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+}
+
+/// Gives a model another name.
+///
+/// # Errors
+/// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
+pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
+    lock(registry, name)?;
+    if let Some(function) = created::present(registry, name)? {
+        return Err(Error::RenameInUse { name: name.to_owned(), function });
+    }
+    query::<i32>(
+        registry,
+        "UPDATE {schema}.pgboost_model AS m SET name = $2 WHERE m.name = $1 AND NOT EXISTS \
+         (SELECT FROM {schema}.pgboost_model AS other WHERE other.name = $2) RETURNING 1",
+        &[name.into(), new_name.into()],
+    )?
+    .ok_or_else(|| Error::ModelExists { name: new_name.to_owned() })?;
+    // Nobody else can pin a version under either name from here on.
+    for pinned in [name, new_name] {
+        if pin::first_version(registry, pinned)? > 1 {
+            let (name, pinned) = (name.to_owned(), pinned.to_owned());
+            return Err(Error::RenamePinned { name, pinned });
+        }
+    }
+    for statement in [
+        "UPDATE {schema}.pgboost_version AS v SET model = $2 WHERE v.model = $1",
+        "UPDATE {schema}.pgboost_part AS p SET model = $2 WHERE p.model = $1",
+        "UPDATE {schema}.pgboost_privilege AS p SET model = $2 WHERE p.model = $1",
+        "UPDATE {schema}.pgboost_alias AS a SET model = $2 WHERE a.model = $1",
+        "UPDATE {schema}.pgboost_baseline AS b SET model = $2 WHERE b.model = $1",
+    ] {
+        execute(registry, statement, &[name.into(), new_name.into()])?;
+    }
+    Ok(())
+}
+
+/// Makes a role the owner of a model.
+pub fn set_owner(registry: &Registry, name: &str, owner: Oid) -> Result<()> {
+    lock(registry, name)?;
+    execute(
+        registry,
+        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.model = $1 AND p.privilege = 'owner'",
+        &[name.into()],
+    )?;
+    add_privilege(registry, name, owner, OWNER)
 }
 
 /// Lets a role predict with a model.

@@ -14,7 +14,7 @@ use crate::training::progress::{Phase, Progress};
 use crate::training::start::Start;
 use crate::training::{self, Outcome, Request, Score};
 
-/// `train_model(name, source, target, ...) -> table(set, metric, best_round, value)`
+/// `train_model(model, source, target, ...) -> table(set, metric, best_round, value)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
@@ -26,13 +26,13 @@ fn pgboost_train_model(
     rounds: Option<i32>,
     features: Option<Vec<Option<String>>>,
     weight: Option<&str>,
-    group_by: Option<&str>,
-    upper_bound: Option<&str>,
+    qid: Option<&str>,
+    label_upper_bound: Option<&str>,
     eval_fraction: Option<f64>,
     eval_source: Option<&str>,
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
-    notice_every: Option<i32>,
+    verbose_eval: Option<i32>,
     continue_from: Option<&str>,
     deploy: Option<bool>,
 ) -> std::result::Result<
@@ -49,17 +49,17 @@ fn pgboost_train_model(
         rounds,
         features,
         weight,
-        group_by,
-        upper_bound,
+        qid,
+        label_upper_bound,
         eval_fraction,
         eval_source,
         early_stopping_rounds,
         seed,
-        notice_every,
+        verbose_eval,
         ..Arguments::default()
     }
     .request(&arguments::json(params)?)?;
-    let (name, deploy) = (required(model, "name")?, required(deploy, "deploy")?);
+    let (name, deploy) = (required(model, "model")?, required(deploy, "deploy")?);
     let (rounds, scores) = train(name, &request, continue_from, deploy)?;
     let rows: Vec<_> = scores
         .into_iter()

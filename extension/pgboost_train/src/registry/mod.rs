@@ -136,7 +136,7 @@ impl Registry {
         // PostgreSQL's own errors do not come back here; what does is an answer without rows.
         let version: i32 = stored.ok().flatten().ok_or(Error::Registry { what: "version" })?;
         let profiled = Spi::run_with_args(
-            &self.in_schema("SELECT {schema}.load_profile($1, $2)"),
+            &self.in_schema("SELECT {schema}.set_baseline($1, $2)"),
             &[format!("{name}@{version}").into(), model.profile.into()],
         );
         profiled.map_err(|_| Error::Registry { what: "profile" })?;
@@ -188,8 +188,8 @@ impl Registry {
     /// not see what the engine has not checked. Raises pgboost's error for a model that is another's.
     pub fn model(&self, version: &Version) -> Result<(Vec<u8>, Model)> {
         let bytes = self.ask::<Vec<u8>>(
-            "SELECT {schema}.export_model($1, $2)",
-            &[version.name.as_str().into(), version.number.into()],
+            "SELECT {schema}.export_model($1)",
+            &[format!("{}@{}", version.name, version.number).into()],
         );
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
         let limits = Limits { bytes: usize::MAX, ..Limits::default() };

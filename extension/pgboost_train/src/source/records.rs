@@ -41,7 +41,7 @@ pub fn layout(columns: &Columns, folds: bool) -> Layout {
             next - 1
         })
     };
-    let upper = place(columns.upper_bound.is_some());
+    let upper = place(columns.label_upper_bound.is_some());
     let weight = place(columns.weight.is_some());
     place(folds);
     Layout {
@@ -104,7 +104,7 @@ impl<'a> Records<'a> {
             }
         };
         put(target);
-        if let Some(column) = &columns.upper_bound {
+        if let Some(column) = &columns.label_upper_bound {
             // Nothing is known of the end: the row is censored.
             put(row.get(column.position).map_or(f32::INFINITY, kind::number));
         }
