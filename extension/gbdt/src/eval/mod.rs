@@ -15,6 +15,8 @@ mod kernel;
 #[cfg(test)]
 pub(crate) mod random;
 #[cfg(test)]
+pub(crate) mod random_leaf_wise;
+#[cfg(test)]
 mod random_library;
 #[cfg(test)]
 pub(crate) mod random_model;

@@ -48,6 +48,18 @@ impl Instructions for Half {
         }
     }
 
+    #[inline(always)]
+    unsafe fn both(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Half(_mm256_and_si256(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn either(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Half(_mm256_or_si256(self.0, other.0)) }
+    }
+
     // One instruction less than a choice.
     #[inline(always)]
     unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {

@@ -18,11 +18,13 @@ use super::{
 };
 use crate::eval::interleaved::NodeSections;
 use crate::forest::sections::{
-    BASE_MARGINS, CODE_TABLES, LARGE_SETS, OUTPUTS, PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS,
-    SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS, TILE_GROUPS, TILE_NODES,
+    BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, LARGE_SETS, OUTPUTS,
+    PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS,
+    TILE_GROUPS, TILE_NODES,
 };
 use crate::forest::tiles::{
-    ColumnKind, MAX_PREDICATES, PredicateColumn, Segment, TILE_LEVELS, TileGroup, tile_leaves,
+    ColumnKind, MAX_COMPOUNDS, MAX_MASKS, MAX_PREDICATES, PredicateColumn, Segment, TILE_LEVELS,
+    TileForm, TileGroup, tile_leaves,
 };
 
 const NO_MASK: Mask = Mask([0; WORDS]);
@@ -36,7 +38,7 @@ pub(in crate::eval) struct Buffers<S> {
     ranks: Vec<Ranks>,
     codes: Vec<Codes>,
     values: Vec<Values>,
-    /// One per predicate of a segment.
+    /// One per predicate of a segment, and one per compound of a group: [`MAX_MASKS`].
     masks: Box<[Mask]>,
     path: PathBits,
     leaf_indices: Box<[u8; BLOCK]>,
@@ -53,7 +55,7 @@ impl<S: BlockSum> Buffers<S> {
             ranks: Vec::new(),
             codes: Vec::new(),
             values: Vec::new(),
-            masks: vec![NO_MASK; MAX_PREDICATES].into_boxed_slice(),
+            masks: vec![NO_MASK; MAX_MASKS].into_boxed_slice(),
             path: [NO_MASK; TILE_LEVELS as usize],
             leaf_indices: Box::new([0; BLOCK]),
             start: Vec::new(),
@@ -99,8 +101,9 @@ pub(super) unsafe fn sums<S: BlockSum>(
         // SAFETY: the caller's promise; the segment is one of the image's.
         unsafe {
             evaluate_predicates(kernel, image, segment, buffers, rows.count);
-            let groups = groups.iter().skip(segment.first_group as usize);
-            for group in groups.take(segment.groups as usize) {
+            let groups = groups.iter().enumerate().skip(segment.first_group as usize);
+            for (index, group) in groups.take(segment.groups as usize) {
+                evaluate_compounds(kernel, image, index, &mut buffers.masks, rows.count);
                 add_group(kernel, image, group, buffers, rows);
             }
         }
@@ -241,6 +244,36 @@ unsafe fn evaluate_predicates<S>(
     }
 }
 
+/// Evaluates the compounds of a group, if it has any.
+///
+/// # Safety
+/// The processor has the instructions of the kernel; the group is one of the image's.
+unsafe fn evaluate_compounds(
+    kernel: &BlockKernel,
+    image: Sections<'_>,
+    group: usize,
+    masks: &mut [Mask],
+    rows: usize,
+) {
+    let Some(coding) = image.get(CODINGS).get(group) else { return };
+    let (first, words) = (coding.first_run as usize, image.get(COMPOUND_WORDS));
+    let runs = image.get(COMPOUND_RUNS).get(first..first + coding.runs as usize);
+    assert_eq!(masks.len(), MAX_MASKS);
+    let masks = masks.as_mut_ptr();
+    let mut done = 0;
+    for run in runs.unwrap_or_default() {
+        let words = words.get(run.words as usize..).and_then(|words| words.get(..run.num_words()));
+        debug_assert!(done + run.count as usize <= MAX_COMPOUNDS, "compounds");
+        // SAFETY: the caller's promise; the image's check found all indices below MAX_MASKS, and the
+        // compounds of a group to be MAX_COMPOUNDS at most, for which masks have room behind predicates.
+        unsafe {
+            let out = masks.add(MAX_PREDICATES + done);
+            (kernel.compounds)(run.length as usize, words.unwrap_or_default(), rows, masks, out);
+        }
+        done += run.count as usize;
+    }
+}
+
 fn look_up_large(
     nodes: &NodeSections<'_>,
     set: u32,
@@ -270,14 +303,14 @@ unsafe fn walk_tile(
     path: &mut PathBits,
 ) {
     debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "predicates");
-    if group.symmetric == 1 {
+    if group.form == TileForm::Symmetric {
         // Each level of the path is the answer of its one predicate.
         for (bits, node) in path.iter_mut().zip(nodes).take(group.levels as usize) {
-            *bits = masks[usize::from(*node) % MAX_PREDICATES];
+            *bits = masks[usize::from(*node) % MAX_MASKS];
         }
     } else {
-        // SAFETY: the caller's promise; the image's check found each node's predicate to be below
-        // MAX_PREDICATES, of which there are as many masks.
+        // SAFETY: the caller's promise; the image's check found each node's mask to be below MAX_MASKS, as
+        // many as there are.
         unsafe { walk(nodes, masks, rows, path) };
     }
 }
@@ -299,9 +332,11 @@ pub(super) unsafe fn leaf_indices(
     for segment in image.get(SEGMENTS) {
         // SAFETY: the caller's promise; the segment is one of the image's.
         unsafe { evaluate_predicates(kernel, image, segment, buffers, rows.count) };
-        let groups = image.get(TILE_GROUPS).iter().skip(segment.first_group as usize);
-        for group in groups.take(segment.groups as usize) {
+        let groups = image.get(TILE_GROUPS).iter().enumerate().skip(segment.first_group as usize);
+        for (index, group) in groups.take(segment.groups as usize) {
             let Buffers { masks, path, leaf_indices, .. } = &mut *buffers;
+            // SAFETY: the caller's promise; the group is one of the image's.
+            unsafe { evaluate_compounds(kernel, image, index, masks, rows.count) };
             let Some(walk) = kernel.walk.get(group.levels as usize) else { return };
             let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
             let nodes = nodes.chunks_exact(group.tile_nodes());

@@ -28,6 +28,12 @@ pub(super) trait Instructions: Copy {
     /// By each bit, `right` if it is set, else `left`.
     unsafe fn choose(self, right: Self, left: Self) -> Self;
 
+    /// AND.
+    unsafe fn both(self, other: Self) -> Self;
+
+    /// OR.
+    unsafe fn either(self, other: Self) -> Self;
+
     /// `greater | equal & rest`, where `greater` implies `equal`.
     #[inline(always)]
     unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {
@@ -287,6 +293,18 @@ macro_rules! block_kernel {
             }
 
             #[target_feature(enable = $features)]
+            unsafe fn compounds(
+                length: usize,
+                words: &[u16],
+                rows: usize,
+                masks: *const Mask,
+                out: *mut Mask,
+            ) {
+                // SAFETY: see above.
+                unsafe { compounds::evaluate::<Masks>(length, words, rows, masks, out) }
+            }
+
+            #[target_feature(enable = $features)]
             unsafe fn walk<const LEVELS: u32>(
                 nodes: &[u16],
                 masks: &[Mask],
@@ -337,6 +355,7 @@ macro_rules! block_kernel {
                 rank_wide,
                 compare,
                 look_up,
+                compounds,
                 walk: instructions::by_levels!(walk),
                 add: instructions::by_levels!(add),
                 add_double: instructions::by_levels!(add_double),

@@ -36,6 +36,18 @@ impl Instructions for Whole {
     }
 
     #[inline(always)]
+    unsafe fn both(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Whole(_mm512_and_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn either(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Whole(_mm512_or_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
         // SAFETY: the caller's promise; 64 bytes are read.
         unsafe {

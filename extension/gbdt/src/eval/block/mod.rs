@@ -19,6 +19,7 @@ pub(super) mod avx512;
 pub(super) mod avx512bw;
 #[cfg(target_arch = "x86_64")]
 mod bytes_avx512;
+mod compounds;
 mod evaluate;
 mod instructions;
 mod lower_levels;
@@ -34,9 +35,9 @@ pub(super) use self::evaluate::Buffers;
 
 use self::predicates::columns_by_search;
 use super::sum::Sum;
-use crate::forest::sections::{PREDICATE_RUNS, Sections, TILE_GROUPS};
+use crate::forest::sections::{COMPOUND_RUNS, PREDICATE_RUNS, Sections, TILE_GROUPS};
 use crate::forest::tiles::{
-    CodeTable, LargestTree, MAX_TREE, PredicateColumn, TILE_LEVELS, TileGroup,
+    CodeTable, LargestTree, MAX_TREE, PredicateColumn, TILE_LEVELS, TileForm, TileGroup,
 };
 
 pub(super) const BLOCK: usize = 512;
@@ -92,7 +93,7 @@ pub(super) struct Rows<'a> {
 struct Costs {
     /// Per level of a search tree and row.
     level: u64,
-    /// Per node of a tile and block, however few of its rows are in use.
+    /// Per node of a tile or operation of a compound, and block, however few of its rows are in use.
     node: u64,
     /// Per predicate and block, likewise.
     predicate: u64,
@@ -130,6 +131,10 @@ pub(super) struct BlockKernel {
     compare: unsafe fn(&Ranks, thresholds: &[u8], &mut [Mask]),
     /// One mask per table: whether the bit of a row's code is set in it.
     look_up: unsafe fn(&Codes, rows: usize, &[CodeTable], &mut [Mask]),
+    /// The masks of the first `rows` rows for the compounds of a run, by its `length` and words: see
+    /// [`CompoundRun`](crate::forest::tiles::CompoundRun). Every index among the words is of a mask there,
+    /// and as many masks have room at `out` as there are compounds.
+    compounds: unsafe fn(length: usize, words: &[u16], rows: usize, *const Mask, out: *mut Mask),
     /// By levels: the paths of the first `rows` rows through a tile of as many levels, whose `nodes`
     /// each are an index of a mask.
     walk: [Walk; LEVELS],
@@ -271,11 +276,13 @@ impl BlockKernel {
 
     fn block_cost(&self, image: Sections<'_>) -> u64 {
         let groups = image.get(TILE_GROUPS);
-        let nodes_of = |group: &TileGroup| match group.symmetric {
-            1 => u64::from(group.count) * u64::from(group.levels),
-            _ => u64::from(group.count) << group.levels,
+        let nodes_of = |group: &TileGroup| match group.form {
+            TileForm::Symmetric => u64::from(group.count) * u64::from(group.levels),
+            TileForm::Plain | TileForm::Coded => u64::from(group.count) << group.levels,
         };
-        let nodes: u64 = groups.iter().map(nodes_of).sum();
+        let compounds = image.get(COMPOUND_RUNS).iter();
+        let ops = compounds.map(|run| u64::from(run.count) * u64::from(run.length));
+        let nodes = groups.iter().map(nodes_of).chain(ops).sum::<u64>();
         let runs = image.get(PREDICATE_RUNS);
         let predicates: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
         self.costs.node * nodes + self.costs.predicate * predicates

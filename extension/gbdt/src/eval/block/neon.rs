@@ -63,6 +63,18 @@ impl Instructions for Half {
     }
 
     #[inline(always)]
+    unsafe fn both(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Half([vandq_u64(self.0[0], other.0[0]), vandq_u64(self.0[1], other.0[1])]) }
+    }
+
+    #[inline(always)]
+    unsafe fn either(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Half([vorrq_u64(self.0[0], other.0[0]), vorrq_u64(self.0[1], other.0[1])]) }
+    }
+
+    #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
         // SAFETY: the caller's promise; four times 16 bytes are read.
         unsafe {

@@ -6,7 +6,8 @@ use crate::eval::row_keys::RowKeys;
 use crate::explain::nodes::{Explained, Step, Visit, each_tree};
 use crate::explain::tables::{Line, WIDTH};
 use crate::forest::records::{GroupKind, InterleavedNode};
-use crate::forest::sections::{GROUPS, ROOTS, Sections, TILE_GROUPS};
+use crate::forest::sections::{CODINGS, GROUPS, LEAF_NUMBERS, ROOTS, Sections, TILE_GROUPS};
+use crate::forest::tiles::{MAX_LEAVES, TileForm, TileGroup};
 
 impl LeafChanges {
     /// Those of an image of so many features and outputs; None if they would take more bytes.
@@ -82,19 +83,21 @@ impl LeafChanges {
         let mut tiles = vec![0; roots.len()];
         // Several paths may lead to one leaf, all of one tree.
         let mut entries = vec![0; self.entries.len()];
-        for group in groups {
+        for (index, group) in groups.iter().enumerate() {
             for tree in group.first..group.first + group.count {
                 let tree = tree as usize;
                 let (Some(root), Some(kind)) = (roots.get(tree), kinds.get(tree)) else { return };
                 let Some(tile) = tiles.get_mut(tree) else { return };
                 *tile = ordered.len() as u32;
-                for path in 0..1usize << group.levels {
-                    let place = match kind {
-                        GroupKind::Compact => end(nodes.compact, *root, group.levels, path),
-                        GroupKind::Wide | GroupKind::Categorical => {
-                            self.first_wide + end(nodes.wide, *root, group.levels, path)
-                        }
-                    };
+                let codes = leaf_numbers(image, index, tree);
+                for end in match kind {
+                    GroupKind::Compact => ends(nodes.compact, *root, group, codes),
+                    GroupKind::Wide | GroupKind::Categorical => {
+                        ends(nodes.wide, *root, group, codes)
+                    }
+                } {
+                    let wide = !matches!(kind, GroupKind::Compact);
+                    let place = end + if wide { self.first_wide } else { 0 };
                     let entry = self.entries.get(place).copied().unwrap_or(0);
                     if let Some(new) = entries.get_mut(place) {
                         *new = ordered.len() as u32;
@@ -106,6 +109,50 @@ impl LeafChanges {
         self.changes = Changes::Lines(ordered);
         (self.tiles, self.entries) = (tiles, entries);
     }
+}
+
+/// By code the number of the leaf that it means, of a tree of a group by their indices; nothing if the group is
+/// not recoded.
+fn leaf_numbers(image: Sections<'_>, group: usize, tree: usize) -> &[u16] {
+    let (groups, codings) = (image.get(TILE_GROUPS), image.get(CODINGS));
+    let Some((group, coding)) = groups.get(group).zip(codings.get(group)) else { return &[] };
+    let lane = tree.saturating_sub(group.first as usize);
+    let first = coding.leaf_numbers as usize + (lane << group.levels);
+    image.get(LEAF_NUMBERS).get(first..first + (1 << group.levels)).unwrap_or_default()
+}
+
+/// By path through the tile of a tree the node at its end.
+fn ends<N: InterleavedNode>(
+    nodes: &[N],
+    root: u32,
+    group: &TileGroup,
+    leaf_numbers: &[u16],
+) -> Vec<usize> {
+    if group.form != TileForm::Coded {
+        return (0..1 << group.levels).map(|path| end(nodes, root, group.levels, path)).collect();
+    }
+    let leaves = leaves_in_order(nodes, root);
+    let leaf = |number: &u16| leaves.get(usize::from(*number)).copied().unwrap_or(0);
+    leaf_numbers.iter().map(leaf).collect()
+}
+
+/// The leaves of a tree from left to right, as many as codes may mean. A damaged image may lead to a node
+/// twice, and to more.
+fn leaves_in_order<N: InterleavedNode>(nodes: &[N], root: u32) -> Vec<usize> {
+    let (mut leaves, mut splits) = (Vec::new(), 0);
+    let mut open = vec![root as usize];
+    while let Some(at) = open.pop() {
+        match nodes.get(at).map(InterleavedNode::right_offset) {
+            None | Some(0) => leaves.push(at),
+            Some(_) if splits >= MAX_LEAVES => break,
+            Some(offset) => {
+                splits += 1;
+                let right = at + offset as usize;
+                open.extend([right, right + 1]);
+            }
+        }
+    }
+    leaves
 }
 
 /// The node at the end of a path of so many steps, the first in the highest bit, 1 for right.

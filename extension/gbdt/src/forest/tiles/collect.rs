@@ -2,12 +2,16 @@
 
 use std::collections::HashSet;
 
+mod coded;
+
 use super::chunks::Chunks;
+use super::codes::Code;
 use super::fill::{Filled, fill, is_symmetric, leaves, levels};
+use super::forms;
 use super::predicates::{Columns, Predicate, Sets, predicates_of};
 use super::{
-    CodeTable, ColumnKind, MAX_PREDICATES, PredicateColumn, PredicateRun, Segment, TILE_LEVELS,
-    TileGroup,
+    CodeTable, Coding, ColumnKind, CompoundRun, MAX_PREDICATES, PredicateColumn, PredicateRun,
+    Segment, TILE_LEVELS, TileForm, TileGroup,
 };
 use crate::Result;
 use crate::forest::canonical::{Forest, Tree};
@@ -33,6 +37,11 @@ pub(in crate::forest) struct Tiles {
     pub(in crate::forest) leaves: Vec<f32>,
     pub(in crate::forest) leaves_double: Vec<f64>,
     pub(in crate::forest) exits: Vec<u32>,
+    /// One per group, or none if no group is recoded.
+    pub(in crate::forest) codings: Vec<Coding>,
+    pub(in crate::forest) compound_runs: Vec<CompoundRun>,
+    pub(in crate::forest) compound_words: Vec<u16>,
+    pub(in crate::forest) leaf_numbers: Vec<u16>,
     pub(in crate::forest) chunks: Chunks,
 }
 
@@ -44,11 +53,16 @@ impl Tiles {
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
         let sets = Sets::of(forest, check_interrupts)?;
-        let Some(columns) = Columns::of(forest, &sets, check_interrupts)? else {
-            return Ok(Tiles::default());
-        };
+        let mut codes = forms::codes(forest, check_interrupts);
+        let mut columns = Columns::of(forest, &codes, &sets, check_interrupts)?;
+        if columns.is_none() && codes.iter().any(Option::is_some) {
+            // Codes need the predicates of all levels, which may be too many.
+            codes.fill(None);
+            columns = Columns::of(forest, &codes, &sets, check_interrupts)?;
+        }
+        let Some(columns) = columns else { return Ok(Tiles::default()) };
         let tiles = Tiles::default();
-        let mut writer = Writer { forest, trees, sets, columns, tiles, check_interrupts };
+        let mut writer = Writer { forest, trees, codes, sets, columns, tiles, check_interrupts };
         writer.write()?;
         let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
         tiles.chunks = Chunks::of(forest, &tiles.groups, &columns, &sets, check_interrupts)?;
@@ -61,6 +75,8 @@ impl Tiles {
 struct Writer<'a> {
     forest: &'a Forest<'a>,
     trees: &'a Trees,
+    /// By tree its code, if it is recoded.
+    codes: Vec<Option<Code>>,
     sets: Sets<'a>,
     columns: Columns,
     tiles: Tiles,
@@ -69,8 +85,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn write(&mut self) -> Result<()> {
-        let symmetric = u32::from(self.is_symmetric());
-        let groups = self.groups(symmetric)?;
+        let groups = self.groups()?;
         let mut first = 0;
         let mut predicates = HashSet::new();
         for (index, group) in groups.iter().enumerate() {
@@ -84,34 +99,49 @@ impl Writer<'_> {
             }
             predicates.extend(more);
         }
-        self.segment(groups.get(first..).unwrap_or_default(), &predicates)
+        self.segment(groups.get(first..).unwrap_or_default(), &predicates)?;
+        if self.tiles.groups.iter().all(|group| group.form != TileForm::Coded) {
+            self.tiles.codings.clear();
+        }
+        Ok(())
     }
 
     /// Successive trees in groups, still without indices of nodes and leaves.
-    fn groups(&self, symmetric: u32) -> Result<Vec<TileGroup>> {
+    fn groups(&mut self) -> Result<Vec<TileGroup>> {
+        let form = if self.is_symmetric() { TileForm::Symmetric } else { TileForm::Plain };
         let mut groups: Vec<TileGroup> = Vec::new();
+        let mut compounds = 0;
         for (index, tree) in self.forest.trees().iter().enumerate() {
-            let below = tree.depth().saturating_sub(TILE_LEVELS);
-            let levels = levels(tree);
             let kind = self.trees.kind_of(index);
+            let code = self.codes.get(index).and_then(Option::as_ref);
+            let new = TileGroup {
+                first: to_u32(index)?,
+                count: 1,
+                levels: code.map_or(levels(tree), |code| code.levels),
+                below: if code.is_some() { 0 } else { tree.depth().saturating_sub(TILE_LEVELS) },
+                kind,
+                nodes: 0,
+                leaves: 0,
+                form: if code.is_some() { TileForm::Coded } else { form },
+            };
+            let joins = |group: &TileGroup| match code {
+                _ if group.count >= LANES as u32 || group.form != new.form => false,
+                Some(code) => coded::joins(group, compounds, code),
+                None => joins(group, new.below, kind),
+            };
             match groups.last_mut() {
-                Some(group) if group.count < LANES as u32 && joins(group, below, kind) => {
+                Some(group) if joins(group) => {
                     group.count += 1;
-                    group.below = group.below.max(below);
-                    group.levels = group.levels.max(levels);
+                    group.below = group.below.max(new.below);
+                    group.levels = group.levels.max(new.levels);
                     group.kind = kind;
                 }
-                _ => groups.push(TileGroup {
-                    first: to_u32(index)?,
-                    count: 1,
-                    levels,
-                    below,
-                    kind,
-                    nodes: 0,
-                    leaves: 0,
-                    symmetric,
-                }),
+                _ => {
+                    groups.push(new);
+                    compounds = 0;
+                }
             }
+            compounds += code.map_or(0, |code| code.compounds);
         }
         Ok(groups)
     }
@@ -119,22 +149,19 @@ impl Writer<'_> {
     /// Whether all trees are symmetric, and not only because they are too small to be anything else.
     fn is_symmetric(&mut self) -> bool {
         let trees = self.forest.trees();
-        trees.iter().any(|tree| tree.depth() > 1)
+        self.codes.iter().all(Option::is_none)
+            && trees.iter().any(|tree| tree.depth() > 1)
             && trees.iter().all(|tree| {
                 (self.check_interrupts)();
                 is_symmetric(tree, &self.sets)
             })
     }
 
-    fn members(&self, group: &TileGroup) -> impl Iterator<Item = (usize, &Tree<'_>)> {
-        let trees = self.forest.trees().iter().enumerate();
-        trees.skip(group.first as usize).take(group.count as usize)
-    }
-
     fn predicates_of(&self, group: &TileGroup) -> Result<HashSet<Predicate>> {
         let mut predicates = Vec::new();
-        for (_, tree) in self.members(group) {
-            predicates_of(tree, &self.sets, &mut predicates)?;
+        let members = self.forest.trees().iter().zip(&self.codes);
+        for (tree, code) in members.skip(group.first as usize).take(group.count as usize) {
+            predicates_of(tree, code.as_ref(), &self.sets, &mut predicates)?;
         }
         Ok(predicates.into_iter().collect())
     }
@@ -200,11 +227,17 @@ impl Writer<'_> {
         let count = group.count as usize;
         reserve(&mut self.tiles.nodes, count * group.tile_nodes())?;
         let index_of = |predicate| predicates.binary_search(&predicate).unwrap_or(0) as u16;
+        if group.form == TileForm::Coded {
+            self.coded_group(group, index_of)?;
+            self.tiles.groups.push(placed);
+            return Ok(());
+        }
+        self.tiles.codings.push(Coding::default());
         for index in group.first as usize..group.first as usize + count {
             let forest = self.forest;
             let Some(tree) = forest.trees().get(index) else { continue };
             let tile = fill(tree, group.levels, &self.sets, index_of);
-            if group.symmetric == 1 {
+            if group.form == TileForm::Symmetric {
                 self.tiles.nodes.extend(tile.levels(group.levels));
             } else {
                 self.tiles.nodes.extend_from_slice(&tile.nodes);

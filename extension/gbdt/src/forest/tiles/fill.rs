@@ -69,9 +69,18 @@ pub(super) fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> bool {
 
 /// The leaves of a tile that holds all of its tree.
 pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Vec<f64> {
-    let mut leaves = vec![0.0; tile_leaves(levels)];
-    for (leaf, id) in leaves.iter_mut().zip(&tile.ends) {
-        if let Some(Node::Leaf { value, .. }) = tree.nodes().get(*id as usize) {
+    leaf_values(tree, tile.ends.iter().copied(), tile_leaves(levels))
+}
+
+/// The values of leaves by their ids, and zeros up to a length.
+pub(super) fn leaf_values(
+    tree: &Tree<'_>,
+    ids: impl Iterator<Item = u32>,
+    length: usize,
+) -> Vec<f64> {
+    let mut leaves = vec![0.0; length];
+    for (leaf, id) in leaves.iter_mut().zip(ids) {
+        if let Some(Node::Leaf { value, .. }) = tree.nodes().get(id as usize) {
             *leaf = *value;
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::codes::{Boundaries, Code};
 use super::{
     CodeTable, ColumnKind, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS, MIN_SHARING,
     PredicateColumn, TABLE_CODES, TILE_LEVELS,
@@ -37,6 +38,21 @@ impl Predicate {
 
     fn missing_right(self) -> bool {
         matches!(self.kind, PredicateKind::BelowMissingRight | PredicateKind::InSetMissingRight)
+    }
+
+    /// The predicate that both together are, joined by AND or else by OR, if it is one: of two thresholds of
+    /// a column the higher implies the lower.
+    pub(super) fn joined(self, other: Predicate, by_and: bool) -> Option<Predicate> {
+        let alike = self.feature == other.feature && self.kind == other.kind;
+        if self == other {
+            Some(self)
+        } else if !alike || self.tests_codes() {
+            None
+        } else if by_and {
+            Some(self.max(other))
+        } else {
+            Some(self.min(other))
+        }
     }
 
     /// Whether one column can evaluate both, as far as their kinds go.
@@ -130,10 +146,15 @@ pub(super) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<
 /// Appends the predicates of a tree's tile, without order, some repeatedly.
 pub(super) fn predicates_of(
     tree: &Tree<'_>,
+    code: Option<&Code>,
     sets: &Sets<'_>,
     into: &mut Vec<Predicate>,
 ) -> Result<()> {
     reserve(into, tree.nodes().len().min(1 << TILE_LEVELS))?;
+    if let Some((code, boundaries)) = code.zip(Boundaries::of(tree)) {
+        code.nodes(tree, sets, &boundaries, |node| into.extend(node.chain.predicates()));
+        return Ok(());
+    }
     let mut open = vec![(0u32, 0u32)];
     while let Some((id, level)) = open.pop() {
         let Some(predicate) = predicate_of(tree, id, sets) else { continue };
@@ -160,14 +181,15 @@ impl Columns {
     /// The columns of all predicates of a forest; `None` if they are more than [`MAX_COLUMNS`].
     pub(super) fn of(
         forest: &Forest<'_>,
+        codes: &[Option<Code>],
         sets: &Sets<'_>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Option<Self>> {
         let mut predicates = Vec::new();
         // Repetitions go whenever they may be half of it all.
         let mut dense = 1 << 16;
-        for tree in forest.trees() {
-            predicates_of(tree, sets, &mut predicates)?;
+        for (tree, code) in forest.trees().iter().zip(codes) {
+            predicates_of(tree, code.as_ref(), sets, &mut predicates)?;
             check_interrupts();
             if predicates.len() > 2 * dense {
                 sort_dedup(&mut predicates);

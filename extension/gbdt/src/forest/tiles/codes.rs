@@ -1,0 +1,408 @@
+//! Codes: any tree of few leaves as a perfect tree, however deep it is.
+//!
+//! A tree of L leaves becomes a tile of ceil(log2 L) levels. The leaves are numbered from left to right, and
+//! the boundary between leaf `b - 1` and leaf `b` belongs to the one split that parts them. A node of the
+//! tile asks on which side of a boundary a row's leaf is, and so halves a range of leaves; each half needs to
+//! fit the levels below, which leaves a choice of boundaries.
+//!
+//! Whether a row's leaf is at least `b` is `P1 op (P2 op (... P))`: P is the predicate of the boundary's
+//! split, the others are those of the splits above it, the root first, and each `op` is AND if the boundary is
+//! right of that split's own, OR if it is left of it. Within a range of leaves only splits matter whose
+//! boundaries lie inside of it: see [`Boundaries::chain`]. So the lower a node of the tile, the shorter its
+//! chain; the best boundaries are found by dynamic programming over ranges.
+
+use super::MAX_LEAVES;
+use super::predicates::{Predicate, Sets, predicate_of};
+use crate::forest::canonical::Tree;
+use crate::forest::order::children;
+
+/// No boundary: a range of one leaf is not divided.
+const NONE: u16 = 0;
+
+/// The leaves of a tree from left to right, and the splits between them.
+pub(super) struct Boundaries {
+    /// Ids of the leaves.
+    pub(super) leaves: Vec<u32>,
+    /// By boundary the id of its split; boundary 0 is none.
+    splits: Vec<u32>,
+    /// By boundary that of the split above, 0 for the root.
+    above: Vec<u16>,
+}
+
+impl Boundaries {
+    /// Those of a tree of up to [`MAX_LEAVES`] leaves.
+    pub(super) fn of(tree: &Tree<'_>) -> Option<Self> {
+        /// What is still to be visited: a subtree and the boundary above it, or a split between its children.
+        enum Open {
+            Subtree(u32),
+            Boundary(u32),
+        }
+        let mut found = Boundaries { leaves: Vec::new(), splits: vec![0], above: Vec::new() };
+        let mut open = vec![Open::Subtree(0)];
+        while let Some(next) = open.pop() {
+            match next {
+                Open::Boundary(id) => found.splits.push(id),
+                Open::Subtree(id) => match children(tree, id) {
+                    Some([right, left]) => {
+                        open.extend([
+                            Open::Subtree(right),
+                            Open::Boundary(id),
+                            Open::Subtree(left),
+                        ]);
+                    }
+                    None if found.leaves.len() < MAX_LEAVES => found.leaves.push(id),
+                    None => return None,
+                },
+            }
+        }
+        found.link(tree);
+        Some(found)
+    }
+
+    fn link(&mut self, tree: &Tree<'_>) {
+        self.above = vec![NONE; self.splits.len()];
+        let mut boundary_of = vec![NONE; tree.nodes().len()];
+        for (boundary, id) in self.splits.iter().enumerate().skip(1) {
+            if let Some(place) = boundary_of.get_mut(*id as usize) {
+                *place = boundary as u16;
+            }
+        }
+        let boundary_of = |id: u32| boundary_of.get(id as usize).copied().unwrap_or(NONE);
+        for id in self.splits.iter().skip(1) {
+            for child in children(tree, *id).into_iter().flatten() {
+                let child = boundary_of(child);
+                if child != NONE
+                    && let Some(above) = self.above.get_mut(usize::from(child))
+                {
+                    *above = boundary_of(*id);
+                }
+            }
+        }
+    }
+
+    /// The boundaries of the splits above a boundary's own, the nearest first.
+    fn ancestors(&self, boundary: u16) -> impl Iterator<Item = u16> {
+        let above = |boundary: u16| self.above.get(usize::from(boundary)).copied();
+        let next = move |boundary: &u16| above(*boundary).filter(|above| *above != NONE);
+        std::iter::successors(next(&boundary), next)
+    }
+
+    /// Whether the leaf of a row whose leaf is in `range` is at least `boundary`, as a chain.
+    ///
+    /// A row whose leaf is in the range and that comes to a split whose boundary is not inside of it goes
+    /// where the boundary lies, so that such splits decide nothing.
+    fn chain(&self, tree: &Tree<'_>, sets: &Sets<'_>, range: [u16; 2], boundary: u16) -> Chain {
+        let predicate = |boundary: u16| {
+            let split = self.splits.get(usize::from(boundary))?;
+            predicate_of(tree, *split, sets)
+        };
+        let mut chain = Chain { first: predicate(boundary), links: Vec::new() };
+        let inside = |above: &u16| (range[0] + 1..range[1]).contains(above);
+        for above in self.ancestors(boundary).filter(inside) {
+            if let Some(predicate) = predicate(above) {
+                chain.join(if above < boundary { Op::And } else { Op::Or }, predicate);
+            }
+        }
+        chain
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) enum Op {
+    And,
+    Or,
+}
+
+/// `last op (... (second op first))`: predicates from the inside to the outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Chain {
+    pub(super) first: Option<Predicate>,
+    pub(super) links: Vec<(Op, Predicate)>,
+}
+
+impl Chain {
+    pub(super) fn predicates(&self) -> impl Iterator<Item = Predicate> {
+        self.first.into_iter().chain(self.links.iter().map(|(_, predicate)| *predicate))
+    }
+
+    /// Joins a predicate around the chain. Predicates of a column among those that the same operation joins
+    /// become one: the higher threshold implies the lower.
+    fn join(&mut self, op: Op, predicate: Predicate) {
+        let run = self.links.iter().rposition(|(other, _)| *other != op).map_or(0, |last| last + 1);
+        let all_alike = run == 0;
+        let first = self.first.as_mut().filter(|_| all_alike);
+        let alike = self.links.iter_mut().skip(run).map(|(_, predicate)| predicate);
+        for own in first.into_iter().chain(alike) {
+            if let Some(joined) = own.joined(predicate, op == Op::And) {
+                *own = joined;
+                return;
+            }
+        }
+        self.links.push((op, predicate));
+    }
+}
+
+/// How a tree is recoded.
+#[derive(Clone, Debug)]
+pub(super) struct Code {
+    /// Of the tile.
+    pub(super) levels: u32,
+    /// By place in the tile, level by level with the root at 1: the boundary at which a node divides its
+    /// range, or 0 where the range is one leaf.
+    boundaries: Vec<u16>,
+    /// Chains that are more than a predicate, and their operations, of which some may be saved when chains are
+    /// made.
+    pub(super) compounds: u32,
+    pub(super) ops: u32,
+}
+
+/// A node of a tile: its level, its path, and the chain that it asks for.
+pub(super) struct CodeNode {
+    pub(super) level: u32,
+    pub(super) path: usize,
+    pub(super) chain: Chain,
+}
+
+impl Code {
+    /// Calls `visit` with the nodes of the tile that ask for anything.
+    pub(super) fn nodes(
+        &self,
+        tree: &Tree<'_>,
+        sets: &Sets<'_>,
+        boundaries: &Boundaries,
+        mut visit: impl FnMut(CodeNode),
+    ) {
+        self.ranges(boundaries, |level, path, range, boundary| {
+            if boundary != NONE {
+                visit(CodeNode {
+                    level,
+                    path,
+                    chain: boundaries.chain(tree, sets, range, boundary),
+                });
+            }
+        });
+    }
+
+    /// By path through a tile of so many levels, at least the code's, the number of its leaf.
+    pub(super) fn leaves(&self, boundaries: &Boundaries, levels: u32) -> Vec<u16> {
+        let mut leaves = vec![0; 1 << levels];
+        self.ranges(boundaries, |level, path, range, boundary| {
+            let below = levels.saturating_sub(level);
+            if boundary == NONE
+                && let Some(paths) = leaves.get_mut(path << below..(path + 1) << below)
+            {
+                paths.fill(range[0]);
+            }
+        });
+        leaves
+    }
+
+    /// Calls `visit` with the level, path, range of leaves and boundary of every node, ranges of one leaf
+    /// included.
+    fn ranges(&self, boundaries: &Boundaries, mut visit: impl FnMut(u32, usize, [u16; 2], u16)) {
+        let mut open = vec![(0u32, 0usize, [0, boundaries.leaves.len() as u16])];
+        while let Some((level, path, range)) = open.pop() {
+            let boundary = match range[1] - range[0] {
+                0 | 1 => NONE,
+                _ => self.boundaries.get((1 << level) + path).copied().unwrap_or(NONE),
+            };
+            visit(level, path, range, boundary);
+            if boundary != NONE {
+                open.push((level + 1, 2 * path, [range[0], boundary]));
+                open.push((level + 1, 2 * path + 1, [boundary, range[1]]));
+            }
+        }
+    }
+}
+
+/// Costs by two ends of a range, one row per end, of which successive other ends lie together.
+type Table = Vec<u16>;
+
+/// Finds codes; keeps its memory from tree to tree.
+#[derive(Default)]
+pub(super) struct Coder {
+    /// By lower end and boundary: the operations for splits left of the boundary.
+    left_ops: Table,
+    /// By upper end and boundary: those for splits right of it.
+    right_ops: Table,
+    /// By levels: the cost of a range below a boundary, and that boundary's operations, by lower end.
+    lower: Vec<Table>,
+    /// The same above a boundary, by upper end.
+    upper: Vec<Table>,
+    width: usize,
+}
+
+impl Coder {
+    /// The code of least cost.
+    pub(super) fn code(
+        &mut self,
+        boundaries: &Boundaries,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Code {
+        let leaves = boundaries.leaves.len();
+        let levels = levels_of(leaves);
+        let mut code = Code { levels, boundaries: vec![NONE; 1 << levels], compounds: 0, ops: 0 };
+        if leaves < 2 {
+            return code;
+        }
+        self.count_ops(boundaries);
+        self.solve(leaves, levels, check_interrupts);
+        let mut open = vec![(1usize, [0, leaves], levels)];
+        while let Some((place, [low, high], levels)) = open.pop() {
+            if high - low < 2 {
+                continue;
+            }
+            let Some(boundary) = self.best([low, high], levels) else { continue };
+            let ops = self.ops([low, high], boundary);
+            code.ops += ops;
+            code.compounds += u32::from(ops > 0);
+            if let Some(own) = code.boundaries.get_mut(place) {
+                *own = boundary as u16;
+            }
+            open.push((2 * place, [low, boundary], levels - 1));
+            open.push((2 * place + 1, [boundary, high], levels - 1));
+        }
+        code
+    }
+
+    fn count_ops(&mut self, boundaries: &Boundaries) {
+        let leaves = boundaries.leaves.len();
+        self.width = leaves + 1;
+        let size = self.width * self.width;
+        for table in [&mut self.left_ops, &mut self.right_ops] {
+            table.clear();
+            table.resize(size, 0);
+        }
+        for boundary in 1..leaves {
+            for above in boundaries.ancestors(boundary as u16).map(usize::from) {
+                // Counted at the one end from which on it is inside; summed below.
+                let (table, end) = if above < boundary {
+                    (&mut self.left_ops, above - 1)
+                } else {
+                    (&mut self.right_ops, above + 1)
+                };
+                if let Some(count) = table.get_mut(end * self.width + boundary) {
+                    *count += 1;
+                }
+            }
+        }
+        for end in (1..=leaves).rev() {
+            add_row(&mut self.left_ops, self.width, end, end - 1);
+        }
+        for end in 0..leaves {
+            add_row(&mut self.right_ops, self.width, end, end + 1);
+        }
+    }
+
+    /// Fills the tables of all levels but the last.
+    fn solve(&mut self, leaves: usize, levels: u32, check_interrupts: &mut dyn FnMut()) {
+        let size = self.width * self.width;
+        let count = levels as usize;
+        if self.lower.len() < count {
+            self.lower.resize_with(count, Vec::new);
+            self.upper.resize_with(count, Vec::new);
+        }
+        for level in 0..count {
+            for tables in [&mut self.lower, &mut self.upper] {
+                if let Some(table) = tables.get_mut(level)
+                    && table.len() < size
+                {
+                    table.resize(size, 0);
+                }
+            }
+            let [least, most] = sizes(leaves, levels, level as u32);
+            for size in least..=most.min(leaves) {
+                for low in 0..=leaves - size {
+                    self.put(level, [low, low + size]);
+                }
+            }
+            check_interrupts();
+        }
+    }
+
+    /// Finds the cost of a range with so many levels, and puts it where the level above reads it.
+    fn put(&mut self, level: usize, [low, high]: [usize; 2]) {
+        let cost = match high - low {
+            1 => 0,
+            _ => self.cost([low, high], level as u32),
+        };
+        let left = self.left_ops.get(low * self.width + high).copied().unwrap_or(0);
+        let right = self.right_ops.get(high * self.width + low).copied().unwrap_or(0);
+        let lower =
+            self.lower.get_mut(level).and_then(|table| table.get_mut(low * self.width + high));
+        if let Some(place) = lower {
+            *place = cost.saturating_add(left);
+        }
+        let upper =
+            self.upper.get_mut(level).and_then(|table| table.get_mut(high * self.width + low));
+        if let Some(place) = upper {
+            *place = cost.saturating_add(right);
+        }
+    }
+
+    /// For each boundary that a range may be divided at, the cost of the range below it and of that above.
+    fn choices(&self, [low, high]: [usize; 2], levels: u32) -> (usize, &[u16], &[u16]) {
+        let Some(below) = levels.checked_sub(1) else { return (0, &[], &[]) };
+        let [least, most] = sizes(self.width - 1, levels_of(self.width - 1), below);
+        let from = (low + least).max(high.saturating_sub(most));
+        let to = (high.saturating_sub(least)).min(low + most);
+        let [lower_row, upper_row] = [low, high].map(|end| end * self.width);
+        let lower = self.lower.get(below as usize);
+        let lower = lower.and_then(|table| table.get(lower_row + from..=lower_row + to));
+        let upper = self.upper.get(below as usize);
+        let upper = upper.and_then(|table| table.get(upper_row + from..=upper_row + to));
+        (from, lower.unwrap_or_default(), upper.unwrap_or_default())
+    }
+
+    fn cost(&self, range: [usize; 2], levels: u32) -> u16 {
+        let (_, lower, upper) = self.choices(range, levels);
+        let costs = lower.iter().zip(upper).map(|(lower, upper)| lower.saturating_add(*upper));
+        costs.fold(u16::MAX, u16::min)
+    }
+
+    /// The operations of the chain of a boundary within a range.
+    fn ops(&self, [low, high]: [usize; 2], boundary: usize) -> u32 {
+        let left = self.left_ops.get(low * self.width + boundary).copied().unwrap_or(0);
+        let right = self.right_ops.get(high * self.width + boundary).copied().unwrap_or(0);
+        u32::from(left) + u32::from(right)
+    }
+
+    /// The boundary of least cost at which a range with so many levels is divided; of equal ones that in the
+    /// middle.
+    fn best(&self, range: [usize; 2], levels: u32) -> Option<usize> {
+        let (from, lower, upper) = self.choices(range, levels);
+        let costs = lower.iter().zip(upper).map(|(lower, upper)| lower.saturating_add(*upper));
+        let middle = range[0] + range[1];
+        let best = costs.zip(from..).min_by_key(|(cost, at)| (*cost, (2 * at).abs_diff(middle)));
+        best.map(|(_, boundary)| boundary)
+    }
+}
+
+/// Adds a row of a table to another.
+fn add_row(table: &mut [u16], width: usize, from: usize, to: usize) {
+    let [from, to] = [from * width, to * width];
+    let (head, tail) = table.split_at_mut(from.max(to));
+    let (source, target) = if from < to {
+        (head.get(from..), tail.get_mut(..width))
+    } else {
+        (tail.get(..width), head.get_mut(to..))
+    };
+    for (target, source) in
+        target.into_iter().flatten().zip(source.into_iter().flatten()).take(width)
+    {
+        *target = target.saturating_add(*source);
+    }
+}
+
+/// Levels of the tile of so many leaves.
+pub(super) fn levels_of(leaves: usize) -> u32 {
+    leaves.next_power_of_two().ilog2()
+}
+
+/// The least and the most leaves of a range with `below` levels, in the code of a tree: the rest has to fit
+/// its own part of the tile.
+fn sizes(leaves: usize, levels: u32, below: u32) -> [usize; 2] {
+    let most = 1usize << below;
+    let rest = (1usize << levels) - most;
+    [leaves.saturating_sub(rest).max(1), most]
+}

@@ -1,0 +1,68 @@
+//! The tiles of a group of recoded trees.
+
+use super::Writer;
+use crate::Result;
+use crate::forest::reserve::reserve;
+use crate::forest::text::to_u32;
+use crate::forest::tiles::codes::{Boundaries, Code};
+use crate::forest::tiles::compounds::{self, Asked};
+use crate::forest::tiles::fill::leaf_values;
+use crate::forest::tiles::predicates::Predicate;
+use crate::forest::tiles::{Coding, MAX_COMPOUNDS, TileGroup, node_index, tile_leaves, tile_nodes};
+
+impl Writer<'_> {
+    /// Writes the nodes and leaves of a group, and what its coding says.
+    pub(super) fn coded_group(
+        &mut self,
+        group: &TileGroup,
+        index_of: impl Fn(Predicate) -> u16,
+    ) -> Result<()> {
+        let coding = Coding {
+            first_run: to_u32(self.tiles.compound_runs.len())?,
+            leaf_numbers: to_u32(self.tiles.leaf_numbers.len())?,
+            ..Coding::default()
+        };
+        let (count, levels) = (group.count as usize, group.levels);
+        let mut nodes = vec![0u16; count * tile_nodes(levels)];
+        let mut asked = Vec::new();
+        for tree in 0..count {
+            let index = group.first as usize + tree;
+            let (Some(of), Some(Some(code))) =
+                (self.forest.trees().get(index), self.codes.get(index))
+            else {
+                continue;
+            };
+            let Some(boundaries) = Boundaries::of(of) else { continue };
+            code.nodes(of, &self.sets, &boundaries, |node| {
+                let place = tree * tile_nodes(levels) + node_index(levels, node.level, node.path);
+                if !node.chain.links.is_empty() {
+                    asked.push(Asked { chain: node.chain, by: place });
+                } else if let (Some(first), Some(node)) = (node.chain.first, nodes.get_mut(place)) {
+                    *node = index_of(first);
+                }
+            });
+            let numbers = code.leaves(&boundaries, levels);
+            let ids = numbers.iter().map(|number| boundaries.leaves.get(usize::from(*number)));
+            let ids = ids.map(|id| id.copied().unwrap_or(0));
+            self.leaves(&leaf_values(of, ids, tile_leaves(levels)))?;
+            reserve(&mut self.tiles.leaf_numbers, numbers.len())?;
+            self.tiles.leaf_numbers.extend(numbers);
+            (self.check_interrupts)();
+        }
+        let (runs, words) = (&mut self.tiles.compound_runs, &mut self.tiles.compound_words);
+        compounds::collect(asked, index_of, runs, words, |place, mask| {
+            if let Some(node) = nodes.get_mut(place) {
+                *node = mask;
+            }
+        })?;
+        self.tiles.nodes.extend(nodes);
+        let runs = self.tiles.compound_runs.len() - coding.first_run as usize;
+        self.tiles.codings.push(Coding { runs: to_u32(runs)?, ..coding });
+        Ok(())
+    }
+}
+
+/// Whether a tree can join a group whose trees all are recoded and have so many compounds together.
+pub(super) fn joins(group: &TileGroup, compounds: u32, code: &Code) -> bool {
+    group.levels == code.levels && compounds + code.compounds <= MAX_COMPOUNDS as u32
+}
