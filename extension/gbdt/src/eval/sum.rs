@@ -89,7 +89,6 @@ impl Margin for f64 {
 /// evaluation adds to this which of its kernels a width has.
 pub(super) trait Sum: Margin + AddAssign + 'static {
     const ZERO: Self;
-    const NO_LEAVES: &[Self];
 
     /// `self * scale / divisor + bias`, each step rounded.
     fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self;
@@ -108,7 +107,6 @@ pub(super) trait Sum: Margin + AddAssign + 'static {
 
 impl Sum for f32 {
     const ZERO: Self = 0.0;
-    const NO_LEAVES: &[Self] = &[0.0; 256];
 
     fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self {
         self * scale as f32 / divisor as f32 + bias as f32
@@ -137,7 +135,6 @@ impl Sum for f32 {
 
 impl Sum for f64 {
     const ZERO: Self = 0.0;
-    const NO_LEAVES: &[Self] = &[0.0; 256];
 
     fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self {
         self * scale / divisor + bias

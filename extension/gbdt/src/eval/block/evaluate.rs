@@ -23,7 +23,7 @@ use crate::forest::sections::{
     TILE_GROUPS, TILE_NODES,
 };
 use crate::forest::tiles::{
-    ColumnKind, MAX_COMPOUNDS, MAX_MASKS, MAX_PREDICATES, PredicateColumn, Segment, TILE_LEVELS,
+    ColumnKind, MAX_COMPOUNDS, MAX_LEVELS, MAX_MASKS, MAX_PREDICATES, PredicateColumn, Segment,
     TileForm, TileGroup, tile_leaves,
 };
 
@@ -56,7 +56,7 @@ impl<S: BlockSum> Buffers<S> {
             codes: Vec::new(),
             values: Vec::new(),
             masks: vec![NO_MASK; MAX_MASKS].into_boxed_slice(),
-            path: [NO_MASK; TILE_LEVELS as usize],
+            path: [NO_MASK; MAX_LEVELS as usize],
             leaf_indices: Box::new([0; BLOCK]),
             start: Vec::new(),
             sums: Vec::new(),
@@ -130,7 +130,7 @@ unsafe fn read_columns<S>(
     let mut counts = [0usize; 3];
     column_indices.clear();
     let mut column_values = NO_VALUES;
-    let mut copied = None;
+    let (mut copied, mut before) = (None, None::<&PredicateColumn>);
     for sharing in columns_by_search(image) {
         let [column, ..] = sharing else { continue };
         if copied != Some(column.feature) {
@@ -144,6 +144,12 @@ unsafe fn read_columns<S>(
             first..counts[kind]
         };
         match column.kind {
+            ColumnKind::RankedMissingRight if before.is_some_and(|it| column.follows(it)) => {
+                let places = next(0);
+                let ranks = grown(ranks, 0..places.end, [NO_MASK; RANK_BITS]);
+                // SAFETY: the caller's promise.
+                unsafe { rank_missing_right(kernel, &column_values, rows.count, ranks) };
+            }
             ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
                 let ranks = grown(ranks, next(0), [NO_MASK; RANK_BITS]);
                 // SAFETY: the caller's promise.
@@ -156,6 +162,7 @@ unsafe fn read_columns<S>(
             }
             ColumnKind::LargeCodes => grown(values, next(2), NO_VALUES).fill(column_values),
         }
+        before = sharing.last();
     }
 }
 
@@ -165,6 +172,26 @@ fn grown<T: Clone>(buffers: &mut Vec<T>, places: Range<usize>, empty: T) -> &mut
         buffers.resize(places.end, empty);
     }
     &mut buffers[places]
+}
+
+/// Makes the last ranks of those before, in the same thresholds: missing values have the highest there.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn rank_missing_right(
+    kernel: &BlockKernel,
+    values: &Values,
+    rows: usize,
+    ranks: &mut [Ranks],
+) {
+    let [.., before, ranks] = ranks else { return };
+    let mut missing = NO_MASK;
+    // SAFETY: the caller's promise.
+    unsafe { (kernel.missing)(values, rows, &mut missing) };
+    for (bits, before) in ranks.iter_mut().zip(before) {
+        let words = before.0.iter().zip(&missing.0).map(|(word, missing)| word | missing);
+        bits.0.iter_mut().zip(words).for_each(|(bits, word)| *bits = word);
+    }
 }
 
 /// Finds the ranks of columns that share a search, or of one.
@@ -295,7 +322,7 @@ fn look_up_large(
 /// The processor has the instructions of the kernel; the tile is one of the image's, and the predicates of
 /// its segment have been evaluated.
 unsafe fn walk_tile(
-    walk: Walk,
+    walk: Option<&Walk>,
     group: &TileGroup,
     nodes: &[u16],
     masks: &[Mask],
@@ -308,7 +335,7 @@ unsafe fn walk_tile(
         for (bits, node) in path.iter_mut().zip(nodes).take(group.levels as usize) {
             *bits = masks[usize::from(*node) % MAX_MASKS];
         }
-    } else {
+    } else if let Some(walk) = walk {
         // SAFETY: the caller's promise; the image's check found each node's mask to be below MAX_MASKS, as
         // many as there are.
         unsafe { walk(nodes, masks, rows, path) };
@@ -337,13 +364,13 @@ pub(super) unsafe fn leaf_indices(
             let Buffers { masks, path, leaf_indices, .. } = &mut *buffers;
             // SAFETY: the caller's promise; the group is one of the image's.
             unsafe { evaluate_compounds(kernel, image, index, masks, rows.count) };
-            let Some(walk) = kernel.walk.get(group.levels as usize) else { return };
+            let walk = kernel.walk.get(group.levels as usize);
             let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
             let nodes = nodes.chunks_exact(group.tile_nodes());
             for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
                 // SAFETY: the caller's promise; the group is one of the segment's.
                 unsafe {
-                    walk_tile(*walk, group, nodes, masks, rows.count, path);
+                    walk_tile(walk, group, nodes, masks, rows.count, path);
                     (kernel.leaf_indices)(path, rows.count, group.levels, leaf_indices);
                 }
                 visit(group.first as usize + tree, leaf_indices);
@@ -366,10 +393,7 @@ unsafe fn add_group<S: BlockSum>(
 ) {
     let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
     let levels = group.levels;
-    let (Some(walk), Some(add)) = (kernel.walk.get(levels as usize), S::add_kernel(kernel, levels))
-    else {
-        return;
-    };
+    let (walk, add) = (kernel.walk.get(levels as usize), S::add_kernel(kernel, levels));
     let (outputs, leaves) = (image.get(OUTPUTS), S::tile_leaves(image));
     let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
     let nodes = nodes.chunks_exact(group.tile_nodes());
@@ -377,12 +401,24 @@ unsafe fn add_group<S: BlockSum>(
         let output = outputs.get(group.first as usize + tree).copied().unwrap_or(0);
         let Some(sums) = sums.get_mut(output as usize) else { continue };
         // SAFETY: the caller's promise; the walk is that of the group's levels.
-        unsafe { walk_tile(*walk, group, nodes, masks, rows.count, path) };
+        unsafe { walk_tile(walk, group, nodes, masks, rows.count, path) };
         if group.below == 0 {
             let start = group.leaves as usize + tree * tile_leaves(levels);
-            let leaves = leaves.get(start..start + tile_leaves(levels)).unwrap_or(S::NO_LEAVES);
+            let Some(leaves) = leaves.get(start..start + tile_leaves(levels)) else { continue };
             // SAFETY: the caller's promise; the leaves are those of the tile.
-            unsafe { add(path, rows.count, leaves, sums) };
+            unsafe {
+                match add {
+                    Some(add) => add(path, rows.count, leaves, sums),
+                    None => S::add_wide(kernel)(
+                        path,
+                        rows.count,
+                        levels,
+                        leaves,
+                        S::lanes(kernel),
+                        sums,
+                    ),
+                }
+            }
         } else {
             let start = group.leaves as usize + (tree << levels);
             let exits = image.get(TILE_EXITS).get(start..start + (1 << levels));

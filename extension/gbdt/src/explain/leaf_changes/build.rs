@@ -7,7 +7,7 @@ use crate::explain::nodes::{Explained, Step, Visit, each_tree};
 use crate::explain::tables::{Line, WIDTH};
 use crate::forest::records::{GroupKind, InterleavedNode};
 use crate::forest::sections::{CODINGS, GROUPS, LEAF_NUMBERS, ROOTS, Sections, TILE_GROUPS};
-use crate::forest::tiles::{MAX_LEAVES, TileForm, TileGroup};
+use crate::forest::tiles::{MAX_LEAVES, TILE_LEVELS, TileForm, TileGroup};
 
 impl LeafChanges {
     /// Those of an image of so many features and outputs; None if they would take more bytes.
@@ -69,7 +69,8 @@ impl LeafChanges {
         let (groups, roots) = (image.get(TILE_GROUPS), image.get(ROOTS));
         let leaves: usize = groups.iter().map(|group| (group.count as usize) << group.levels).sum();
         let bytes = (leaves + 1).saturating_mul(size_of::<Line>());
-        if groups.iter().any(|group| group.below > 0) || leaves == 0 || bytes > max_bytes {
+        let whole = groups.iter().all(|group| group.below == 0 && group.levels <= TILE_LEVELS);
+        if !whole || leaves == 0 || bytes > max_bytes {
             return;
         }
         let nodes = NodeSections::of(image);

@@ -6,7 +6,7 @@ use bytemuck::{Pod, Zeroable};
 
 use super::fill::fill;
 use super::predicates::{Columns, Sets};
-use super::{TILE_LEVELS, TOP_LEVELS, TileForm, TileGroup, node_index};
+use super::{TILE_LEVELS, TOP_LEVELS, TileGroup, node_index};
 use crate::Result;
 use crate::forest::canonical::{Forest, Tree};
 use crate::forest::reserve::reserve;
@@ -87,7 +87,7 @@ impl Chunks {
         let mut chunks = Chunks::default();
         if columns.records.len() > CHUNK_COLUMNS
             || !columns.records.iter().all(|column| column.kind.is_ranked())
-            || groups.iter().any(|group| group.below > 0 || group.form == TileForm::Coded)
+            || !groups.iter().all(TileGroup::fits_chunk)
             || !pays(forest, columns)
         {
             return Ok(chunks);

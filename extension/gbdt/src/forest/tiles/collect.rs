@@ -5,13 +5,13 @@ use std::collections::HashSet;
 mod coded;
 
 use super::chunks::Chunks;
-use super::codes::Code;
-use super::fill::{Filled, fill, is_symmetric, leaves, levels};
-use super::forms;
+use super::fill::{Filled, fill, leaves};
+use super::forms::{Form, forms};
 use super::predicates::{Columns, Predicate, Sets, predicates_of};
+use super::symmetric;
 use super::{
-    CodeTable, Coding, ColumnKind, CompoundRun, MAX_PREDICATES, PredicateColumn, PredicateRun,
-    Segment, TILE_LEVELS, TileForm, TileGroup,
+    CodeTable, Coding, ColumnKind, CompoundRun, MAX_COMPOUNDS, MAX_PREDICATES, PredicateColumn,
+    PredicateRun, Segment, TILE_LEVELS, TileForm, TileGroup,
 };
 use crate::Result;
 use crate::forest::canonical::{Forest, Tree};
@@ -53,16 +53,16 @@ impl Tiles {
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
         let sets = Sets::of(forest, check_interrupts)?;
-        let mut codes = forms::codes(forest, check_interrupts);
-        let mut columns = Columns::of(forest, &codes, &sets, check_interrupts)?;
-        if columns.is_none() && codes.iter().any(Option::is_some) {
+        let mut forms = forms(forest, &sets, check_interrupts);
+        let mut columns = Columns::of(forest, &forms, &sets, check_interrupts)?;
+        if columns.is_none() && forms.iter().any(|form| form.code().is_some()) {
             // Codes need the predicates of all levels, which may be too many.
-            codes.fill(None);
-            columns = Columns::of(forest, &codes, &sets, check_interrupts)?;
+            forms.fill_with(|| Form::Plain);
+            columns = Columns::of(forest, &forms, &sets, check_interrupts)?;
         }
         let Some(columns) = columns else { return Ok(Tiles::default()) };
         let tiles = Tiles::default();
-        let mut writer = Writer { forest, trees, codes, sets, columns, tiles, check_interrupts };
+        let mut writer = Writer { forest, trees, forms, sets, columns, tiles, check_interrupts };
         writer.write()?;
         let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
         tiles.chunks = Chunks::of(forest, &tiles.groups, &columns, &sets, check_interrupts)?;
@@ -75,8 +75,8 @@ impl Tiles {
 struct Writer<'a> {
     forest: &'a Forest<'a>,
     trees: &'a Trees,
-    /// By tree its code, if it is recoded.
-    codes: Vec<Option<Code>>,
+    /// By tree.
+    forms: Vec<Form>,
     sets: Sets<'a>,
     columns: Columns,
     tiles: Tiles,
@@ -107,61 +107,64 @@ impl Writer<'_> {
     }
 
     /// Successive trees in groups, still without indices of nodes and leaves.
-    fn groups(&mut self) -> Result<Vec<TileGroup>> {
-        let form = if self.is_symmetric() { TileForm::Symmetric } else { TileForm::Plain };
+    fn groups(&self) -> Result<Vec<TileGroup>> {
         let mut groups: Vec<TileGroup> = Vec::new();
         let mut compounds = 0;
-        for (index, tree) in self.forest.trees().iter().enumerate() {
+        for (index, (tree, form)) in self.forest.trees().iter().zip(&self.forms).enumerate() {
             let kind = self.trees.kind_of(index);
-            let code = self.codes.get(index).and_then(Option::as_ref);
-            let new = TileGroup {
-                first: to_u32(index)?,
-                count: 1,
-                levels: code.map_or(levels(tree), |code| code.levels),
-                below: if code.is_some() { 0 } else { tree.depth().saturating_sub(TILE_LEVELS) },
-                kind,
-                nodes: 0,
-                leaves: 0,
-                form: if code.is_some() { TileForm::Coded } else { form },
+            let depth = tree.depth();
+            let (form, levels, below) = match form {
+                Form::Plain => {
+                    (TileForm::Plain, depth.min(TILE_LEVELS), depth.saturating_sub(TILE_LEVELS))
+                }
+                Form::Symmetric => (TileForm::Symmetric, depth, 0),
+                Form::Coded(code) => (TileForm::Coded, code.levels, 0),
             };
-            let joins = |group: &TileGroup| match code {
-                _ if group.count >= LANES as u32 || group.form != new.form => false,
-                Some(code) => coded::joins(group, compounds, code),
-                None => joins(group, new.below, kind),
+            let own = self.forms.get(index).and_then(Form::code).map_or(0, |code| code.compounds);
+            let joins = |group: &TileGroup| {
+                group.count < LANES as u32
+                    && group.form == form
+                    && match form {
+                        TileForm::Plain => joins(group, below, kind),
+                        TileForm::Symmetric => {
+                            group.levels == levels || group.levels.max(levels) <= TILE_LEVELS
+                        }
+                        TileForm::Coded => {
+                            group.levels == levels && compounds + own <= MAX_COMPOUNDS as u32
+                        }
+                    }
             };
             match groups.last_mut() {
                 Some(group) if joins(group) => {
                     group.count += 1;
-                    group.below = group.below.max(new.below);
-                    group.levels = group.levels.max(new.levels);
+                    group.below = group.below.max(below);
+                    group.levels = group.levels.max(levels);
                     group.kind = kind;
                 }
                 _ => {
-                    groups.push(new);
+                    groups.push(TileGroup {
+                        first: to_u32(index)?,
+                        count: 1,
+                        levels,
+                        below,
+                        kind,
+                        nodes: 0,
+                        leaves: 0,
+                        form,
+                    });
                     compounds = 0;
                 }
             }
-            compounds += code.map_or(0, |code| code.compounds);
+            compounds += own;
         }
         Ok(groups)
     }
 
-    /// Whether all trees are symmetric, and not only because they are too small to be anything else.
-    fn is_symmetric(&mut self) -> bool {
-        let trees = self.forest.trees();
-        self.codes.iter().all(Option::is_none)
-            && trees.iter().any(|tree| tree.depth() > 1)
-            && trees.iter().all(|tree| {
-                (self.check_interrupts)();
-                is_symmetric(tree, &self.sets)
-            })
-    }
-
     fn predicates_of(&self, group: &TileGroup) -> Result<HashSet<Predicate>> {
         let mut predicates = Vec::new();
-        let members = self.forest.trees().iter().zip(&self.codes);
-        for (tree, code) in members.skip(group.first as usize).take(group.count as usize) {
-            predicates_of(tree, code.as_ref(), &self.sets, &mut predicates)?;
+        let members = self.forest.trees().iter().zip(&self.forms);
+        for (tree, form) in members.skip(group.first as usize).take(group.count as usize) {
+            predicates_of(tree, form, &self.sets, &mut predicates)?;
         }
         Ok(predicates.into_iter().collect())
     }
@@ -236,12 +239,14 @@ impl Writer<'_> {
         for index in group.first as usize..group.first as usize + count {
             let forest = self.forest;
             let Some(tree) = forest.trees().get(index) else { continue };
-            let tile = fill(tree, group.levels, &self.sets, index_of);
-            if group.form == TileForm::Symmetric {
-                self.tiles.nodes.extend(tile.levels(group.levels));
-            } else {
-                self.tiles.nodes.extend_from_slice(&tile.nodes);
-            }
+            let tile = match group.form {
+                TileForm::Symmetric => {
+                    let nodes = group.tile_nodes();
+                    symmetric::fill(tree, group.levels, nodes, &self.sets, index_of)
+                }
+                TileForm::Plain | TileForm::Coded => fill(tree, group.levels, &self.sets, index_of),
+            };
+            self.tiles.nodes.extend_from_slice(&tile.nodes);
             if group.below == 0 {
                 self.leaves(&leaves(tree, group.levels, &tile))?;
             } else {

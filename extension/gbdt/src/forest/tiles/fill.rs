@@ -1,7 +1,7 @@
 //! Fills the tile of one tree.
 
 use super::predicates::{Predicate, Sets, predicate_of};
-use super::{TILE_LEVELS, node_index, tile_leaves, tile_nodes};
+use super::{node_index, tile_leaves, tile_nodes};
 use crate::forest::canonical::{Node, Tree};
 use crate::forest::order::children;
 
@@ -40,33 +40,6 @@ pub(super) fn fill(
     tile
 }
 
-impl Filled {
-    /// Of a symmetric tree the predicate of each level, and any for those that it does not have.
-    pub(super) fn levels(&self, levels: u32) -> impl Iterator<Item = u16> {
-        (0..TILE_LEVELS).map(move |level| {
-            let first = (level < levels).then(|| node_index(levels, level, 0));
-            first.and_then(|first| self.nodes.get(first)).copied().unwrap_or(0)
-        })
-    }
-}
-
-/// Whether a tree fits a tile, has all leaves at its last level, and one predicate per other level.
-pub(super) fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> bool {
-    if tree.depth() > TILE_LEVELS {
-        return false;
-    }
-    let mut level = vec![0u32];
-    for _ in 0..tree.depth() {
-        let mut predicates = level.iter().map(|id| predicate_of(tree, *id, sets));
-        let first = predicates.next().flatten();
-        if first.is_none() || predicates.any(|predicate| predicate != first) {
-            return false;
-        }
-        level = level.iter().filter_map(|id| children(tree, *id)).flatten().collect();
-    }
-    true
-}
-
 /// The leaves of a tile that holds all of its tree.
 pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Vec<f64> {
     leaf_values(tree, tile.ends.iter().copied(), tile_leaves(levels))
@@ -85,8 +58,4 @@ pub(super) fn leaf_values(
         }
     }
     leaves
-}
-
-pub(super) fn levels(tree: &Tree<'_>) -> u32 {
-    tree.depth().min(TILE_LEVELS)
 }

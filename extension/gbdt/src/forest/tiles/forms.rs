@@ -5,6 +5,8 @@
 
 use super::TILE_LEVELS;
 use super::codes::{Boundaries, Code, Coder};
+use super::predicates::Sets;
+use super::symmetric;
 use crate::forest::canonical::{Forest, Tree};
 
 /// Of a node of a tile, and of an operation of a compound.
@@ -14,22 +16,46 @@ const PREDICATE: u64 = 1500;
 /// Of what goes on below a tile: rows times what a step takes.
 const STEP_BELOW: u64 = 512 * 400;
 
-/// By tree its code, if it takes one.
-pub(super) fn codes(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Vec<Option<Code>> {
-    let trees = forest.trees();
-    // Where all trees fit tiles, a row may be evaluated through them too.
-    if trees.iter().all(|tree| tree.depth() <= TILE_LEVELS) {
-        return vec![None; trees.len()];
-    }
-    let mut coder = Coder::default();
-    let code = |tree| {
-        let code = code(tree, &mut coder, check_interrupts);
-        check_interrupts();
-        code
-    };
-    trees.iter().map(code).collect()
+/// How a tile comes from a tree.
+pub(super) enum Form {
+    Plain,
+    Symmetric,
+    Coded(Code),
 }
 
+impl Form {
+    pub(super) fn code(&self) -> Option<&Code> {
+        match self {
+            Form::Coded(code) => Some(code),
+            Form::Plain | Form::Symmetric => None,
+        }
+    }
+}
+
+/// The form of each tree.
+pub(super) fn forms(
+    forest: &Forest<'_>,
+    sets: &Sets<'_>,
+    check_interrupts: &mut dyn FnMut(),
+) -> Vec<Form> {
+    let trees = forest.trees();
+    if symmetric::all_are(forest, sets, check_interrupts) {
+        return trees.iter().map(|_| Form::Symmetric).collect();
+    }
+    // Where all trees fit tiles, a row may be evaluated through them too.
+    if trees.iter().all(|tree| tree.depth() <= TILE_LEVELS) {
+        return trees.iter().map(|_| Form::Plain).collect();
+    }
+    let mut coder = Coder::default();
+    let form = |tree| {
+        let code = code(tree, &mut coder, check_interrupts);
+        check_interrupts();
+        code.map_or(Form::Plain, Form::Coded)
+    };
+    trees.iter().map(form).collect()
+}
+
+/// The code of a tree, if it costs less than the tree's own form.
 fn code(tree: &Tree<'_>, coder: &mut Coder, check_interrupts: &mut dyn FnMut()) -> Option<Code> {
     let boundaries = Boundaries::of(tree)?;
     let code = coder.code(&boundaries, check_interrupts);

@@ -29,6 +29,7 @@ mod compounds;
 mod fill;
 mod forms;
 mod predicates;
+mod symmetric;
 mod verify;
 
 pub(super) use collect::Tiles;
@@ -43,6 +44,8 @@ use super::records::GroupKind;
 
 /// Most levels of a tree that its tile holds.
 pub(crate) const TILE_LEVELS: u32 = 8;
+/// Most levels of the tile of a symmetric tree.
+pub(crate) const MAX_LEVELS: u32 = 16;
 /// The levels at the bottom of a larger tile that lie together, a block a subtree.
 pub(crate) const BLOCK_LEVELS: u32 = 3;
 /// Tiles of more levels than this consist of a top and blocks; a smaller one is all top.
@@ -104,6 +107,15 @@ pub(crate) struct PredicateColumn {
 }
 
 impl PredicateColumn {
+    /// Whether a value's rank is that in the column before unless it is missing: both have the same thresholds, for
+    /// both directions of missing values.
+    pub(crate) fn follows(&self, before: &PredicateColumn) -> bool {
+        let kinds = [before.kind, self.kind];
+        kinds == [ColumnKind::RankedMissingLeft, ColumnKind::RankedMissingRight]
+            && (self.feature, self.tree, self.levels)
+                == (before.feature, before.tree, before.levels)
+    }
+
     /// Whether the next column has more of the same thresholds, in a search tree of the same size that lies
     /// next: then a value's ranks in both follow from its rank among all of them.
     pub(crate) fn shares_search_with(&self, next: &PredicateColumn) -> bool {
@@ -226,11 +238,16 @@ impl CompoundRun {
 }
 
 impl TileGroup {
-    /// Number of nodes that a tile has: one per level if it is symmetric, at most 8.
+    /// Whether its tiles lie as trees do, all of them.
+    pub(crate) fn fits_chunk(&self) -> bool {
+        self.below == 0 && self.levels <= TILE_LEVELS && self.form != TileForm::Coded
+    }
+
+    /// Number of nodes that a tile has: one per level if it is symmetric, and a multiple of 8.
     #[inline(always)]
     pub(crate) fn tile_nodes(&self) -> usize {
         match self.form {
-            TileForm::Symmetric => TILE_LEVELS as usize,
+            TileForm::Symmetric => self.levels.max(1).next_multiple_of(8) as usize,
             TileForm::Plain | TileForm::Coded => tile_nodes(self.levels),
         }
     }

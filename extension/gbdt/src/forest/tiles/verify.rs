@@ -4,8 +4,8 @@ use super::chunks::{CHUNK_COLUMNS, CHUNK_TREES, Chunk};
 mod coded;
 
 use super::{
-    ColumnKind, MAX_COLUMNS, MAX_MASKS, MAX_PREDICATES, MIN_SEARCH_LEVELS, PredicateColumn,
-    PredicateRun, Segment, TILE_LEVELS, TileForm, TileGroup, tile_leaves,
+    ColumnKind, MAX_COLUMNS, MAX_LEVELS, MAX_MASKS, MAX_PREDICATES, MIN_SEARCH_LEVELS,
+    PredicateColumn, PredicateRun, Segment, TILE_LEVELS, TileForm, TileGroup, tile_leaves,
 };
 use crate::Result;
 use crate::forest::records::LANES;
@@ -66,7 +66,7 @@ fn verify_chunks(image: &Sections<'_>) -> Result<()> {
         let groups = groups.ok_or_else(|| damaged("has a chunk without tiles"))?;
         next += groups.len();
         let trees: u32 = groups.iter().map(|group| group.count).sum();
-        let whole = groups.iter().all(|group| group.below == 0 && group.form != TileForm::Coded);
+        let whole = groups.iter().all(TileGroup::fits_chunk);
         ensure(whole, "has a chunk of tiles with exits or codes")?;
         let size = trees == chunk.trees && trees as usize <= CHUNK_TREES;
         ensure(size, "has a chunk of a wrong size")?;
@@ -125,7 +125,8 @@ fn verify_segment(segment: &Segment, image: &Sections<'_>, sums: Precision) -> R
 fn verify_group(group: &TileGroup, image: &Sections<'_>, sums: Precision) -> Result<()> {
     let count = group.count as usize;
     ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
-    ensure(group.levels <= TILE_LEVELS, "has a tile of too many levels")?;
+    let most = if group.form == TileForm::Symmetric { MAX_LEVELS } else { TILE_LEVELS };
+    ensure(group.levels <= most, "has a tile of too many levels")?;
     let form = group.form == TileForm::Plain || group.below == 0;
     ensure(form, "has a tile of a form that has no exits with exits")?;
     let start = group.nodes as usize;

@@ -4,11 +4,12 @@ use super::Writer;
 use crate::Result;
 use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
-use crate::forest::tiles::codes::{Boundaries, Code};
+use crate::forest::tiles::codes::Boundaries;
 use crate::forest::tiles::compounds::{self, Asked};
 use crate::forest::tiles::fill::leaf_values;
+use crate::forest::tiles::forms::Form;
 use crate::forest::tiles::predicates::Predicate;
-use crate::forest::tiles::{Coding, MAX_COMPOUNDS, TileGroup, node_index, tile_leaves, tile_nodes};
+use crate::forest::tiles::{Coding, TileGroup, node_index, tile_leaves, tile_nodes};
 
 impl Writer<'_> {
     /// Writes the nodes and leaves of a group, and what its coding says.
@@ -27,11 +28,8 @@ impl Writer<'_> {
         let mut asked = Vec::new();
         for tree in 0..count {
             let index = group.first as usize + tree;
-            let (Some(of), Some(Some(code))) =
-                (self.forest.trees().get(index), self.codes.get(index))
-            else {
-                continue;
-            };
+            let code = self.forms.get(index).and_then(Form::code);
+            let (Some(of), Some(code)) = (self.forest.trees().get(index), code) else { continue };
             let Some(boundaries) = Boundaries::of(of) else { continue };
             code.nodes(of, &self.sets, &boundaries, |node| {
                 let place = tree * tile_nodes(levels) + node_index(levels, node.level, node.path);
@@ -60,9 +58,4 @@ impl Writer<'_> {
         self.tiles.codings.push(Coding { runs: to_u32(runs)?, ..coding });
         Ok(())
     }
-}
-
-/// Whether a tree can join a group whose trees all are recoded and have so many compounds together.
-pub(super) fn joins(group: &TileGroup, compounds: u32, code: &Code) -> bool {
-    group.levels == code.levels && compounds + code.compounds <= MAX_COMPOUNDS as u32
 }
