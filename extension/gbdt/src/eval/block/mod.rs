@@ -28,6 +28,7 @@ mod mask_avx512;
 mod mux;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
+pub(super) mod portable;
 mod predicates;
 #[cfg(target_arch = "x86_64")]
 mod rank_avx2;
