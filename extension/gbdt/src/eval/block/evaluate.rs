@@ -14,7 +14,7 @@ use super::lower_levels::{BlockKeys, LowerLevels};
 use super::predicates::{bit_of_code, columns_by_search, goes_right_large, operands, search_tree};
 use super::{
     BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
-    WORDS, Walk,
+    WORDS,
 };
 use crate::eval::interleaved::NodeSections;
 use crate::forest::sections::{
@@ -55,7 +55,7 @@ impl<S: BlockSum> Buffers<S> {
             ranks: Vec::new(),
             codes: Vec::new(),
             values: Vec::new(),
-            masks: vec![NO_MASK; MAX_MASKS].into_boxed_slice(),
+            masks: no_masks(),
             path: [NO_MASK; MAX_LEVELS as usize],
             leaf_indices: Box::new([0; BLOCK]),
             start: Vec::new(),
@@ -63,6 +63,12 @@ impl<S: BlockSum> Buffers<S> {
             keys: BlockKeys::default(),
         }
     }
+}
+
+/// As many as there can be; memory is taken of those alone that are used.
+fn no_masks() -> Box<[Mask]> {
+    // SAFETY: a mask of zeros is one.
+    unsafe { Box::new_zeroed_slice(MAX_MASKS).assume_init() }
 }
 
 impl Rows<'_> {
@@ -320,25 +326,30 @@ fn look_up_large(
 ///
 /// # Safety
 /// The processor has the instructions of the kernel; the tile is one of the image's, and the predicates of
-/// its segment have been evaluated.
+/// its segment and the compounds of its group have been evaluated.
 unsafe fn walk_tile(
-    walk: Option<&Walk>,
+    kernel: &BlockKernel,
     group: &TileGroup,
     nodes: &[u16],
     masks: &[Mask],
     rows: usize,
     path: &mut PathBits,
 ) {
-    debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "predicates");
+    debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "masks");
     if group.form == TileForm::Symmetric {
         // Each level of the path is the answer of its one predicate.
         for (bits, node) in path.iter_mut().zip(nodes).take(group.levels as usize) {
             *bits = masks[usize::from(*node) % MAX_MASKS];
         }
-    } else if let Some(walk) = walk {
-        // SAFETY: the caller's promise; the image's check found each node's mask to be below MAX_MASKS, as
-        // many as there are.
-        unsafe { walk(nodes, masks, rows, path) };
+        return;
+    }
+    // SAFETY: the caller's promise; the image's check found each node's mask to be below MAX_MASKS, as many
+    // as there are.
+    unsafe {
+        match kernel.walk.get(group.levels as usize) {
+            Some(walk) => walk(nodes, masks, rows, path),
+            None => (kernel.walk_wide)(nodes, masks, rows, group.levels, path),
+        }
     }
 }
 
@@ -364,13 +375,12 @@ pub(super) unsafe fn leaf_indices(
             let Buffers { masks, path, leaf_indices, .. } = &mut *buffers;
             // SAFETY: the caller's promise; the group is one of the image's.
             unsafe { evaluate_compounds(kernel, image, index, masks, rows.count) };
-            let walk = kernel.walk.get(group.levels as usize);
             let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
             let nodes = nodes.chunks_exact(group.tile_nodes());
             for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
                 // SAFETY: the caller's promise; the group is one of the segment's.
                 unsafe {
-                    walk_tile(walk, group, nodes, masks, rows.count, path);
+                    walk_tile(kernel, group, nodes, masks, rows.count, path);
                     (kernel.leaf_indices)(path, rows.count, group.levels, leaf_indices);
                 }
                 visit(group.first as usize + tree, leaf_indices);
@@ -393,15 +403,15 @@ unsafe fn add_group<S: BlockSum>(
 ) {
     let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
     let levels = group.levels;
-    let (walk, add) = (kernel.walk.get(levels as usize), S::add_kernel(kernel, levels));
+    let add = S::add_kernel(kernel, levels);
     let (outputs, leaves) = (image.get(OUTPUTS), S::tile_leaves(image));
     let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
     let nodes = nodes.chunks_exact(group.tile_nodes());
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
         let output = outputs.get(group.first as usize + tree).copied().unwrap_or(0);
         let Some(sums) = sums.get_mut(output as usize) else { continue };
-        // SAFETY: the caller's promise; the walk is that of the group's levels.
-        unsafe { walk_tile(walk, group, nodes, masks, rows.count, path) };
+        // SAFETY: the caller's promise.
+        unsafe { walk_tile(kernel, group, nodes, masks, rows.count, path) };
         if group.below == 0 {
             let start = group.leaves as usize + tree * tile_leaves(levels);
             let Some(leaves) = leaves.get(start..start + tile_leaves(levels)) else { continue };

@@ -338,6 +338,20 @@ macro_rules! block_kernel {
             }
 
             $(#[$features])?
+            unsafe fn walk_wide(
+                nodes: &[u16],
+                masks: &[Mask],
+                rows: usize,
+                levels: u32,
+                path: &mut PathBits,
+            ) {
+                // SAFETY: see above.
+                unsafe {
+                    mux::walk_wide::<Masks>(nodes.as_ptr(), masks.as_ptr(), rows, levels, path)
+                }
+            }
+
+            $(#[$features])?
             unsafe fn add<const LEVELS: u32>(
                 path: &PathBits,
                 rows: usize,
@@ -404,6 +418,7 @@ macro_rules! block_kernel {
                 look_up,
                 compounds,
                 walk: instructions::by_levels!(walk),
+                walk_wide,
                 add: instructions::by_levels!(add),
                 add_double: instructions::by_levels!(add_double),
                 add_wide,

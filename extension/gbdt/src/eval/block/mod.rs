@@ -154,6 +154,8 @@ pub(super) struct BlockKernel {
     /// By levels: the paths of the first `rows` rows through a tile of as many levels, whose `nodes`
     /// each are an index of a mask.
     walk: [Walk; LEVELS],
+    /// As `walk`, through a tile of more than [`TILE_LEVELS`] levels, whose nodes each have a predicate.
+    walk_wide: unsafe fn(nodes: &[u16], &[Mask], rows: usize, levels: u32, &mut PathBits),
     /// By levels: adds to each row's sum the leaf at the end of its path, among the `leaves` of a tile
     /// of as many levels.
     add: [Add<f32>; LEVELS],

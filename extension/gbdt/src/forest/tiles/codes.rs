@@ -9,9 +9,10 @@
 //! split, the others are those of the splits above it, the root first, and each `op` is AND if the boundary is
 //! right of that split's own, OR if it is left of it. Within a range of leaves only splits matter whose
 //! boundaries lie inside of it: see [`Boundaries::chain`]. So the lower a node of the tile, the shorter its
-//! chain; the best boundaries are found by dynamic programming over ranges.
+//! chain; the best boundaries are found by dynamic programming over ranges, in levels above the lowest eight by
+//! the shortest chain alone.
 
-use super::MAX_LEAVES;
+use super::{MAX_LEAVES, TILE_LEVELS};
 use super::predicates::{Predicate, Sets, predicate_of};
 use crate::forest::canonical::Tree;
 use crate::forest::order::children;
@@ -87,18 +88,28 @@ impl Boundaries {
         std::iter::successors(next(&boundary), next)
     }
 
+    /// Those of them that are inside of a range of leaves.
+    fn ancestors_inside(
+        &self,
+        [low, high]: [usize; 2],
+        boundary: usize,
+    ) -> impl Iterator<Item = usize> {
+        let inside = move |above: &usize| low < *above && *above < high;
+        self.ancestors(boundary as u16).map(usize::from).filter(inside)
+    }
+
     /// Whether the leaf of a row whose leaf is in `range` is at least `boundary`, as a chain.
     ///
     /// A row whose leaf is in the range and that comes to a split whose boundary is not inside of it goes
     /// where the boundary lies, so that such splits decide nothing.
     fn chain(&self, tree: &Tree<'_>, sets: &Sets<'_>, range: [u16; 2], boundary: u16) -> Chain {
-        let predicate = |boundary: u16| {
-            let split = self.splits.get(usize::from(boundary))?;
+        let predicate = |boundary: usize| {
+            let split = self.splits.get(boundary)?;
             predicate_of(tree, *split, sets)
         };
+        let boundary = usize::from(boundary);
         let mut chain = Chain { first: predicate(boundary), links: Vec::new() };
-        let inside = |above: &u16| (range[0] + 1..range[1]).contains(above);
-        for above in self.ancestors(boundary).filter(inside) {
+        for above in self.ancestors_inside(range.map(usize::from), boundary) {
             if let Some(predicate) = predicate(above) {
                 chain.join(if above < boundary { Op::And } else { Op::Or }, predicate);
             }
@@ -164,6 +175,14 @@ pub(super) struct CodeNode {
 }
 
 impl Code {
+    fn put(&mut self, place: usize, boundary: usize, ops: u32) {
+        if let Some(own) = self.boundaries.get_mut(place) {
+            *own = boundary as u16;
+        }
+        self.ops += ops;
+        self.compounds += u32::from(ops > 0);
+    }
+
     /// Calls `visit` with the nodes of the tile that ask for anything.
     pub(super) fn nodes(
         &self,
@@ -218,9 +237,18 @@ impl Code {
 /// Costs by two ends of a range, one row per end, of which successive other ends lie together.
 type Table = Vec<u16>;
 
+/// How far the leaves of a range may be from the average of its level: enough for short chains, and few
+/// enough for a search that takes a millisecond.
+const SPREAD: usize = 16;
+
 /// Finds codes; keeps its memory from tree to tree.
+///
+/// What has at most [`TILE_LEVELS`] levels is solved for least cost; above, ranges are divided where the chain is
+/// shortest.
 #[derive(Default)]
 pub(super) struct Coder {
+    /// The first leaf of the range that is solved; the ends below count from there.
+    first: usize,
     /// By lower end and boundary: the operations for splits left of the boundary.
     left_ops: Table,
     /// By upper end and boundary: those for splits right of it.
@@ -229,6 +257,9 @@ pub(super) struct Coder {
     lower: Vec<Table>,
     /// The same above a boundary, by upper end.
     upper: Vec<Table>,
+    /// Leaves of the range that is solved, and levels.
+    leaves: usize,
+    levels: u32,
     width: usize,
 }
 
@@ -241,63 +272,77 @@ impl Coder {
     ) -> Code {
         let leaves = boundaries.leaves.len();
         let levels = levels_of(leaves);
-        let mut code = Code { levels, boundaries: vec![NONE; 1 << levels], compounds: 0, ops: 0 };
-        if leaves < 2 {
-            return code;
-        }
-        self.count_ops(boundaries);
-        self.solve(leaves, levels, check_interrupts);
+        let mut code =
+            Code { levels, boundaries: vec![NONE; 1 << levels], compounds: 0, ops: 0 };
         let mut open = vec![(1usize, [0, leaves], levels)];
+        while let Some((place, [low, high], levels)) = open.pop() {
+            if levels <= TILE_LEVELS {
+                self.solve(boundaries, [low, high], levels, check_interrupts);
+                self.take(&mut code, place);
+            } else if let Some((ops, boundary)) = shortest(boundaries, [low, high], levels) {
+                code.put(place, boundary, ops);
+                open.push((2 * place, [low, boundary], levels - 1));
+                open.push((2 * place + 1, [boundary, high], levels - 1));
+                check_interrupts();
+            }
+        }
+        code
+    }
+
+    /// Writes the best boundaries of the range that was solved, whose root has this place.
+    fn take(&self, code: &mut Code, place: usize) {
+        let mut open = vec![(place, [0, self.leaves], self.levels)];
         while let Some((place, [low, high], levels)) = open.pop() {
             if high - low < 2 {
                 continue;
             }
             let Some(boundary) = self.best([low, high], levels) else { continue };
-            let ops = self.ops([low, high], boundary);
-            code.ops += ops;
-            code.compounds += u32::from(ops > 0);
-            if let Some(own) = code.boundaries.get_mut(place) {
-                *own = boundary as u16;
-            }
+            code.put(place, self.first + boundary, self.ops([low, high], boundary));
             open.push((2 * place, [low, boundary], levels - 1));
             open.push((2 * place + 1, [boundary, high], levels - 1));
         }
-        code
     }
 
     fn count_ops(&mut self, boundaries: &Boundaries) {
-        let leaves = boundaries.leaves.len();
-        self.width = leaves + 1;
         let size = self.width * self.width;
         for table in [&mut self.left_ops, &mut self.right_ops] {
             table.clear();
             table.resize(size, 0);
         }
-        for boundary in 1..leaves {
-            for above in boundaries.ancestors(boundary as u16).map(usize::from) {
+        let range = [self.first, self.first + self.leaves];
+        for boundary in range[0] + 1..range[1] {
+            for above in boundaries.ancestors_inside(range, boundary) {
                 // Counted at the one end from which on it is inside; summed below.
                 let (table, end) = if above < boundary {
-                    (&mut self.left_ops, above - 1)
+                    (&mut self.left_ops, above - self.first - 1)
                 } else {
-                    (&mut self.right_ops, above + 1)
+                    (&mut self.right_ops, above - self.first + 1)
                 };
-                if let Some(count) = table.get_mut(end * self.width + boundary) {
+                if let Some(count) = table.get_mut(end * self.width + boundary - self.first) {
                     *count += 1;
                 }
             }
         }
-        for end in (1..=leaves).rev() {
+        for end in (1..=self.leaves).rev() {
             add_row(&mut self.left_ops, self.width, end, end - 1);
         }
-        for end in 0..leaves {
+        for end in 0..self.leaves {
             add_row(&mut self.right_ops, self.width, end, end + 1);
         }
     }
 
-    /// Fills the tables of all levels but the last.
-    fn solve(&mut self, leaves: usize, levels: u32, check_interrupts: &mut dyn FnMut()) {
-        let size = self.width * self.width;
-        let count = levels as usize;
+    /// Fills the tables of all levels but the last, for a range of leaves.
+    fn solve(
+        &mut self,
+        boundaries: &Boundaries,
+        [first, end]: [usize; 2],
+        levels: u32,
+        check_interrupts: &mut dyn FnMut(),
+    ) {
+        (self.first, self.leaves, self.levels) = (first, end - first, levels);
+        self.width = self.leaves + 1;
+        self.count_ops(boundaries);
+        let (size, count) = (self.width * self.width, levels as usize);
         if self.lower.len() < count {
             self.lower.resize_with(count, Vec::new);
             self.upper.resize_with(count, Vec::new);
@@ -310,9 +355,9 @@ impl Coder {
                     table.resize(size, 0);
                 }
             }
-            let [least, most] = sizes(leaves, levels, level as u32);
-            for size in least..=most.min(leaves) {
-                for low in 0..=leaves - size {
+            let [least, most] = self.sizes(level as u32);
+            for size in least..=most.min(self.leaves) {
+                for low in 0..=self.leaves - size {
                     self.put(level, [low, low + size]);
                 }
             }
@@ -328,24 +373,34 @@ impl Coder {
         };
         let left = self.left_ops.get(low * self.width + high).copied().unwrap_or(0);
         let right = self.right_ops.get(high * self.width + low).copied().unwrap_or(0);
-        let lower =
-            self.lower.get_mut(level).and_then(|table| table.get_mut(low * self.width + high));
-        if let Some(place) = lower {
-            *place = cost.saturating_add(left);
-        }
-        let upper =
-            self.upper.get_mut(level).and_then(|table| table.get_mut(high * self.width + low));
-        if let Some(place) = upper {
-            *place = cost.saturating_add(right);
+        let places = [
+            (&mut self.lower, low * self.width + high, left),
+            (&mut self.upper, high * self.width + low, right),
+        ];
+        for (tables, place, ops) in places {
+            if let Some(place) = tables.get_mut(level).and_then(|table| table.get_mut(place)) {
+                *place = cost.saturating_add(ops);
+            }
         }
     }
 
-    /// For each boundary that a range may be divided at, the cost of the range below it and of that above.
+    /// The least and the most leaves of a range with so many levels: the rest has to fit its own part of the
+    /// tile, and none has far more than another.
+    fn sizes(&self, levels: u32) -> [usize; 2] {
+        let most = 1usize << levels;
+        let rest = (1usize << self.levels) - most;
+        let average = self.leaves >> (self.levels - levels);
+        let least = self.leaves.saturating_sub(rest).max(average.saturating_sub(SPREAD)).max(1);
+        [least, most.min(average + 1 + SPREAD)]
+    }
+
+    /// For each boundary that a range may be divided at, from the first on, the cost of the range below it and of
+    /// that above.
     fn choices(&self, [low, high]: [usize; 2], levels: u32) -> (usize, &[u16], &[u16]) {
         let Some(below) = levels.checked_sub(1) else { return (0, &[], &[]) };
-        let [least, most] = sizes(self.width - 1, levels_of(self.width - 1), below);
+        let [least, most] = self.sizes(below);
         let from = (low + least).max(high.saturating_sub(most));
-        let to = (high.saturating_sub(least)).min(low + most);
+        let to = high.saturating_sub(least).min(low + most);
         let [lower_row, upper_row] = [low, high].map(|end| end * self.width);
         let lower = self.lower.get(below as usize);
         let lower = lower.and_then(|table| table.get(lower_row + from..=lower_row + to));
@@ -378,6 +433,20 @@ impl Coder {
     }
 }
 
+/// The boundary with the shortest chain at which a range with so many levels can be divided, of equal ones that in
+/// the middle, and the operations of the chain.
+fn shortest(
+    boundaries: &Boundaries,
+    [low, high]: [usize; 2],
+    levels: u32,
+) -> Option<(u32, usize)> {
+    let (half, middle) = (1usize << (levels - 1), low + high);
+    let from = (low + 1).max(high.saturating_sub(half));
+    let ops = |boundary| boundaries.ancestors_inside([low, high], boundary).count() as u32;
+    let found = (from..=(low + half).min(high.saturating_sub(1))).map(|at| (ops(at), at));
+    found.min_by_key(|(ops, at)| (*ops, (2 * at).abs_diff(middle)))
+}
+
 /// Adds a row of a table to another.
 fn add_row(table: &mut [u16], width: usize, from: usize, to: usize) {
     let [from, to] = [from * width, to * width];
@@ -397,12 +466,4 @@ fn add_row(table: &mut [u16], width: usize, from: usize, to: usize) {
 /// Levels of the tile of so many leaves.
 pub(super) fn levels_of(leaves: usize) -> u32 {
     leaves.next_power_of_two().ilog2()
-}
-
-/// The least and the most leaves of a range with `below` levels, in the code of a tree: the rest has to fit
-/// its own part of the tile.
-fn sizes(leaves: usize, levels: u32, below: u32) -> [usize; 2] {
-    let most = 1usize << below;
-    let rest = (1usize << levels) - most;
-    [leaves.saturating_sub(rest).max(1), most]
 }

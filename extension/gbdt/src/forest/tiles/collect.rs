@@ -10,7 +10,7 @@ use super::forms::{Form, forms};
 use super::predicates::{Columns, Predicate, Sets, predicates_of};
 use super::symmetric;
 use super::{
-    CodeTable, Coding, ColumnKind, CompoundRun, MAX_COMPOUNDS, MAX_PREDICATES, PredicateColumn,
+    CodeTable, Coding, ColumnKind, CompoundRun, GROUP_COMPOUNDS, MAX_PREDICATES, PredicateColumn,
     PredicateRun, Segment, TILE_LEVELS, TileForm, TileGroup,
 };
 use crate::Result;
@@ -130,7 +130,7 @@ impl Writer<'_> {
                             group.levels == levels || group.levels.max(levels) <= TILE_LEVELS
                         }
                         TileForm::Coded => {
-                            group.levels == levels && compounds + own <= MAX_COMPOUNDS as u32
+                            group.levels == levels && compounds + own <= GROUP_COMPOUNDS as u32
                         }
                     }
             };

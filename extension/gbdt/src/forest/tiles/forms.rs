@@ -3,18 +3,23 @@
 //! The only place where forms are chosen. Kernels differ in their costs, and an image is for all of them:
 //! these are rough, in picoseconds per tree and block, as AVX2 and AVX-512 measured them.
 
-use super::TILE_LEVELS;
-use super::codes::{Boundaries, Code, Coder};
-use super::predicates::Sets;
+use std::collections::HashSet;
+
+use super::codes::{Boundaries, Code, Coder, levels_of};
+use super::predicates::{Sets, predicate_of};
+use super::{MAX_PREDICATES, TILE_LEVELS};
 use super::symmetric;
 use crate::forest::canonical::{Forest, Tree};
 
 /// Of a node of a tile, and of an operation of a compound.
 const NODE: u64 = 600;
-/// Of a predicate that only codes need.
+/// Of a predicate.
 const PREDICATE: u64 = 1500;
-/// Of what goes on below a tile: rows times what a step takes.
-const STEP_BELOW: u64 = 512 * 400;
+/// Of what goes on below a tile, and of each step there: rows times their time.
+const BELOW: u64 = 512 * 2500;
+const STEP_BELOW: u64 = 512 * 500;
+/// Of adding leaves of tiles of more than [`TILE_LEVELS`] levels, more than of others.
+const WIDE: u64 = 512 * 500;
 
 /// How a tile comes from a tree.
 pub(super) enum Form {
@@ -46,22 +51,63 @@ pub(super) fn forms(
     if trees.iter().all(|tree| tree.depth() <= TILE_LEVELS) {
         return trees.iter().map(|_| Form::Plain).collect();
     }
+    let predicates = predicates_per_tree(forest, sets, check_interrupts);
     let mut coder = Coder::default();
     let form = |tree| {
-        let code = code(tree, &mut coder, check_interrupts);
+        let code = code(tree, predicates, &mut coder, check_interrupts);
         check_interrupts();
         code.map_or(Form::Plain, Form::Coded)
     };
     trees.iter().map(form).collect()
 }
 
+/// How many predicates a block would evaluate for each tree if all were recoded: what trees share in a segment
+/// counts once.
+fn predicates_per_tree(
+    forest: &Forest<'_>,
+    sets: &Sets<'_>,
+    check_interrupts: &mut dyn FnMut(),
+) -> u64 {
+    let (mut segment, mut evaluated) = (HashSet::new(), 0u64);
+    for tree in forest.trees() {
+        if segment.len() > MAX_PREDICATES {
+            segment.clear();
+        }
+        for id in 0..tree.nodes().len() as u32 {
+            if let Some(predicate) = predicate_of(tree, id, sets) {
+                evaluated += u64::from(segment.insert(predicate));
+            }
+        }
+        check_interrupts();
+    }
+    evaluated / (forest.trees().len() as u64).max(1)
+}
+
 /// The code of a tree, if it costs less than the tree's own form.
-fn code(tree: &Tree<'_>, coder: &mut Coder, check_interrupts: &mut dyn FnMut()) -> Option<Code> {
+fn code(
+    tree: &Tree<'_>,
+    predicates: u64,
+    coder: &mut Coder,
+    check_interrupts: &mut dyn FnMut(),
+) -> Option<Code> {
     let boundaries = Boundaries::of(tree)?;
-    let code = coder.code(&boundaries, check_interrupts);
     let below = u64::from(tree.depth().saturating_sub(TILE_LEVELS));
-    let plain = NODE * (1 << tree.depth().min(TILE_LEVELS)) + STEP_BELOW * below;
-    let more = if below > 0 { boundaries.leaves.len() as u64 } else { 0 };
-    let coded = NODE * ((1 << code.levels) + u64::from(code.ops)) + PREDICATE * more;
-    (coded < plain).then_some(code)
+    let mut plain = NODE * (1 << tree.depth().min(TILE_LEVELS));
+    if below > 0 {
+        plain += BELOW + STEP_BELOW * below;
+    }
+    let levels = levels_of(boundaries.leaves.len());
+    let mut coded = NODE * (1 << levels);
+    // A tree of few levels has the same predicates in either form.
+    if below > 0 {
+        coded += PREDICATE * predicates;
+    }
+    if levels > TILE_LEVELS {
+        coded += WIDE;
+    }
+    if coded >= plain {
+        return None;
+    }
+    let code = coder.code(&boundaries, check_interrupts);
+    (coded + NODE * u64::from(code.ops) < plain).then_some(code)
 }

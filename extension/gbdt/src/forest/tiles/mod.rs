@@ -51,11 +51,14 @@ pub(crate) const BLOCK_LEVELS: u32 = 3;
 /// Tiles of more levels than this consist of a top and blocks; a smaller one is all top.
 pub(crate) const TOP_LEVELS: u32 = TILE_LEVELS - BLOCK_LEVELS;
 pub(crate) const MAX_PREDICATES: usize = 4096;
+/// Most levels of the tile of a recoded tree.
+pub(crate) const CODE_LEVELS: u32 = 12;
 /// Most leaves of a tree that is recoded.
-pub(crate) const MAX_LEAVES: usize = 1 << TILE_LEVELS;
-/// Most compounds of a group, whose masks are to stay in a processor's first cache; a tree has fewer than it has
-/// leaves.
-pub(crate) const MAX_COMPOUNDS: usize = 384;
+pub(crate) const MAX_LEAVES: usize = 1 << CODE_LEVELS;
+/// Most compounds of a group: a tree has fewer than it has leaves.
+pub(crate) const MAX_COMPOUNDS: usize = MAX_LEAVES;
+/// Most of a group of several trees, so that their masks stay in a processor's first cache.
+const GROUP_COMPOUNDS: usize = 384;
 /// The masks of a block: of a segment's predicates, then of a group's compounds.
 pub(crate) const MAX_MASKS: usize = MAX_PREDICATES + MAX_COMPOUNDS;
 /// Most columns of a model that has tiles.
@@ -255,7 +258,9 @@ impl TileGroup {
 
 #[inline(always)]
 pub(crate) const fn tile_nodes(levels: u32) -> usize {
-    if levels <= TOP_LEVELS {
+    if levels > TILE_LEVELS {
+        1 << levels
+    } else if levels <= TOP_LEVELS {
         let nodes = 1 << levels;
         if nodes < 8 { 8 } else { nodes }
     } else {
@@ -272,10 +277,12 @@ pub(crate) const fn tile_leaves(levels: u32) -> usize {
 
 /// Where a node lies in its tile; `path` has a bit for each step from the root, 1 for right.
 ///
-/// The top lies level by level, its root at 1. Below it each block lies in the same way.
+/// The top lies level by level, its root at 1. Below it each block lies in the same way. A tile of more than
+/// [`TILE_LEVELS`] levels is all top.
 #[inline(always)]
 pub(crate) const fn node_index(levels: u32, level: u32, path: usize) -> usize {
-    let top = if levels <= TOP_LEVELS { levels } else { levels - BLOCK_LEVELS };
+    let blocks = levels > TOP_LEVELS && levels <= TILE_LEVELS;
+    let top = if blocks { levels - BLOCK_LEVELS } else { levels };
     if level < top {
         (1 << level) + path
     } else {
@@ -291,7 +298,7 @@ mod tests {
 
     #[test]
     fn every_node_of_a_tile_has_its_own_place() {
-        for levels in 0..=TILE_LEVELS {
+        for levels in 0..=CODE_LEVELS {
             let mut places: Vec<usize> = (0..levels)
                 .flat_map(|level| (0..1 << level).map(move |path| node_index(levels, level, path)))
                 .collect();

@@ -4,7 +4,7 @@ use super::chunks::{CHUNK_COLUMNS, CHUNK_TREES, Chunk};
 mod coded;
 
 use super::{
-    ColumnKind, MAX_COLUMNS, MAX_LEVELS, MAX_MASKS, MAX_PREDICATES, MIN_SEARCH_LEVELS,
+    CODE_LEVELS, ColumnKind, MAX_COLUMNS, MAX_LEVELS, MAX_MASKS, MAX_PREDICATES, MIN_SEARCH_LEVELS,
     PredicateColumn, PredicateRun, Segment, TILE_LEVELS, TileForm, TileGroup, tile_leaves,
 };
 use crate::Result;
@@ -125,7 +125,11 @@ fn verify_segment(segment: &Segment, image: &Sections<'_>, sums: Precision) -> R
 fn verify_group(group: &TileGroup, image: &Sections<'_>, sums: Precision) -> Result<()> {
     let count = group.count as usize;
     ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
-    let most = if group.form == TileForm::Symmetric { MAX_LEVELS } else { TILE_LEVELS };
+    let most = match group.form {
+        TileForm::Plain => TILE_LEVELS,
+        TileForm::Coded => CODE_LEVELS,
+        TileForm::Symmetric => MAX_LEVELS,
+    };
     ensure(group.levels <= most, "has a tile of too many levels")?;
     let form = group.form == TileForm::Plain || group.below == 0;
     ensure(form, "has a tile of a form that has no exits with exits")?;
