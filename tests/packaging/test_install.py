@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cluster.server import installed
+from tests.packaging.releases import present_version
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OLD_RUST = """#!/bin/sh
@@ -16,6 +17,11 @@ echo rustc 1.63.0
 NEW_RUST = """#!/bin/sh
 [ "$1" = --version ] && echo rustc 1.999.0 && exit
 echo "started a build" >&2
+exit 1
+"""
+# What rustup puts on the path whether or not the component is installed.
+RUSTFMT_OF_RUSTUP = """#!/bin/sh
+echo "error: 'rustfmt' is not installed for the toolchain" >&2
 exit 1
 """
 OTHER_POSTGRESQL = """#!/bin/sh
@@ -48,7 +54,7 @@ def tools(tmp_path: Path) -> Path:
     for directory in ("/usr/bin", "/bin"):
         for tool in Path(directory).iterdir():
             link = tmp_path / tool.name
-            if tool.name not in ("cargo", "rustc") and not link.is_symlink():
+            if tool.name not in ("cargo", "rustc", "rustfmt") and not link.is_symlink():
                 link.symlink_to(tool)
     return tmp_path
 
@@ -63,8 +69,7 @@ def test_with_destdir_everything_goes_below_it(tmp_path: Path) -> None:
     for name in ("pgboost", "pgboost_train"):
         assert f"{libraries}/{name}.so" in found
         assert f"{scripts}/extension/{name}.control" in found
-        assert f"{scripts}/extension/{name}--0.1.0.sql" in found
-        assert f"{scripts}/extension/{name}--0.1.0--0.2.0.sql" in found
+        assert f"{scripts}/extension/{name}--{present_version()}.sql" in found
     assert f"{libraries}/pgboost_train/pgboost_trainer" in found
     assert f"{libraries}/pgboost_train/xgboost/lib/libxgboost.so" in found
     assert (tmp_path / libraries / "pgboost.so").stat().st_mode & 0o777 == 0o755
@@ -84,6 +89,26 @@ def test_an_old_rust_is_named_with_the_version_that_is_needed(tools: Path) -> No
     assert done.returncode == 1
     assert "Rust 1.96 or later is needed" in done.stderr
     assert "is 1.63.0" in done.stderr
+
+
+def test_without_rustfmt_it_says_how_to_get_it(tools: Path) -> None:
+    for tool in ("cargo", "rustc"):
+        write_program(tools / tool, NEW_RUST)
+    done = run("build.sh", PATH=str(tools))
+    assert done.returncode == 1
+    assert "no rustfmt found" in done.stderr
+    assert "rustup component add rustfmt" in done.stderr
+    assert "started a build" not in done.stderr
+
+
+def test_a_rustfmt_of_rustup_that_is_not_installed_counts_as_none(tools: Path) -> None:
+    for tool in ("cargo", "rustc"):
+        write_program(tools / tool, NEW_RUST)
+    write_program(tools / "rustfmt", RUSTFMT_OF_RUSTUP)
+    done = run("build.sh", PATH=str(tools))
+    assert done.returncode == 1
+    assert "no rustfmt found" in done.stderr
+    assert "started a build" not in done.stderr
 
 
 def test_without_a_server_it_says_which_packages_bring_one(tmp_path: Path) -> None:
@@ -118,7 +143,7 @@ def test_a_name_without_a_directory_is_looked_for_on_the_path(tmp_path: Path) ->
 
 
 def test_where_it_may_not_write_it_says_so_before_the_build(tools: Path) -> None:
-    for tool in ("cargo", "rustc"):
+    for tool in ("cargo", "rustc", "rustfmt"):
         write_program(tools / tool, NEW_RUST)
     (tools / "file").touch()
     done = run("install.sh", PATH=str(tools), DESTDIR=str(tools / "file"))

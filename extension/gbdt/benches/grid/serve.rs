@@ -44,7 +44,9 @@ fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, kernel: Kernel, rows
                 out.resize(count * outputs, M::default());
                 let start = Clock::now();
                 for _ in 0..calls {
-                    image.margins_batch(&mut scratch, black_box(rotation.take(count)), &mut out);
+                    image
+                        .margins_batch(&mut scratch, black_box(rotation.take(count)), &mut out)
+                        .unwrap();
                     black_box(&out);
                 }
                 println!("{}", start.nanoseconds() / (calls * count) as f64);
@@ -52,7 +54,7 @@ fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, kernel: Kernel, rows
             ["margins", count] => {
                 let count = number(count);
                 out.resize(count * outputs, M::default());
-                image.margins_batch(&mut scratch, &rows[..count * features], &mut out);
+                image.margins_batch(&mut scratch, &rows[..count * features], &mut out).unwrap();
                 let margins: Vec<f64> = out.iter().map(|margin| margin.double()).collect();
                 println!("{}", serde_json::to_string(&margins).unwrap());
             }

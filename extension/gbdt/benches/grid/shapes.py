@@ -28,15 +28,15 @@ import sys
 import time
 from pathlib import Path
 
-import lightgbm as lgb
+import formats
 import numpy as np
 import xgboost as xgb
+from formats import COMPARED, Engine, catboost_sides, measure, onnx_sides
 from skl2onnx import to_onnx
 from sklearn.ensemble import RandomForestRegressor
 
 import catboost
-import formats
-from formats import COMPARED, Engine, catboost_sides, measure, onnx_sides
+import lightgbm as lgb
 from train import TRAINING_ROWS, table
 
 FEATURES = (10, 50)
@@ -129,7 +129,8 @@ def cell(path: Path, trees: int, depth: int, features: int, borders: int) -> Non
 
     def tree() -> dict:
         chosen = [
-            (int(feature), int(rng.integers(borders))) for feature in rng.integers(features, size=depth)
+            (int(feature), int(rng.integers(borders)))
+            for feature in rng.integers(features, size=depth)
         ]
         splits = [
             {
@@ -172,7 +173,9 @@ def train(folder: Path) -> None:
                 (name, lambda p, t, f, d=depth: xgboost(p, t, f, max_depth=d), (trees, features))
             )
         for trees, depth in FOREST:
-            jobs.append((f"{trees}x{depth}x{features}-forest.onnx", forest, (trees, depth, features)))
+            jobs.append(
+                (f"{trees}x{depth}x{features}-forest.onnx", forest, (trees, depth, features))
+            )
         for trees, depth in OBLIVIOUS:
             name = f"{trees}x{depth}x{features}-oblivious.cbm"
             jobs.append((name, oblivious, (trees, depth, features)))
@@ -243,7 +246,9 @@ def engine_of(bench: Path, path: Path, kernel: str) -> Engine:
 
 def beside_each_other(folder: Path, benches: list[Path], seconds: float) -> None:
     """All models by two builds of the engine, whose margins are equal."""
-    paths = sorted(path for path in folder.iterdir() if path.suffix in (".txt", ".ubj", ".onnx", ".cbm"))
+    paths = sorted(
+        path for path in folder.iterdir() if path.suffix in (".txt", ".ubj", ".onnx", ".cbm")
+    )
     kernels = os.environ.get("KERNELS", "auto portable").split()
     only = os.environ.get("ONLY", "")
     paths = [path for path in paths if only in path.name]

@@ -1,9 +1,11 @@
 //! Approximate contributions of rows, by the leaves that they reach.
+#![allow(unsafe_code, reason = "walks rows that have all features")]
 
 use super::scratch::ContributionScratch;
 use super::tables::BLOCK;
 use crate::eval::present_values;
 use crate::forest::{Image, StableBytes};
+use crate::{Result, verified};
 
 impl<B: StableBytes> Image<B> {
     /// The approximate contributions of rows, by their leaves.
@@ -13,8 +15,8 @@ impl<B: StableBytes> Image<B> {
         rows: &[f32],
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
-    ) {
-        let Some(changes) = scratch.leaf_changes.it.take() else { return };
+    ) -> Result<()> {
+        let changes = verified::known(scratch.leaf_changes.it.take(), "leaf changes were made")?;
         let (image, num_features) = (self.sections(), self.num_features());
         let (width, scale) = (num_features + 1, self.contribution_scale());
         self.begin_with_means(scratch, &changes.means);
@@ -37,8 +39,11 @@ impl<B: StableBytes> Image<B> {
             } else {
                 let rows = features.chunks_exact(num_features);
                 for (row, out) in rows.zip(out.chunks_exact_mut(per_row)) {
-                    keys.set_with_answers(image, num_features, row);
-                    changes.add_row(image, keys, row, leaves, per_row);
+                    // SAFETY: the row has all features of the image.
+                    unsafe {
+                        keys.set_with_answers(image, num_features, row);
+                        changes.add_row(image, keys, row, leaves, per_row);
+                    }
                     let sums = leaves.sums.chunks_exact(width);
                     for ((out, sums), bias) in out.chunks_exact_mut(width).zip(sums).zip(biases()) {
                         for (out, sum) in out.iter_mut().zip(sums) {
@@ -51,5 +56,6 @@ impl<B: StableBytes> Image<B> {
             check_interrupts();
         }
         scratch.leaf_changes.it = Some(changes);
+        Ok(())
     }
 }

@@ -4,12 +4,13 @@
 use super::ContributionKind;
 use super::contributions::Row;
 use super::nodes::Visit;
-use super::paths::Walk;
+use super::paths::{Pairs, Walk};
 use super::scratch::ContributionScratch;
 use super::tables::{Answers, BATCH_ROWS, Batch, Of, RestOfRow, Tables};
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
 use crate::forest::{Image, StableBytes};
+use crate::{Result, verified};
 
 /// With fewer rows, one after another costs less than a block, of which most is empty.
 const MIN_BLOCK: usize = 48;
@@ -22,8 +23,8 @@ impl<B: StableBytes> Image<B> {
         rows: &[f32],
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
-    ) {
-        let Some(tables) = scratch.tables.it.take() else { return };
+    ) -> Result<()> {
+        let tables = verified::known(scratch.tables.it.take(), "tables were made")?;
         self.begin_with_means(scratch, &tables.means);
         let start: Vec<f32> = scratch.contributions.iter().map(|bias| *bias as f32).collect();
         let scale = self.contribution_scale() as f32;
@@ -34,6 +35,7 @@ impl<B: StableBytes> Image<B> {
             }
         }
         scratch.tables.it = Some(tables);
+        Ok(())
     }
 
     /// The sums of rows, by tables and what they leave, without the finish.
@@ -54,8 +56,7 @@ impl<B: StableBytes> Image<B> {
         for (rows, out) in batches {
             let mut present = std::mem::take(&mut scratch.present);
             let rows = present_values(image, rows, &mut present);
-            let count = (rows.len() / num_features).min(out.len() / per_row);
-            let (rows, out) = (&rows[..count * num_features], &mut out[..count * per_row]);
+            let count = rows.len() / num_features;
             out.fill(0.0);
             if count >= MIN_BLOCK {
                 let batch = Batch { image, rows, num_features };
@@ -109,14 +110,18 @@ impl<B: StableBytes> Image<B> {
                 level,
                 ..
             } = scratch;
-            let level = *level;
+            let (level, columns) = (*level, num_features + 1);
+            let pairs = match of {
+                Of::Features => Pairs::none(),
+                Of::Pairs => Pairs { sums: interactions, columns, first_row: 0 },
+            };
             let answers = Answers { keys: keys.as_slice(), features: row, nodes };
             let mut visit = Row {
                 kind: ContributionKind::Exact,
                 output: Some(output),
                 num_features,
                 contributions,
-                interactions: if of == Of::Pairs { interactions } else { &mut [] },
+                pairs,
                 walk: Walk { level, on_path, order, work, check_interrupts },
             };
             for tree in &tables.rest {

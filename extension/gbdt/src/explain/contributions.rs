@@ -6,7 +6,7 @@
 
 use super::approximate;
 use super::nodes::{Explained, Visit, each_tree};
-use super::paths::{Sums, Walk};
+use super::paths::{Pairs, Sums, Walk};
 use super::quadrature::{POINTS, rule};
 use super::scratch::ContributionScratch;
 use crate::Result;
@@ -32,7 +32,7 @@ pub(super) struct Row<'a> {
     pub(super) output: Option<usize>,
     pub(super) num_features: usize,
     pub(super) contributions: &'a mut [f64],
-    pub(super) interactions: &'a mut [f64],
+    pub(super) pairs: Pairs<'a>,
     pub(super) walk: Walk<'a>,
 }
 
@@ -42,16 +42,17 @@ impl Visit for Row<'_> {
             return;
         }
         let width = self.num_features + 1;
-        let own = self.contributions.chunks_exact_mut(width).nth(output);
-        let Some((bias, contributions)) = own.and_then(|own| own.split_last_mut()) else { return };
+        let own = &mut self.contributions[output * width..][..width];
+        let (contributions, bias) = own.split_at_mut(self.num_features);
         self.walk.count(1);
-        *bias += match self.kind {
+        bias[0] += match self.kind {
             ContributionKind::Exact => {
                 // A path has at most so many features; a rule of half as many points is exact.
                 let features = (tree.depth() as usize).min(self.num_features);
-                let Some(rule) = rule(features.div_ceil(2 * POINTS).max(1)) else { return };
-                let mut sums = Sums { contributions, interactions: self.interactions };
-                self.walk.tree(tree, rule, &mut sums)
+                let rule = rule(features.div_ceil(2 * POINTS).max(1));
+                let Pairs { sums, columns, first_row } = &mut self.pairs;
+                let pairs = Pairs { sums, columns: *columns, first_row: *first_row };
+                self.walk.tree(tree, rule, &mut Sums { contributions, pairs })
             }
             ContributionKind::Approximate => {
                 approximate::add(tree, contributions, &mut || self.walk.count(1))
@@ -64,15 +65,15 @@ impl<B: StableBytes> Image<B> {
     /// The contributions of rows, in the order of XGBoost's `pred_contribs`: for each row and output one
     /// per feature, then the bias, which has the base margin in it.
     /// `rows.len() == n * num_features`, as [`Image::narrow`] makes them, NaN for what is missing;
-    /// `out.len() == n * num_outputs * (num_features + 1)`. Rows that are not whole, or have no room, are
-    /// left out.
+    /// `out.len() == n * num_outputs * (num_features + 1)`.
     ///
     /// They are sums of f64, rounded once to f32; LightGBM and CatBoost return f64. Of a row and output
     /// they add up to [`Image::margins`], to `num_features + 1` roundings to f32 and those of the margin.
     /// `check_interrupts` is called every few milliseconds; it may unwind.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`].
+    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) if the lengths are not these, or the buffers are
+    /// another image's.
     pub fn contributions(
         &self,
         scratch: &mut ContributionScratch,
@@ -83,17 +84,17 @@ impl<B: StableBytes> Image<B> {
     ) -> Result<()> {
         let num_features = self.num_features();
         let per_row = self.num_outputs() * (num_features + 1);
-        debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
+        self.has_rows(rows.len(), out.len(), per_row)?;
+        scratch.is_of(self)?;
         if self.has_tables(scratch, kind, rows.len(), check_interrupts) {
-            match kind {
+            return match kind {
                 ContributionKind::Exact => {
-                    self.contributions_by_tables(scratch, rows, out, check_interrupts);
+                    self.contributions_by_tables(scratch, rows, out, check_interrupts)
                 }
                 ContributionKind::Approximate => {
-                    self.contributions_by_leaf(scratch, rows, out, check_interrupts);
+                    self.contributions_by_leaf(scratch, rows, out, check_interrupts)
                 }
-            }
-            return Ok(());
+            };
         }
         for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
             self.row(scratch, kind, row, None, check_interrupts);
@@ -104,25 +105,33 @@ impl<B: StableBytes> Image<B> {
         Ok(())
     }
 
-    /// Sums the trees' contributions of a row, of one output or all; with pairs if there is one.
+    /// Sums the trees' contributions of a row, of all outputs or of one; of one with the pairs of as many rows
+    /// of the matrix as there is room for, from the given one on.
     pub(super) fn row(
         &self,
         scratch: &mut ContributionScratch,
         kind: ContributionKind,
         row: &[f32],
-        output: Option<usize>,
+        output: Option<(usize, usize)>,
         check_interrupts: &mut dyn FnMut(),
     ) {
         let image = self.sections();
         scratch.reset();
         let features = present_values(image, row, &mut scratch.present);
         scratch.keys.set(self.num_features(), features);
+        let pairs = match output {
+            None => Pairs::none(),
+            Some((_, first_row)) => {
+                let columns = self.num_features() + 1;
+                Pairs { sums: &mut scratch.interactions, columns, first_row }
+            }
+        };
         let mut visit = Row {
             kind,
-            output,
+            output: output.map(|(output, _)| output),
             num_features: self.num_features(),
             contributions: &mut scratch.contributions,
-            interactions: if output.is_some() { &mut scratch.interactions } else { &mut [] },
+            pairs,
             walk: Walk {
                 level: scratch.level,
                 on_path: &mut scratch.on_path,
@@ -157,12 +166,12 @@ impl<B: StableBytes> Image<B> {
         let (_, _, biases) = self.finish_by();
         let width = self.num_features() + 1;
         for (output, own) in contributions.chunks_exact_mut(width).enumerate() {
-            if let (Some(bias), Precision::Single) = (own.last_mut(), self.sum_precision()) {
-                *bias += base.get(output).copied().map_or(0.0, f64::from);
+            if self.sum_precision() == Precision::Single {
+                own[width - 1] += f64::from(base[output]);
             }
             own.iter_mut().for_each(|sum| *sum *= scale);
-            if let (Some(bias), FinishAt::Margins) = (own.last_mut(), self.finish_at()) {
-                *bias += biases.get(output).copied().unwrap_or(0.0);
+            if self.finish_at() == FinishAt::Margins && !biases.is_empty() {
+                own[width - 1] += biases[output];
             }
         }
     }

@@ -3,18 +3,19 @@
 use super::ContributionKind;
 use super::scratch::{ContributionScratch, filled};
 use super::tables::{BATCH_ROWS, Of};
-use crate::Result;
 use crate::forest::{Image, StableBytes};
+use crate::{Result, verified};
 
 impl<B: StableBytes> Image<B> {
     /// The interactions of rows, in the order of XGBoost's `pred_interactions`: for each row and output
     /// `num_features + 1` rows of as many columns, symmetric. Off the diagonal is half of what two
     /// features contribute together; rows add up to the contributions; the last element is the bias.
     /// `out.len() == n * num_outputs * (num_features + 1) * (num_features + 1)`; all else is as for
-    /// [`Image::contributions`].
+    /// [`Image::contributions`]. Beside `out` this takes 32 MB at most: of a wide model some rows of the
+    /// matrix are computed at a time, each time along all paths.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
+    /// As for [`Image::contributions`]; [`ErrorKind::OutOfMemory`](crate::ErrorKind::OutOfMemory).
     pub fn interactions(
         &self,
         scratch: &mut ContributionScratch,
@@ -24,31 +25,38 @@ impl<B: StableBytes> Image<B> {
     ) -> Result<()> {
         let num_features = self.num_features();
         let width = num_features + 1;
-        if scratch.interactions.len() != width * width {
-            scratch.interactions = filled(width * width, 0.0)?;
+        let per_row = self.num_outputs().saturating_mul(width.saturating_mul(width));
+        self.has_rows(rows.len(), out.len(), per_row)?;
+        scratch.is_of(self)?;
+        let band = self.band_rows() * width;
+        if scratch.interactions.len() != band {
+            scratch.interactions = filled(band, 0.0)?;
         }
-        let per_row = self.num_outputs() * width * width;
-        debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
         if self.has_interaction_tables(scratch, rows.len(), check_interrupts) {
-            self.interactions_by_tables(scratch, rows, out, check_interrupts);
-            return Ok(());
+            return self.interactions_by_tables(scratch, rows, out, check_interrupts);
         }
         for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
             for (output, out) in out.chunks_exact_mut(width * width).enumerate() {
-                for part in scratch.interactions.chunks_mut(1 << 20) {
-                    part.fill(0.0);
+                for (number, out) in out.chunks_mut(band).enumerate() {
+                    let first_row = number * self.band_rows();
+                    scratch.interactions.fill(0.0);
                     check_interrupts();
+                    let (kind, rows) = (ContributionKind::Exact, Some((output, first_row)));
+                    self.row(scratch, kind, row, rows, check_interrupts);
+                    self.finish_contributions(&mut scratch.contributions);
+                    let own = &scratch.contributions[output * width..][..width];
+                    let pairs = Band { first_row, width, sums: &scratch.interactions };
+                    pairs.spread(own, self.contribution_scale(), out, check_interrupts);
                 }
-                let kind = ContributionKind::Exact;
-                self.row(scratch, kind, row, Some(output), check_interrupts);
-                self.finish_contributions(&mut scratch.contributions);
-                let own = scratch.contributions.chunks_exact(width).nth(output);
-                let scale = self.contribution_scale();
-                let pairs = &scratch.interactions;
-                spread(own.unwrap_or_default(), pairs, scale, out, check_interrupts);
             }
         }
         Ok(())
+    }
+
+    /// How many rows of an output's matrix are computed together: all of them unless the model is wide.
+    pub(super) fn band_rows(&self) -> usize {
+        let width = self.num_features() + 1;
+        (BAND / width).clamp(1, width)
     }
 
     fn interactions_by_tables(
@@ -57,8 +65,8 @@ impl<B: StableBytes> Image<B> {
         rows: &[f32],
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
-    ) {
-        let Some(pairs) = scratch.pair_tables.it.take() else { return };
+    ) -> Result<()> {
+        let pairs = verified::known(scratch.pair_tables.it.take(), "tables of pairs were made")?;
         let (num_features, scale) = (self.num_features(), self.contribution_scale() as f32);
         let width = num_features + 1;
         let mut own = std::mem::take(&mut scratch.own);
@@ -69,16 +77,21 @@ impl<B: StableBytes> Image<B> {
             .zip(out.chunks_mut(batch * self.num_outputs() * width * width));
         for (rows, out) in batches {
             own.resize(out.len() / width, 0.0);
-            self.contributions_by_tables(scratch, rows, &mut own, check_interrupts);
+            self.contributions_by_tables(scratch, rows, &mut own, check_interrupts)?;
             self.add_tables(scratch, &pairs, Of::Pairs, rows, out, check_interrupts);
             for (own, out) in own.chunks_exact(width).zip(out.chunks_exact_mut(width * width)) {
                 mirror(own, scale, out);
+                check_interrupts();
             }
         }
         scratch.own = own;
         scratch.pair_tables.it = Some(pairs);
+        Ok(())
     }
 }
+
+/// Most numbers of the rows of a matrix that are computed together: 32 MB.
+const BAND: usize = 4 << 20;
 
 /// Numbers of the matrices of a batch, and rows that one has at least.
 const MATRICES: usize = 1 << 19;
@@ -102,29 +115,38 @@ fn mirror(own: &[f32], scale: f32, out: &mut [f32]) {
     }
 }
 
-/// Writes the matrix of an output's interactions: `contributions.len()` rows and columns.
-fn spread(
-    contributions: &[f64],
-    pairs: &[f64],
-    scale: f64,
-    out: &mut [f32],
-    check_interrupts: &mut dyn FnMut(),
-) {
-    let width = contributions.len();
-    let pair = |row: usize, column: usize| {
-        let at = row.min(column) * width + row.max(column);
-        scale * pairs.get(at).copied().unwrap_or(0.0)
-    };
-    for (row, (own, out)) in contributions.iter().zip(out.chunks_exact_mut(width)).enumerate() {
-        check_interrupts();
-        let mut rest = *own;
-        for (column, out) in out.iter_mut().enumerate() {
-            let value = if column == row { 0.0 } else { pair(row, column) };
-            rest -= value;
-            *out = value as f32;
-        }
-        if let Some(diagonal) = out.get_mut(row) {
-            *diagonal = rest as f32;
+/// The sums of pairs of successive rows of an output's matrix: see [`Pairs`](super::paths::Pairs).
+struct Band<'a> {
+    first_row: usize,
+    width: usize,
+    sums: &'a [f64],
+}
+
+impl Band<'_> {
+    fn pair(&self, row: usize, column: usize) -> f64 {
+        let is_whole = self.sums.len() == self.width * self.width;
+        let (row, column) =
+            if is_whole { (row.min(column), row.max(column)) } else { (row, column) };
+        self.sums[(row - self.first_row) * self.width + column]
+    }
+
+    /// Writes the rows of the matrix, of an output with these contributions.
+    fn spread(
+        &self,
+        contributions: &[f64],
+        scale: f64,
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) {
+        for (row, out) in (self.first_row..).zip(out.chunks_exact_mut(self.width)) {
+            check_interrupts();
+            let mut rest = contributions[row];
+            for (column, out) in out.iter_mut().enumerate() {
+                let value = if column == row { 0.0 } else { scale * self.pair(row, column) };
+                rest -= value;
+                *out = value as f32;
+            }
+            out[row] = rest as f32;
         }
     }
 }

@@ -12,7 +12,7 @@
 mod build;
 
 use super::tables::{BLOCK, Entries, Line, TableKernel, WIDTH};
-use crate::eval::interleaved::walk;
+use crate::eval::interleaved::{Leaf, walk};
 use crate::eval::row_keys::RowKeys;
 use crate::eval::{BatchScratch, Kernel};
 use crate::forest::records::GroupKind;
@@ -98,8 +98,7 @@ impl LeafChanges {
         }
         let of_trees = image.sections().get(OUTPUTS);
         let was_done = image.tile_leaves(batch, rows, &mut |tree, leaves| {
-            let output = of_trees.get(tree).map_or(0, |output| *output as usize);
-            let Some(own) = outputs.get_mut(output) else { return };
+            let own = &mut outputs[of_trees[tree] as usize];
             own.leaves[own.first.len()].0 = *leaves;
             own.first.push(self.tiles[tree]);
             if own.first.len() == PART {
@@ -120,7 +119,10 @@ impl LeafChanges {
 
     /// Sums the changes of a row, to which the keys have been set: so many numbers, per output one per
     /// feature and another.
-    pub(super) fn add_row(
+    ///
+    /// # Safety
+    /// The keys are of these features, and for this image, of which the changes were made.
+    pub(super) unsafe fn add_row(
         &self,
         image: Sections<'_>,
         keys: &RowKeys,
@@ -132,23 +134,25 @@ impl LeafChanges {
         sums.clear();
         sums.resize(per_row, 0.0);
         found.clear();
-        walk(image, keys, features, |_, leaf| {
+        let visit = |_, leaf: Leaf| {
             let first = if leaf.kind == GroupKind::Compact { 0 } else { self.first_wide };
-            let entry = self.entries.get(first + leaf.node as usize).copied().unwrap_or(0);
+            let entry = self.entries[first + leaf.node as usize];
             if let Changes::Lines(lines) = &self.changes {
                 prefetch(lines, entry as usize);
             }
             found.push(entry);
-        });
-        let width = sums.len() / self.trees.len().max(1);
+        };
+        // SAFETY: the caller's promise.
+        unsafe { walk(image, keys, features, visit) };
+        let width = sums.len() / self.trees.len();
         for (trees, own) in self.trees.iter().zip(sums.chunks_exact_mut(width)) {
             match &self.changes {
                 Changes::Lines(lines) => {
                     let mut total = [0.0f32; WIDTH];
                     for trees in trees.chunks(PART) {
                         let mut part = [0.0f32; WIDTH];
-                        for entry in trees.iter().filter_map(|tree| found.get(*tree as usize)) {
-                            let Some(line) = lines.get(*entry as usize) else { continue };
+                        for tree in trees {
+                            let line = &lines[found[*tree as usize] as usize];
                             for lane in 0..WIDTH {
                                 part[lane] += line.0[lane];
                             }
@@ -160,14 +164,11 @@ impl LeafChanges {
                     own.iter_mut().zip(total).for_each(|(own, sum)| *own = f64::from(sum));
                 }
                 Changes::Lists(starts, changes) => {
-                    for entry in trees.iter().filter_map(|tree| found.get(*tree as usize)) {
-                        let entry = *entry as usize;
-                        let Some([from, to]) = starts.get(entry..entry + 2) else { continue };
-                        let list = changes.get(*from as usize..*to as usize);
-                        for (feature, change) in list.unwrap_or_default() {
-                            if let Some(own) = own.get_mut(*feature as usize) {
-                                *own += f64::from(*change);
-                            }
+                    for tree in trees {
+                        let entry = found[*tree as usize] as usize;
+                        let (from, to) = (starts[entry] as usize, starts[entry + 1] as usize);
+                        for (feature, change) in &changes[from..to] {
+                            own[*feature as usize] += f64::from(*change);
                         }
                     }
                 }

@@ -38,6 +38,10 @@ impl<B: StableBytes> Image<B> {
         scratch: &mut ContributionScratch,
         check_interrupts: &mut dyn FnMut(),
     ) {
+        // Of a wide model a row is its matrix: what it takes to fill that, tables do not save.
+        if self.band_rows() < self.num_features() + 1 {
+            return;
+        }
         self.make_tables(scratch, ContributionKind::Exact, check_interrupts);
         if scratch.tables.it.is_none() {
             return;

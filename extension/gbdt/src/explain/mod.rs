@@ -28,7 +28,7 @@ mod tables;
 mod tests;
 
 pub use contributions::ContributionKind;
-pub use importance::{ImportanceKind, importance};
+pub use importance::{ImportanceKind, has_importance, importance};
 pub use scratch::ContributionScratch;
 
 /// The share of a split's rows that went to a child, in f64.

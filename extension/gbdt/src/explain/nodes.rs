@@ -8,6 +8,7 @@ use crate::forest::sections::{
 };
 
 use super::share;
+use crate::verified;
 
 /// A tree of an image and a row's decisions in it.
 pub(super) struct TreeNodes<'a, N, D> {
@@ -43,7 +44,7 @@ pub(super) struct Child {
 
 /// A tree and a row's decisions in it, however its nodes lie.
 pub(super) trait Explained {
-    /// What is at a node; where there is none, a leaf that adds 0.
+    /// What is at a node of the tree.
     fn step(&self, node: usize) -> Step;
 
     /// Where a node is among all nodes of the image, compact ones first; or of the tree if it is a copy.
@@ -53,27 +54,26 @@ pub(super) trait Explained {
 
     /// No path has more splits.
     fn depth(&self) -> u32;
-
-    /// No walk of the whole tree meets more.
-    fn num_nodes(&self) -> usize;
 }
 
 impl<N: InterleavedNode, D: Decide<N>> Explained for TreeNodes<'_, N, D> {
     #[inline(always)]
     #[allow(unsafe_code, reason = "decides as evaluation does")]
     fn step(&self, node: usize) -> Step {
-        let Some(record) = self.nodes.get(node) else { return Step::Leaf(0.0) };
+        // SAFETY: `forest::verify` found roots and both children of every split to be nodes.
+        let record = unsafe { verified::at(self.nodes, node, "links lead to nodes") };
         if record.right_offset() == 0 {
             let key = record.key();
             return Step::Leaf(match self.leaf_values {
                 [] => f64::from(f32::from_bits(key)),
-                values => values.get(key as usize).copied().unwrap_or(0.0),
+                values => values[key as usize],
             });
         }
         // SAFETY: the node is one of the image that the keys were set for, whose slots `forest::verify`
-        // has found to be at most leaf_slot; there is one lane.
+        // has found to be a feature's; there is one lane.
         let left = unsafe { self.decide.left(record, 0) };
-        let cover = |node| self.covers.get(node).copied().unwrap_or(0.0);
+        // SAFETY: as above, and one cover per node, if there are any, as `ContributionScratch::new` asks.
+        let cover = |node| unsafe { *verified::at(self.covers, node, "a node has a cover") };
         let (right_node, parent) = (node + record.right_offset() as usize, cover(node));
         let child = |node, taken| Child { node, share: share(cover(node), parent), taken };
         let children = [child(right_node + 1, left), child(right_node, !left)];
@@ -90,10 +90,6 @@ impl<N: InterleavedNode, D: Decide<N>> Explained for TreeNodes<'_, N, D> {
 
     fn depth(&self) -> u32 {
         self.depth
-    }
-
-    fn num_nodes(&self) -> usize {
-        self.nodes.len()
     }
 }
 
@@ -118,12 +114,7 @@ pub(super) fn each_tree(
     let with_sets = KeysAndSets { keys, features, num_features, nodes: &nodes };
     for &Group { first, count, depth, kind } in image.get(GROUPS) {
         let trees = first as usize..(first + count) as usize;
-        let trees = roots
-            .get(trees.clone())
-            .into_iter()
-            .flatten()
-            .zip(outputs.get(trees).into_iter().flatten());
-        for (root, output) in trees {
+        for (root, output) in roots[trees.clone()].iter().zip(&outputs[trees]) {
             let (root, output) = (*root as usize, *output as usize);
             macro_rules! show {
                 ($nodes:expr, $first:expr, $covers:expr, $decide:expr) => {

@@ -74,9 +74,38 @@ impl OnPath {
 pub(super) struct Sums<'a> {
     /// Per feature.
     pub(super) contributions: &'a mut [f64],
-    /// Per pair, row-major, with `contributions.len() + 1` columns; or empty. A pair has its value once,
-    /// on either side of the diagonal.
-    pub(super) interactions: &'a mut [f64],
+    pub(super) pairs: Pairs<'a>,
+}
+
+/// Where interactions of one output are added: successive rows of the matrix, or none.
+pub(super) struct Pairs<'a> {
+    /// Row-major, with a column per feature and another.
+    pub(super) sums: &'a mut [f64],
+    pub(super) columns: usize,
+    /// The row that they begin with. Of a whole matrix a pair has its value above the diagonal alone.
+    pub(super) first_row: usize,
+}
+
+impl Pairs<'_> {
+    pub(super) fn none() -> Self {
+        Pairs { sums: &mut [], columns: 1, first_row: 0 }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, one: usize, other: usize, sum: f64) {
+        let (low, high) = (one.min(other), one.max(other));
+        if self.sums.len() == self.columns * self.columns {
+            self.sums[low * self.columns + high] += sum;
+            return;
+        }
+        for (row, column) in [(low, high), (high, low)] {
+            let at = row.wrapping_sub(self.first_row).wrapping_mul(self.columns);
+            // The pairs of other rows are added when it is their turn.
+            if row >= self.first_row && at < self.sums.len() {
+                self.sums[at + column] += sum;
+            }
+        }
+    }
 }
 
 /// Work between two looks for interrupts, in steps of some nanoseconds.
@@ -117,11 +146,10 @@ impl Walk<'_> {
         let mut mean = 0.0;
         let weights = rule.weights.as_chunks::<POINTS>().0;
         for (points, weights) in rule.points.as_chunks().0.iter().zip(weights) {
-            let nodes_left = tree.num_nodes();
             let level = self.level;
-            let has_pairs = !sums.interactions.is_empty();
-            let mut below = Below { tree, points, nodes_left, walk: self, sums };
-            let start = (tree.root(), tree.depth(), weights);
+            let has_pairs = !sums.pairs.sums.is_empty();
+            let mut below = Below { tree, points, splits: 0, walk: self, sums };
+            let start = (tree.root(), weights);
             mean = match (level, has_pairs) {
                 (Level::Portable, false) => below.root::<Portable, false>(start),
                 (Level::Portable, true) => below.root::<Portable, true>(start),
@@ -130,8 +158,8 @@ impl Walk<'_> {
                 #[cfg(target_arch = "x86_64")]
                 (Level::Avx2, true) => below.root::<Avx2, true>(start),
             };
-            let visited = tree.num_nodes() - below.nodes_left;
-            self.count(visited % NODES_PER_COUNT);
+            let splits = below.splits;
+            self.count(splits % NODES_PER_COUNT);
         }
         mean
     }
@@ -152,8 +180,8 @@ const NODES_PER_COUNT: usize = 1 << 12;
 struct Below<'a, 'w, 's, T> {
     tree: &'a T,
     points: &'a Numbers,
-    /// A damaged image may lead to a node twice, and never to more than there are.
-    nodes_left: usize,
+    /// That have been visited.
+    splits: usize,
     walk: &'a mut Walk<'w>,
     sums: &'a mut Sums<'s>,
 }
@@ -163,7 +191,6 @@ struct Below<'a, 'w, 's, T> {
 struct At {
     feature: usize,
     children: [Child; 2],
-    depth: u32,
 }
 
 /// The sums over the leaves below a node.
@@ -231,16 +258,15 @@ impl Instructions for Avx2 {
 }
 
 impl<T: Explained> Below<'_, '_, '_, T> {
-    /// Walks from a root of that depth, with the weights; returns the mean.
+    /// Walks from a root with the weights; returns the mean.
     fn root<I: Instructions, const PAIRS: bool>(
         &mut self,
-        (root, depth, weights): (usize, u32, &Numbers),
+        (root, weights): (usize, &Numbers),
     ) -> f64 {
         match self.tree.step(root) {
             Step::Leaf(value) => value,
-            Step::Split { .. } if depth == 0 || self.nodes_left == 0 => 0.0,
             Step::Split { feature, children } => {
-                let at = At { feature, children, depth };
+                let at = At { feature, children };
                 // SAFETY: there is no such level where the processor lacks the instructions.
                 unsafe { I::split::<T, PAIRS>(self, &at, I::Lanes::load(weights)) }.mean
             }
@@ -259,11 +285,11 @@ impl<T: Explained> Below<'_, '_, '_, T> {
         unsafe {
             let feature = at.feature;
             let mut all = Leaves { weighted: I::Lanes::splat(0.0), mean: 0.0 };
-            self.nodes_left -= 1;
-            if (self.tree.num_nodes() - self.nodes_left).is_multiple_of(NODES_PER_COUNT) {
+            self.splits += 1;
+            if self.splits.is_multiple_of(NODES_PER_COUNT) {
                 self.walk.count(NODES_PER_COUNT);
             }
-            let Some(before) = self.walk.on_path.get(feature).copied() else { return all };
+            let before = self.walk.on_path[feature];
             if PAIRS && !before.is_there {
                 self.walk.order.push(feature as u32);
             }
@@ -282,7 +308,6 @@ impl<T: Explained> Below<'_, '_, '_, T> {
                         start += share * value;
                         rise += difference * value;
                     }
-                    Step::Split { .. } if at.depth == 1 || self.nodes_left == 0 => {}
                     Step::Split { feature: next, children } => {
                         let own = I::Lanes::splat(difference);
                         let g = I::Lanes::splat(share).plus(own.times(points));
@@ -294,7 +319,7 @@ impl<T: Explained> Below<'_, '_, '_, T> {
                             difference,
                             inverse: inverse.array(),
                         };
-                        let next = At { feature: next, children, depth: at.depth - 1 };
+                        let next = At { feature: next, children };
                         let below = I::split::<T, PAIRS>(self, &next, others.times(g));
                         all.mean += child.share * below.mean;
                         change = change.plus(below.weighted.times(inverse.times(own)));
@@ -306,9 +331,7 @@ impl<T: Explained> Below<'_, '_, '_, T> {
             let line = I::Lanes::splat(start).plus(rise.times(points));
             all.weighted = all.weighted.plus(others.times(line));
             change = change.plus(others.times(rise)).minus(all.weighted.times(before.excess()));
-            if let Some(sum) = self.sums.contributions.get_mut(feature) {
-                *sum += change.sum();
-            }
+            self.sums.contributions[feature] += change.sum();
             self.walk.on_path[feature] = before;
             if PAIRS {
                 self.pairs(feature, change);
@@ -327,17 +350,12 @@ impl<T: Explained> Below<'_, '_, '_, T> {
     #[inline(always)]
     unsafe fn pairs<L: Lanes>(&mut self, feature: usize, change: L) {
         self.walk.count(self.walk.order.len());
-        let columns = self.sums.contributions.len() + 1;
         for other in &*self.walk.order {
             let other = *other as usize;
-            let Some(on_path) = self.walk.on_path.get(other).filter(|_| other != feature) else {
-                continue;
-            };
-            // SAFETY: the caller's promise.
-            let sum = unsafe { change.times(on_path.excess()).sum() };
-            let (row, column) = (feature.min(other), feature.max(other));
-            if let Some(pair) = self.sums.interactions.get_mut(row * columns + column) {
-                *pair += 0.5 * sum;
+            if other != feature {
+                // SAFETY: the caller's promise.
+                let sum = unsafe { change.times(self.walk.on_path[other].excess()).sum() };
+                self.sums.pairs.add(feature, other, 0.5 * sum);
             }
         }
     }

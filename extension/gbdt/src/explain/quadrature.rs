@@ -15,15 +15,14 @@ pub(super) struct Rule {
     pub(super) weights: Vec<f64>,
 }
 
-/// Rules that are kept: enough for the deepest trees.
+/// Rules that are kept: enough for the deepest trees that are explained.
 const KEPT: usize = 64;
 
 /// The rule of so many times [`POINTS`] points, made when it is first asked for: that takes as long as the
 /// contributions of a tree.
-pub(super) fn rule(times: usize) -> Option<&'static Rule> {
+pub(super) fn rule(times: usize) -> &'static Rule {
     static RULES: [OnceLock<Rule>; KEPT] = [const { OnceLock::new() }; KEPT];
-    let rule = RULES.get(times.checked_sub(1)?)?;
-    Some(rule.get_or_init(|| Rule::of(times * POINTS)))
+    RULES[times - 1].get_or_init(|| Rule::of(times * POINTS))
 }
 
 impl Rule {

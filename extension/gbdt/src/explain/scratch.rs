@@ -33,6 +33,8 @@ impl<T> Made<T> {
 
 /// Buffers for explanations of one image; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
+    /// The checksum of the image.
+    image: u64,
     pub(super) keys: RowKeys,
     pub(super) present: Vec<f32>,
     /// One per feature.
@@ -40,7 +42,7 @@ pub struct ContributionScratch {
     pub(super) order: Vec<u32>,
     /// Of one row: per output one per feature, and the bias.
     pub(super) contributions: Vec<f64>,
-    /// Of one output of a row.
+    /// Of one output of a row, or of some rows of its matrix.
     pub(super) interactions: Vec<f64>,
     /// Contributions of a batch whose interactions are computed.
     pub(super) own: Vec<f32>,
@@ -98,6 +100,7 @@ impl ContributionScratch {
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
         Ok(ContributionScratch {
+            image: image.checksum(),
             keys: RowKeys::new(image.num_features()),
             present: Vec::new(),
             on_path: filled(image.num_features(), OnPath::NOT)?,
@@ -119,6 +122,15 @@ impl ContributionScratch {
             work: 0,
             walking: false,
         })
+    }
+
+    /// # Errors
+    /// [`ErrorKind::RowLength`] if they were made for another image.
+    pub(super) fn is_of<B: StableBytes>(&self, image: &Image<B>) -> Result<()> {
+        if self.image == image.checksum() {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::RowLength, "buffers of explanations are of another model"))
     }
 
     /// What the tables take that have been made, and matrices of interactions: a caller that keeps buffers

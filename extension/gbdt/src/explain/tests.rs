@@ -128,7 +128,7 @@ fn agrees(model: &Model, rows: &[Vec<f64>]) {
         {
             let expected = reference::contributions(model, kind, row);
             close(&found, &expected, ORACLE, "contributions");
-            image.margins(&mut scratch, narrow, &mut margins);
+            image.margins(&mut scratch, narrow, &mut margins).unwrap();
             for (own, margin) in found.chunks(width).zip(&margins) {
                 let sum: f64 = own.iter().copied().map(f64::from).sum();
                 let bound = rounding(own, *margin, model.trees().len(), largest);
@@ -317,6 +317,32 @@ fn a_cancel_is_looked_for_within_a_row() {
     image.interactions(&mut scratch, &row, &mut out, &mut || looks += 1).unwrap();
     // 64 walks of 512 splits with up to 511 other features.
     assert!(looks > 100, "{looks}");
+}
+
+/// Most nodes of a deep tree are in no table.
+#[test]
+fn a_cancel_is_looked_for_while_tables_of_deep_trees_are_made() {
+    let image = opened(&chain(512));
+    let mut scratch = ContributionScratch::new(&image).unwrap();
+    let mut looks = 0;
+    image.make_tables(&mut scratch, ContributionKind::Exact, &mut || looks += 1);
+    assert!(looks > 33, "{looks}");
+}
+
+/// The matrix of a wide model is computed some rows at a time, with the same result.
+#[test]
+fn the_matrix_of_a_wide_model_agrees_with_the_oracle() {
+    let model = covered(11, Shape::of(2500, 2, 6, 6));
+    let image = opened(&model);
+    assert!(image.band_rows() < 2501);
+    let rows = rows(12, &model, 1);
+    let (mut looks, mut out) = (0, vec![7.0; 2 * 2501 * 2501]);
+    let mut scratch = ContributionScratch::new(&image).unwrap();
+    let narrow = &narrowed(&image, &rows)[0];
+    image.interactions(&mut scratch, narrow, &mut out, &mut || looks += 1).unwrap();
+    close(&out, &reference::interactions(&model, &rows[0]), ORACLE, "wide");
+    assert!(looks > 2 * 2501, "{looks}");
+    assert!(scratch.table_bytes() <= 32 << 20);
 }
 
 #[test]

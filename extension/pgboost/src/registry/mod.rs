@@ -1,8 +1,9 @@
-//! The model registry: six tables of the extension, read without SPI and written with it.
+//! The model registry: tables of the extension, read without SPI and written with it.
 //!
 //! `pgboost_model` has one row per model and names the deployed version, `pgboost_version` describes the
 //! versions, `pgboost_part` has their files as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
-//! `pgboost_alias` has names for versions, `pgboost_function` the functions that were made of models.
+//! `pgboost_alias` has names for versions, `pgboost_function` the functions that were made of models,
+//! `pgboost_pinned` the versions that were ever pinned, which outlive their models.
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
@@ -22,7 +23,7 @@ pub mod write;
 use std::ffi::CStr;
 
 use pg_interface::fault;
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 
 use crate::error::{Error, Result};
 use crate::pg::catalog;
@@ -38,15 +39,15 @@ pub struct Registry {
     pub version: Table,
     pub part: Table,
     pub privilege: Table,
-    /// Nothing in a database whose extension is still of release 0.1.
-    pub alias: Option<Table>,
+    pub alias: Table,
 }
 
 impl Registry {
     /// The tables that say what a name means, and to whom.
     pub fn watched(&self) -> impl Iterator<Item = Oid> {
-        let tables = [self.model, self.version, self.privilege];
-        tables.into_iter().chain(self.alias).map(|table| table.relation)
+        [self.model, self.version, self.privilege, self.alias]
+            .into_iter()
+            .map(|table| table.relation)
     }
 
     pub fn of_function(function: Oid) -> Result<Registry> {
@@ -62,26 +63,25 @@ impl Registry {
             version: table(c"pgboost_version", c"pgboost_version_pkey")?,
             part: table(c"pgboost_part", c"pgboost_part_pkey")?,
             privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
-            alias: owned_table(schema, owner, c"pgboost_alias", c"pgboost_alias_pkey"),
+            alias: table(c"pgboost_alias", c"pgboost_alias_pkey")?,
         })
     }
 
-    /// The functions that were made of models; nothing in a database whose extension is still of release 0.1.
-    fn function(&self) -> Option<Table> {
-        owned_table(self.schema, self.owner, c"pgboost_function", c"pgboost_function_pkey")
+    /// The versions that were ever pinned.
+    fn pinned(&self) -> Result<Table> {
+        table(self.schema, c"pgboost_pinned", c"pgboost_pinned_pkey").ok_or(Error::NoRegistry)
     }
 
-    /// The profiles of features; nothing in a database whose extension is still of release 0.1.
-    fn profile(&self) -> Option<Table> {
-        owned_table(self.schema, self.owner, c"pgboost_profile", c"pgboost_profile_pkey")
+    /// The functions that were made of models.
+    fn function(&self) -> Result<Table> {
+        table(self.schema, c"pgboost_function", c"pgboost_function_pkey").ok_or(Error::NoRegistry)
     }
 }
 
-/// A table that release 0.1 does not have. Until ALTER EXTENSION UPDATE its name is free, and a table that
-/// another role has made is none of the registry's: its triggers would run with the owner's rights.
-fn owned_table(schema: Oid, owner: Oid, name: &CStr, primary_key: &'static CStr) -> Option<Table> {
-    table(schema, name, primary_key)
-        .filter(|table| catalog::table_owner(table.relation) == Some(owner))
+/// The extension's function of that name which takes a model and features.
+fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
+    catalog::function(registry.schema, name, &[pg_sys::TEXTOID, pg_sys::ANYOID])
+        .ok_or(Error::NoRegistry)
 }
 
 /// A table of the schema, if it is there.

@@ -17,8 +17,8 @@ pub(super) unsafe fn evaluate<I: Instructions>(
     masks: *const Mask,
     out: *mut Mask,
 ) {
-    let (ops, chains) = words.split_at_checked(CompoundRun::op_words(length)).unwrap_or_default();
-    let first = ops.first().copied().unwrap_or(0);
+    let (ops, chains) = words.split_at(CompoundRun::op_words(length));
+    let first = ops[0];
     for part in 0..(rows * I::PARTS).div_ceil(BLOCK).min(I::PARTS) {
         // SAFETY: the caller's promise is this function's.
         unsafe {

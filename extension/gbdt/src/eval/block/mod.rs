@@ -182,7 +182,7 @@ const IN_ORDER: [u16; BLOCK] = {
 
 /// Sums of a width that kernels add to.
 pub(super) trait BlockSum: Sum {
-    /// For tiles of so many levels, if they can have as many.
+    /// For tiles of so many levels, at most [`TILE_LEVELS`].
     fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>>;
 
     /// For tiles of more levels.

@@ -173,7 +173,7 @@ impl Instructions for Quarter {
         let mut out = [0; 64];
         let (rows, _) = out.as_chunks_mut::<8>();
         for mask in path.iter().take(levels as usize) {
-            let bits = mask.0.get(word).copied().unwrap_or(0).to_le_bytes();
+            let bits = mask.0[word].to_le_bytes();
             for (indices, bits) in rows.iter_mut().zip(bits) {
                 // Below 2^8 with the last level, so that no index reaches into the next.
                 let twice = u64::from_le_bytes(*indices) << 1;

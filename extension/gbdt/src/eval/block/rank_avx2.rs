@@ -64,7 +64,7 @@ fn below(tree: &[f32], levels: u32) -> [Below; 1 << TOP] {
     let mut below = [Below([f32::INFINITY; 8]); 1 << TOP];
     for level in 0..levels {
         let (first, width) = (1usize << (TOP + level), 1usize << level);
-        let nodes = tree.get(first..2 * first).unwrap_or_default().chunks_exact(width);
+        let nodes = tree[first..2 * first].chunks_exact(width);
         for (below, nodes) in below.iter_mut().zip(nodes) {
             below.0[width - 1..2 * width - 1].copy_from_slice(nodes);
         }

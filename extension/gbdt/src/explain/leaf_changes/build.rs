@@ -7,7 +7,8 @@ use crate::explain::nodes::{Explained, Step, Visit, each_tree};
 use crate::explain::tables::{Line, WIDTH};
 use crate::forest::records::{GroupKind, InterleavedNode};
 use crate::forest::sections::{CODINGS, GROUPS, LEAF_NUMBERS, ROOTS, Sections, TILE_GROUPS};
-use crate::forest::tiles::{MAX_LEAVES, TILE_LEVELS, TileForm, TileGroup};
+use crate::forest::tiles::{TILE_LEVELS, TileForm, TileGroup};
+use crate::model::NODES_PER_CHECK;
 
 impl LeafChanges {
     /// Those of an image of so many features and outputs; None if they would take more bytes.
@@ -52,19 +53,24 @@ impl LeafChanges {
             Changes::Lists(starts, _) => starts.reserve_exact(leaves),
         }
         each_tree(image, &RowKeys::new(num_features), &[], &mut build);
-        let Build { mut all, is_full, .. } = build;
+        let Build { mut all, is_full, check_interrupts, .. } = build;
         if let Changes::Lists(_, changes) = &mut all.changes {
             changes.shrink_to_fit();
         }
         if is_full {
             return None;
         }
-        all.order_by_tiles(image, max_bytes - bytes);
+        all.order_by_tiles(image, max_bytes - bytes, check_interrupts);
         Some(all)
     }
 
     /// Puts lines into the order of tiles' leaves, if tiles hold all trees and there are so many bytes.
-    fn order_by_tiles(&mut self, image: Sections<'_>, max_bytes: usize) {
+    fn order_by_tiles(
+        &mut self,
+        image: Sections<'_>,
+        max_bytes: usize,
+        check_interrupts: &mut dyn FnMut(),
+    ) {
         let Changes::Lines(lines) = &self.changes else { return };
         let (groups, roots) = (image.get(TILE_GROUPS), image.get(ROOTS));
         let leaves: usize = groups.iter().map(|group| (group.count as usize) << group.levels).sum();
@@ -85,25 +91,21 @@ impl LeafChanges {
         // Several paths may lead to one leaf, all of one tree.
         let mut entries = vec![0; self.entries.len()];
         for (index, group) in groups.iter().enumerate() {
+            check_interrupts();
             for tree in group.first..group.first + group.count {
                 let tree = tree as usize;
-                let (Some(root), Some(kind)) = (roots.get(tree), kinds.get(tree)) else { return };
-                let Some(tile) = tiles.get_mut(tree) else { return };
-                *tile = ordered.len() as u32;
-                let codes = leaf_numbers(image, index, tree);
-                for end in match kind {
-                    GroupKind::Compact => ends(nodes.compact, *root, group, codes),
+                tiles[tree] = ordered.len() as u32;
+                let (root, numbers) = (roots[tree], leaf_numbers(image, index, tree));
+                let (first, ends) = match kinds[tree] {
+                    GroupKind::Compact => (0, ends(nodes.compact, root, group, numbers)),
                     GroupKind::Wide | GroupKind::Categorical => {
-                        ends(nodes.wide, *root, group, codes)
+                        (self.first_wide, ends(nodes.wide, root, group, numbers))
                     }
-                } {
-                    let wide = !matches!(kind, GroupKind::Compact);
-                    let place = end + if wide { self.first_wide } else { 0 };
-                    let entry = self.entries.get(place).copied().unwrap_or(0);
-                    if let Some(new) = entries.get_mut(place) {
-                        *new = ordered.len() as u32;
-                    }
-                    ordered.push(lines.get(entry as usize).copied().unwrap_or(Line([0.0; WIDTH])));
+                };
+                for end in ends {
+                    let place = first + end;
+                    entries[place] = ordered.len() as u32;
+                    ordered.push(lines[self.entries[place] as usize]);
                 }
             }
         }
@@ -112,14 +114,19 @@ impl LeafChanges {
     }
 }
 
+/// Leaves, each with its path, between two looks for interrupts.
+const LEAVES_PER_CHECK: usize = 1 << 10;
+
 /// By code the number of the leaf that it means, of a tree of a group by their indices; nothing if the group is
 /// not recoded.
 fn leaf_numbers(image: Sections<'_>, group: usize, tree: usize) -> &[u16] {
-    let (groups, codings) = (image.get(TILE_GROUPS), image.get(CODINGS));
-    let Some((group, coding)) = groups.get(group).zip(codings.get(group)) else { return &[] };
-    let lane = tree.saturating_sub(group.first as usize);
-    let first = coding.leaf_numbers as usize + (lane << group.levels);
-    image.get(LEAF_NUMBERS).get(first..first + (1 << group.levels)).unwrap_or_default()
+    let own = &image.get(TILE_GROUPS)[group];
+    if own.form != TileForm::Coded {
+        return &[];
+    }
+    let lane = tree - own.first as usize;
+    let first = image.get(CODINGS)[group].leaf_numbers as usize + (lane << own.levels);
+    &image.get(LEAF_NUMBERS)[first..first + (1 << own.levels)]
 }
 
 /// By path through the tile of a tree the node at its end.
@@ -133,24 +140,17 @@ fn ends<N: InterleavedNode>(
         return (0..1 << group.levels).map(|path| end(nodes, root, group.levels, path)).collect();
     }
     let leaves = leaves_in_order(nodes, root);
-    let leaf = |number: &u16| leaves.get(usize::from(*number)).copied().unwrap_or(0);
-    leaf_numbers.iter().map(leaf).collect()
+    leaf_numbers.iter().map(|number| leaves[usize::from(*number)]).collect()
 }
 
-/// The leaves of a tree from left to right, as many as codes may mean. A damaged image may lead to a node
-/// twice, and to more.
+/// The leaves of a tree from left to right.
 fn leaves_in_order<N: InterleavedNode>(nodes: &[N], root: u32) -> Vec<usize> {
-    let (mut leaves, mut splits) = (Vec::new(), 0);
+    let mut leaves = Vec::new();
     let mut open = vec![root as usize];
     while let Some(at) = open.pop() {
-        match nodes.get(at).map(InterleavedNode::right_offset) {
-            None | Some(0) => leaves.push(at),
-            Some(_) if splits >= MAX_LEAVES => break,
-            Some(offset) => {
-                splits += 1;
-                let right = at + offset as usize;
-                open.extend([right, right + 1]);
-            }
+        match nodes[at].right_offset() {
+            0 => leaves.push(at),
+            offset => open.extend([at + offset as usize, at + offset as usize + 1]),
         }
     }
     leaves
@@ -160,9 +160,9 @@ fn leaves_in_order<N: InterleavedNode>(nodes: &[N], root: u32) -> Vec<usize> {
 fn end<N: InterleavedNode>(nodes: &[N], root: u32, levels: u32, path: usize) -> usize {
     let mut at = root as usize;
     for level in (0..levels).rev() {
-        match nodes.get(at).map(InterleavedNode::right_offset) {
-            None | Some(0) => break,
-            Some(offset) => at += offset as usize + usize::from(path >> level & 1 == 0),
+        match nodes[at].right_offset() {
+            0 => break,
+            offset => at += offset as usize + usize::from(path >> level & 1 == 0),
         }
     }
     at
@@ -192,54 +192,41 @@ impl Visit for Build<'_> {
         if self.is_full {
             return;
         }
-        let mean = self.mean(tree, tree.root(), tree.depth(), &mut tree.num_nodes());
-        self.leaves(tree, tree.root(), tree.depth(), &mut tree.num_nodes());
-        if let Some(sum) = self.all.means.get_mut(output) {
-            *sum += mean;
-        }
-        if let Some(trees) = self.all.trees.get_mut(output) {
-            trees.push(tree_number);
-        }
+        let mean = self.mean(tree, tree.root());
+        self.leaves(tree, tree.root());
+        self.all.means[output] += mean;
+        self.all.trees[output].push(tree_number);
         (self.check_interrupts)();
     }
 }
 
 impl Build<'_> {
-    /// The mean of the leaves below a node, which is kept. A damaged image may lead to a node twice, and
-    /// never to more than there are.
-    fn mean(
-        &mut self,
-        tree: &impl Explained,
-        node: usize,
-        depth: u32,
-        nodes_left: &mut usize,
-    ) -> f64 {
+    /// The mean of the leaves below a node, which is kept.
+    fn mean(&mut self, tree: &impl Explained, node: usize) -> f64 {
         let mean = match tree.step(node) {
             Step::Leaf(value) => value,
-            Step::Split { .. } if depth == 0 || *nodes_left == 0 => 0.0,
             Step::Split { children: [left, right], .. } => {
-                *nodes_left -= 1;
-                left.share * self.mean(tree, left.node, depth - 1, nodes_left)
-                    + right.share * self.mean(tree, right.node, depth - 1, nodes_left)
+                left.share * self.mean(tree, left.node) + right.share * self.mean(tree, right.node)
             }
         };
-        if let Some(known) = self.node_means.get_mut(tree.place(node)) {
-            *known = mean;
+        let place = tree.place(node);
+        self.node_means[place] = mean;
+        // Each node is visited once.
+        if place.is_multiple_of(NODES_PER_CHECK) {
+            (self.check_interrupts)();
         }
         mean
     }
 
-    fn leaves(&mut self, tree: &impl Explained, node: usize, depth: u32, nodes_left: &mut usize) {
+    fn leaves(&mut self, tree: &impl Explained, node: usize) {
         match tree.step(node) {
             Step::Leaf(_) => self.leaf(tree.place(node)),
-            Step::Split { .. } if depth == 0 || *nodes_left == 0 => {}
             Step::Split { feature, children } => {
-                *nodes_left -= 1;
                 for child in children {
-                    let mean = |node| self.node_means.get(node).copied().unwrap_or(0.0);
-                    let change = mean(tree.place(child.node)) - mean(tree.place(node));
+                    let mean = |node| self.node_means[tree.place(node)];
+                    let change = mean(child.node) - mean(node);
                     self.path.push((feature as u32, change));
-                    self.leaves(tree, child.node, depth - 1, nodes_left);
+                    self.leaves(tree, child.node);
                     self.path.pop();
                 }
             }
@@ -248,14 +235,15 @@ impl Build<'_> {
 
     /// Makes the entry of a leaf.
     fn leaf(&mut self, place: usize) {
+        if place.is_multiple_of(LEAVES_PER_CHECK) {
+            (self.check_interrupts)();
+        }
         for (feature, change) in &self.path {
-            if let Some(sum) = self.sums.get_mut(*feature as usize) {
-                *sum += change;
-            }
+            self.sums[*feature as usize] += change;
         }
         let sums = &mut self.sums;
         let summed = self.path.iter().filter_map(|(feature, _)| {
-            let sum = std::mem::take(sums.get_mut(*feature as usize)?);
+            let sum = std::mem::take(&mut sums[*feature as usize]);
             (sum != 0.0).then_some((*feature, sum as f32))
         });
         let number = match &mut self.all.changes {
@@ -274,8 +262,6 @@ impl Build<'_> {
                 starts.len() - 2
             }
         };
-        if let Some(entry) = self.all.entries.get_mut(place) {
-            *entry = number as u32;
-        }
+        self.all.entries[place] = number as u32;
     }
 }

@@ -55,11 +55,12 @@ impl Codes {
         let (mut members, mut count) = ([0u16; BLOCK], 0);
         for (number, code) in (0..).zip(&self.codes) {
             members[count % BLOCK] = number;
+            // Codes beyond its last word are not in a set.
             let word = words.get((code / 32) as usize).copied().unwrap_or(0);
             count += (word >> (code % 32) & 1) as usize;
         }
         for number in members.iter().take(count) {
-            let Some(mask) = self.masks.get(usize::from(*number)) else { continue };
+            let mask = &self.masks[usize::from(*number)];
             for word in 0..WORDS {
                 found.0[word] |= mask.0[word];
             }

@@ -10,6 +10,7 @@ use super::group::{BITS, Group, State};
 use super::layout::pair_lane;
 use super::trees::{Node, Tree};
 use crate::explain::quadrature::{POINTS, Rule};
+use crate::verified::sure;
 
 /// The numbers of a group's features, in their order in the group, or of its pairs, per entry.
 pub(super) struct Filler<const LANES: usize> {
@@ -76,8 +77,7 @@ impl Filler<32> {
 impl<const LANES: usize> Filler<LANES> {
     fn new(own: [[usize; 2]; LANES], factor: f64) -> Self {
         let rule = Rule::of(POINTS);
-        let of =
-            |numbers: &[f64]| std::array::from_fn(|at| numbers.get(at).copied().unwrap_or(0.0));
+        let of = |numbers: &[f64]| std::array::from_fn(|at| numbers[at]);
         let (points, weights) = (of(&rule.points), of(&rule.weights));
         Filler { own, factor, points, weights, entries: Vec::new() }
     }
@@ -90,13 +90,13 @@ impl<const LANES: usize> Filler<LANES> {
     }
 
     fn leaves(&mut self, tree: &Tree, node: u32, group: &Group, below: &mut [Below; BITS]) {
-        match tree.nodes.get(node as usize) {
-            None | Some(Node::Covered) => {}
-            Some(Node::Leaf(value)) => self.leaf(*value, group, below),
-            Some(Node::Split { question, children, shares }) => {
-                let own = group.features.iter().enumerate();
-                let found = own.clone().find_map(|(at, own)| Some((at, own.bit_of(*question)?)));
-                let Some((at, bit)) = found else { return };
+        match &tree.nodes[node as usize] {
+            Node::Covered => {}
+            Node::Leaf(value) => self.leaf(*value, group, below),
+            Node::Split { question, children, shares } => {
+                let mut own = group.features.iter().enumerate();
+                let found = own.find_map(|(at, own)| Some((at, own.bit_of(*question)?)));
+                let (at, bit) = sure(found, "a group has the questions below its node");
                 let before = below[at];
                 for (yes, (child, share)) in [1, 0].into_iter().zip(children.iter().zip(shares)) {
                     let asked_before = before.mask >> bit & 1 == 1;
@@ -139,6 +139,7 @@ impl<const LANES: usize> Filler<LANES> {
             })
             .collect();
         let mut start = [[0.0; LANES]; POINTS];
+        // A lane may be of a pair of which the group has not both features.
         let involved = |at: &usize| factors.get(*at).is_some_and(|factor| factor.involved);
         for (point, weight) in start.iter_mut().zip(self.weights) {
             for (lane, own) in point.iter_mut().zip(&self.own) {
@@ -160,9 +161,7 @@ fn multiply<const LANES: usize>(
     entries: &mut [[f64; LANES]],
 ) {
     let Some((factor, rest)) = factors.split_first() else {
-        if let Some(entry) = entries.get_mut(entry) {
-            add(entry, &sum(product));
-        }
+        add(&mut entries[entry], &sum(product));
         return;
     };
     let states = factor.taken.len();
@@ -170,8 +169,8 @@ fn multiply<const LANES: usize>(
         .map(|taken| if factor.involved { times(product, &factor.lanes[taken]) } else { *product });
     if rest.is_empty() {
         let sums = both.map(|product| sum(&product));
-        let entries = entries.get_mut(entry * states..(entry + 1) * states);
-        for (entry, taken) in entries.into_iter().flatten().zip(&factor.taken) {
+        let entries = &mut entries[entry * states..(entry + 1) * states];
+        for (entry, taken) in entries.iter_mut().zip(&factor.taken) {
             add(entry, &sums[usize::from(*taken)]);
         }
         return;

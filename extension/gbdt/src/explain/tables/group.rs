@@ -192,7 +192,7 @@ impl Group {
 fn gather(tree: &Tree, node: u32, most: usize, questions: &mut Vec<Question>) -> Option<()> {
     let mut open = vec![node];
     while let Some(node) = open.pop() {
-        let Some(Node::Split { question, children, .. }) = tree.nodes.get(node as usize) else {
+        let Node::Split { question, children, .. } = &tree.nodes[node as usize] else {
             continue;
         };
         if !questions.contains(question) {

@@ -179,8 +179,7 @@ impl Tables {
             for (at, chunk) in class.chunks.iter().enumerate() {
                 check_interrupts();
                 let next = class.chunks.get(at + 1).map_or(0..0, |next| next.lines.clone());
-                let ahead = self.lines.get(next).unwrap_or_default();
-                self.add_chunk(kernel, class, chunk, ahead, count, buffers);
+                self.add_chunk(kernel, class, chunk, &self.lines[next], count, buffers);
             }
             let sums = numbers_of(&buffers.sums).chunks_exact(class.numbers);
             for (sums, out) in sums.zip(out.chunks_exact_mut(per_row)) {
@@ -215,6 +214,7 @@ impl Tables {
             // SAFETY: as above; the layout gives every code an entry within its table.
             unsafe {
                 let entries = &buffers.entries[..chunk.groups.len()];
+                // Behind the last chunk there is nothing to ask for.
                 let looked = Looked { tables, entries, ahead: ahead.next().unwrap_or_default() };
                 (kernel.add[numbers / 16])(looked, sums);
             }

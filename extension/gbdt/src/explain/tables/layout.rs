@@ -9,6 +9,7 @@ use std::ops::Range;
 use super::group::{BITS, Group};
 use super::literals::{Literal, Numbers};
 use super::{Line, Of, WIDTH, numbers_of_mut};
+use crate::verified::sure;
 
 /// How wide entries are.
 #[derive(Clone, Copy)]
@@ -157,6 +158,7 @@ pub(super) fn lay_out(
         (one.group.output, b.len(), a).cmp(&(other.group.output, a.len(), b))
     });
     for (features, planned) in sorted {
+        check_interrupts();
         let output = planned.group.output;
         let recent = classes.len().saturating_sub(RECENT)..classes.len();
         let fits = |class: &Class| {
@@ -165,7 +167,7 @@ pub(super) fn lay_out(
                 .then_some(more)
         };
         let best =
-            recent.filter_map(|at| Some((fits(&classes.get(at)?.0)?, at))).min().map(|(_, at)| at);
+            recent.filter_map(|at| Some((fits(&classes[at].0)?, at))).min().map(|(_, at)| at);
         let at = best.unwrap_or_else(|| {
             classes.push((Class::new(output, shape), Vec::new()));
             classes.len() - 1
@@ -234,18 +236,19 @@ impl Class {
     #[inline(always)]
     pub(super) fn add_to(&self, sums: &[f32], out: &mut [f32]) {
         for (target, sum) in self.targets.iter().zip(sums) {
-            if let Some(out) = out.get_mut(*target) {
-                *out += sum;
-            }
+            out[*target] += sum;
         }
     }
 
     fn add(&mut self, shape: Shape, planned: Planned, lines: &mut Vec<Line>) {
         let Planned { group, values } = planned;
         let first = lines.len();
-        let lane = |feature: u32| self.features.iter().position(|known| *known == feature);
+        let lane = |feature: u32| {
+            let at = self.features.iter().position(|known| *known == feature);
+            sure(at, "a class has the features of its groups")
+        };
         let positions: Vec<usize> =
-            group.features.iter().filter_map(|feature| lane(feature.feature)).collect();
+            group.features.iter().map(|feature| lane(feature.feature)).collect();
         // The lane of each number.
         let lanes: Vec<usize> = match shape.of {
             Of::Features => positions,

@@ -57,15 +57,23 @@ impl Literals {
     }
 
     /// Puts them in order, and frees what only making them needs; returns their new indices.
-    pub(super) fn finish(&mut self) -> Numbers {
+    pub(super) fn finish(&mut self, check_interrupts: &mut dyn FnMut()) -> Numbers {
         self.known = HashMap::new();
         let mut order: Vec<(Source, usize)> = self.sources.drain(..).zip(0..).collect();
-        order.sort_by_key(|(source, old)| match *source {
+        let place = |(source, old): &(Source, usize)| match *source {
             Source::True => (0, 0, 0, *old),
             Source::Asked(Question::Below { slot, key }) => (1, slot, key, *old),
             // Those of a feature together.
             Source::Asked(Question::NotIn { slot, .. }) => (2, slot, 0, *old),
             Source::Both(..) => (3, 0, 0, *old),
+        };
+        let mut compared = 0usize;
+        order.sort_by(|a, b| {
+            compared += 1;
+            if compared.is_multiple_of(COMPARISONS_PER_CHECK) {
+                check_interrupts();
+            }
+            place(a).cmp(&place(b))
         });
         let mut numbers = Numbers(vec![TRUE; order.len()]);
         for (new, (_, old)) in order.iter().enumerate() {
@@ -87,11 +95,14 @@ impl Literals {
     }
 }
 
+/// They take some ten milliseconds.
+const COMPARISONS_PER_CHECK: usize = 1 << 20;
+
 /// The new indices of literals.
 pub(super) struct Numbers(Vec<u32>);
 
 impl Numbers {
     pub(super) fn of(&self, literal: Literal) -> Literal {
-        self.0.get(literal as usize / 2).map_or(TRUE, |index| 2 * index) | literal & 1
+        2 * self.0[literal as usize / 2] | literal & 1
     }
 }

@@ -100,9 +100,7 @@ impl Tables {
         };
         let (mut rest, mut means) = (Vec::new(), vec![0.0; num_outputs]);
         trees::each(image, &mut |mut tree| {
-            if let Some(mean) = means.get_mut(tree.output) {
-                *mean += tree.mean;
-            }
+            means[tree.output] += tree.mean;
             if plan.cover(&mut tree) {
                 rest.push(RestTree::of(tree));
             }
@@ -112,7 +110,7 @@ impl Tables {
             return None;
         }
         let Plan { mut literals, mut planned, .. } = plan;
-        let numbers = literals.finish();
+        let numbers = literals.finish(check_interrupts);
         planned.iter_mut().for_each(|planned| planned.renumber(&numbers));
         let (classes, lines) = layout::lay_out(planned, shape, check_interrupts);
         Some(Tables { literals, classes, lines, rest, means })
@@ -157,6 +155,9 @@ struct Plan<'a, const LANES: usize> {
     check_interrupts: &'a mut dyn FnMut(),
 }
 
+/// Nodes of a tree, each of which takes some microseconds, between two looks for interrupts.
+const NODES_PER_CHECK: u32 = 1 << 6;
+
 impl<const LANES: usize> Plan<'_, LANES> {
     /// Makes the groups of a tree, each as large as fits, and marks what they cover. Returns whether
     /// anything is left.
@@ -164,12 +165,16 @@ impl<const LANES: usize> Plan<'_, LANES> {
         let mut open = vec![(0u32, Path::default())];
         let mut left = false;
         while let Some((node, path)) = open.pop() {
-            let at = match tree.nodes.get(node as usize).copied() {
-                None | Some(Node::Covered) => continue,
+            // Deep trees have long paths, and few nodes whose leaves fit a group.
+            if node.is_multiple_of(NODES_PER_CHECK) {
+                (self.check_interrupts)();
+            }
+            let at = match tree.nodes[node as usize] {
+                Node::Covered => continue,
                 // It adds nothing, or to the mean alone.
-                Some(Node::Leaf(0.0)) => continue,
-                Some(Node::Leaf(_)) if path.0.is_empty() => continue,
-                Some(at) => at,
+                Node::Leaf(0.0) => continue,
+                Node::Leaf(_) if path.0.is_empty() => continue,
+                at => at,
             };
             if self.is_full {
                 return true;

@@ -18,11 +18,7 @@ impl RestTree {
             if let Node::Split { children, .. } = node {
                 let depth = depths[at] + 1;
                 deepest = deepest.max(depth);
-                for child in children {
-                    if let Some(below) = depths.get_mut(*child as usize) {
-                        *below = depth;
-                    }
-                }
+                children.iter().for_each(|child| depths[*child as usize] = depth);
             }
         }
         RestTree { tree, depth: deepest }
@@ -47,7 +43,7 @@ pub(in crate::explain) struct Answers<'a> {
 impl Answers<'_> {
     #[inline(always)]
     pub(super) fn key(&self, slot: u32) -> u32 {
-        self.keys.get(slot as usize).copied().unwrap_or(u32::MAX)
+        self.keys[slot as usize]
     }
 
     #[inline(always)]
@@ -55,7 +51,7 @@ impl Answers<'_> {
         match question {
             Question::Below { slot, key } => self.key(slot) < key,
             Question::NotIn { slot, set } => {
-                let value = self.features.get(slot as usize / 2).copied().unwrap_or(f32::NAN);
+                let value = self.features[slot as usize / 2];
                 if value.is_nan() {
                     return slot.is_multiple_of(2);
                 }
@@ -74,10 +70,10 @@ pub(in crate::explain) struct RestOfRow<'a> {
 impl Explained for RestOfRow<'_> {
     #[inline(always)]
     fn step(&self, node: usize) -> Step {
-        match self.tree.tree.nodes.get(node) {
-            None | Some(Node::Covered) => Step::Leaf(0.0),
-            Some(Node::Leaf(value)) => Step::Leaf(*value),
-            Some(Node::Split { question, children, shares }) => {
+        match &self.tree.tree.nodes[node] {
+            Node::Covered => Step::Leaf(0.0),
+            Node::Leaf(value) => Step::Leaf(*value),
+            Node::Split { question, children, shares } => {
                 let yes = self.answers.of(*question);
                 let child = |at: usize, taken| Child {
                     node: children[at] as usize,
@@ -100,9 +96,5 @@ impl Explained for RestOfRow<'_> {
 
     fn depth(&self) -> u32 {
         self.tree.depth
-    }
-
-    fn num_nodes(&self) -> usize {
-        self.tree.tree.nodes.len()
     }
 }

@@ -86,8 +86,7 @@ impl Tables {
         for chunk in &class.chunks {
             let mut part = [0.0f32; NUMBERS];
             for found in found.by_ref().take(chunk.groups.len()) {
-                let entry = lines.get(*found..).and_then(|rest| rest.first_chunk::<NUMBERS>());
-                let Some(entry) = entry else { continue };
+                let entry = &lines[*found..][..NUMBERS];
                 for lane in 0..NUMBERS {
                     part[lane] += entry[lane];
                 }

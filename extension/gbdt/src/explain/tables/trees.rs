@@ -49,14 +49,14 @@ pub(super) struct Tree {
     pub(super) output: usize,
 }
 
-/// Calls `visit` with every tree. Of a damaged image a tree may lack what is below its damage.
+/// Calls `visit` with every tree.
 pub(super) fn each(image: Sections<'_>, visit: &mut dyn FnMut(Tree)) {
     let nodes = NodeSections::of(image);
     let (roots, outputs) = (image.get(ROOTS), image.get(OUTPUTS));
     let leaf_values = image.get(LEAF_VALUES);
     let value = |key: u32| match leaf_values {
         [] => f64::from(f32::from_bits(key)),
-        values => values.get(key as usize).copied().unwrap_or(0.0),
+        values => values[key as usize],
     };
     for group in image.get(GROUPS) {
         let trees = (group.first..group.first + group.count).map(|tree| tree as usize);
@@ -65,20 +65,19 @@ pub(super) fn each(image: Sections<'_>, visit: &mut dyn FnMut(Tree)) {
             GroupKind::Wide | GroupKind::Categorical => image.get(WIDE_COVERS),
         };
         for tree in trees {
-            let (Some(root), Some(output)) = (roots.get(tree), outputs.get(tree)) else { continue };
             let read = |node: u32| {
                 let (key, slot, right, kind) = match group.kind {
                     GroupKind::Compact => {
-                        let node = nodes.compact.get(node as usize)?;
+                        let node = nodes.compact[node as usize];
                         (node.key, node.slot.into(), node.right_offset.into(), 0)
                     }
                     GroupKind::Wide | GroupKind::Categorical => {
-                        let node = nodes.wide.get(node as usize)?;
+                        let node = nodes.wide[node as usize];
                         (node.key, node.slot, node.right_offset, node.kind)
                     }
                 };
                 if right == 0 {
-                    return Some(Node::Leaf(value(key)));
+                    return Node::Leaf(value(key));
                 }
                 let is_set = kind == CATEGORICAL && group.kind == GroupKind::Categorical;
                 let question = if is_set {
@@ -87,44 +86,28 @@ pub(super) fn each(image: Sections<'_>, visit: &mut dyn FnMut(Tree)) {
                     Question::Below { slot, key }
                 };
                 let children = [node + right + 1, node + right];
-                let cover = |node: u32| covers.get(node as usize).copied().unwrap_or(0.0);
+                let cover = |node: u32| covers[node as usize];
                 let shares = children.map(|child| share(cover(child), cover(node)));
-                Some(Node::Split { question, children, shares })
+                Node::Split { question, children, shares }
             };
-            let most = nodes.compact.len().max(nodes.wide.len());
-            let nodes = copied(*root, group.depth, most, &read);
+            let nodes = copied(roots[tree], &read);
             let mean = mean_of(&nodes);
-            visit(Tree { nodes, mean, output: *output as usize });
+            visit(Tree { nodes, mean, output: outputs[tree] as usize });
         }
     }
 }
 
-/// The nodes from a root on, with links among themselves: as many as an image has, and no more.
-fn copied(root: u32, depth: u32, most: usize, read: &dyn Fn(u32) -> Option<Node>) -> Vec<Node> {
-    let mut nodes = vec![read(root).unwrap_or(Node::Leaf(0.0))];
-    // A level at a time; a damaged image may have more than a tree can.
-    let mut level = 0..1;
-    for _ in 0..depth {
-        let end = nodes.len();
-        for parent in level {
-            let Some(Node::Split { children, .. }) = nodes.get(parent).copied() else { continue };
-            if nodes.len() > most {
-                nodes[parent] = Node::Leaf(0.0);
-                continue;
-            }
-            let first = nodes.len() as u32;
-            nodes.extend(children.map(|child| read(child).unwrap_or(Node::Leaf(0.0))));
-            if let Some(Node::Split { children, .. }) = nodes.get_mut(parent) {
-                *children = [first, first + 1];
-            }
+/// The nodes from a root on, a level at a time, with links among themselves.
+fn copied(root: u32, read: &dyn Fn(u32) -> Node) -> Vec<Node> {
+    let mut nodes = vec![read(root)];
+    let mut at = 0;
+    while at < nodes.len() {
+        let first = nodes.len() as u32;
+        if let Node::Split { children, .. } = &mut nodes[at] {
+            let of_image = std::mem::replace(children, [first, first + 1]);
+            nodes.extend(of_image.map(read));
         }
-        level = end..nodes.len();
-    }
-    // Below the depth that its group states, a tree has leaves alone.
-    for node in &mut nodes[level] {
-        if matches!(node, Node::Split { .. }) {
-            *node = Node::Leaf(0.0);
-        }
+        at += 1;
     }
     nodes
 }
@@ -136,12 +119,12 @@ fn mean_of(nodes: &[Node]) -> f64 {
             Node::Leaf(value) => *value,
             Node::Covered => 0.0,
             Node::Split { children, shares, .. } => {
-                let mean = |child: &u32| means.get(*child as usize).copied().unwrap_or(0.0);
+                let mean = |child: &u32| means[*child as usize];
                 children.iter().zip(shares).map(|(child, share)| share * mean(child)).sum()
             }
         };
     }
-    means.first().copied().unwrap_or(0.0)
+    means[0]
 }
 
 /// What the trees of an image take at most.

@@ -12,10 +12,11 @@
 //! chain; the best boundaries are found by dynamic programming over ranges, in levels above the lowest eight by
 //! the shortest chain alone.
 
-use super::{MAX_LEAVES, TILE_LEVELS};
 use super::predicates::{Predicate, Sets, predicate_of};
+use super::{MAX_LEAVES, TILE_LEVELS};
 use crate::forest::canonical::Tree;
 use crate::forest::order::children;
+use crate::verified::sure;
 
 /// No boundary: a range of one leaf is not divided.
 const NONE: u16 = 0;
@@ -64,18 +65,13 @@ impl Boundaries {
         self.above = vec![NONE; self.splits.len()];
         let mut boundary_of = vec![NONE; tree.nodes().len()];
         for (boundary, id) in self.splits.iter().enumerate().skip(1) {
-            if let Some(place) = boundary_of.get_mut(*id as usize) {
-                *place = boundary as u16;
-            }
+            boundary_of[*id as usize] = boundary as u16;
         }
-        let boundary_of = |id: u32| boundary_of.get(id as usize).copied().unwrap_or(NONE);
         for id in self.splits.iter().skip(1) {
             for child in children(tree, *id).into_iter().flatten() {
-                let child = boundary_of(child);
-                if child != NONE
-                    && let Some(above) = self.above.get_mut(usize::from(child))
-                {
-                    *above = boundary_of(*id);
+                let child = boundary_of[child as usize];
+                if child != NONE {
+                    self.above[usize::from(child)] = boundary_of[*id as usize];
                 }
             }
         }
@@ -83,8 +79,8 @@ impl Boundaries {
 
     /// The boundaries of the splits above a boundary's own, the nearest first.
     fn ancestors(&self, boundary: u16) -> impl Iterator<Item = u16> {
-        let above = |boundary: u16| self.above.get(usize::from(boundary)).copied();
-        let next = move |boundary: &u16| above(*boundary).filter(|above| *above != NONE);
+        let above = |boundary: u16| self.above[usize::from(boundary)];
+        let next = move |boundary: &u16| Some(above(*boundary)).filter(|above| *above != NONE);
         std::iter::successors(next(&boundary), next)
     }
 
@@ -104,15 +100,13 @@ impl Boundaries {
     /// where the boundary lies, so that such splits decide nothing.
     fn chain(&self, tree: &Tree<'_>, sets: &Sets<'_>, range: [u16; 2], boundary: u16) -> Chain {
         let predicate = |boundary: usize| {
-            let split = self.splits.get(boundary)?;
-            predicate_of(tree, *split, sets)
+            let predicate = predicate_of(tree, self.splits[boundary], sets);
+            sure(predicate, "a boundary is of a split")
         };
         let boundary = usize::from(boundary);
         let mut chain = Chain { first: predicate(boundary), links: Vec::new() };
         for above in self.ancestors_inside(range.map(usize::from), boundary) {
-            if let Some(predicate) = predicate(above) {
-                chain.join(if above < boundary { Op::And } else { Op::Or }, predicate);
-            }
+            chain.join(if above < boundary { Op::And } else { Op::Or }, predicate(above));
         }
         chain
     }
@@ -127,13 +121,13 @@ pub(super) enum Op {
 /// `last op (... (second op first))`: predicates from the inside to the outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Chain {
-    pub(super) first: Option<Predicate>,
+    pub(super) first: Predicate,
     pub(super) links: Vec<(Op, Predicate)>,
 }
 
 impl Chain {
     pub(super) fn predicates(&self) -> impl Iterator<Item = Predicate> {
-        self.first.into_iter().chain(self.links.iter().map(|(_, predicate)| *predicate))
+        std::iter::once(self.first).chain(self.links.iter().map(|(_, predicate)| *predicate))
     }
 
     /// Joins a predicate around the chain. Predicates of a column among those that the same operation joins
@@ -141,8 +135,8 @@ impl Chain {
     fn join(&mut self, op: Op, predicate: Predicate) {
         let run = self.links.iter().rposition(|(other, _)| *other != op).map_or(0, |last| last + 1);
         let all_alike = run == 0;
-        let first = self.first.as_mut().filter(|_| all_alike);
-        let alike = self.links.iter_mut().skip(run).map(|(_, predicate)| predicate);
+        let first = all_alike.then_some(&mut self.first);
+        let alike = self.links[run..].iter_mut().map(|(_, predicate)| predicate);
         for own in first.into_iter().chain(alike) {
             if let Some(joined) = own.joined(predicate, op == Op::And) {
                 *own = joined;
@@ -176,9 +170,7 @@ pub(super) struct CodeNode {
 
 impl Code {
     fn put(&mut self, place: usize, boundary: usize, ops: u32) {
-        if let Some(own) = self.boundaries.get_mut(place) {
-            *own = boundary as u16;
-        }
+        self.boundaries[place] = boundary as u16;
         self.ops += ops;
         self.compounds += u32::from(ops > 0);
     }
@@ -206,11 +198,9 @@ impl Code {
     pub(super) fn leaves(&self, boundaries: &Boundaries, levels: u32) -> Vec<u16> {
         let mut leaves = vec![0; 1 << levels];
         self.ranges(boundaries, |level, path, range, boundary| {
-            let below = levels.saturating_sub(level);
-            if boundary == NONE
-                && let Some(paths) = leaves.get_mut(path << below..(path + 1) << below)
-            {
-                paths.fill(range[0]);
+            let below = levels - level;
+            if boundary == NONE {
+                leaves[path << below..(path + 1) << below].fill(range[0]);
             }
         });
         leaves
@@ -223,7 +213,7 @@ impl Code {
         while let Some((level, path, range)) = open.pop() {
             let boundary = match range[1] - range[0] {
                 0 | 1 => NONE,
-                _ => self.boundaries.get((1 << level) + path).copied().unwrap_or(NONE),
+                _ => self.boundaries[(1 << level) + path],
             };
             visit(level, path, range, boundary);
             if boundary != NONE {
@@ -272,14 +262,14 @@ impl Coder {
     ) -> Code {
         let leaves = boundaries.leaves.len();
         let levels = levels_of(leaves);
-        let mut code =
-            Code { levels, boundaries: vec![NONE; 1 << levels], compounds: 0, ops: 0 };
+        let mut code = Code { levels, boundaries: vec![NONE; 1 << levels], compounds: 0, ops: 0 };
         let mut open = vec![(1usize, [0, leaves], levels)];
         while let Some((place, [low, high], levels)) = open.pop() {
             if levels <= TILE_LEVELS {
                 self.solve(boundaries, [low, high], levels, check_interrupts);
                 self.take(&mut code, place);
-            } else if let Some((ops, boundary)) = shortest(boundaries, [low, high], levels) {
+            } else if high - low > 1 {
+                let (ops, boundary) = shortest(boundaries, [low, high], levels);
                 code.put(place, boundary, ops);
                 open.push((2 * place, [low, boundary], levels - 1));
                 open.push((2 * place + 1, [boundary, high], levels - 1));
@@ -296,7 +286,7 @@ impl Coder {
             if high - low < 2 {
                 continue;
             }
-            let Some(boundary) = self.best([low, high], levels) else { continue };
+            let boundary = self.best([low, high], levels);
             code.put(place, self.first + boundary, self.ops([low, high], boundary));
             open.push((2 * place, [low, boundary], levels - 1));
             open.push((2 * place + 1, [boundary, high], levels - 1));
@@ -318,9 +308,7 @@ impl Coder {
                 } else {
                     (&mut self.right_ops, above - self.first + 1)
                 };
-                if let Some(count) = table.get_mut(end * self.width + boundary - self.first) {
-                    *count += 1;
-                }
+                table[end * self.width + boundary - self.first] += 1;
             }
         }
         for end in (1..=self.leaves).rev() {
@@ -348,10 +336,8 @@ impl Coder {
             self.upper.resize_with(count, Vec::new);
         }
         for level in 0..count {
-            for tables in [&mut self.lower, &mut self.upper] {
-                if let Some(table) = tables.get_mut(level)
-                    && table.len() < size
-                {
+            for table in [&mut self.lower[level], &mut self.upper[level]] {
+                if table.len() < size {
                     table.resize(size, 0);
                 }
             }
@@ -371,17 +357,9 @@ impl Coder {
             1 => 0,
             _ => self.cost([low, high], level as u32),
         };
-        let left = self.left_ops.get(low * self.width + high).copied().unwrap_or(0);
-        let right = self.right_ops.get(high * self.width + low).copied().unwrap_or(0);
-        let places = [
-            (&mut self.lower, low * self.width + high, left),
-            (&mut self.upper, high * self.width + low, right),
-        ];
-        for (tables, place, ops) in places {
-            if let Some(place) = tables.get_mut(level).and_then(|table| table.get_mut(place)) {
-                *place = cost.saturating_add(ops);
-            }
-        }
+        let (below, above) = (low * self.width + high, high * self.width + low);
+        self.lower[level][below] = cost.saturating_add(self.left_ops[below]);
+        self.upper[level][above] = cost.saturating_add(self.right_ops[above]);
     }
 
     /// The least and the most leaves of a range with so many levels: the rest has to fit its own part of the
@@ -397,16 +375,16 @@ impl Coder {
     /// For each boundary that a range may be divided at, from the first on, the cost of the range below it and of
     /// that above.
     fn choices(&self, [low, high]: [usize; 2], levels: u32) -> (usize, &[u16], &[u16]) {
-        let Some(below) = levels.checked_sub(1) else { return (0, &[], &[]) };
-        let [least, most] = self.sizes(below);
+        let below = levels as usize - 1;
+        let [least, most] = self.sizes(levels - 1);
         let from = (low + least).max(high.saturating_sub(most));
-        let to = high.saturating_sub(least).min(low + most);
-        let [lower_row, upper_row] = [low, high].map(|end| end * self.width);
-        let lower = self.lower.get(below as usize);
-        let lower = lower.and_then(|table| table.get(lower_row + from..=lower_row + to));
-        let upper = self.upper.get(below as usize);
-        let upper = upper.and_then(|table| table.get(upper_row + from..=upper_row + to));
-        (from, lower.unwrap_or_default(), upper.unwrap_or_default())
+        let to = (high - least).min(low + most);
+        let [lower, upper] = [low, high].map(|end| end * self.width);
+        (
+            from,
+            &self.lower[below][lower + from..=lower + to],
+            &self.upper[below][upper + from..=upper + to],
+        )
     }
 
     fn cost(&self, range: [usize; 2], levels: u32) -> u16 {
@@ -417,34 +395,30 @@ impl Coder {
 
     /// The operations of the chain of a boundary within a range.
     fn ops(&self, [low, high]: [usize; 2], boundary: usize) -> u32 {
-        let left = self.left_ops.get(low * self.width + boundary).copied().unwrap_or(0);
-        let right = self.right_ops.get(high * self.width + boundary).copied().unwrap_or(0);
-        u32::from(left) + u32::from(right)
+        let left = self.left_ops[low * self.width + boundary];
+        u32::from(left) + u32::from(self.right_ops[high * self.width + boundary])
     }
 
     /// The boundary of least cost at which a range with so many levels is divided; of equal ones that in the
     /// middle.
-    fn best(&self, range: [usize; 2], levels: u32) -> Option<usize> {
+    fn best(&self, range: [usize; 2], levels: u32) -> usize {
         let (from, lower, upper) = self.choices(range, levels);
         let costs = lower.iter().zip(upper).map(|(lower, upper)| lower.saturating_add(*upper));
         let middle = range[0] + range[1];
         let best = costs.zip(from..).min_by_key(|(cost, at)| (*cost, (2 * at).abs_diff(middle)));
-        best.map(|(_, boundary)| boundary)
+        sure(best, "a range that fits its levels is divided somewhere").1
     }
 }
 
 /// The boundary with the shortest chain at which a range with so many levels can be divided, of equal ones that in
 /// the middle, and the operations of the chain.
-fn shortest(
-    boundaries: &Boundaries,
-    [low, high]: [usize; 2],
-    levels: u32,
-) -> Option<(u32, usize)> {
+fn shortest(boundaries: &Boundaries, [low, high]: [usize; 2], levels: u32) -> (u32, usize) {
     let (half, middle) = (1usize << (levels - 1), low + high);
     let from = (low + 1).max(high.saturating_sub(half));
     let ops = |boundary| boundaries.ancestors_inside([low, high], boundary).count() as u32;
     let found = (from..=(low + half).min(high.saturating_sub(1))).map(|at| (ops(at), at));
-    found.min_by_key(|(ops, at)| (*ops, (2 * at).abs_diff(middle)))
+    let best = found.min_by_key(|(ops, at)| (*ops, (2 * at).abs_diff(middle)));
+    sure(best, "a range that fits its levels is divided somewhere")
 }
 
 /// Adds a row of a table to another.
@@ -452,13 +426,11 @@ fn add_row(table: &mut [u16], width: usize, from: usize, to: usize) {
     let [from, to] = [from * width, to * width];
     let (head, tail) = table.split_at_mut(from.max(to));
     let (source, target) = if from < to {
-        (head.get(from..), tail.get_mut(..width))
+        (&head[from..from + width], &mut tail[..width])
     } else {
-        (tail.get(..width), head.get_mut(to..))
+        (&tail[..width], &mut head[to..to + width])
     };
-    for (target, source) in
-        target.into_iter().flatten().zip(source.into_iter().flatten()).take(width)
-    {
+    for (target, source) in target.iter_mut().zip(source) {
         *target = target.saturating_add(*source);
     }
 }
@@ -466,4 +438,36 @@ fn add_row(table: &mut [u16], width: usize, from: usize, to: usize) {
 /// Levels of the tile of so many leaves.
 pub(super) fn levels_of(leaves: usize) -> u32 {
     leaves.next_power_of_two().ilog2()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::eval::random::Shape;
+    use crate::eval::random_leaf_wise::leaf_wise;
+    use crate::eval::random_model::model;
+    use crate::forest::canonical::Forest;
+    use crate::forest::cuts::Cuts;
+
+    /// Chains are no longer than a tree is high, and together about as many operations as there are nodes, also in
+    /// the worst trees.
+    #[test]
+    fn chains_are_short() {
+        let mut coder = Coder::default();
+        for seed in 0..40 {
+            let leaves = [31, 63, 255, 256, 700, 4096][seed as usize % 6];
+            let model = leaf_wise(seed, model(seed, Shape::of(20, 1, 4, 8)), leaves);
+            let forest = Forest::of(&model, &Cuts::default(), &mut || ()).unwrap();
+            for tree in forest.trees() {
+                let boundaries = Boundaries::of(tree).unwrap();
+                let code = coder.code(&boundaries, &mut || ());
+                let nodes = boundaries.leaves.len() as u32;
+                let most = nodes * (code.levels + 1);
+                assert!(code.ops <= most, "seed {seed}: {} operations, {nodes} leaves", code.ops);
+                let mut numbers = code.leaves(&boundaries, code.levels);
+                numbers.dedup();
+                assert!(numbers.iter().copied().eq(0..nodes as u16), "seed {seed}");
+            }
+        }
+    }
 }

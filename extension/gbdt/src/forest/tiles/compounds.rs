@@ -25,8 +25,7 @@ pub(super) fn collect(
     compounds.sort_by_cached_key(|asked| (asked.chain.links.len(), ops(asked)));
     let mut mask = MAX_PREDICATES as u16;
     for alike in compounds.chunk_by(|a, b| ops(a) == ops(b)) {
-        let Some(first) = alike.first() else { continue };
-        let first_word = words.len();
+        let (first, first_word) = (&alike[0], words.len());
         for ops in ops(first).chunks(u16::BITS as usize) {
             let bits = ops.iter().rev().fold(0, |bits, op| bits << 1 | u16::from(*op == Op::Or));
             words.push(bits);

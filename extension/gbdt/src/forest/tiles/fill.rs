@@ -4,6 +4,7 @@ use super::predicates::{Predicate, Sets, predicate_of};
 use super::{node_index, tile_leaves, tile_nodes};
 use crate::forest::canonical::{Node, Tree};
 use crate::forest::order::children;
+use crate::{Result, verified};
 
 /// What is written of a tree into a tile of a given number of levels.
 pub(super) struct Filled {
@@ -27,13 +28,10 @@ pub(super) fn fill(
         let (Some(predicate), Some([right, left])) = (predicate, children(tree, id)) else {
             // All paths from here on end here.
             let below = levels - level;
-            let ends = tile.ends.get_mut(path << below..(path + 1) << below);
-            ends.unwrap_or_default().fill(id);
+            tile.ends[path << below..(path + 1) << below].fill(id);
             continue;
         };
-        if let Some(node) = tile.nodes.get_mut(node_index(levels, level, path)) {
-            *node = index_of(predicate);
-        }
+        tile.nodes[node_index(levels, level, path)] = index_of(predicate);
         open.push((left, level + 1, 2 * path));
         open.push((right, level + 1, 2 * path + 1));
     }
@@ -41,7 +39,7 @@ pub(super) fn fill(
 }
 
 /// The leaves of a tile that holds all of its tree.
-pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Vec<f64> {
+pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Result<Vec<f64>> {
     leaf_values(tree, tile.ends.iter().copied(), tile_leaves(levels))
 }
 
@@ -50,12 +48,14 @@ pub(super) fn leaf_values(
     tree: &Tree<'_>,
     ids: impl Iterator<Item = u32>,
     length: usize,
-) -> Vec<f64> {
+) -> Result<Vec<f64>> {
     let mut leaves = vec![0.0; length];
     for (leaf, id) in leaves.iter_mut().zip(ids) {
-        if let Some(Node::Leaf { value, .. }) = tree.nodes().get(id as usize) {
-            *leaf = *value;
-        }
+        let value = match tree.nodes()[id as usize] {
+            Node::Leaf { value, .. } => Some(value),
+            _ => None,
+        };
+        *leaf = verified::known(value, "a tile that holds its tree ends at leaves")?;
     }
-    leaves
+    Ok(leaves)
 }

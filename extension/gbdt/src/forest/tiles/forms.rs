@@ -7,8 +7,8 @@ use std::collections::HashSet;
 
 use super::codes::{Boundaries, Code, Coder, levels_of};
 use super::predicates::{Sets, predicate_of};
-use super::{MAX_PREDICATES, TILE_LEVELS};
 use super::symmetric;
+use super::{MAX_PREDICATES, TILE_LEVELS};
 use crate::forest::canonical::{Forest, Tree};
 
 /// Of a node of a tile, and of an operation of a compound.

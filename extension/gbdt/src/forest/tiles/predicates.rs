@@ -15,6 +15,7 @@ use crate::forest::key::{monotone_key, number_of_key};
 use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 use crate::model::NODES_PER_CHECK;
+use crate::verified::{known, sure};
 
 /// What decides at a node. Predicates are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -98,12 +99,12 @@ impl<'a> Sets<'a> {
     }
 
     fn words(&self, predicate: Predicate) -> &'a [u32] {
-        self.sets.get(predicate.threshold_key_or_set as usize).copied().unwrap_or_default()
+        self.sets[predicate.threshold_key_or_set as usize]
     }
 
     /// The record in [`LARGE_SETS`](crate::forest::sections::LARGE_SETS) of a predicate about codes.
     pub(super) fn large(&self, predicate: Predicate) -> u32 {
-        let set = self.in_image.get(predicate.threshold_key_or_set as usize).copied().unwrap_or(0);
+        let set = self.in_image[predicate.threshold_key_or_set as usize];
         2 * set + u32::from(predicate.missing_right())
     }
 
@@ -128,12 +129,12 @@ impl<'a> Sets<'a> {
 /// The words up to the last that is not empty.
 pub(in crate::forest) fn used_words(words: &[u32]) -> &[u32] {
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    words.get(..used).unwrap_or_default()
+    &words[..used]
 }
 
 /// The predicate of a node; `None` for a leaf.
 pub(super) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Predicate> {
-    match *tree.nodes().get(id as usize)? {
+    match tree.nodes()[id as usize] {
         Node::Numerical { feature, threshold, default_left, .. } => {
             let kind = [PredicateKind::BelowMissingRight, PredicateKind::BelowMissingLeft]
                 [usize::from(default_left)];
@@ -142,8 +143,8 @@ pub(super) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<
         Node::Categorical { feature, set, default_left, .. } => {
             let kind = [PredicateKind::InSetMissingRight, PredicateKind::InSetMissingLeft]
                 [usize::from(default_left)];
-            let words = used_words(tree.sets.get(set as usize)?);
-            Some(Predicate { feature, kind, threshold_key_or_set: *sets.indices.get(words)? })
+            let words = used_words(tree.sets[set as usize]);
+            Some(Predicate { feature, kind, threshold_key_or_set: sets.indices[words] })
         }
         Node::Leaf { .. } | Node::Deleted => None,
     }
@@ -164,9 +165,8 @@ pub(super) fn predicates_of(
             return Ok(());
         }
         Form::Coded(code) => {
-            if let Some(boundaries) = Boundaries::of(tree) {
-                code.nodes(tree, sets, &boundaries, |node| into.extend(node.chain.predicates()));
-            }
+            let boundaries = known(Boundaries::of(tree), "a recoded tree has boundaries")?;
+            code.nodes(tree, sets, &boundaries, |node| into.extend(node.chain.predicates()));
             return Ok(());
         }
     }
@@ -268,6 +268,7 @@ impl Columns {
         }
         self.records.push(PredicateColumn { feature: first.feature, kind, tree, levels });
         self.starts.push(start);
+        // More are predicates of codes, which have no ranks.
         self.ranks.extend((1..=predicates.len()).map(|rank| u8::try_from(rank).unwrap_or(u8::MAX)));
         Ok(())
     }
@@ -275,9 +276,7 @@ impl Columns {
     /// Adds the two columns of a feature's thresholds, of which some send missing values left and others right,
     /// with one search tree of all.
     fn add_both(&mut self, left: &[Predicate], right: &[Predicate], start: usize) -> Result<()> {
-        let (Some(feature), thresholds) = (left.first(), thresholds_of(left, right)) else {
-            return Ok(());
-        };
+        let (feature, thresholds) = (left[0].feature, thresholds_of(left, right));
         let tree = to_u32(self.search_trees.len())?;
         let levels = search_levels(thresholds.len()).max(MIN_SEARCH_LEVELS);
         let numbers: Vec<f32> = thresholds.iter().map(|key| number_of_key(*key)).collect();
@@ -286,33 +285,30 @@ impl Columns {
         for ((predicates, kind), start) in
             [left, right].into_iter().zip(kinds).zip([start, start + left.len()])
         {
-            self.records.push(PredicateColumn { feature: feature.feature, kind, tree, levels });
+            self.records.push(PredicateColumn { feature, kind, tree, levels });
             self.starts.push(start);
             let rank = |predicate: &Predicate| {
-                let before =
-                    thresholds.partition_point(|key| *key <= predicate.threshold_key_or_set);
-                u8::try_from(before).unwrap_or(u8::MAX)
+                thresholds.partition_point(|key| *key <= predicate.threshold_key_or_set) as u8
             };
             self.ranks.extend(predicates.iter().map(rank));
         }
         Ok(())
     }
 
-    /// The column of a predicate, and the rank from which on a value goes right.
-    pub(super) fn find(&self, predicate: Predicate) -> Option<(usize, u8)> {
-        let index = self.predicates.binary_search(&predicate).ok()?;
-        let column = self.starts.partition_point(|start| *start <= index).checked_sub(1)?;
-        Some((column, *self.ranks.get(index)?))
+    /// The column of a predicate of the forest, and the rank from which on a value goes right.
+    pub(super) fn find(&self, predicate: Predicate) -> (usize, u8) {
+        let index = self.predicates.binary_search(&predicate).ok();
+        let index = sure(index, "a forest's columns have its predicates");
+        let column = self.starts.partition_point(|start| *start <= index) - 1;
+        (column, self.ranks[index])
     }
 }
 
 /// Whether these are the thresholds of a feature that send missing values left, and those that send them right,
 /// few enough for one search tree.
 fn has_both_directions(left: &[Predicate], right: &[Predicate]) -> bool {
-    let kinds = left.first().zip(right.first()).is_some_and(|(left, right)| {
-        left.feature == right.feature && !left.tests_codes() && !right.tests_codes()
-    });
-    kinds && thresholds_of(left, right).len() <= MAX_RANKS
+    let ranked = !left[0].tests_codes() && !right[0].tests_codes();
+    ranked && left[0].feature == right[0].feature && thresholds_of(left, right).len() <= MAX_RANKS
 }
 
 /// The keys of thresholds, in order.
@@ -340,9 +336,8 @@ pub(crate) fn search_tree(thresholds: &[f32], levels: u32) -> Vec<f32> {
     for level in 0..levels {
         let step = 1usize << (levels - level);
         for path in 0..1usize << level {
-            if let Some(place) = tree.get_mut((1 << level) + path) {
-                let threshold = thresholds.get(path * step + step / 2 - 1);
-                *place = threshold.copied().unwrap_or(f32::INFINITY);
+            if let Some(threshold) = thresholds.get(path * step + step / 2 - 1) {
+                tree[(1 << level) + path] = *threshold;
             }
         }
     }

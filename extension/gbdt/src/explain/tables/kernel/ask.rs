@@ -62,8 +62,7 @@ impl Tables {
 
 /// The values of a feature, one per row.
 fn values_of(feature: usize, rows: &[f32], num_features: usize) -> impl Iterator<Item = f32> {
-    let of_row = move |row: &[f32]| row.get(feature).copied().unwrap_or(f32::NAN);
-    rows.chunks_exact(num_features).map(of_row)
+    rows.chunks_exact(num_features).map(move |row| row[feature])
 }
 
 /// The keys of a slot, by its feature's values.
