@@ -101,7 +101,7 @@ def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
             f"SELECT {function}('grown', {ROW})"
             for function in (
                 "predict", "predict_array", "predict_margin", "predict_leaf", "predict_contribs",
-                "predict_contribs_approx", "predict_interactions",
+                "predict_interactions",
             )
         ],
         f"SELECT array_agg(e::text) FROM explain_prediction('grown', {ROW}) AS e",

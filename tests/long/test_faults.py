@@ -71,7 +71,7 @@ CASES = [
         ("predict", "'m'"), ("predict_array", "'m'"), ("predict_class", "'m'"), ("predict_margin", "'m'"),
         ("predict_pinned", "'m@1'"), ("predict_from", "'m', 1"), ("predict_array_from", "'m', '{1}'"),
         ("predict_margin_from", "'m', '{1}'"), ("predict_leaf", "'m'"), ("predict_contribs", "'m'"),
-        ("predict_contribs_approx", "'m'"), ("predict_interactions", "'m'"),
+        ("predict_interactions", "'m'"),
     )],
     ("called: pgboost_predict_support", f"SELECT predict('m', {COLUMNS}) FROM rows"),
     ("called: pgboost_explain_support", f"SELECT predict_contribs('m', {COLUMNS}) FROM rows"),

@@ -1,62 +1,44 @@
-//! Contributions of rows, by the compiled image.
+//! Contributions and interactions of rows, by the compiled image.
 //!
-//! Sums are of f64 until the end, whatever the width of the model's own. A model's finish, its scale,
-//! divisor and biases, is applied where its margins have it, so that the contributions of a row and the
-//! bias add up to what [`Image::margins`] returns.
+//! A model's finish, its scale, divisor and biases, is applied where its margins have it, so that the
+//! contributions of a row and the bias add up to what [`Image::margins`] returns.
 
-use super::approximate;
-use super::nodes::{Explained, Visit, each_tree};
-use super::paths::{Sums, Walk};
-use super::quadrature::{POINTS, rule};
 use super::scratch::ContributionScratch;
 use crate::Result;
-use crate::eval::present_values;
-use crate::forest::sections::BASE_MARGINS;
+use crate::forest::sections::{BASE_MARGINS, OUTPUTS, TREE_SUMMARIES};
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::Precision;
 
-/// How contributions are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContributionKind {
-    /// Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's `pred_contrib`,
-    /// CatBoost's `ShapValues`.
-    Exact,
-    /// After Saabas: XGBoost's `approx_contribs`.
-    Approximate,
+/// Most rows that are explained together.
+const MAX_ROWS: usize = 2048;
+/// What their keys and sums may take, if they are more than a block: as much as stays in a cache.
+const BATCH_BYTES: usize = 2 << 20;
+/// What the sums of several outputs may take.
+const OUTPUTS_BYTES: usize = 64 << 20;
+
+/// What is computed of each output.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Of {
+    Contributions,
+    /// Of pairs of features, and contributions.
+    Interactions,
 }
 
-/// Contributions of one row, tree by tree.
-pub(super) struct Row<'a> {
-    pub(super) kind: ContributionKind,
-    /// The one output that is explained, or all.
-    pub(super) output: Option<usize>,
-    pub(super) num_features: usize,
-    pub(super) contributions: &'a mut [f64],
-    pub(super) interactions: &'a mut [f64],
-    pub(super) walk: Walk<'a>,
-}
-
-impl Visit for Row<'_> {
-    fn tree(&mut self, tree: &impl Explained, output: usize) {
-        if self.output.is_some_and(|explained| explained != output) {
-            return;
+impl Of {
+    /// Sums of a row and output.
+    pub(super) fn places(self, num_features: usize) -> usize {
+        match self {
+            Of::Contributions => num_features,
+            Of::Interactions => num_features * (num_features + 1) / 2,
         }
-        let width = self.num_features + 1;
-        let own = self.contributions.chunks_exact_mut(width).nth(output);
-        let Some((bias, contributions)) = own.and_then(|own| own.split_last_mut()) else { return };
-        self.walk.count(1);
-        *bias += match self.kind {
-            ContributionKind::Exact => {
-                // A path has at most so many features; a rule of half as many points is exact.
-                let features = (tree.depth() as usize).min(self.num_features);
-                let Some(rule) = rule(features.div_ceil(2 * POINTS).max(1)) else { return };
-                let mut sums = Sums { contributions, interactions: self.interactions };
-                self.walk.tree(tree, rule, &mut sums)
-            }
-            ContributionKind::Approximate => {
-                approximate::add(tree, contributions, &mut || self.walk.count(1))
-            }
-        };
+    }
+
+    /// Numbers of a row and output.
+    fn width(self, num_features: usize) -> usize {
+        match self {
+            Of::Contributions => num_features + 1,
+            Of::Interactions => (num_features + 1) * (num_features + 1),
+        }
     }
 }
 
@@ -67,103 +49,149 @@ impl<B: StableBytes> Image<B> {
     /// `out.len() == n * num_outputs * (num_features + 1)`. Rows that are not whole, or have no room, are
     /// left out.
     ///
-    /// They are sums of f64, rounded once to f32; LightGBM and CatBoost return f64. Of a row and output
-    /// they add up to [`Image::margins`], to `num_features + 1` roundings to f32 and those of the margin.
-    /// `check_interrupts` is called every few milliseconds; it may unwind.
+    /// They are Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's
+    /// `pred_contrib`, CatBoost's `ShapValues`; sums of f64, rounded once to f32, of trees' f32. Those of a
+    /// row and output add up to [`Image::margins`], to the roundings. A row's are the same bits with any
+    /// kernel and in any call. `check_interrupts` is called every few milliseconds; it may unwind.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`].
+    /// [`crate::ErrorKind::Unsupported`] if the model has no covers, or trees deeper than
+    /// `Limits::default()` allows; [`crate::ErrorKind::OutOfMemory`].
     pub fn contributions(
         &self,
         scratch: &mut ContributionScratch,
-        kind: ContributionKind,
         rows: &[f32],
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
-        let num_features = self.num_features();
-        let per_row = self.num_outputs() * (num_features + 1);
-        debug_assert_eq!(rows.len() / num_features, out.len() / per_row, "number of rows");
-        if self.has_tables(scratch, kind, rows.len(), check_interrupts) {
-            match kind {
-                ContributionKind::Exact => {
-                    self.contributions_by_tables(scratch, rows, out, check_interrupts);
-                }
-                ContributionKind::Approximate => {
-                    self.contributions_by_leaf(scratch, rows, out, check_interrupts);
+        self.explain(scratch, Of::Contributions, rows, out, check_interrupts)
+    }
+
+    /// The interactions of rows, in the order of XGBoost's `pred_interactions`: for each row and output
+    /// `num_features + 1` rows of as many columns, symmetric. Off the diagonal is half of what two
+    /// features contribute together; rows add up to the contributions; the last element is the bias.
+    /// `out.len() == n * num_outputs * (num_features + 1) * (num_features + 1)`; all else is as for
+    /// [`Image::contributions`].
+    ///
+    /// # Errors
+    /// As for [`Image::contributions`].
+    pub fn interactions(
+        &self,
+        scratch: &mut ContributionScratch,
+        rows: &[f32],
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<()> {
+        self.explain(scratch, Of::Interactions, rows, out, check_interrupts)
+    }
+
+    fn explain(
+        &self,
+        scratch: &mut ContributionScratch,
+        of: Of,
+        rows: &[f32],
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<()> {
+        scratch.begin(self)?;
+        let (num_features, num_outputs) = (self.num_features(), self.num_outputs());
+        let width = of.width(num_features);
+        debug_assert_eq!(rows.len() / num_features, out.len() / (num_outputs * width), "rows");
+        let (biases, scale) = (self.contribution_biases(), self.contribution_scale());
+        let (block, slots) = (scratch.level.rows(), self.sections().num_slots(num_features));
+        let of_output = of.places(num_features) * size_of::<f64>();
+        let together = (OUTPUTS_BYTES / (of_output * block)).clamp(1, num_outputs);
+        let a_row = slots * size_of::<u32>() + together * of_output;
+        let batch = (BATCH_BYTES / a_row).clamp(block, MAX_ROWS) / block * block;
+        let batches =
+            rows.chunks(batch * num_features).zip(out.chunks_mut(batch * num_outputs * width));
+        for (rows, out) in batches {
+            let count = (rows.len() / num_features).min(out.len() / (num_outputs * width));
+            self.set_keys(scratch, rows.get(..count * num_features).unwrap_or_default())?;
+            check_interrupts();
+            for first in (0..num_outputs).step_by(together) {
+                let outputs = first..num_outputs.min(first + together);
+                self.add_trees(scratch, of, count, outputs.clone(), check_interrupts)?;
+                for (row, out) in out.chunks_exact_mut(num_outputs * width).enumerate() {
+                    let own = out.chunks_exact_mut(width).zip(&biases).skip(first);
+                    for (output, (out, bias)) in own.take(outputs.len()).enumerate() {
+                        let sums =
+                            scratch.sums_of(of.places(num_features), row, output, outputs.len());
+                        let sums = sums.map(|sum| scale * sum);
+                        match of {
+                            Of::Contributions => {
+                                let all = sums.chain([*bias]);
+                                out.iter_mut().zip(all).for_each(|(out, sum)| *out = sum as f32);
+                            }
+                            Of::Interactions => {
+                                write_matrix(sums, *bias, num_features + 1, out, check_interrupts);
+                            }
+                        }
+                    }
                 }
             }
-            return Ok(());
-        }
-        for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
-            self.row(scratch, kind, row, None, check_interrupts);
-            self.finish_contributions(&mut scratch.contributions);
-            let sums = scratch.contributions.iter();
-            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = *sum as f32);
         }
         Ok(())
     }
 
-    /// Sums the trees' contributions of a row, of one output or all; with pairs if there is one.
-    pub(super) fn row(
-        &self,
-        scratch: &mut ContributionScratch,
-        kind: ContributionKind,
-        row: &[f32],
-        output: Option<usize>,
-        check_interrupts: &mut dyn FnMut(),
-    ) {
-        let image = self.sections();
-        scratch.reset();
-        let features = present_values(image, row, &mut scratch.present);
-        scratch.keys.set(self.num_features(), features);
-        let mut visit = Row {
-            kind,
-            output,
-            num_features: self.num_features(),
-            contributions: &mut scratch.contributions,
-            interactions: if output.is_some() { &mut scratch.interactions } else { &mut [] },
-            walk: Walk {
-                level: scratch.level,
-                on_path: &mut scratch.on_path,
-                order: &mut scratch.order,
-                work: &mut scratch.work,
-                check_interrupts,
-            },
-        };
-        each_tree(image, &scratch.keys, features, &mut visit);
-        scratch.walking = false;
-    }
-
     /// What the sums of leaves are multiplied by in margins.
-    pub(super) fn contribution_scale(&self) -> f64 {
+    fn contribution_scale(&self) -> f64 {
         let (scale, divisor, _) = self.finish_by();
         if self.finish_at() == FinishAt::Margins { scale / divisor } else { 1.0 }
     }
 
-    /// The contributions that all rows have: the biases, by the means of the outputs' trees.
-    pub(super) fn begin_with_means(&self, scratch: &mut ContributionScratch, means: &[f64]) {
-        let num_features = self.num_features();
-        scratch.contributions.fill(0.0);
-        let biases = scratch.contributions.iter_mut().skip(num_features).step_by(num_features + 1);
-        biases.zip(means).for_each(|(bias, mean)| *bias = *mean);
-        self.finish_contributions(&mut scratch.contributions);
-    }
-
-    /// Makes the sums of a row's trees add up to its margins.
-    pub(super) fn finish_contributions(&self, contributions: &mut [f64]) {
-        let base = self.sections().get(BASE_MARGINS);
-        let scale = self.contribution_scale();
-        let (_, _, biases) = self.finish_by();
-        let width = self.num_features() + 1;
-        for (output, own) in contributions.chunks_exact_mut(width).enumerate() {
-            if let (Some(bias), Precision::Single) = (own.last_mut(), self.sum_precision()) {
-                *bias += base.get(output).copied().map_or(0.0, f64::from);
-            }
-            own.iter_mut().for_each(|sum| *sum *= scale);
-            if let (Some(bias), FinishAt::Margins) = (own.last_mut(), self.finish_at()) {
-                *bias += biases.get(output).copied().unwrap_or(0.0);
+    /// What all rows have, by output: the means of its trees, and what margins begin with.
+    fn contribution_biases(&self) -> Vec<f64> {
+        let image = self.sections();
+        let mut biases: Vec<f64> = image.get(BASE_MARGINS).iter().copied().map(f64::from).collect();
+        if self.sum_precision() == Precision::Double {
+            biases.fill(0.0);
+        }
+        for (output, summary) in image.get(OUTPUTS).iter().zip(image.get(TREE_SUMMARIES)) {
+            if let Some(bias) = biases.get_mut(*output as usize) {
+                *bias += summary.mean;
             }
         }
+        let scale = self.contribution_scale();
+        biases.iter_mut().for_each(|bias| *bias *= scale);
+        let (_, _, own) = self.finish_by();
+        if self.finish_at() == FinishAt::Margins {
+            biases.iter_mut().zip(own).for_each(|(bias, own)| *bias += own);
+        }
+        biases
     }
+}
+
+/// Writes the matrix of an output's interactions, of so many rows and columns, from the sums of pairs: on
+/// the diagonal these have contributions, and off it twice the interactions.
+fn write_matrix(
+    mut sums: impl Iterator<Item = f64>,
+    bias: f64,
+    width: usize,
+    out: &mut [f32],
+    check_interrupts: &mut dyn FnMut(),
+) {
+    out.fill(0.0);
+    // What is left of each contribution.
+    let mut rest = vec![0.0; width];
+    for row in 0..width - 1 {
+        check_interrupts();
+        for column in 0..=row {
+            let sum = sums.next().unwrap_or(0.0);
+            let value = if column == row { sum } else { 0.5 * sum };
+            if column == row {
+                rest[row] += value;
+                continue;
+            }
+            rest[row] -= value;
+            rest[column] -= value;
+            out[row * width + column] = value as f32;
+            out[column * width + row] = value as f32;
+        }
+    }
+    if let Some(last) = rest.last_mut() {
+        *last = bias;
+    }
+    let diagonal = out.iter_mut().step_by(width + 1);
+    diagonal.zip(rest).for_each(|(out, rest)| *out = rest as f32);
 }

@@ -12,7 +12,7 @@ use super::feature_name;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::pg::arguments::Arguments;
-use crate::predictor::explanation::CONTRIBUTIONS;
+use crate::predictor::explanation::Explanation;
 use crate::predictor::margins::Margins;
 use crate::predictor::single::Predictor;
 
@@ -64,7 +64,7 @@ fn of_output(predictor: &mut Predictor, wanted: Option<&str>) -> Result<Vec<f32>
         Some(name) => named(predictor, name)?,
         None => (by_default(predictor)?, false),
     };
-    let mut array = predictor.explanation(CONTRIBUTIONS)?;
+    let mut array = predictor.explanation(Explanation::Contributions)?;
     let width = predictor.image().num_features() + 1;
     let of_output = array.elements().chunks(width).nth(output).unwrap_or_default();
     // Not -0 for what contributes nothing.
