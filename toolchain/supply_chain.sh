@@ -46,13 +46,10 @@ advisories() {
 }
 
 scripts() {
-    local script ignored
+    local script
     make_environment
     for script in "$root"/extension/pgboost*/*.sql; do
-        ignored=()
-        # An update may replace a view: PostgreSQL refuses one that is not the extension's.
-        [[ $script != *--*--* ]] || ignored=(--ignore PS015)
-        "$environment/bin/pgspot" "${ignored[@]}" "$script"
+        "$environment/bin/pgspot" "$script"
     done
 }
 

@@ -25,8 +25,9 @@ class Pgboost < Formula
              "--no-default-features", "--features", "pgboost/pg18"
     end
     (lib/postgresql.name).install "extension/target/release/libpgboost.dylib" => "pgboost.dylib"
+    version = File.read("extension/pgboost/pgboost.control")[/^default_version = '(.*)'/, 1]
     (share/postgresql.name/"extension").install "extension/pgboost/pgboost.control",
-                                                *Dir["extension/pgboost/pgboost--*.sql"]
+                                                "extension/pgboost/pgboost.sql" => "pgboost--#{version}.sql"
   end
 
   test do

@@ -7,9 +7,17 @@ import pytest
 
 from cluster import Cluster
 from tests.connections import Connect
+from tests.packaging.releases import EARLIER, earlier_installed
 
 # Opens a connection of that role.
 Planted = Callable[[str], psycopg.Connection]
+
+
+@pytest.fixture
+def earlier() -> Iterator[str]:
+    """A version that ALTER EXTENSION UPDATE leads from to the present one."""
+    with earlier_installed():
+        yield EARLIER
 
 
 @pytest.fixture

@@ -1,12 +1,23 @@
-"""The present version, the releases before it, which are those that have a script, and how each is made."""
+"""The present version, and an earlier one for tests of ALTER EXTENSION UPDATE.
+
+No release precedes 1.0.0, so the earlier version exists in tests alone: it has all objects of the present
+scripts but the last ones, which its update script makes.
+"""
 
 import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psycopg
 
+from cluster.server import installed
+
 EXTENSION = Path(__file__).resolve().parents[2] / "extension"
 NAMES = ("pgboost", "pgboost_train")
+EARLIER = "0.0.1"
+# Objects that the update makes.
+MADE_BY_UPDATE = 3
 
 
 def present_version() -> str:
@@ -15,20 +26,32 @@ def present_version() -> str:
     return manifest["workspace"]["package"]["version"]
 
 
-def script(name: str, version: str) -> Path:
-    """What CREATE EXTENSION runs for a version."""
-    return EXTENSION / name / f"{name}--{version}.sql"
+def script(name: str) -> Path:
+    """What CREATE EXTENSION runs."""
+    return EXTENSION / name / f"{name}.sql"
 
 
-RELEASES = sorted(
-    {
-        path.stem.split("--")[1]
-        for name in NAMES
-        for path in (EXTENSION / name).glob(f"{name}--*.sql")
-        if path.stem.count("--") == 1
-    }
-    - {present_version()}
-)
+@contextmanager
+def earlier_installed() -> Iterator[None]:
+    """Installs the scripts of the earlier version, and removes them afterwards."""
+    directory = installed("--sharedir") / "extension"
+    files = []
+    for name in NAMES:
+        statements = script(name).read_text().split("\nCREATE ")
+        parts = {
+            f"{name}--{EARLIER}.sql": "\nCREATE ".join(statements[:-MADE_BY_UPDATE]),
+            f"{name}--{EARLIER}--{present_version()}.sql": "".join(
+                f"CREATE {statement}\n" for statement in statements[-MADE_BY_UPDATE:]
+            ),
+        }
+        for file, text in parts.items():
+            files.append(directory / file)
+            files[-1].write_text(text + "\n")
+    try:
+        yield
+    finally:
+        for file in files:
+            file.unlink()
 
 
 def create_extensions(

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from cluster.server import installed
+from tests.packaging.releases import present_version
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 OLD_RUST = """#!/bin/sh
@@ -63,8 +64,7 @@ def test_with_destdir_everything_goes_below_it(tmp_path: Path) -> None:
     for name in ("pgboost", "pgboost_train"):
         assert f"{libraries}/{name}.so" in found
         assert f"{scripts}/extension/{name}.control" in found
-        assert f"{scripts}/extension/{name}--0.1.0.sql" in found
-        assert f"{scripts}/extension/{name}--0.1.0--0.2.0.sql" in found
+        assert f"{scripts}/extension/{name}--{present_version()}.sql" in found
     assert f"{libraries}/pgboost_train/pgboost_trainer" in found
     assert f"{libraries}/pgboost_train/xgboost/lib/libxgboost.so" in found
     assert (tmp_path / libraries / "pgboost.so").stat().st_mode & 0o777 == 0o755

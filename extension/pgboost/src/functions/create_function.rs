@@ -109,7 +109,7 @@ fn create(
     }
     let (prefix, signature) = (format!("{}(", function.qualified_name()), function.signature());
     // Of a model whose features have changed, the function that it made before is another.
-    for old in created::of_model(registry, name) {
+    for old in created::of_model(registry, name)? {
         if old.starts_with(&prefix) && old != signature {
             created::drop_function(registry, name, &old)?;
         }

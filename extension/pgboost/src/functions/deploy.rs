@@ -38,7 +38,7 @@ fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
         Some(version) => write::drop_version(registry, name, version)?,
         None => {
             write::drop_model(registry, name)?;
-            for function in created::of_model(registry, name) {
+            for function in created::of_model(registry, name)? {
                 created::drop_function(registry, name, &function)?;
             }
         }

@@ -39,9 +39,6 @@ pub fn remove(registry: &Registry, name: &str, alias: &str) -> Result<()> {
 }
 
 pub fn remove_all(registry: &Registry, name: &str) -> Result<()> {
-    if registry.alias.is_none() {
-        return Ok(());
-    }
     let statement = "DELETE FROM {schema}.pgboost_alias AS a WHERE a.model = $1";
     execute(registry, statement, &[name.into()])
 }

@@ -18,15 +18,13 @@ use crate::pg::scan::{Key, rows};
 use crate::pg::snapshot::ReadSnapshot;
 
 /// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
-pub fn of_model(registry: &Registry, name: &str) -> Vec<String> {
+pub fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
     let mut functions = Vec::new();
-    if let Some(table) = registry.function() {
-        rows(table, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
-            functions.extend(row.text(c"function"));
-            ControlFlow::Continue(())
-        });
-    }
-    functions
+    rows(registry.function()?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+        functions.extend(row.text(c"function"));
+        ControlFlow::Continue(())
+    });
+    Ok(functions)
 }
 
 /// Notes a function that was just made. Returns its OID.

@@ -53,7 +53,7 @@ fn aliased_version(
     snapshot: ReadSnapshot,
 ) -> Option<i32> {
     let mut version = None;
-    rows(registry.alias?, &[Key::Text(name), Key::Text(alias)], snapshot, |row| {
+    rows(registry.alias, &[Key::Text(name), Key::Text(alias)], snapshot, |row| {
         version = row.integer(c"version");
         ControlFlow::Break(())
     });
@@ -63,7 +63,7 @@ fn aliased_version(
 /// An alias of a version, committed by now or made by this transaction.
 pub fn alias_of(registry: &Registry, name: &str, version: i32) -> Option<String> {
     let mut alias = None;
-    rows(registry.alias?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+    rows(registry.alias, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
         if row.integer(c"version") == Some(version) {
             alias = row.text(c"alias");
             return ControlFlow::Break(());

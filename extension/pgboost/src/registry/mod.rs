@@ -38,15 +38,15 @@ pub struct Registry {
     pub version: Table,
     pub part: Table,
     pub privilege: Table,
-    /// Nothing in a database whose extension is still of release 0.1.
-    pub alias: Option<Table>,
+    pub alias: Table,
 }
 
 impl Registry {
     /// The tables that say what a name means, and to whom.
     pub fn watched(&self) -> impl Iterator<Item = Oid> {
-        let tables = [self.model, self.version, self.privilege];
-        tables.into_iter().chain(self.alias).map(|table| table.relation)
+        [self.model, self.version, self.privilege, self.alias]
+            .into_iter()
+            .map(|table| table.relation)
     }
 
     pub fn of_function(function: Oid) -> Result<Registry> {
@@ -62,26 +62,14 @@ impl Registry {
             version: table(c"pgboost_version", c"pgboost_version_pkey")?,
             part: table(c"pgboost_part", c"pgboost_part_pkey")?,
             privilege: table(c"pgboost_privilege", c"pgboost_privilege_pkey")?,
-            alias: owned_table(schema, owner, c"pgboost_alias", c"pgboost_alias_pkey"),
+            alias: table(c"pgboost_alias", c"pgboost_alias_pkey")?,
         })
     }
 
-    /// The functions that were made of models; nothing in a database whose extension is still of release 0.1.
-    fn function(&self) -> Option<Table> {
-        owned_table(self.schema, self.owner, c"pgboost_function", c"pgboost_function_pkey")
+    /// The functions that were made of models.
+    fn function(&self) -> Result<Table> {
+        table(self.schema, c"pgboost_function", c"pgboost_function_pkey").ok_or(Error::NoRegistry)
     }
-
-    /// The profiles of features; nothing in a database whose extension is still of release 0.1.
-    fn profile(&self) -> Option<Table> {
-        owned_table(self.schema, self.owner, c"pgboost_profile", c"pgboost_profile_pkey")
-    }
-}
-
-/// A table that release 0.1 does not have. Until ALTER EXTENSION UPDATE its name is free, and a table that
-/// another role has made is none of the registry's: its triggers would run with the owner's rights.
-fn owned_table(schema: Oid, owner: Oid, name: &CStr, primary_key: &'static CStr) -> Option<Table> {
-    table(schema, name, primary_key)
-        .filter(|table| catalog::table_owner(table.relation) == Some(owner))
 }
 
 /// A table of the schema, if it is there.

@@ -25,11 +25,8 @@ pub fn store(
     Ok(())
 }
 
-/// Deletes the profiles of a version, or of all. The table is not there before ALTER EXTENSION UPDATE.
+/// Deletes the profiles of a version, or of all.
 pub fn forget(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
-    if registry.profile().is_none() {
-        return Ok(());
-    }
     execute(
         registry,
         "DELETE FROM {schema}.pgboost_profile AS p \
@@ -92,7 +89,6 @@ pub fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<Feature
 /// The range of each feature in training, in the model's order; nothing if no profile was stored, or none
 /// of numbers.
 pub fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
-    registry.profile()?;
     let found = query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position)          FROM {schema}.pgboost_profile AS p WHERE p.model = $1 AND p.version = $2",

@@ -132,18 +132,6 @@ impl Registry {
         );
         // PostgreSQL's own errors do not come back here; what does is an answer without rows.
         let version: i32 = stored.ok().flatten().ok_or(Error::Registry { what: "version" })?;
-        // The SQL of 0.1.0 has no such function until ALTER EXTENSION UPDATE: one that is there is another's.
-        let profiles = self.ask::<bool>(
-            "SELECT EXISTS (SELECT FROM pg_catalog.pg_depend AS d \
-             WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
-             AND d.objid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure( \
-             '{schema}.load_profile(pg_catalog.text, pg_catalog.jsonb)') \
-             AND d.deptype OPERATOR(pg_catalog.=) 'e')",
-            &[],
-        );
-        if profiles != Some(true) {
-            return Ok(version);
-        }
         let profiled = Spi::run_with_args(
             &self.in_schema("SELECT {schema}.load_profile($1, $2)"),
             &[format!("{name}@{version}").into(), model.profile.into()],

@@ -1,4 +1,5 @@
--- What CREATE EXTENSION pgboost runs. docs/sql-reference.md describes the views and functions.
+-- What CREATE EXTENSION pgboost runs; installed as pgboost--VERSION.sql. docs/sql-reference.md describes the
+-- views and functions.
 \echo Use "CREATE EXTENSION pgboost" to load this file. \quit
 
 -- The registry: what models there are, what they are made of, and who may use them.
