@@ -263,7 +263,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
                 }
                 return;
             }
-            let gamma = &mut *(&raw mut (*frame).gamma);
+            let gamma = &mut (*frame).gamma;
             let [below, left_mean, right_mean, excess] = [
                 &raw mut (*frame).product,
                 &raw mut (*frame).left,

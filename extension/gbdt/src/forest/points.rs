@@ -190,7 +190,7 @@ impl Summaries {
             Node::Leaf { value, .. } => meet(Event::Leaf { level, features, value, weight }),
             Node::Numerical { feature, left, right, cover, .. }
             | Node::Categorical { feature, left, right, cover, .. } => {
-                let share = f64::from(left_share(tree, cover, [left, right]));
+                let share = left_share(tree, cover, [left, right]);
                 let sides = [(right, 1.0 - share), (left, share)];
                 self.open.extend(sides.map(|(child, share)| Step::Edge {
                     child,

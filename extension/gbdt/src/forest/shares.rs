@@ -48,7 +48,7 @@ pub(crate) fn share(child: f32, parent: f32) -> f64 {
 
 /// The share of the left child of a split with these children. The two shares add up to 1, whatever the
 /// file says.
-pub(super) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f32 {
+pub(super) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f64 {
     let [left, right] = children.map(|child| {
         let cover = match tree.nodes().get(child as usize) {
             Some(
@@ -60,5 +60,5 @@ pub(super) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f3
         };
         share(cover, parent)
     });
-    (left / (left + right)) as f32
+    left / (left + right)
 }

@@ -180,13 +180,13 @@ impl Trees {
                 Node::Numerical { feature, threshold, default_left, cover, left, right } => {
                     let key = monotone_key(threshold);
                     let slot = to_u32(default_slot(feature as usize, default_left))?;
-                    let share = left_share(tree, cover, [left, right]);
+                    let share = left_share(tree, cover, [left, right]) as f32;
                     (WideNode { key, slot, right_offset, kind: 0 }, share)
                 }
                 Node::Categorical { feature, set, default_left, cover, left, right } => {
                     let slot = to_u32(default_slot(feature as usize, default_left))?;
                     let key = first_set + set;
-                    let share = left_share(tree, cover, [left, right]);
+                    let share = left_share(tree, cover, [left, right]) as f32;
                     (WideNode { key, slot, right_offset, kind: CATEGORICAL }, share)
                 }
                 Node::Deleted => {
