@@ -4,7 +4,8 @@
 --
 -- It reads the tables of schema pgml, not the library, so pgml need not be able to start any more.
 -- Every model becomes a version of a model of its project's name, oldest first, and the deployed one
--- is deployed. The table pgml_model stays as the report: what was loaded, and why the rest was not.
+-- is deployed. Where pgml still predicts, each model is compared with it on drawn rows before, and left out
+-- if they differ. The table pgml_model stays as the report: what was loaded, and why the rest was not.
 -- docs/from-pgml.md says how to bring models from another server.
 \set ON_ERROR_STOP on
 BEGIN;
@@ -83,6 +84,45 @@ CREATE FUNCTION pg_temp.model_file(found pgml_model) RETURNS bytea LANGUAGE sql 
                 THEN substr(found.bytes, 17) ELSE found.bytes END
 $$;
 
+-- Rows of features as pgml had them in training: numbers by mean and deviation, codes of texts.
+CREATE FUNCTION pg_temp.drawn(columns jsonb) RETURNS SETOF real[] LANGUAGE sql VOLATILE AS $$
+    SELECT (SELECT array_agg(CASE WHEN c #> '{statistics,categories}' <> 'null'
+                                  THEN floor(random() * (SELECT count(*) FROM jsonb_object_keys(c #> '{statistics,categories}')))
+                                  ELSE coalesce((c #>> '{statistics,mean}')::float8, 0)
+                                       + coalesce((c #>> '{statistics,std_dev}')::float8, 1) * 6 * (random() - 0.5)
+                             END::real + 0 * number ORDER BY (c ->> 'position')::integer, element)
+              FROM jsonb_array_elements(columns) AS c,
+                   generate_series(1, greatest(1, (c ->> 'size')::integer)) AS element
+             WHERE NOT (c ->> 'label')::boolean)
+      FROM generate_series(1, 500) AS number
+$$;
+
+-- A row that pgml predicts otherwise than pgboost; NULL if there is none, or if pgml cannot be asked.
+CREATE FUNCTION pg_temp.difference(found pgml_model, reference text) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+    call text := CASE WHEN found.task = 'regression' THEN 'SELECT ARRAY[pgml.predict($1, $2)]'
+                      ELSE 'SELECT pgml.predict_proba($1, $2)' END;
+    features real[];
+    theirs real[];
+    ours real[];
+BEGIN
+    FOR features IN SELECT row FROM pg_temp.drawn(found.columns) AS row WHERE row IS NOT NULL LOOP
+        BEGIN
+            EXECUTE call INTO theirs USING found.id, features;
+        EXCEPTION WHEN OTHERS THEN
+            RETURN NULL;
+        END;
+        ours := predict_array(reference, features);
+        IF cardinality(ours) = cardinality(theirs)
+           AND EXISTS (SELECT FROM unnest(ours, theirs) AS t(a, b)
+                        WHERE abs(a - b) > 1e-6 + 1e-5 * greatest(abs(a), abs(b))) THEN
+            RETURN format('pgml predicts %s for %s, pgboost %s', theirs, features, ours);
+        END IF;
+    END LOOP;
+    RETURN NULL;
+END
+$$;
+
 DO $$
 DECLARE
     found pgml_model;
@@ -90,6 +130,7 @@ DECLARE
     classes text[];
     number integer;
     info jsonb;
+    other text;
 BEGIN
     FOR found IN SELECT * FROM pgml_model AS m WHERE m.version IS NULL ORDER BY m.id LOOP
         reason := pg_temp.obstacle(found);
@@ -119,13 +160,17 @@ BEGIN
             IF (info ->> 'trees')::integer = 0 THEN
                 RAISE EXCEPTION 'it has no trees: pgml 2.8.4 to 2.9.3 did not train; train it again';
             END IF;
+            other := pg_temp.difference(found, format('%s@%s', found.project, number));
+            IF other IS NOT NULL THEN
+                RAISE EXCEPTION '%', other;
+            END IF;
             UPDATE pgml_model SET model = found.project, version = number, note = reason WHERE id = found.id;
         EXCEPTION WHEN data_exception OR feature_not_supported OR invalid_parameter_value OR raise_exception
                     OR program_limit_exceeded OR invalid_binary_representation OR invalid_name THEN
             UPDATE pgml_model SET note = SQLERRM WHERE id = found.id;
         END;
     END LOOP;
-    PERFORM deploy_model(m.model, m.version) FROM pgml_model AS m WHERE m.deployed AND m.version IS NOT NULL;
+    PERFORM deploy_model(m.model || '@' || m.version) FROM pgml_model AS m WHERE m.deployed AND m.version IS NOT NULL;
 END
 $$;
 

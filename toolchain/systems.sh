@@ -25,6 +25,7 @@ install_command() {
         fedora*:libclang-dev) names+=(clang-devel) ;;
         fedora*:libicu-dev) names+=(libicu-devel) ;;
         fedora*:python3-venv) names+=(python3) ;;
+        macos:rustfmt) names+=(rust) ;;
         fedora*:libgomp1) names+=(libgomp) ;;
         *:postgresql-[0-9]*) names+=("postgresql-$major") ;;
         *:postgresql-server-dev-*) names+=("postgresql-server-dev-$major") ;;
@@ -61,7 +62,7 @@ die_with_names() {
 # Whether the first version is at least the second.
 at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -n 1)" = "$2" ]; }
 
-# cargo in the version that the crates ask for, and a C compiler.
+# cargo in the version that the crates ask for, rustfmt, which pgrx formats its bindings with, and a C compiler.
 need_compilers() {
     local wanted found home
     wanted=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' "$root/extension/Cargo.toml")
@@ -76,6 +77,8 @@ need_compilers() {
     at_least "$found" "$wanted" ||
         die "Rust $wanted or later is needed, and $(command -v rustc) is $found" \
             "run: rustup update; without rustup, see https://rustup.rs"
+    (cd "$root" && rustfmt --version) >/dev/null 2>&1 ||
+        die "no rustfmt found, which the build runs" "run: rustup component add rustfmt; without rustup: $(install_command rustfmt)"
     command -v cc >/dev/null || die "no C compiler found" "run: $(install_command gcc)"
 }
 

@@ -63,6 +63,6 @@ def deploys(servers: Servers, count: int) -> dict[str, float]:
         }
         for deploy in range(count):
             version = 1 + deploy % 2
-            writer.execute("SELECT deploy_model(%s, %s)", (MODEL, version))
+            writer.execute("SELECT deploy_model(%s)", (f"{MODEL}@{version}",))
             waited.append(_until(readers, query.format(prediction()), expected[version]))
     return _summary(waited)

@@ -11,7 +11,7 @@
 
 CREATE TABLE @extschema@.pgboost_model (
     name text COLLATE "C" CONSTRAINT pgboost_model_pkey PRIMARY KEY,
-    deployed integer NOT NULL,
+    deployed integer,
     last_version integer NOT NULL
 );
 
@@ -31,6 +31,7 @@ CREATE TABLE @extschema@.pgboost_version (
     trees integer NOT NULL,
     rounds integer NOT NULL,
     used_rounds integer NOT NULL,
+    best_rounds integer,
     depth integer NOT NULL,
     attributes jsonb NOT NULL,
     parameters jsonb,
@@ -76,12 +77,19 @@ CREATE TABLE @extschema@.pgboost_function (
     CONSTRAINT pgboost_function_pkey PRIMARY KEY (model, function)
 );
 
+CREATE TABLE @extschema@.pgboost_pinned (
+    model text COLLATE "C" NOT NULL,
+    version integer NOT NULL,
+    CONSTRAINT pgboost_pinned_pkey PRIMARY KEY (model, version)
+);
+
 COMMENT ON TABLE @extschema@.pgboost_model IS 'pgboost: one row per model; use the view pgboost_models';
 COMMENT ON TABLE @extschema@.pgboost_version IS 'pgboost: one row per version of a model, with the SHA-256 of its file';
 COMMENT ON TABLE @extschema@.pgboost_part IS 'pgboost: the files of the versions as they came, in parts';
 COMMENT ON TABLE @extschema@.pgboost_privilege IS 'pgboost: who owns a model and who may predict with it; role - is everybody';
 COMMENT ON TABLE @extschema@.pgboost_alias IS 'pgboost: names for versions; use the view pgboost_aliases';
 COMMENT ON TABLE @extschema@.pgboost_function IS 'pgboost: the functions that create_predict_function has made of models';
+COMMENT ON TABLE @extschema@.pgboost_pinned IS 'pgboost: versions that were ever pinned, whose numbers no other version gets, even after drop_model';
 
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_model', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_version', '');
@@ -90,7 +98,7 @@ SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_privilege', '');
 
 -- What the features of a version were where it was trained: of numbers points of their distribution, each with the
 -- shares of the numbers below it and up to it; of categories the share of each.
-CREATE TABLE @extschema@.pgboost_profile (
+CREATE TABLE @extschema@.pgboost_baseline (
     model text COLLATE "C" NOT NULL,
     version integer NOT NULL,
     position integer NOT NULL,
@@ -105,11 +113,12 @@ CREATE TABLE @extschema@.pgboost_profile (
     CONSTRAINT pgboost_profile_pkey PRIMARY KEY (model, version, position)
 );
 
-COMMENT ON TABLE @extschema@.pgboost_profile IS 'pgboost: one row per feature of a version whose features were profiled';
+COMMENT ON TABLE @extschema@.pgboost_baseline IS 'pgboost: one row per feature of a version whose features were profiled';
 
-SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_profile', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_baseline', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_alias', '');
 SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_function', '');
+SELECT pg_catalog.pg_extension_config_dump('@extschema@.pgboost_pinned', '');
 
 -- Any change, whoever makes it, tells all backends to read the registry again once it is committed. The
 -- triggers fire for replicated changes too.
@@ -147,7 +156,7 @@ ALTER TABLE @extschema@.pgboost_alias ENABLE ALWAYS TRIGGER all_rows_removed;
 CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
     SELECT m.name,
            v.version,
-           v.version OPERATOR(pg_catalog.=) m.deployed AS deployed,
+           COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
            (SELECT p.role FROM @extschema@.pgboost_privilege AS p
              WHERE p.model OPERATOR(pg_catalog.=) m.name
                AND p.privilege OPERATOR(pg_catalog.=) 'owner') AS owner,
@@ -157,9 +166,10 @@ CREATE VIEW @extschema@.pgboost_models WITH (security_barrier) AS
            v.trees,
            v.rounds,
            v.used_rounds,
+           v.best_rounds,
            v.depth,
            v.format,
-           library_version AS xgboost_version,
+           v.library_version,
            v.size,
            v.loaded_by,
            v.loaded_at,
@@ -210,8 +220,19 @@ CREATE FUNCTION @extschema@.predict_margin(model text, VARIADIC features "any") 
     AS 'MODULE_PATHNAME', 'pgboost_predict_margin';
 COMMENT ON FUNCTION @extschema@.predict_margin(text, "any") IS 'the margins of a row: the sums of leaves, before the transform of the objective';
 
+CREATE FUNCTION @extschema@.predict_proba(model text, VARIADIC features "any") RETURNS jsonb
+    LANGUAGE c STABLE PARALLEL SAFE COST 100 SUPPORT @extschema@.pgboost_predict_support
+    AS 'MODULE_PATHNAME', 'pgboost_predict_proba';
+COMMENT ON FUNCTION @extschema@.predict_proba(text, "any") IS 'an object with the probability of each class by its label';
+
+CREATE FUNCTION @extschema@.pgboost_pinned_support(internal) RETURNS internal
+    LANGUAGE c STRICT AS 'MODULE_PATHNAME', 'pgboost_pinned_support';
+REVOKE ALL ON FUNCTION @extschema@.pgboost_pinned_support(internal) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.pgboost_pinned_support(internal) IS
+    'pgboost: tells the planner what a prediction costs, and keeps the version that an expression names';
+
 CREATE FUNCTION @extschema@.predict_pinned(model text, VARIADIC features "any") RETURNS real
-    LANGUAGE c IMMUTABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
+    LANGUAGE c IMMUTABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_pinned_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_pinned';
 COMMENT ON FUNCTION @extschema@.predict_pinned(text, "any") IS 'as predict, for a version that is pinned: may be used in indexes and generated columns';
 
@@ -219,16 +240,6 @@ CREATE FUNCTION @extschema@.predict_from(model text, base_margin double precisio
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_from';
 COMMENT ON FUNCTION @extschema@.predict_from(text, double precision, "any") IS 'as predict, with a sum of leaves that begins with the base margin in place of the model''s';
-
-CREATE FUNCTION @extschema@.predict_array_from(model text, base_margin double precision[], VARIADIC features "any") RETURNS real[]
-    LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
-    AS 'MODULE_PATHNAME', 'pgboost_predict_array_from';
-COMMENT ON FUNCTION @extschema@.predict_array_from(text, double precision[], "any") IS 'as predict_array, with sums of leaves that begin with the base margins in place of the model''s';
-
-CREATE FUNCTION @extschema@.predict_margin_from(model text, base_margin double precision[], VARIADIC features "any") RETURNS real[]
-    LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
-    AS 'MODULE_PATHNAME', 'pgboost_predict_margin_from';
-COMMENT ON FUNCTION @extschema@.predict_margin_from(text, double precision[], "any") IS 'as predict_margin, with sums of leaves that begin with the base margins in place of the model''s';
 
 CREATE FUNCTION @extschema@.predict_leaf(model text, VARIADIC features "any") RETURNS integer[]
     LANGUAGE c STABLE PARALLEL SAFE COST 20 SUPPORT @extschema@.pgboost_predict_support
@@ -256,12 +267,6 @@ CREATE FUNCTION @extschema@.explain_prediction(model text, features "any", top i
     AS 'MODULE_PATHNAME', 'pgboost_explain_prediction_wrapper';
 COMMENT ON FUNCTION @extschema@.explain_prediction(text, "any", integer, text) IS 'what contributed to the prediction of a row, the largest contributions first';
 
-CREATE FUNCTION @extschema@.explain_prediction_columns(model text, top integer, output text, VARIADIC features "any")
-    RETURNS TABLE (feature text, value text, contribution real)
-    LANGUAGE c STABLE PARALLEL SAFE COST 1000 ROWS 12 SUPPORT @extschema@.pgboost_explain_support
-    AS 'MODULE_PATHNAME', 'pgboost_explain_prediction_columns_wrapper';
-COMMENT ON FUNCTION @extschema@.explain_prediction_columns(text, integer, text, "any") IS 'as explain_prediction, with the features as arguments of their own';
-
 CREATE FUNCTION @extschema@.pgboost_contribs_add(double precision[], real[]) RETURNS double precision[]
     LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_contribs_add';
@@ -284,49 +289,50 @@ CREATE FUNCTION @extschema@.feature_contributions(model text, contributions real
     AS 'MODULE_PATHNAME', 'pgboost_feature_contributions_wrapper';
 COMMENT ON FUNCTION @extschema@.feature_contributions(text, real[]) IS 'contributions with the names of the features, the largest first';
 
-CREATE FUNCTION @extschema@.load_model(name text, model bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL,
-                                       parameters jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL,
-                                       rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL)
+CREATE FUNCTION @extschema@.load_model(model text, file bytea, labels text[] DEFAULT NULL, feature_names text[] DEFAULT NULL,
+                                       params jsonb DEFAULT NULL, metrics jsonb DEFAULT NULL,
+                                       rounds integer DEFAULT NULL, best_iteration boolean DEFAULT false, categories jsonb DEFAULT NULL,
+                                       deploy boolean DEFAULT true)
     RETURNS integer LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_load_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb) IS 'stores a model file as a new version, deploys it, and gives its number';
+REVOKE ALL ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.load_model(text, bytea, text[], text[], jsonb, jsonb, integer, boolean, jsonb, boolean) IS 'stores a model file as a new version, deploys it unless told otherwise, and gives its number';
 
-CREATE FUNCTION @extschema@.deploy_model(name text, version integer)
+CREATE FUNCTION @extschema@.deploy_model(model text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_deploy_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.deploy_model(text, integer) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.deploy_model(text, integer) IS 'makes a version of a model the one in use';
+REVOKE ALL ON FUNCTION @extschema@.deploy_model(text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.deploy_model(text) IS 'deploys a version of a model, m@3 or m@alias: from now on the model''s name means it';
 
-CREATE FUNCTION @extschema@.drop_model(name text, version integer DEFAULT NULL)
+CREATE FUNCTION @extschema@.drop_model(model text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_drop_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.drop_model(text, integer) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.drop_model(text, integer) IS 'removes a version of a model, or the model with all its versions';
+REVOKE ALL ON FUNCTION @extschema@.drop_model(text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.drop_model(text) IS 'drops a version of a model, m@3, or with the name alone the model and all its versions';
 
-CREATE FUNCTION @extschema@.alias_model(name text, alias text, version integer)
+CREATE FUNCTION @extschema@.set_alias(model text, alias text)
     RETURNS void LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_alias_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.alias_model(text, text, integer) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.alias_model(text, text, integer) IS 'lets name@alias mean a version of a model';
+    AS 'MODULE_PATHNAME', 'pgboost_set_alias_wrapper';
+REVOKE ALL ON FUNCTION @extschema@.set_alias(text, text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.set_alias(text, text) IS 'sets an alias of a version, so that model@alias means it';
 
-CREATE FUNCTION @extschema@.drop_alias(name text, alias text)
+CREATE FUNCTION @extschema@.drop_alias(model text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_drop_alias_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.drop_alias(text, text) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.drop_alias(text, text) IS 'removes an alias of a model';
+REVOKE ALL ON FUNCTION @extschema@.drop_alias(text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.drop_alias(text) IS 'drops an alias, m@alias';
 
-CREATE FUNCTION @extschema@.pin_model(name text, version integer)
+CREATE FUNCTION @extschema@.pin_model(model text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_pin_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.pin_model(text, integer) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.pin_model(text, integer) IS 'lets predict_pinned use a version of a model, which cannot be dropped then';
+REVOKE ALL ON FUNCTION @extschema@.pin_model(text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.pin_model(text) IS 'lets predict_pinned use a version of a model, which cannot be dropped then';
 
-CREATE FUNCTION @extschema@.unpin_model(name text, version integer)
+CREATE FUNCTION @extschema@.unpin_model(model text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_unpin_model_wrapper';
-REVOKE ALL ON FUNCTION @extschema@.unpin_model(text, integer) FROM PUBLIC;
-COMMENT ON FUNCTION @extschema@.unpin_model(text, integer) IS 'takes back what pin_model did';
+REVOKE ALL ON FUNCTION @extschema@.unpin_model(text) FROM PUBLIC;
+COMMENT ON FUNCTION @extschema@.unpin_model(text) IS 'unpins a version that no stored expression predicts with';
 
 CREATE FUNCTION @extschema@.create_predict_function(model text, function text DEFAULT NULL, schema text DEFAULT NULL,
                                                    output text DEFAULT NULL, replace boolean DEFAULT false)
@@ -335,88 +341,98 @@ CREATE FUNCTION @extschema@.create_predict_function(model text, function text DE
 REVOKE ALL ON FUNCTION @extschema@.create_predict_function(text, text, text, text, boolean) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.create_predict_function(text, text, text, text, boolean) IS 'makes a function of a model, with its features as arguments';
 
-CREATE FUNCTION @extschema@.export_model(name text, version integer DEFAULT NULL)
-    RETURNS bytea LANGUAGE c STABLE
+CREATE FUNCTION @extschema@.export_model(model text)
+    RETURNS bytea LANGUAGE c STABLE PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_export_model_wrapper';
-COMMENT ON FUNCTION @extschema@.export_model(text, integer) IS 'the bytes of a model file as they were loaded';
+COMMENT ON FUNCTION @extschema@.export_model(text) IS 'the bytes of a model file as they were loaded';
 
-CREATE FUNCTION @extschema@.grant_model(name text, role text)
+CREATE FUNCTION @extschema@.rename_model(model text, new_name text)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_rename_model_wrapper';
+COMMENT ON FUNCTION @extschema@.rename_model(text, text) IS 'gives a model another name';
+
+CREATE FUNCTION @extschema@.set_model_owner(model text, role text)
+    RETURNS void LANGUAGE c VOLATILE
+    AS 'MODULE_PATHNAME', 'pgboost_set_model_owner_wrapper';
+COMMENT ON FUNCTION @extschema@.set_model_owner(text, text) IS 'makes a role, which the current user is or is a member of, the owner of a model';
+
+CREATE FUNCTION @extschema@.grant_model(model text, role text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_grant_model_wrapper';
 COMMENT ON FUNCTION @extschema@.grant_model(text, text) IS 'lets a role, or public, predict with a model';
 
-CREATE FUNCTION @extschema@.revoke_model(name text, role text)
+CREATE FUNCTION @extschema@.revoke_model(model text, role text)
     RETURNS void LANGUAGE c VOLATILE
     AS 'MODULE_PATHNAME', 'pgboost_revoke_model_wrapper';
-COMMENT ON FUNCTION @extschema@.revoke_model(text, text) IS 'takes back what grant_model gave';
+COMMENT ON FUNCTION @extschema@.revoke_model(text, text) IS 'revokes a privilege that grant_model has granted';
 
 CREATE FUNCTION @extschema@.model_info(model text)
-    RETURNS jsonb LANGUAGE c STABLE
+    RETURNS jsonb LANGUAGE c STABLE PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_model_info_wrapper';
-COMMENT ON FUNCTION @extschema@.model_info(text) IS 'what is known of a model';
+COMMENT ON FUNCTION @extschema@.model_info(text) IS 'metadata of a model, as an object';
 
 CREATE FUNCTION @extschema@.model_features(model text)
     RETURNS TABLE ("position" integer, feature text, type text, categories text[])
-    LANGUAGE c STABLE ROWS 20
+    LANGUAGE c STABLE PARALLEL SAFE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_model_features_wrapper';
 COMMENT ON FUNCTION @extschema@.model_features(text) IS 'the features of a model, in its order';
 
-CREATE FUNCTION @extschema@.feature_importance(model text, kind text DEFAULT 'gain')
+CREATE FUNCTION @extschema@.feature_importance(model text, importance_type text DEFAULT 'gain')
     RETURNS TABLE (feature text, importance real)
-    LANGUAGE c STABLE ROWS 20
+    LANGUAGE c STABLE PARALLEL SAFE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_feature_importance_wrapper';
 COMMENT ON FUNCTION @extschema@.feature_importance(text, text) IS 'how important each feature is: by weight, gain, cover, total_gain or total_cover';
 
-CREATE FUNCTION @extschema@.evaluate_model(model text, source text, target text, weight text DEFAULT NULL, by text DEFAULT NULL,
-                                           group_by text DEFAULT NULL, quantile_alpha double precision[] DEFAULT NULL)
-    RETURNS TABLE (by_value text, metric text, value double precision, rows bigint)
+CREATE FUNCTION @extschema@.evaluate_model(model text, source text, target text, weight text DEFAULT NULL, slice_by text DEFAULT NULL,
+                                           qid text DEFAULT NULL, quantile_alpha double precision[] DEFAULT NULL)
+    RETURNS TABLE (slice text, metric text, value double precision, rows bigint)
     LANGUAGE c VOLATILE ROWS 10
     AS 'MODULE_PATHNAME', 'pgboost_evaluate_model_wrapper';
 COMMENT ON FUNCTION @extschema@.evaluate_model(text, text, text, text, text, text, double precision[]) IS 'the metrics of a model on the rows of a table, a view or a query';
 
-CREATE FUNCTION @extschema@.confusion_matrix(model text, source text, target text, weight text DEFAULT NULL, by text DEFAULT NULL)
-    RETURNS TABLE (by_value text, actual text, predicted text, rows bigint, total_weight double precision)
+CREATE FUNCTION @extschema@.confusion_matrix(model text, source text, target text, weight text DEFAULT NULL, slice_by text DEFAULT NULL)
+    RETURNS TABLE (slice text, actual text, predicted text, rows bigint, total_weight double precision)
     LANGUAGE c VOLATILE ROWS 10
     AS 'MODULE_PATHNAME', 'pgboost_confusion_matrix_wrapper';
 COMMENT ON FUNCTION @extschema@.confusion_matrix(text, text, text, text, text) IS 'how many rows of each class a model gives which class';
 
-CREATE FUNCTION @extschema@.calibration_curve(model text, source text, target text, weight text DEFAULT NULL, by text DEFAULT NULL,
+CREATE FUNCTION @extschema@.calibration_curve(model text, source text, target text, weight text DEFAULT NULL, slice_by text DEFAULT NULL,
                                               bins integer DEFAULT 10)
-    RETURNS TABLE (by_value text, bin integer, rows bigint, predicted double precision, actual double precision)
+    RETURNS TABLE (slice text, bin integer, rows bigint, predicted double precision, actual double precision)
     LANGUAGE c VOLATILE ROWS 10
     AS 'MODULE_PATHNAME', 'pgboost_calibration_curve_wrapper';
-COMMENT ON FUNCTION @extschema@.calibration_curve(text, text, text, text, text, integer) IS 'what a model predicts and what there is, on average in bins of equal numbers of rows';
+COMMENT ON FUNCTION @extschema@.calibration_curve(text, text, text, text, text, integer) IS 'mean prediction and mean target in bins of equal numbers of rows';
 
-CREATE FUNCTION @extschema@.compare_models(a text, b text, source text, target text, weight text DEFAULT NULL,
+CREATE FUNCTION @extschema@.compare_models(baseline text, candidate text, source text, target text, weight text DEFAULT NULL,
                                            quantile_alpha double precision[] DEFAULT NULL)
-    RETURNS TABLE (metric text, value_a double precision, value_b double precision, difference double precision,
-                   lower double precision, upper double precision, better bigint, worse bigint)
+    RETURNS TABLE (metric text, baseline_value double precision, candidate_value double precision, difference double precision,
+                   ci_lower double precision, ci_upper double precision, better_rows bigint, worse_rows bigint, verdict text)
     LANGUAGE c VOLATILE ROWS 3
     AS 'MODULE_PATHNAME', 'pgboost_compare_models_wrapper';
 COMMENT ON FUNCTION @extschema@.compare_models(text, text, text, text, text, double precision[]) IS 'the losses of two models on the same rows, and their difference with its confidence interval';
 
-CREATE FUNCTION @extschema@.profile_features(model text, source text)
+CREATE FUNCTION @extschema@.set_baseline(model text, source text)
     RETURNS void LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_profile_features_wrapper';
-COMMENT ON FUNCTION @extschema@.profile_features(text, text) IS 'keeps with a version what its features are in the rows of a table, a view or a query';
+    AS 'MODULE_PATHNAME', 'pgboost_set_baseline_wrapper';
+COMMENT ON FUNCTION @extschema@.set_baseline(text, text) IS 'stores the distribution of each feature in a table, a view or a query as the baseline of feature_drift';
 
-CREATE FUNCTION @extschema@.load_profile(model text, profile jsonb)
+CREATE FUNCTION @extschema@.set_baseline(model text, baseline jsonb)
     RETURNS void LANGUAGE c VOLATILE
-    AS 'MODULE_PATHNAME', 'pgboost_load_profile_wrapper';
-COMMENT ON FUNCTION @extschema@.load_profile(text, jsonb) IS 'keeps with a version what its features were where it was trained';
+    AS 'MODULE_PATHNAME', 'pgboost_set_baseline_jsonb_wrapper';
+COMMENT ON FUNCTION @extschema@.set_baseline(text, jsonb) IS 'stores a baseline that train_model or another database has made';
 
-CREATE FUNCTION @extschema@.feature_profile(model text)
+CREATE FUNCTION @extschema@.feature_baseline(model text)
     RETURNS TABLE (feature text, rows bigint, missing bigint, quantiles double precision[], categories text[], shares double precision[])
-    LANGUAGE c STABLE ROWS 20
-    AS 'MODULE_PATHNAME', 'pgboost_feature_profile_wrapper';
-COMMENT ON FUNCTION @extschema@.feature_profile(text) IS 'what the features of a version were where it was trained';
+    LANGUAGE c STABLE PARALLEL SAFE ROWS 20
+    AS 'MODULE_PATHNAME', 'pgboost_feature_baseline_wrapper';
+COMMENT ON FUNCTION @extschema@.feature_baseline(text) IS 'the baseline of each feature';
 
 CREATE FUNCTION @extschema@.feature_drift(model text, source text)
-    RETURNS TABLE (feature text, psi double precision, ks double precision, p_value double precision,
-                   missing_before double precision, missing_now double precision)
+    RETURNS TABLE (feature text, severity text, psi double precision, ks double precision, p_value double precision,
+                   baseline_missing double precision, missing double precision, baseline_rows bigint, rows bigint)
     LANGUAGE c VOLATILE ROWS 20
     AS 'MODULE_PATHNAME', 'pgboost_feature_drift_wrapper';
-COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS 'how far the features of a model are from their profile in the rows of a table, a view or a query';
+COMMENT ON FUNCTION @extschema@.feature_drift(text, text) IS 'how far the features of a table, a view or a query are from the baseline';
 
 CREATE FUNCTION @extschema@.pgboost_statistics(model text, version integer)
     RETURNS TABLE (calls bigint, rows bigint, batches bigint, total_time double precision, missing_rows bigint, outside_rows bigint, last_used double precision)
@@ -430,9 +446,17 @@ CREATE FUNCTION @extschema@.pg_stat_pgboost_reset()
 REVOKE ALL ON FUNCTION @extschema@.pg_stat_pgboost_reset() FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.pg_stat_pgboost_reset() IS 'sets the counters of pg_stat_pgboost to zero';
 
+-- Members of pg_read_all_stats, such as pg_monitor, see all models here, as they see all of PostgreSQL's statistics.
 CREATE VIEW @extschema@.pg_stat_pgboost WITH (security_barrier) AS
-    SELECT m.name, m.version, m.deployed, s.calls, s.rows, s.batches, s.total_time, s.missing_rows,
-           s.outside_rows, pg_catalog.to_timestamp(s.last_used) AS last_used
-      FROM @extschema@.pgboost_models AS m, LATERAL @extschema@.pgboost_statistics(m.name, m.version) AS s;
+    SELECT m.name, v.version, COALESCE(v.version OPERATOR(pg_catalog.=) m.deployed, false) AS deployed,
+           s.calls, s.rows, s.batches, s.total_time, s.missing_rows, s.outside_rows,
+           pg_catalog.to_timestamp(s.last_used) AS last_used
+      FROM @extschema@.pgboost_model AS m
+      JOIN @extschema@.pgboost_version AS v ON v.model OPERATOR(pg_catalog.=) m.name,
+           LATERAL @extschema@.pgboost_statistics(m.name, v.version) AS s
+     WHERE pg_catalog.pg_has_role('pg_read_all_stats', 'USAGE')
+        OR EXISTS (SELECT FROM @extschema@.pgboost_models AS seen
+                    WHERE seen.name OPERATOR(pg_catalog.=) m.name
+                      AND seen.version OPERATOR(pg_catalog.=) v.version);
 GRANT SELECT ON @extschema@.pg_stat_pgboost TO PUBLIC;
 COMMENT ON VIEW @extschema@.pg_stat_pgboost IS 'pgboost: how much each version is used, while pgboost.track_predictions is on';

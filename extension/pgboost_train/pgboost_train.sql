@@ -12,25 +12,26 @@ COMMENT ON FUNCTION @extschema@.xgboost_version() IS 'the release of XGBoost tha
 SELECT @extschema@.xgboost_version();
 
 CREATE FUNCTION @extschema@.train_model(
-        name text, source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT NULL,
-        features text[] DEFAULT NULL, weight text DEFAULT NULL, group_by text DEFAULT NULL,
-        upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
+        model text, source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT NULL,
+        features text[] DEFAULT NULL, weight text DEFAULT NULL, qid text DEFAULT NULL,
+        label_upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
         eval_source text DEFAULT NULL, early_stopping_rounds integer DEFAULT NULL,
-        seed integer DEFAULT NULL, notice_every integer DEFAULT NULL, continue_from text DEFAULT NULL)
+        seed integer DEFAULT NULL, verbose_eval integer DEFAULT NULL, continue_from text DEFAULT NULL,
+        deploy boolean DEFAULT true)
     RETURNS TABLE (set text, metric text, best_round integer, value double precision)
     LANGUAGE c VOLATILE ROWS 4
     AS 'MODULE_PATHNAME', 'pgboost_train_model_wrapper';
 REVOKE ALL ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
-    double precision, text, integer, integer, integer, text) FROM PUBLIC;
+    double precision, text, integer, integer, integer, text, boolean) FROM PUBLIC;
 COMMENT ON FUNCTION @extschema@.train_model(text, text, text, jsonb, integer, text[], text, text, text,
-    double precision, text, integer, integer, integer, text) IS 'trains a model on a table, a view or a query and stores it as a new version';
+    double precision, text, integer, integer, integer, text, boolean) IS 'trains a model on a table, a view or a query and stores it as a new version';
 
 CREATE FUNCTION @extschema@.cross_validate_model(
         source text, target text, params jsonb DEFAULT '{}', rounds integer DEFAULT NULL,
-        features text[] DEFAULT NULL, weight text DEFAULT NULL, group_by text DEFAULT NULL,
-        upper_bound text DEFAULT NULL, folds integer DEFAULT NULL, fold_by text DEFAULT NULL,
+        features text[] DEFAULT NULL, weight text DEFAULT NULL, qid text DEFAULT NULL,
+        label_upper_bound text DEFAULT NULL, folds integer DEFAULT NULL, fold_by text DEFAULT NULL,
         stratified boolean DEFAULT NULL, early_stopping_rounds integer DEFAULT NULL,
-        seed integer DEFAULT NULL, notice_every integer DEFAULT NULL)
+        seed integer DEFAULT NULL, verbose_eval integer DEFAULT NULL)
     RETURNS TABLE (round integer, metric text, train_mean double precision, train_std double precision,
                    eval_mean double precision, eval_std double precision,
                    train double precision[], eval double precision[])
@@ -44,7 +45,7 @@ COMMENT ON FUNCTION @extschema@.cross_validate_model(text, text, jsonb, integer,
 CREATE FUNCTION @extschema@.tune_model(
         source text, target text, search jsonb, params jsonb DEFAULT '{}', trials integer DEFAULT NULL,
         rounds integer DEFAULT NULL, features text[] DEFAULT NULL, weight text DEFAULT NULL,
-        group_by text DEFAULT NULL, upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
+        qid text DEFAULT NULL, label_upper_bound text DEFAULT NULL, eval_fraction double precision DEFAULT NULL,
         eval_source text DEFAULT NULL, folds integer DEFAULT NULL, fold_by text DEFAULT NULL,
         stratified boolean DEFAULT NULL, early_stopping_rounds integer DEFAULT NULL, seed integer DEFAULT NULL)
     RETURNS TABLE (trial integer, best boolean, metric text, best_round integer, train double precision,
@@ -61,7 +62,7 @@ CREATE FUNCTION @extschema@.xgboost_predict(model text, features real[])
     AS 'MODULE_PATHNAME', 'pgboost_xgboost_predict_wrapper';
 COMMENT ON FUNCTION @extschema@.xgboost_predict(text, real[]) IS 'the prediction of a registered model by libxgboost itself';
 
-CREATE FUNCTION @extschema@.verify_model(name text, source text)
+CREATE FUNCTION @extschema@.verify_model(model text, source text)
     RETURNS TABLE (rows bigint, differing bigint, max_ulp bigint)
     LANGUAGE c STABLE ROWS 1
     AS 'MODULE_PATHNAME', 'pgboost_verify_model_wrapper';

@@ -28,17 +28,17 @@ def test_load_deploy_grant_drop(nodes: Nodes, connection: psycopg.Connection) ->
     for _ in range(2):
         connection.execute(LOAD, ("steps", file_of("price")))
     assert on_all(nodes) == [("steps", 1, False, "postgres"), ("steps", 2, True, "postgres")]
-    connection.execute("SELECT deploy_model('steps', 1)")
+    connection.execute("SELECT deploy_model('steps@1')")
     assert on_all(nodes) == [("steps", 1, True, "postgres"), ("steps", 2, False, "postgres")]
     connection.execute("SELECT grant_model('steps', 'reader')")
     rights = "SELECT role::text, privilege FROM pgboost_privilege ORDER BY 2"
     assert on_all(nodes, rights) == [("postgres", "owner"), ("reader", "predict")]
     connection.execute("SELECT revoke_model('steps', 'reader')")
     assert on_all(nodes, rights) == [("postgres", "owner")]
-    connection.execute("SELECT alias_model('steps', 'champion', 1)")
+    connection.execute("SELECT set_alias('steps@1', 'champion')")
     assert on_all(nodes, "SELECT alias, version FROM pgboost_alias") == [("champion", 1)]
-    connection.execute("SELECT drop_alias('steps', 'champion')")
-    connection.execute("SELECT drop_model('steps', 2)")
+    connection.execute("SELECT drop_alias('steps@champion')")
+    connection.execute("SELECT drop_model('steps@2')")
     assert on_all(nodes) == [("steps", 1, True, "postgres")]
     assert agree(connection) == [True] * 3
     connection.execute("SELECT drop_model('steps')")

@@ -44,11 +44,11 @@ def test_readers_are_spread_over_all_servers(replicas: Stack) -> None:
 def test_a_deploy_arrives_at_a_standby_which_takes_no_writes(replicas: Stack, port: str) -> None:
     with replicas.connect("POSTGRES_PORT") as primary, replicas.connect(port) as standby:
         with pytest.raises(errors.ReadOnlySqlTransaction):
-            standby.execute("SELECT deploy_model('flights', 1)")
+            standby.execute("SELECT deploy_model('flights@1')")
         train = "SELECT train_model('flights', 'flights', 'depdelayminutes', rounds => 3)"
         primary.execute(train)
         expected = primary.execute(SUM).fetchone()
         deadline = time.monotonic() + REPLAY_SECONDS
         while standby.execute(SUM).fetchone() != expected:
             assert time.monotonic() < deadline, "the standby does not follow"
-        primary.execute("SELECT deploy_model('flights', 1)")
+        primary.execute("SELECT deploy_model('flights@1')")

@@ -13,9 +13,14 @@ FLOATING = ["float8", "numeric"]
 WHOLE = ["int2", "int4", "int8", "numeric", "float4", "float8"]
 
 
-def ask(connection: psycopg.Connection, features: sql.Composable, table: str) -> np.ndarray:
+def ask(
+    connection: psycopg.Connection,
+    features: sql.Composable,
+    table: str,
+    call: str = "predict_margin('m', {})",
+) -> np.ndarray:
     """Margins for every row, in order."""
-    query = sql.SQL("SELECT predict_margin('m', {}) FROM {} AS t ORDER BY id")
+    query = sql.SQL(f"SELECT {call} FROM {{}} AS t ORDER BY id")
     answers = connection.execute(query.format(features, sql.Identifier(table)))
     return floats([answer for (answer,) in answers])
 
@@ -60,6 +65,20 @@ def test_columns_and_arrays_of_whole_numbers(connection: psycopg.Connection) -> 
     for type_name in WHOLE:
         assert_same_bits(ask(connection, columns(dataset, type_name), "digits"), expected)
         assert_same_bits(ask(connection, array(dataset, type_name), "digits"), expected)
+
+
+@pytest.mark.parametrize("batch", ["on", "off"])
+def test_a_function_of_a_model(connection: psycopg.Connection, batch: str) -> None:
+    dataset, expected = prepare(connection, "diabetes", "reg:squarederror")
+    create = (
+        "SELECT create_predict_function('m', 'of_m', output => 'predict_margin', replace => true)"
+    )
+    (function,) = connection.execute(create).fetchone()
+    assert function == f"of_m({','.join(['double precision'] * len(dataset.names))})"
+    connection.execute(f"SET pgboost.enable_batch = {batch}")
+    for type_name in ["float4", *FLOATING]:
+        features = columns(dataset, type_name)
+        assert_same_bits(ask(connection, features, "diabetes", "of_m({})"), expected)
 
 
 def test_a_row_is_matched_by_name(connection: psycopg.Connection) -> None:

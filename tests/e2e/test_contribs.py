@@ -127,7 +127,7 @@ def test_lines_are_the_contributions_largest_first(case: Explained) -> None:
     for number, *line in case.connection.execute(query):
         lines.setdefault(number, []).append(line)
     for number, row in enumerate(contributions):
-        *top, others, bias = lines[number]
+        *top, others, bias, prediction = lines[number]
         order = np.argsort(-np.abs(row[:-1]), kind="stable")[:3]
         assert [feature for feature, _, _ in top] == [case.dataset.names[i] for i in order]
         assert [np.float32(one) for _, _, one in top] == row[order].tolist()
@@ -137,3 +137,5 @@ def test_lines_are_the_contributions_largest_first(case: Explained) -> None:
         assert others[0] == "(other features)" and bias == ["(bias)", None, row[-1]]
         rest = row[:-1].sum(dtype=np.float64) - row[order].sum(dtype=np.float64)
         assert abs(others[2] - rest) <= NEAR * np.abs(row).max()
+        assert prediction[0] == "(prediction)"
+        assert abs(prediction[2] - row.sum(dtype=np.float64)) <= NEAR * np.abs(row).max()

@@ -5,7 +5,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from catboost import Pool
+from catboost import CatBoostError, Pool
 from tests.e2e.golden import FOLDER
 from tests.e2e.reference import floats
 from tests.e2e.stored import COLUMNS, ask, store
@@ -55,6 +55,32 @@ def test_catboost(connection: psycopg.Connection, name: str) -> None:
     store(connection, frame.iloc[:ROWS])
     pool = Pool(frame.iloc[:ROWS], cat_features=catboost.CATEGORICAL)
     assert_explained(connection, model.get_feature_importance(pool, type="ShapValues"))
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_scaled_catboost_adds_up_where_its_own_does_not(
+    connection: psycopg.Connection, outputs: int
+) -> None:
+    """CatBoost refuses a scale with one output, and leaves it out with several."""
+    frame = catboost.make_frame()
+    label = catboost.make_label(frame)
+    loss = {"loss_function": "RMSE" if outputs == 1 else "MultiRMSE"}
+    targets = label if outputs == 1 else np.stack([label, -label], axis=1)
+    model = catboost.train(frame, targets, catboost.MODELS["RMSE"] | loss)
+    model.set_scale_and_bias(3.0, [1.0, 2.0][:outputs])
+    connection.execute("SELECT load_model('m', %s)", (catboost.file_of(model, "cbm"),))
+    store(connection, frame.iloc[:ROWS])
+    found = floats(ask(connection, "predict_contribs", "t")).reshape(ROWS, outputs, -1)
+    margins = floats(ask(connection, "predict_margin", "t")).reshape(ROWS, outputs)
+    largest = np.abs(found).max()
+    assert np.abs(found.sum(axis=-1, dtype=np.float64) - margins).max() <= NEAR * largest
+    pool = Pool(frame.iloc[:ROWS], cat_features=catboost.CATEGORICAL)
+    if outputs == 1:
+        with pytest.raises(CatBoostError, match="Non-identity"):
+            model.get_feature_importance(pool, type="ShapValues")
+    else:
+        theirs = model.get_feature_importance(pool, type="ShapValues")
+        assert np.abs(theirs.sum(axis=-1) - margins).max() > 0.01 * largest
 
 
 def test_onnx_has_no_covers(connection: psycopg.Connection) -> None:

@@ -101,7 +101,7 @@ def test_what_a_model_was_trained_on_has_not_drifted(connection: psycopg.Connect
 
 def test_a_profile_has_what_the_rows_have(connection: psycopg.Connection) -> None:
     before = drawn(1, 0)
-    rows = connection.execute("SELECT * FROM feature_profile('trained')").fetchall()
+    rows = connection.execute("SELECT * FROM feature_baseline('trained')").fetchall()
     assert [row[:3] for row in rows] == [(name, ROWS, 0) for name in NAMES]
     for name, _, _, quantiles, *_ in rows[:3]:
         expected = np.quantile(before[name], np.arange(11) / 10, method="inverted_cdf")
@@ -116,7 +116,7 @@ def test_a_profile_has_what_the_rows_have(connection: psycopg.Connection) -> Non
 def test_a_loaded_model_has_a_profile_once_it_is_recorded(connection: psycopg.Connection) -> None:
     with pytest.raises(errors.ObjectNotInPrerequisiteState, match="no profile"):
         drift(connection, "now", "loaded")
-    connection.execute("SELECT profile_features('loaded', 'SELECT exact, many FROM before')")
+    connection.execute("SELECT set_baseline('loaded', 'SELECT exact, many FROM before')")
     trained, loaded = drift(connection, "now"), drift(connection, "now", "loaded")
     assert loaded == {name: trained[name] for name in ("exact", "many")}
 
@@ -146,14 +146,14 @@ def test_a_profile_is_the_same_from_a_temporary_file(connection: psycopg.Connect
 
 
 def test_a_profile_goes_with_its_version(connection: psycopg.Connection) -> None:
-    count = "SELECT count(*) FROM pgboost_profile WHERE model = 'trained'"
+    count = "SELECT count(*) FROM pgboost_baseline WHERE model = 'trained'"
     connection.execute("SELECT * FROM train_model('trained', 'before', 'y', rounds => 1)")
     assert connection.execute(count).fetchone() == (8,)
-    connection.execute("SELECT drop_model('trained', 1)")
+    connection.execute("SELECT drop_model('trained@1')")
     assert connection.execute(count).fetchone() == (4,)
 
 
 def test_a_profile_that_is_none_is_refused(connection: psycopg.Connection) -> None:
     for profile in ("{}", "[]", '[{"feature": "exact"}]'):
         with pytest.raises(errors.InvalidParameterValue, match="profile"):
-            connection.execute("SELECT load_profile('loaded', %s::jsonb)", (profile,))
+            connection.execute("SELECT set_baseline('loaded', %s::jsonb)", (profile,))

@@ -171,7 +171,7 @@ def read(connection: psycopg.Connection, name: str) -> tuple[np.ndarray, ...]:
 def evaluated(connection: psycopg.Connection, name: str, arguments: str = "") -> dict:
     """What evaluate_model returns, by part and metric."""
     query = (
-        f"SELECT by_value, metric, value FROM evaluate_model('{name}', 't', '{target_of(name)}'"
+        f"SELECT slice, metric, value FROM evaluate_model('{name}', 't', '{target_of(name)}'"
         f"{ARGUMENTS.get(name, '')}{arguments})"
     )
     return {(part, metric): value for part, metric, value in connection.execute(query)}
@@ -194,7 +194,7 @@ def test_metrics_are_those_of_scikit_learn(
 @pytest.mark.parametrize("name", NAMES)
 def test_each_value_of_by_has_its_own_metrics(connection: psycopg.Connection, name: str) -> None:
     truth, values, weight, part = read(connection, name)
-    found = evaluated(connection, name, ", weight => 'weight', by => 'part'")
+    found = evaluated(connection, name, ", weight => 'weight', slice_by => 'part'")
     assert {name for name, _ in found} == {"0", "1", "2"}
     for number in range(3):
         own = part == number
@@ -216,7 +216,7 @@ def test_the_type_and_order_of_columns_do_not_matter(connection: psycopg.Connect
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("by", ["", ", by => 'part'"])
+@pytest.mark.parametrize("by", ["", ", slice_by => 'part'"])
 def test_areas_are_the_same_from_a_temporary_file(
     connection: psycopg.Connection, weighted: bool, by: str
 ) -> None:
@@ -236,7 +236,7 @@ def test_areas_are_the_same_from_a_temporary_file(
 def test_rankings_are_those_of_scikit_learn(connection: psycopg.Connection) -> None:
     found = connection.execute(
         "SELECT metric, value FROM evaluate_model('ranking',"
-        " 'SELECT * FROM t ORDER BY query', 'ranking', group_by => 'query')"
+        " 'SELECT * FROM t ORDER BY query', 'ranking', qid => 'query')"
     ).fetchall()
     read_rows = connection.execute(
         "SELECT query, ranking, predict('ranking', f0, f1, f2, f3) FROM t"
@@ -253,7 +253,7 @@ def test_rankings_are_those_of_scikit_learn(connection: psycopg.Connection) -> N
 def test_groups_must_be_there_and_together_and_fit_into_memory(
     connection: psycopg.Connection,
 ) -> None:
-    query = "SELECT * FROM evaluate_model('ranking', %s, 'ranking', group_by => %s)"
+    query = "SELECT * FROM evaluate_model('ranking', %s, 'ranking', qid => %s)"
     with pytest.raises(errors.InvalidParameterValue, match="needs groups"):
         connection.execute(query, ("t", None))
     apart = "SELECT *, id % 2 AS odd FROM t ORDER BY id"
@@ -307,7 +307,7 @@ def test_comparison_is_a_paired_one(connection: psycopg.Connection) -> None:
     truth, values, *_ = read(connection, "binary")
     connection.execute("SELECT load_model('binary', export_model('binary'), rounds => 3)")
     later = read(connection, "binary")[1]
-    connection.execute("SELECT deploy_model('binary', 1)")
+    connection.execute("SELECT deploy_model('binary@1')")
     found = {
         row[0]: row[1:]
         for row in connection.execute(

@@ -4,7 +4,8 @@ A section is a recipe. It runs in a database of its own that begins as the first
 makes the page's tables, left it. psql runs `sql`, the shell `sh`, and Python `python`, each as a
 superuser of that database in a folder of the recipe's own. A block `text` is what the block before it prints.
 The query of a dbt model, a block `jinja`, runs as dbt writes it for a first run.
-Blocks `py` need packages that are not installed here, and are compiled.
+A block `py` is part of an application of Django or SQLAlchemy. It runs in one that has the model
+`Customer`, and its queries must find the rows that SQL finds.
 """
 
 import re
@@ -21,7 +22,57 @@ from cluster.server import installed
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 TABLES = "recipe_tables"
 PSQL = ["psql", "-X", "-q", "-v", "ON_ERROR_STOP=1", "-f", "-"]
-COMMANDS = {"sql": PSQL, "jinja": PSQL, "sh": ["bash", "-eu"], "python": [sys.executable, "-"]}
+PYTHON = [sys.executable, "-"]
+COMMANDS = {"sql": PSQL, "jinja": PSQL, "sh": ["bash", "-eu"], "python": PYTHON, "py": PYTHON}
+
+# What comes before a block and behind it, by the library that it imports.
+APPLICATIONS = {
+    "django": (
+        """
+import os
+import django
+from django.conf import settings
+from django.db import models
+database = {"ENGINE": "django.db.backends.postgresql", "NAME": os.environ["PGDATABASE"]}
+settings.configure(DATABASES={"default": database | {"OPTIONS": {"server_side_binding": True}}})
+django.setup()
+class Customer(models.Model):
+    age = models.IntegerField()
+    income = models.FloatField()
+    region = models.TextField()
+    visits = models.IntegerField()
+    class Meta:
+        app_label = "customers"
+        db_table = "customers"
+""",
+        """
+for query in (risky, risky_at_70):
+    print(len(query), sum(customer.pk for customer in query))
+""",
+    ),
+    "sqlalchemy": (
+        """
+from sqlalchemy import create_engine
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+class Base(DeclarativeBase):
+    pass
+class Customer(Base):
+    __tablename__ = "customers"
+    id: Mapped[int] = mapped_column(primary_key=True)
+    age: Mapped[int]
+    income: Mapped[float]
+    region: Mapped[str]
+    visits: Mapped[int]
+""",
+        """
+with Session(create_engine("postgresql+psycopg://")) as session:
+    for query in (risky, risky_at_70):
+        found = session.execute(query).all()
+        print(len(found), sum(id for id, score in found))
+""",
+    ),
+}
+RISKY = "SELECT count(*), sum(id) FROM customers WHERE predict('churn', {}, income, region, visits) > 0.8"
 
 
 @dataclass(frozen=True)
@@ -57,6 +108,20 @@ def first_run(text: str) -> str:
     return re.sub(r"\{\{ ref\('(\w+)'\) \}\}", r"\1", without_config) + ";"
 
 
+def in_application(text: str) -> str:
+    """The block, in an application of the library that it imports."""
+    (before, behind) = APPLICATIONS[re.search(r"^from (\w+)", text, re.M)[1]]
+    return before + text + behind
+
+
+def risky_customers(cluster: Cluster, dbname: str) -> list[str]:
+    """What an application prints: how many customers each query finds, and the sum of their keys."""
+    with cluster.connect(dbname) as connection:
+        found = [connection.execute(RISKY.format(age)).fetchone() for age in ("age", "70")]
+    assert all(count for count, _ in found)
+    return [f"{count} {keys}" for count, keys in found]
+
+
 def run(recipe: Recipe, cluster: Cluster, dbname: str, folder: Path) -> None:
     """Runs the blocks one after another; fails with what the failing one said."""
     printed = ""
@@ -64,15 +129,15 @@ def run(recipe: Recipe, cluster: Cluster, dbname: str, folder: Path) -> None:
         if language == "text":
             assert printed.split() == text.split(), f"{recipe.title} prints otherwise"
             continue
-        if language == "py":
-            compile(text, recipe.title, "exec")
-            continue
+        program = in_application(text) if language == "py" else first_run(text)
         done = subprocess.run(
-            COMMANDS[language], input=first_run(text), cwd=folder, env=cluster.environment(dbname),
+            COMMANDS[language], input=program, cwd=folder, env=cluster.environment(dbname),
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, f"{recipe.title}:\n{text}\n{done.stderr}"
         printed = done.stdout
+        if language == "py":
+            assert printed.splitlines() == risky_customers(cluster, dbname)
 
 
 @pytest.fixture(scope="module")

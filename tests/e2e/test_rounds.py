@@ -1,11 +1,14 @@
 """Models of which the first rounds are used: equal to iteration_range, and kept by every way."""
 
+from pathlib import Path
+
 import numpy as np
 import psycopg
 import pytest
 import xgboost as xgb
 from psycopg import errors
 
+import catboost
 from tests.e2e.datasets import Dataset, load
 from tests.e2e.reference import assert_same_bits, floats, model_bytes
 
@@ -67,7 +70,7 @@ def test_the_first_rounds_are_those_of_iteration_range(
     assert connection.execute(used).fetchone()[0] == [
         "1 of 12", "5 of 12", "12 of 12", "12 of 12",
     ]  # fmt: skip
-    exported = connection.execute("SELECT export_model('m', 1)").fetchone()[0]
+    exported = connection.execute("SELECT export_model('m@1')").fetchone()[0]
     assert bytes(exported) == content
 
 
@@ -93,7 +96,7 @@ def test_the_best_rounds_are_those_of_the_wrapper(
     content = model_bytes(stopped.get_booster())
     notices: list[tuple] = []
     connection.add_notice_handler(
-        lambda said: notices.append((said.message_primary, said.message_hint))
+        lambda said: notices.append((said.severity, said.message_primary, said.message_hint))
     )
     connection.execute("SELECT load_model('m', %s, best_iteration => true)", (content,))
     assert not notices
@@ -102,8 +105,9 @@ def test_the_best_rounds_are_those_of_the_wrapper(
     assert_same_bits(floats(found(connection, dataset, "predict", "m")), wrapped)
 
     connection.execute("SELECT load_model('m', %s)", (content,))
-    ((message, hint),) = notices
+    ((severity, message, hint),) = notices
     best = stopped.best_iteration + 1
+    assert severity == "WARNING"
     assert message.startswith(f"early stopping found the first {best} of ")
     assert "best_iteration => true" in hint
     whole = stopped.get_booster().predict(
@@ -111,6 +115,50 @@ def test_the_best_rounds_are_those_of_the_wrapper(
     )
     assert_same_bits(floats(found(connection, dataset, "predict", "m")), whole)
     assert (whole != wrapped).any()
+    rounds = stopped.get_booster().num_boosted_rounds()
+    connection.execute("SELECT load_model('m', %s, rounds => %s)", (content, rounds))
+    assert len(notices) == 1
+    kept = (
+        "SELECT used_rounds, best_rounds FROM pgboost_models WHERE name = 'm' ORDER BY version DESC"
+    )
+    found_rounds = connection.execute(f"{kept} LIMIT 3").fetchall()
+    assert found_rounds == [(rounds, best), (rounds, best), (best, best)]
+    assert connection.execute("SELECT model_info('m') -> 'best_rounds'").fetchone() == (best,)
+
+
+@pytest.mark.parametrize("file_format", ["cbm", "json"])
+def test_catboost_says_its_best_rounds_and_uses_all(
+    connection: psycopg.Connection, tmp_path: Path, file_format: str
+) -> None:
+    """As its own predict does: which rounds it keeps, its training has decided."""
+    dataset = load("diabetes")
+    dataset.store(connection)
+    half = len(dataset.features) // 2
+    model = catboost.CatBoostRegressor(
+        iterations=300, use_best_model=False, verbose=False, allow_writing_files=False
+    )
+    model.fit(
+        dataset.features[:half], dataset.target[:half],
+        eval_set=(dataset.features[half:], dataset.target[half:]),
+    )  # fmt: skip
+    best = model.best_iteration_ + 1
+    assert best < model.tree_count_
+    model.save_model(str(tmp_path / "model"), format=file_format)
+    content = (tmp_path / "model").read_bytes()
+    said: list[str] = []
+    connection.add_notice_handler(lambda notice: said.append(notice.message_primary))
+    connection.execute("SELECT drop_model(name) FROM pgboost_models WHERE name = 'm' AND deployed")
+    connection.execute("SELECT load_model('m', %s)", (content,))
+    connection.execute("SELECT load_model('m', %s, best_iteration => true)", (content,))
+    assert said == []
+    kept = "SELECT used_rounds, best_rounds FROM pgboost_models WHERE name = 'm' ORDER BY version"
+    assert connection.execute(kept).fetchall() == [(300, best), (best, best)]
+    columns = [f"t.{name}" for name in dataset.names]
+    query = f"SELECT predict(%s, ARRAY[{', '.join(columns)}]::float8[]) FROM {dataset.name} AS t ORDER BY id"
+    for version, end in ((1, 300), (2, best)):
+        found = floats([value for (value,) in connection.execute(query, (f"m@{version}",))])
+        wanted = model.predict(dataset.features, ntree_end=end).astype(np.float32)
+        assert_same_bits(found, wanted)
 
 
 def test_rounds_that_are_not_there_are_refused(connection: psycopg.Connection) -> None:

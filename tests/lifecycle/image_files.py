@@ -8,14 +8,14 @@ import psycopg
 from cluster import Cluster
 
 RECORD = ".checked"
-# How many images were made since the folder was last swept.
-MADE = "made"
+# How many images were made since the folder was last swept, and where the registry's table of versions is.
+NOTES = ("made", "table")
 
 
 def images(folder: Path) -> list[Path]:
-    """All files but the records of checks, which come a while after their images, and a count."""
+    """All files but the records of checks, which come a while after their images, and notes."""
     found = sorted(folder.iterdir()) if folder.is_dir() else []
-    return [path for path in found if path.suffix != RECORD and path.name != MADE]
+    return [path for path in found if path.suffix != RECORD and path.name not in NOTES]
 
 
 def record(folder: Path) -> Path:

@@ -84,6 +84,36 @@ def grown(trees: int, depth: int, features: int = 10, seed: int = 1) -> bytes:
     )  # fmt: skip
 
 
+def uneven(trees: int, leaves: int, depth: int, features: int = 30, seed: int = 1) -> bytes:
+    """Trees of so many leaves, the deepest of which are below so many random splits."""
+    generator = np.random.default_rng(seed)
+    return _model(
+        [_uneven(index, leaves, depth, features, generator) for index in range(trees)], features
+    )
+
+
+def _uneven(
+    index: int, leaves: int, depth: int, features: int, generator: np.random.Generator
+) -> dict:
+    left, right, open_leaves = [-1], [-1], [(0, 0)]
+    for split in range(leaves - 1):
+        # A chain first, then any leaf that is not at the bottom.
+        at = len(open_leaves) - 1 if split < depth else int(generator.integers(len(open_leaves)))
+        node, level = open_leaves.pop(at)
+        left[node], right[node] = len(left), len(left) + 1
+        for child in (left[node], right[node]):
+            left.append(-1)
+            right.append(-1)
+            if level + 1 < depth:
+                open_leaves.append((child, level + 1))
+    nodes = len(left)
+    return _tree(index, features, left, right, {
+        "default_left": generator.integers(0, 2, nodes).tolist(),
+        "conditions": generator.random(nodes).round(6).tolist(),
+        "indices": generator.integers(0, features, nodes).tolist(),
+    })  # fmt: skip
+
+
 def load(connection: psycopg.Connection, name: str, content: bytes) -> int:
     """Loads the model and gives its version."""
     return one(connection, "SELECT load_model(%s, %s)", (name, content))

@@ -10,7 +10,7 @@ import psycopg
 import pytest
 from psycopg import errors
 
-from tests.lifecycle.models import chains, grown, load, one, padded
+from tests.lifecycle.models import chains, grown, load, one, padded, uneven
 
 Connect = Callable[..., psycopg.Connection]
 # What was measured is some milliseconds; the rest is for a machine that does other work as well.
@@ -93,11 +93,11 @@ def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
     "call",
     [
         "evaluate_model('m', %s, 'y')",
-        "evaluate_model('m', %s, 'y', by => 'f1')",
+        "evaluate_model('m', %s, 'y', slice_by => 'f1')",
         "calibration_curve('m', %s, 'y')",
         "compare_models('m', 'm', %s, 'y')",
         "feature_drift('m', %s)",
-        "profile_features('m', %s)",
+        "set_baseline('m', %s)",
     ],
 )
 def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
@@ -105,7 +105,7 @@ def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
     features = ", ".join(f"x / 1e4 AS f{number}" for number in range(1, 11))
     rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
     few = f"SELECT {features} FROM generate_series(1, 100) AS x"
-    connection.execute("SELECT profile_features('m', %s)", (few,))
+    connection.execute("SELECT set_baseline('m', %s)", (few,))
     source = f"SELECT {features}, y FROM {rows}"
     ends_soon(connection, admin, f"SELECT * FROM {call}", (source,))
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
@@ -168,6 +168,39 @@ def test_explaining_by_a_large_model_ends_at_the_statement_timeout(
     with pytest.raises(errors.QueryCanceled, match="statement timeout"):
         connection.execute(query)
     assert time.monotonic() - begin < milliseconds / 1000 + SOON
+
+
+@pytest.fixture(scope="module")
+def wide(cluster, dbname: str) -> str:
+    """A query for the interactions of a model of 11,000 features: half a gigabyte of numbers for a row."""
+    with cluster.connect(dbname) as connection:
+        load(connection, "wide", grown(1, 1, features=11_000))
+    row = "array_fill(0.5::real, ARRAY[11000])"
+    return f"SELECT array_length(predict_interactions('wide', {row}), 2)"
+
+
+def test_interactions_of_a_wide_model_are_cancelled(connect: Connect, wide: str) -> None:
+    """While the array is made, while the matrix is computed, and while it is written."""
+    connection = connect()
+    begin = time.monotonic()
+    assert one(connection, wide) == 11_001
+    whole = 1000 * (time.monotonic() - begin)
+    parts = range(1, 12)
+    assert sum(is_cancelled(connection, wide, round(whole * part / 12)) for part in parts) >= 3
+
+
+@pytest.mark.parametrize("function", ["predict_contribs", "predict_interactions"])
+def test_explaining_by_a_deep_model_is_cancelled(connect: Connect, function: str) -> None:
+    """Work is counted, not rows or trees."""
+    connection = connect()
+    load(connection, "uneven", uneven(8, 4000, 50))
+    # LLVM compiles for longer than that, and does not look.
+    connection.execute("SET jit = off")
+    row = "array_fill(0.5::real, ARRAY[30])"
+    rows = "generate_series(1, 10000) AS x, generate_series(1, 10000) AS y"
+    query = f"SELECT count({function}('uneven', {row})) FROM {rows}"
+    for milliseconds in (20, 60, 150, 400):
+        assert is_cancelled(connection, query, milliseconds)
 
 
 def test_a_connection_is_terminated(connect: Connect) -> None:

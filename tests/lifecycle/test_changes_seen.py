@@ -48,7 +48,7 @@ def test_deploy_is_seen_at_once_by_every_connection(connect: Connect) -> None:
     readers, writer = [connect() for _ in range(5)], connect()
     load(writer, "m", constant(2))
     for version in (1, 2, 1, 1, 2):
-        writer.execute("SELECT deploy_model('m', %s)", (version,))
+        writer.execute("SELECT deploy_model(%s)", (f"m@{version}",))
         assert [value(reader) for reader in readers] == [version] * 5
 
 
@@ -98,7 +98,7 @@ def test_a_repeatable_read_keeps_its_version_until_it_ends(connect: Connect, lev
     load(writer, "m", constant(2))
     assert value(reader) == 1  # its snapshot is from before, although it had cached nothing
     assert value(other) == 2
-    writer.execute("SELECT deploy_model('m', 1), drop_model('m', 2)")
+    writer.execute("SELECT deploy_model('m@1'), drop_model('m@2')")
     load(writer, "m", constant(3))
     writer.execute("SELECT drop_model('m')")
     load(writer, "m", constant(4))

@@ -105,7 +105,7 @@ def test_what_was_committed_survives_a_crash_and_images_are_checked(
         connection.execute("SET synchronous_commit = on")
         for number in range(5):
             load(connection, "c", constant(number))
-        connection.execute("SELECT deploy_model('c', 3)")
+        connection.execute("SELECT deploy_model('c@3')")
     kill_during(spare, "SELECT pg_sleep(10)", 0.05)
     # As after a power failure, which may leave a file that was renamed and not yet written.
     for path in Path(spare.place.data, "pgboost").glob("*/*.image"):

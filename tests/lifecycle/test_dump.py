@@ -47,14 +47,14 @@ def source(cluster: Cluster, dbname: str) -> str:
         connection.execute("SET ROLE dump_owner")
         for version in (1, 2, 3):
             load(connection, "m", constant(version))
-        connection.execute("SELECT deploy_model('m', 2), grant_model('m', 'dump_user')")
+        connection.execute("SELECT deploy_model('m@2'), grant_model('m', 'dump_user')")
         load(connection, "open", constant(5))
         connection.execute("SELECT grant_model('open', 'public')")
         rows = "SELECT i AS {} FROM generate_series(1, 9) AS i"
         name = one(connection, "SELECT feature FROM model_features('open')")
-        connection.execute("SELECT profile_features('open', %s)", (rows.format(name),))
+        connection.execute("SELECT set_baseline('open', %s)", (rows.format(name),))
         connection.execute("RESET ROLE")
-        connection.execute("SELECT alias_model('m', 'best', 3)")
+        connection.execute("SELECT set_alias('m@3', 'best')")
         connection.execute("SELECT create_predict_function('m@best', 'best_of_m')")
     return dbname
 
@@ -66,7 +66,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
                loaded_at, model_info(name || '@' || version) ->> 'sha256',
                CASE WHEN features = 1 THEN predict_margin(name || '@' || version, 1)
                     ELSE predict_margin(name || '@' || version, %s) END,
-               (SELECT jsonb_agg(p) FROM feature_profile(name || '@' || version) AS p)
+               (SELECT jsonb_agg(p) FROM feature_baseline(name || '@' || version) AS p)
           FROM pgboost_models ORDER BY name, version""".replace("%s", ROW)
     rights = "SELECT model, role::text, privilege FROM pgboost_privilege ORDER BY 1, 2, 3"
     aliases = "SELECT name, alias, version, predict(name || '@' || alias, 1) FROM pgboost_aliases"

@@ -85,7 +85,7 @@ def test_other_text_works_or_is_refused(
     "query",
     [
         "SELECT predict('größe ohne Modell', 1)", "SELECT model_info('é')",
-        "SELECT deploy_model('é', 1)", "SELECT drop_model('é')", "SELECT export_model('é')",
+        "SELECT deploy_model('é@1')", "SELECT drop_model('é')", "SELECT export_model('é')",
         "SELECT grant_model('é', 'é')", "SELECT grant_model('m', 'é')",
         "SELECT * FROM feature_importance('m', 'é')",
         "SELECT predict_class('m', 'é'::text)", "SELECT predict('tickets', 'é', 10, 1)",
@@ -101,5 +101,5 @@ def test_what_does_not_exist_is_told_so(elsewhere: psycopg.Connection, query: st
 
 
 def test_parameters_may_be_any_text(elsewhere: psycopg.Connection) -> None:
-    elsewhere.execute("SELECT load_model('p', content, parameters => '{\"a\": \"é\"}') FROM file")
+    elsewhere.execute("SELECT load_model('p', content, params => '{\"a\": \"é\"}') FROM file")
     assert one(elsewhere, "SELECT model_info('p') #>> '{parameters,a}'") == "é"

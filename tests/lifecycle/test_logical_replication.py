@@ -13,7 +13,7 @@ from tests.lifecycle.models import constant, grown, load, one, value
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 SECONDS = 20
-TABLES = "pgboost_model, pgboost_version, pgboost_part, pgboost_privilege, pgboost_profile, pgboost_alias"
+TABLES = "pgboost_model, pgboost_version, pgboost_part, pgboost_privilege, pgboost_baseline, pgboost_alias"
 Pair = tuple[psycopg.Connection, psycopg.Connection]
 
 
@@ -70,9 +70,9 @@ def test_changes_follow_in_a_connection_that_is_open(pair: Pair) -> None:
     for number in (1, 2, 3):
         load(publisher, "m", constant(number))
         until(lambda: value(subscriber), number)
-    publisher.execute("SELECT deploy_model('m', 1)")
+    publisher.execute("SELECT deploy_model('m@1')")
     until(lambda: value(subscriber), 1)
-    publisher.execute("SELECT drop_model('m', 3)")
+    publisher.execute("SELECT drop_model('m@3')")
     until(lambda: one(subscriber, "SELECT count(*) FROM pgboost_models WHERE name = 'm'"), 2)
     with pytest.raises(errors.UndefinedObject):
         value(subscriber, "m@3")
@@ -106,6 +106,6 @@ def test_an_alias_arrives(pair: Pair) -> None:
     for number in (1, 2):
         load(publisher, "aliased", constant(number))
     for number in (1, 2):
-        publisher.execute("SELECT alias_model('aliased', 'best', %s)", (number,))
+        publisher.execute("SELECT set_alias(%s, 'best')", (f"aliased@{number}",))
         until(lambda: value(subscriber, "aliased@best"), number)
     publisher.execute("SELECT drop_model('aliased')")

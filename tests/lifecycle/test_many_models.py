@@ -55,7 +55,7 @@ def test_the_first_prediction_after_a_deploy_looks_at_one_model_only(connect: Co
     seconds: dict[psycopg.Connection, list[float]] = {many: [], few: []}
     for turn in range(60):
         version = turn % 2 + 1
-        writer.execute("SELECT deploy_model('m', %s)", (version,))
+        writer.execute("SELECT deploy_model(%s)", (f"m@{version}",))
         for reader, taken in seconds.items():
             begin = time.perf_counter()
             assert value(reader) == version

@@ -71,6 +71,18 @@ def test_a_long_scan_takes_no_more_than_a_short_one(connect: Connect, form: str)
     assert private_kb(connection) - before < 2 * MOST_GROWTH_KB
 
 
+def test_interactions_of_a_wide_model_take_little_more_than_the_result(connect: Connect) -> None:
+    connection = connect()
+    features = 11_000
+    load(connection, "wide", grown(1, 1, features=features))
+    row = f"array_fill(0.5::real, ARRAY[{features}])"
+    peak_kb(connection)
+    query = f"SELECT array_length(predict_interactions('wide', {row}), 1)"
+    assert one(connection, query) == features + 1
+    result_kb = 4 * (features + 1) ** 2 // 1024
+    assert result_kb < peak_kb(connection) < result_kb + (128 << 10)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_many_statements_leave_nothing(connect: Connect, form: str) -> None:
     connection = connect()

@@ -89,7 +89,7 @@ def test_aliases_pins_and_models_by_column_are_known_in_workers(
     connect: Connect, call: str
 ) -> None:
     serial, parallel = connect(), connect()
-    serial.execute("SELECT alias_model('m', 'best', 1), pin_model('m', 1)")
+    serial.execute("SELECT set_alias('m@1', 'best'), pin_model('m@1')")
     serial.execute("SELECT create_predict_function('m', 'of_m', replace => true)")
     model = f"CASE WHEN id > {ROWS // 2} THEN 'm' ELSE 'm@best' END AS model"
     query = (

@@ -22,7 +22,7 @@ def source(cluster: Cluster, database: str, schema: str, generated: bool) -> lis
         connection.execute(f"CREATE EXTENSION pgboost SCHEMA {schema}")
         connection.execute(f"SET search_path = {schema}, public")
         load(connection, "m", grown(20, 5))
-        connection.execute("SELECT pin_model('m', 1), alias_model('m', 'champion', 1)")
+        connection.execute("SELECT pin_model('m@1'), set_alias('m@1', 'champion')")
         call = f"{schema}.predict_pinned('m@1', {ARGUMENTS})"
         connection.execute("CREATE TABLE public.a_table (a real)")
         if generated:
@@ -46,7 +46,7 @@ def facts(cluster: Cluster, database: str) -> list[tuple]:
         connection.execute(f"SET search_path = {schema}, public")
         connection.execute("SET enable_seqscan = off")
         with pytest.raises(errors.ObjectInUse):
-            connection.execute("SELECT unpin_model('m', 1)")
+            connection.execute("SELECT unpin_model('m@1')")
         with pytest.raises(errors.ObjectInUse):
             connection.execute("SELECT drop_model('m')")
         score = f"predict_pinned('m@1', {ARGUMENTS})"
@@ -70,6 +70,19 @@ def test_a_plain_dump_restores_an_index(cluster: Cluster) -> None:
     run(cluster, target, *PSQL, stdin=run(cluster, "pin_index", "pg_dump"))
     assert len(before) > 500
     assert facts(cluster, target) == before
+
+
+def test_a_dump_keeps_which_numbers_were_pinned(cluster: Cluster) -> None:
+    """Also those of models that were dropped: what was stored of them elsewhere must not come true again."""
+    source(cluster, "pin_numbers", "public", generated=False)
+    with cluster.connect("pin_numbers") as connection:
+        connection.execute("DROP TABLE a_table")
+        connection.execute("SELECT unpin_model('m@1'), drop_model('m')")
+    target = restored(cluster, "pin_numbers")
+    run(cluster, target, *PSQL, stdin=run(cluster, "pin_numbers", "pg_dump"))
+    with cluster.connect(target) as connection:
+        assert load(connection, "m", grown(20, 5)) == 2
+        assert load(connection, "other", grown(20, 5)) == 1
 
 
 @pytest.mark.parametrize("parallel", [False, True])

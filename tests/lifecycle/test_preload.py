@@ -70,7 +70,7 @@ def test_it_predicts_when_preloaded(preloaded: Cluster, expected: float) -> None
         assert value(second) == 1
         load(first, "m", constant(2))
         assert value(second) == 2
-        first.execute("SELECT deploy_model('m', 1)")
+        first.execute("SELECT deploy_model('m@1')")
         assert value(second) == 1
     assert threads(postmaster(preloaded)) == 1
 

@@ -60,7 +60,7 @@ def replayed(primary: psycopg.Connection, replica: psycopg.Connection) -> None:
 def test_a_standby_evaluates_as_its_primary_does(pair: Pair) -> None:
     primary, replica = pair
     source = NAMED_ROWS.replace(" FROM", ", i FROM")
-    profile = f"SELECT profile_features('grown', $${source}$$)"
+    profile = f"SELECT set_baseline('grown', $${source}$$)"
     primary.execute(profile)
     replayed(primary, replica)
     with pytest.raises(errors.ReadOnlySqlTransaction):
@@ -87,6 +87,20 @@ def test_it_is_a_standby_and_gives_the_same_bits(pair: Pair) -> None:
     expected = one(primary, scan)
     assert len(set(expected)) > 100
     assert one(replica, scan) == expected
+
+
+def test_a_pinned_version_predicts(pair: Pair) -> None:
+    """Which takes a lock of the kind that a standby may take; there it keeps no owner waiting."""
+    primary, replica = pair
+    load(primary, "pinned", constant(7))
+    primary.execute("SELECT pin_model('pinned@1')")
+    replayed(primary, replica)
+    with replica.transaction():
+        assert one(replica, "SELECT predict_pinned('pinned@1', x) FROM (SELECT 1.0 AS x) AS r") == 7
+        primary.execute("SELECT unpin_model('pinned@1'), drop_model('pinned')")
+    replayed(primary, replica)
+    with pytest.raises(errors.UndefinedObject):
+        replica.execute("SELECT predict_pinned('pinned@1', 1)")
 
 
 @pytest.mark.parametrize(
@@ -130,10 +144,10 @@ def test_a_deploy_is_seen_after_replay_without_reconnecting(pair: Pair) -> None:
         replayed(primary, replica)
         assert before != value(replica) == number
         assert one(replica, "EXECUTE p") == number
-    primary.execute("SELECT deploy_model('m', 1)")
+    primary.execute("SELECT deploy_model('m@1')")
     replayed(primary, replica)
     assert value(replica) == 1
-    primary.execute("SELECT drop_model('m', 4)")
+    primary.execute("SELECT drop_model('m@4')")
     replayed(primary, replica)
     with pytest.raises(errors.UndefinedObject):
         value(replica, "m@4")
@@ -163,17 +177,17 @@ def test_a_repeatable_read_on_the_standby_keeps_its_version(pair: Pair) -> None:
     assert value(replica) == 1
     replica.execute("COMMIT")
     assert value(replica) == 9
-    primary.execute("SELECT deploy_model('m', 1)")
+    primary.execute("SELECT deploy_model('m@1')")
 
 
 @pytest.mark.parametrize(
     "call",
     [
-        "load_model('new', '{}')", "load_model('m', 'no model')", "deploy_model('m', 1)",
+        "load_model('new', '{}')", "load_model('m', 'no model')", "deploy_model('m@1')",
         "drop_model('m')", "grant_model('m', 'public')", "revoke_model('m', 'public')",
-        "alias_model('m', 'best', 1)", "drop_alias('m', 'best')", "pin_model('m', 1)",
-        "unpin_model('m', 1)", "create_predict_function('m')", "load_profile('m', '[]')",
-        "profile_features('m', 'SELECT 1 AS f1')", "train_model('n', 'SELECT 1 AS a, 2 AS y', 'y')",
+        "set_alias('m@1', 'best')", "drop_alias('m@best')", "pin_model('m@1')",
+        "unpin_model('m@1')", "create_predict_function('m')", "set_baseline('m', '[]')",
+        "set_baseline('m', 'SELECT 1 AS f1')", "train_model('n', 'SELECT 1 AS a, 2 AS y', 'y')",
     ],
 )  # fmt: skip
 def test_it_refuses_to_write(pair: Pair, call: str) -> None:
@@ -234,7 +248,7 @@ def test_aliases_pins_and_models_by_column_work_on_a_standby(pair: Pair) -> None
     primary, replica = pair
     for number in (3, 4):
         load(primary, "named", constant(number))
-    primary.execute("SELECT alias_model('named', 'best', 1), pin_model('named', 1)")
+    primary.execute("SELECT set_alias('named@1', 'best'), pin_model('named@1')")
     replayed(primary, replica)
     assert value(replica, "named@best") == 3
     assert one(replica, "SELECT predict_pinned('named@1', 1)") == 3
@@ -246,11 +260,11 @@ def test_aliases_pins_and_models_by_column_work_on_a_standby(pair: Pair) -> None
         "SELECT sum(predict(CASE mod(i, 2) WHEN 0 THEN 'named@1' ELSE 'named' END, 1)) FROM {}"
     )
     assert one(replica, batched.format("generate_series(1, 200) AS i")) == 700
-    primary.execute("SELECT alias_model('named', 'best', 2)")
+    primary.execute("SELECT set_alias('named@2', 'best')")
     replayed(primary, replica)
     assert value(replica, "named@best") == 4
     with pytest.raises(errors.ReadOnlySqlTransaction):
-        replica.execute("SELECT alias_model('named', 'best', 1)")
+        replica.execute("SELECT set_alias('named@1', 'best')")
 
 
 def test_a_standby_counts_for_itself(pair: Pair) -> None:

@@ -53,7 +53,7 @@ def deploy(connection: psycopg.Connection, deploys: Deploys) -> None:
     try:
         for number in range(1, DEPLOYS + 1):
             deploys.started = number
-            connection.execute("SELECT deploy_model('m', %s)", (1 + number % 2,))
+            connection.execute("SELECT deploy_model(%s)", (f"m@{1 + number % 2}",))
             deploys.acknowledged = number
             strict, deadline = deploys.strict, time.monotonic() + READER_SECONDS
             while deploys.strict == strict and time.monotonic() < deadline:
@@ -75,7 +75,7 @@ def test_no_answer_is_stale(connect: Connect, query: str) -> None:
     writer = connect()
     load(writer, "m", constant(1))
     load(writer, "m", constant(2))
-    writer.execute("SELECT deploy_model('m', 1)")
+    writer.execute("SELECT deploy_model('m@1')")
     deploys = Deploys()
     threads = [threading.Thread(target=deploy, args=(writer, deploys))]
     for _ in range(READERS):

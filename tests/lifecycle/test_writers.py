@@ -91,8 +91,8 @@ def test_a_version_cannot_be_dropped_while_it_is_being_deployed(connect: Connect
     admin, a, b = connect(), connect(autocommit=False), connect()
     load(admin, "m", constant(1))
     load(admin, "m", constant(2))
-    a.execute("SELECT deploy_model('m', 1)")
-    drop = "SELECT drop_model('m', 1)"
+    a.execute("SELECT deploy_model('m@1')")
+    drop = "SELECT drop_model('m@1')"
     result = second(a, admin, b, lambda: b.execute(drop), a.commit)
     assert isinstance(result.exception(), errors.ObjectInUse)
     assert value(admin) == 1
@@ -102,8 +102,8 @@ def test_a_version_cannot_be_deployed_while_it_is_being_dropped(connect: Connect
     admin, a, b = connect(), connect(autocommit=False), connect()
     load(admin, "m", constant(1))
     load(admin, "m", constant(2))
-    a.execute("SELECT drop_model('m', 1)")
-    deploy = "SELECT deploy_model('m', 1)"
+    a.execute("SELECT drop_model('m@1')")
+    deploy = "SELECT deploy_model('m@1')"
     result = second(a, admin, b, lambda: b.execute(deploy), a.commit)
     assert isinstance(result.exception(), errors.UndefinedObject)
     assert value(admin) == 2

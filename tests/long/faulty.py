@@ -39,8 +39,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         values = ", ".join(f"random()::real AS f{i + 1}" for i in range(10))
         connection.execute(f"CREATE TABLE rows AS SELECT {values} FROM generate_series(1, 2000)")
         load(connection, "classes", _classes())
-        connection.execute("SELECT alias_model('m', 'best', 2)")
-        connection.execute("SELECT profile_features('m', 'rows')")
+        connection.execute("SELECT set_alias('m@2', 'best')")
+        connection.execute("SELECT set_baseline('m', 'rows')")
     yield running
     stop(STATE, delete=True)
 

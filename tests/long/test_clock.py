@@ -79,7 +79,7 @@ def read(connection: psycopg.Connection) -> None:
 
 def deploy(connection: psycopg.Connection) -> None:
     for version in (1, 2):
-        connection.execute("SELECT deploy_model('m', %s)", (version,))
+        connection.execute("SELECT deploy_model(%s)", (f"m@{version}",))
         assert value(connection) == version
 
 

@@ -37,22 +37,22 @@ CASES = [
     ("load: stored", "SELECT * FROM train_model('new', 'rows', 'f1', rounds => 3)"),
     *[("registry: written", call) for call in (
         "SELECT load_model('new', content) FROM file", "SELECT load_model('m', content) FROM file",
-        "SELECT drop_model('m')", "SELECT drop_model('m', 1)", "SELECT grant_model('m', 'public')",
+        "SELECT drop_model('m')", "SELECT drop_model('m@1')", "SELECT grant_model('m', 'public')",
         "SELECT revoke_model('m', 'public')",
     )],
-    ("registry: asked", "SELECT deploy_model('m', 1)"),
-    ("registry: asked", "SELECT alias_model('m', 'best', 1)"),
+    ("registry: asked", "SELECT deploy_model('m@1')"),
+    ("registry: asked", "SELECT set_alias('m@1', 'best')"),
     *[("registry: opened", call) for call in (
-        "SELECT deploy_model('m', 1)", "SELECT export_model('m')", "SELECT model_info('m')",
-        "SELECT model_features('m')", "SELECT feature_importance('m')", "SELECT pin_model('m', 1)",
-        "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m', 'best')",
-        "SELECT unpin_model('m', 1)", "SELECT load_profile('m', '[]')", "SELECT feature_profile('m')",
+        "SELECT deploy_model('m@1')", "SELECT export_model('m')", "SELECT model_info('m')",
+        "SELECT model_features('m')", "SELECT feature_importance('m')", "SELECT pin_model('m@1')",
+        "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m@best')",
+        "SELECT unpin_model('m@1')", "SELECT set_baseline('m', '[]')", "SELECT feature_baseline('m')",
         "SELECT pgboost_statistics('m', 1)",
     )],
     *[("source: row", f"SELECT {call}") for call in (
         f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",
         f"confusion_matrix('classes', {SOURCE}, 'class')", f"calibration_curve('classes', {SOURCE}, 'class')",
-        "profile_features('m', 'rows')", "feature_drift('m', 'rows')", "verify_model('m', 'rows')",
+        "set_baseline('m', 'rows')", "feature_drift('m', 'rows')", "verify_model('m', 'rows')",
         "train_model('new', 'rows', 'f1', rounds => 3)", f"tune_model('rows', 'f1', {SEARCH}, rounds => 3)",
     )],
     ("training: round", f"SELECT tune_model('rows', 'f1', {SEARCH}, rounds => 3)"),
@@ -63,22 +63,22 @@ CASES = [
     ("statistics: reset", "SELECT pg_stat_pgboost_reset()"),
     *[("function: called", call) for call in (
         "SELECT explain_prediction('m', rows) FROM rows LIMIT 1",
-        f"SELECT explain_prediction_columns('m', 3, NULL, {COLUMNS}) FROM rows LIMIT 1",
         "SELECT feature_contributions('m', '{1}')",
     )],
     # Without a table there is no batch.
     *[(f"called: pgboost_{function}", f"SELECT {function}({arguments}, {ONES})") for function, arguments in (
         ("predict", "'m'"), ("predict_array", "'m'"), ("predict_class", "'m'"), ("predict_margin", "'m'"),
-        ("predict_pinned", "'m@1'"), ("predict_from", "'m', 1"), ("predict_array_from", "'m', '{1}'"),
-        ("predict_margin_from", "'m', '{1}'"), ("predict_leaf", "'m'"), ("predict_contribs", "'m'"),
+        ("predict_pinned", "'m@1'"), ("predict_from", "'m', 1"), ("predict_proba", "'m'"),
+        ("predict_leaf", "'m'"), ("predict_contribs", "'m'"),
         ("predict_interactions", "'m'"),
     )],
     ("called: pgboost_predict_support", f"SELECT predict('m', {COLUMNS}) FROM rows"),
+    ("called: pgboost_pinned_support", f"SELECT predict_pinned('m@1', {COLUMNS}) FROM rows"),
     ("called: pgboost_explain_support", f"SELECT predict_contribs('m', {COLUMNS}) FROM rows"),
     ("called: pgboost_contribs_add", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_mean", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_combine", "SELECT pgboost_contribs_combine('{}', '{}')"),
-    ("called: pgboost_registry_changed", "SELECT drop_model('m', 1)"),
+    ("called: pgboost_registry_changed", "SELECT drop_model('m@1')"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"
 # Rounds after which what is kept for the next statement is there, and those that must not add to it.

@@ -31,7 +31,8 @@ VICTIMS = {
     "load": "SELECT load_model('l', content), pg_sleep(30) FROM file",
     "train": "SELECT * FROM train_model('t', 'rows', 'y', rounds => 100000)",
     "batch": f"SELECT count(predict('m', {ROW})) FROM generate_series(1, 100000000)",
-    "deploy": "DO $$ BEGIN LOOP PERFORM deploy_model('m', v) FROM generate_series(1, 2) v; END LOOP; END $$",
+    "deploy": "DO $$ BEGIN LOOP PERFORM deploy_model('m@' || v) FROM generate_series(1, 2) v; "
+    "END LOOP; END $$",
     "image": "DO $$ BEGIN LOOP PERFORM load_model('i', content) FROM file; "
     f"PERFORM predict('i', {ROW}); PERFORM drop_model('i'); END LOOP; END $$",
 }  # fmt: skip

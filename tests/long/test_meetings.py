@@ -49,8 +49,8 @@ def test_a_model_changes_while_it_is_looked_up(three, place: str, change: str) -
     """The statement gives the answer of a version that was right while it ran, the next one that of today."""
     _, waiting, other = three
     load(other, "k", constant(2))
-    other.execute("SELECT deploy_model('k', 1)")
-    changes = {"deploy": "SELECT deploy_model('k', 2)", "drop": "SELECT drop_model('k')"}
+    other.execute("SELECT deploy_model('k@1')")
+    changes = {"deploy": "SELECT deploy_model('k@2')", "drop": "SELECT drop_model('k')"}
     try:
         answer = meanwhile(
             three, place, "SELECT predict('k', 1)", lambda: other.execute(changes[change])

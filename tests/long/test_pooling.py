@@ -104,7 +104,7 @@ def models(cluster: Cluster, dbname: str) -> None:
 @pytest.mark.usefixtures("internal_errors")
 def test_no_answer_is_stale(cluster: Cluster, dbname: str, pooled: Pooled) -> None:
     with cluster.connect(dbname) as writer:
-        writer.execute("SELECT deploy_model('m', 1)")
+        writer.execute("SELECT deploy_model('m@1')")
         deploys = Deploys()
         threads = [threading.Thread(target=deploy, args=(writer, deploys))]
         query = "SELECT predict('m', 1)"

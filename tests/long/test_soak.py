@@ -36,7 +36,7 @@ def scan(connection: psycopg.Connection) -> None:
 
 def deploy(connection: psycopg.Connection) -> None:
     for version in (1, 2):
-        connection.execute("SELECT deploy_model('c', %s)", (version,))
+        connection.execute("SELECT deploy_model(%s)", (f"c@{version}",))
 
 
 def load_and_drop(connection: psycopg.Connection) -> None:

@@ -90,7 +90,7 @@ def deploying(cluster: Cluster, dbname: str) -> Iterator[None]:
         with cluster.connect(dbname) as connection:
             while not done.wait(0.05):
                 number += 1
-                connection.execute("SELECT deploy_model('m', %s)", (1 + number % 2,))
+                connection.execute("SELECT deploy_model(%s)", (f"m@{1 + number % 2}",))
 
     thread = threading.Thread(target=deploy)
     thread.start()

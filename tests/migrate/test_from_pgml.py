@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -237,6 +238,35 @@ def test_it_goes_on_where_it_stopped(
     second = pgml.train("again", "regression", "xgboost", data, numbers(label(7)), deploy=True)
     psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
     assert {number: row[1] for number, row in report(connection).items()} == {first: 1, second: 2}
+
+
+def test_what_pgml_predicts_otherwise_is_left_out(
+    cluster: Cluster, dbname: str, connection: psycopg.Connection, pgml: Pgml
+) -> None:
+    price, kind = bytes_of("2.0.3/reg_squarederror.bin"), bytes_of("1.7.6/multi_softprob.bin")
+    columns = numbers(label(7))
+    same = pgml.train("price", "regression", "xgboost", price, columns, deploy=True)
+    other = pgml.train("price", "regression", "xgboost", price, columns, deploy=True)
+    classes = pgml.train("kind", "classification", "xgboost", kind, columns, deploy=True)
+    connection.execute("SELECT load_model('their_price', %s)", [price])
+    connection.execute("SELECT load_model('their_kind', %s)", [kind])
+    # What pgml's library computes, for one model with another number in a part of the rows.
+    connection.execute(
+        "CREATE FUNCTION pgml.predict(model_id bigint, features real[]) RETURNS real LANGUAGE sql AS"
+        " $$ SELECT (predict('their_price', features)"
+        f"       + CASE WHEN model_id = {other} AND features[1] > 1 THEN 0.01 ELSE 0 END)::real $$;"
+        "CREATE FUNCTION pgml.predict_proba(model_id bigint, features real[]) RETURNS real[]"
+        " LANGUAGE sql AS $$ SELECT predict_array('their_kind', features) $$"
+    )
+    psql(cluster, dbname, "-f", str(SQL / "from_pgml.sql"))
+    found = report(connection)
+    assert found[same] == ("price", 1, None)
+    assert found[classes] == ("kind", 1, None)
+    model, version, note = found[other]
+    assert (model, version) == (None, None)
+    assert re.fullmatch(r"pgml predicts {.*} for {.*}, pgboost {.*}", note or ""), note
+    kept = connection.execute("SELECT count(*) FROM pgboost_models WHERE name = 'price'").fetchone()
+    assert kept == (1,)
 
 
 def test_models_of_another_server(

@@ -19,6 +19,11 @@ NEW_RUST = """#!/bin/sh
 echo "started a build" >&2
 exit 1
 """
+# What rustup puts on the path whether or not the component is installed.
+RUSTFMT_OF_RUSTUP = """#!/bin/sh
+echo "error: 'rustfmt' is not installed for the toolchain" >&2
+exit 1
+"""
 OTHER_POSTGRESQL = """#!/bin/sh
 [ "$1" = --version ] && echo PostgreSQL 14.2
 """
@@ -49,7 +54,7 @@ def tools(tmp_path: Path) -> Path:
     for directory in ("/usr/bin", "/bin"):
         for tool in Path(directory).iterdir():
             link = tmp_path / tool.name
-            if tool.name not in ("cargo", "rustc") and not link.is_symlink():
+            if tool.name not in ("cargo", "rustc", "rustfmt") and not link.is_symlink():
                 link.symlink_to(tool)
     return tmp_path
 
@@ -86,6 +91,26 @@ def test_an_old_rust_is_named_with_the_version_that_is_needed(tools: Path) -> No
     assert "is 1.63.0" in done.stderr
 
 
+def test_without_rustfmt_it_says_how_to_get_it(tools: Path) -> None:
+    for tool in ("cargo", "rustc"):
+        write_program(tools / tool, NEW_RUST)
+    done = run("build.sh", PATH=str(tools))
+    assert done.returncode == 1
+    assert "no rustfmt found" in done.stderr
+    assert "rustup component add rustfmt" in done.stderr
+    assert "started a build" not in done.stderr
+
+
+def test_a_rustfmt_of_rustup_that_is_not_installed_counts_as_none(tools: Path) -> None:
+    for tool in ("cargo", "rustc"):
+        write_program(tools / tool, NEW_RUST)
+    write_program(tools / "rustfmt", RUSTFMT_OF_RUSTUP)
+    done = run("build.sh", PATH=str(tools))
+    assert done.returncode == 1
+    assert "no rustfmt found" in done.stderr
+    assert "started a build" not in done.stderr
+
+
 def test_without_a_server_it_says_which_packages_bring_one(tmp_path: Path) -> None:
     done = run("build.sh", PG_CONFIG=str(tmp_path / "pg_config"))
     assert done.returncode == 1
@@ -118,7 +143,7 @@ def test_a_name_without_a_directory_is_looked_for_on_the_path(tmp_path: Path) ->
 
 
 def test_where_it_may_not_write_it_says_so_before_the_build(tools: Path) -> None:
-    for tool in ("cargo", "rustc"):
+    for tool in ("cargo", "rustc", "rustfmt"):
         write_program(tools / tool, NEW_RUST)
     (tools / "file").touch()
     done = run("install.sh", PATH=str(tools), DESTDIR=str(tools / "file"))

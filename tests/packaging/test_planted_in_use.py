@@ -25,7 +25,7 @@ def test_a_function_made_of_a_model_calls_no_other(
     load(user, "m", constant(1))
     user.execute("SELECT create_predict_function('m', 'of_m', 'public')")
     assert one(user, "SELECT public.of_m(1)") == 1
-    attacker.execute(attack("predict", "text, VARIADIC real[]", "real"))
+    attacker.execute(attack("predict", "text, VARIADIC double precision[]", "real"))
     with pytest.raises(errors.AmbiguousFunction) as raised:
         user.execute("SELECT create_predict_function('m', 'of_m_too', 'public')")
     assert (

@@ -37,8 +37,8 @@ def test_models_come_back(connection: psycopg.Connection) -> None:
     for model in (boosted, light, cat):
         pgboost.push(connection, "back", model)
     matrix = xgboost.DMatrix(frame)
-    assert (pgboost.pull(connection, "back", 1).predict(matrix) == boosted.predict(matrix)).all()
-    assert (pgboost.pull(connection, "back", 2).predict(frame) == light.predict(frame)).all()
+    assert (pgboost.pull(connection, "back@1").predict(matrix) == boosted.predict(matrix)).all()
+    assert (pgboost.pull(connection, "back@2").predict(frame) == light.predict(frame)).all()
     assert (pgboost.pull(connection, "back").predict(frame) == cat.predict(frame)).all()
 
 
@@ -47,7 +47,7 @@ def test_errors_are_pythons(
 ) -> None:
     with pytest.raises(LookupError, match='model "none" does not exist'):
         pgboost.pull(connection, "none")
-    with pytest.raises(TypeError, match="no model of XGBoost"):
+    with pytest.raises(TypeError, match="pass a model of XGBoost"):
         pgboost.push(connection, "wrong", {"no": "model"})
     with pytest.raises(ValueError, match="name"):
         pgboost.push(connection, "a@b", booster())

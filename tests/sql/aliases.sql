@@ -4,9 +4,9 @@ SET client_min_messages = warning;
 SELECT load_model('m', file_of('price')), load_model('m', file_of('price_doubled')), load_model('m', file_of('price'));
 
 -- An alias means its version, whatever is deployed.
-SELECT alias_model('m', 'champion', 1), alias_model('m', 'challenger', 2);
+SELECT set_alias('m@1', 'champion'), set_alias('m@2', 'challenger');
 SELECT predict('m', 60, 4, 1), predict('m@champion', 60, 4, 1), predict('m@challenger', 60, 4, 1), predict('m@2', 60, 4, 1);
-SELECT deploy_model('m', 2);
+SELECT deploy_model('m@2');
 SELECT predict('m', 60, 4, 1), predict('m@champion', 60, 4, 1);
 SELECT model_info('m@challenger') ->> 'version' AS version, (SELECT count(*) FROM model_features('m@champion')) AS features;
 SELECT * FROM pgboost_aliases ORDER BY name, alias;
@@ -14,35 +14,35 @@ SELECT * FROM pgboost_aliases ORDER BY name, alias;
 SELECT area, predict('m@champion', area, 4, 1), predict('m@challenger', area, 4, 1)
   FROM generate_series(40, 60, 10) AS area ORDER BY area;
 -- It can be given to another version.
-SELECT alias_model('m', 'champion', 2), predict('m@champion', 60, 4, 1);
+SELECT set_alias('m@2', 'champion'), predict('m@champion', 60, 4, 1);
 SELECT predict('m@champion', 60, 4, 1);
-SELECT alias_model('m', 'champion', 3);
+SELECT set_alias('m@3', 'champion');
 
 -- What cannot be.
 SELECT predict('m@nobody', 60, 4, 1);
 SELECT predict('nosuch@champion', 60, 4, 1);
 SELECT predict('m@Champion', 60, 4, 1);
-SELECT alias_model('m', 'champion', 4);
-SELECT alias_model('nosuch', 'champion', 1);
-SELECT drop_alias('m', 'nobody');
-SELECT alias_model('m', wrong, 1) FROM unnest(ARRAY['1']) AS wrong;
-SELECT alias_model('m', '2nd', 1);
-SELECT alias_model('m', '', 1);
-SELECT alias_model('m', '-1', 1);
-SELECT alias_model('m', 'a@b', 1);
-SELECT alias_model('m', repeat('x', 64), 1);
-SELECT alias_model('m', NULL, 1);
-SELECT alias_model('m', 'champion', NULL);
-SELECT alias_model(NULL, 'champion', 1);
+SELECT set_alias('m@4', 'champion');
+SELECT set_alias('nosuch@1', 'champion');
+SELECT drop_alias('m@nobody');
+SELECT set_alias('m@1', wrong) FROM unnest(ARRAY['1']) AS wrong;
+SELECT set_alias('m@1', '2nd');
+SELECT set_alias('m@1', '');
+SELECT set_alias('m@1', '-1');
+SELECT set_alias('m@1', 'a@b');
+SELECT set_alias('m@1', repeat('x', 64));
+SELECT set_alias('m@1', NULL);
+SELECT set_alias('m@', 'champion');
+SELECT set_alias(NULL, 'champion');
 SELECT predict('m@1x', 60, 4, 1);
 -- Names that are allowed.
-SELECT count(alias_model('m', alias, 1)::text) FROM unnest(ARRAY['_', 'v2', 'über', 'it''s "quoted"', repeat('x', 63)]) AS alias;
+SELECT count(set_alias('m@1', alias)::text) FROM unnest(ARRAY['_', 'v2', 'über', 'it''s "quoted"', repeat('x', 63)]) AS alias;
 SELECT alias, predict(name || '@' || alias, 60, 4, 1) FROM pgboost_aliases WHERE version = 1 ORDER BY alias COLLATE "C";
-SELECT count(drop_alias(name, alias)::text) FROM pgboost_aliases WHERE version = 1;
+SELECT count(drop_alias(name || '@' || alias)::text) FROM pgboost_aliases WHERE version = 1;
 
 -- A version that an alias refers to stays; the model goes with its aliases.
-SELECT drop_model('m', 3);
-SELECT drop_alias('m', 'champion'), drop_model('m', 3);
+SELECT drop_model('m@3');
+SELECT drop_alias('m@champion'), drop_model('m@3');
 SELECT predict('m@champion', 60, 4, 1);
 SELECT drop_model('m');
 SELECT * FROM pgboost_aliases;
@@ -50,12 +50,12 @@ SELECT load_model('m', file_of('price'));
 SELECT predict('m@challenger', 60, 4, 1);
 
 -- Transactions: an alias rolls back, and a snapshot keeps its own.
-SELECT load_model('m', file_of('price_doubled')), alias_model('m', 'champion', 1);
+SELECT load_model('m', file_of('price_doubled')), set_alias('m@1', 'champion');
 BEGIN;
-SELECT alias_model('m', 'champion', 2);
+SELECT set_alias('m@2', 'champion');
 SELECT predict('m@champion', 60, 4, 1);
 SAVEPOINT s;
-SELECT drop_alias('m', 'champion');
+SELECT drop_alias('m@champion');
 SELECT predict('m@champion', 60, 4, 1);
 ROLLBACK TO s;
 SELECT predict('m@champion', 60, 4, 1);
@@ -64,28 +64,28 @@ SELECT predict('m@champion', 60, 4, 1);
 BEGIN;
 DECLARE c CURSOR FOR SELECT predict('m@champion', 60, 4, 1) FROM generate_series(1, 3);
 FETCH c;
-SELECT alias_model('m', 'champion', 2);
+SELECT set_alias('m@2', 'champion');
 FETCH c;
 SELECT predict('m@champion', 60, 4, 1);
 FETCH c;
 COMMIT;
 PREPARE again AS SELECT predict('m@champion', 60, 4, 1);
 EXECUTE again;
-SELECT alias_model('m', 'champion', 1);
+SELECT set_alias('m@1', 'champion');
 EXECUTE again;
 
 -- Rights are the model's; only the owner can change aliases.
 CREATE ROLE regress_alias_owner;
 CREATE ROLE regress_alias_user;
-GRANT EXECUTE ON FUNCTION load_model, alias_model, drop_alias TO regress_alias_owner;
+GRANT EXECUTE ON FUNCTION load_model, set_alias, drop_alias TO regress_alias_owner;
 SET ROLE regress_alias_owner;
 SELECT load_model('owned', file_of('price'));
-SELECT alias_model('owned', 'best', 1);
-SELECT alias_model('m', 'champion', 2);
-SELECT drop_alias('m', 'champion');
+SELECT set_alias('owned@1', 'best');
+SELECT set_alias('m@2', 'champion');
+SELECT drop_alias('m@champion');
 SET ROLE regress_alias_user;
-SELECT alias_model('owned', 'best', 1);
-SELECT drop_alias('owned', 'best');
+SELECT set_alias('owned@1', 'best');
+SELECT drop_alias('owned@best');
 SELECT predict('owned@best', 60, 4, 1);
 SELECT predict('owned@nobody', 60, 4, 1);
 SELECT * FROM pgboost_aliases;

@@ -241,19 +241,19 @@ FETCH BACKWARD 2 FROM c;
 FETCH LAST FROM c;
 COMMIT;
 DECLARE c CURSOR WITH HOLD FOR SELECT id, predict('price', area, rooms, age) FROM homes WHERE id > 1000;
-SELECT deploy_model('price', load_model('price', file_of('price_doubled')));
+SELECT deploy_model('price@' || load_model('price', file_of('price_doubled')));
 FETCH 3 FROM c;
 CLOSE c;
 SELECT sum(predict('price', area, rooms, age)) FROM homes;
-SELECT deploy_model('price', 1);
+SELECT deploy_model('price@1');
 
 -- A prepared statement predicts with what is deployed when it runs, and for whom it runs.
 PREPARE total AS SELECT sum(predict('price', area, rooms, age)) FROM homes;
 EXECUTE total;
-SELECT deploy_model('price', 2);
+SELECT deploy_model('price@2');
 EXECUTE total;
 EXPLAIN (COSTS OFF) EXECUTE total;
-SELECT deploy_model('price', 1);
+SELECT deploy_model('price@1');
 EXECUTE total;
 SELECT grant_model('price', 'regress_batch');
 SET ROLE regress_batch;

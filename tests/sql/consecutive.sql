@@ -20,20 +20,20 @@ EXECUTE by_row;
 SELECT load_model('m', file_of('churn'));
 EXECUTE by_columns;
 EXECUTE by_row;
-SELECT deploy_model('m', 1);
+SELECT deploy_model('m@1');
 EXECUTE by_columns;
 EXECUTE by_row;
 
 -- A version that is rolled back, and a snapshot from before a change.
 BEGIN;
-SELECT deploy_model('m', 2);
+SELECT deploy_model('m@2');
 EXECUTE by_columns;
 ROLLBACK;
 EXECUTE by_columns;
 BEGIN;
 DECLARE before CURSOR FOR SELECT id, predict('m', area, rooms, age) FROM homes ORDER BY id;
 FETCH 1 FROM before;
-SELECT deploy_model('m', 2);
+SELECT deploy_model('m@2');
 EXECUTE by_columns;
 FETCH 1 FROM before;
 EXECUTE by_columns;

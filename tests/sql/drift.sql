@@ -5,53 +5,53 @@ INSERT INTO homes SELECT 40 + id % 3, id % 5, NULLIF(id % 10, 9) FROM generate_s
 CREATE TABLE visits (weekday text, zone integer, hours integer);
 INSERT INTO visits SELECT (ARRAY['mon', 'tue', 'sun'])[1 + id % 3], 10, id % 7 FROM generate_series(1, 90) AS id;
 
-SELECT profile_features('price', 'homes');
-SELECT feature, rows, missing, quantiles FROM feature_profile('price');
-SELECT feature, round(psi::numeric, 6) AS psi, ks, p_value, missing_before, missing_now FROM feature_drift('price', 'homes');
-SELECT feature, round(psi::numeric, 4) AS psi, round(ks::numeric, 4) AS ks, round(p_value::numeric, 4) AS p_value, missing_now
+SELECT set_baseline('price', 'homes');
+SELECT feature, rows, missing, quantiles FROM feature_baseline('price');
+SELECT feature, round(psi::numeric, 6) AS psi, ks, p_value, baseline_missing, missing FROM feature_drift('price', 'homes');
+SELECT feature, round(psi::numeric, 4) AS psi, round(ks::numeric, 4) AS ks, round(p_value::numeric, 4) AS p_value, missing
     FROM feature_drift('price', 'SELECT area + 1 AS area, rooms, 1 AS age FROM homes');
 
 -- Categories, also such that the model was not trained on, are texts or what is written for a number.
-SELECT profile_features('tickets', 'visits');
-SELECT feature, quantiles, categories, shares FROM feature_profile('tickets');
+SELECT set_baseline('tickets', 'visits');
+SELECT feature, quantiles, categories, shares FROM feature_baseline('tickets');
 SELECT feature, round(psi::numeric, 4) AS psi, ks FROM feature_drift('tickets', $$SELECT 'day' AS weekday, 10 AS zone, 3 AS hours$$);
 
 -- A version has a profile of its own; without one there is no drift to tell.
 SELECT load_model('price', file_of('price'));
-SELECT count(*) FROM feature_profile('price');
+SELECT count(*) FROM feature_baseline('price');
 SELECT * FROM feature_drift('price', 'homes');
 SELECT count(*) FROM feature_drift('price@1', 'homes');
 BEGIN;
-SELECT profile_features('price', 'SELECT 1 AS area, 2 AS rooms, 3 AS age');
+SELECT set_baseline('price', 'SELECT 1 AS area, 2 AS rooms, 3 AS age');
 ROLLBACK;
-SELECT count(*) FROM feature_profile('price');
+SELECT count(*) FROM feature_baseline('price');
 
 -- What is wrong with a source.
-SELECT profile_features('price', 'SELECT 1 AS area, 2 AS rooms');
-SELECT profile_features('price', $$SELECT 1 AS area, 2 AS rooms, 'old' AS age$$);
-SELECT profile_features('price', 'SELECT * FROM homes WHERE area > 99');
-SELECT profile_features('price', NULL);
+SELECT set_baseline('price', 'SELECT 1 AS area, 2 AS rooms');
+SELECT set_baseline('price', $$SELECT 1 AS area, 2 AS rooms, 'old' AS age$$);
+SELECT set_baseline('price', 'SELECT * FROM homes WHERE area > 99');
+SELECT set_baseline('price', NULL);
 SELECT * FROM feature_drift('price@1', 'nosuch');
-SELECT load_profile('price', '[{"feature": "area", "rows": 1, "missing": 2, "numbers": [], "below": [], "upto": []}]');
+SELECT set_baseline('price', '[{"feature": "area", "rows": 1, "missing": 2, "numbers": [], "below": [], "upto": []}]'::jsonb);
 
 -- Only the owner records; who may predict may look; the source is read with the caller's rights, and by its policies.
 CREATE ROLE regress_drift;
 SET ROLE regress_drift;
-SELECT * FROM feature_profile('price@1');
+SELECT * FROM feature_baseline('price@1');
 RESET ROLE;
 SELECT grant_model('price', 'regress_drift');
 SET ROLE regress_drift;
-SELECT count(*) FROM feature_profile('price@1');
-SELECT profile_features('price', 'SELECT 1 AS area, 2 AS rooms, 3 AS age');
-SELECT load_profile('price', '[]');
+SELECT count(*) FROM feature_baseline('price@1');
+SELECT set_baseline('price', 'SELECT 1 AS area, 2 AS rooms, 3 AS age');
+SELECT set_baseline('price', '[]'::jsonb);
 SELECT * FROM feature_drift('price@1', 'homes');
-SELECT * FROM pgboost_profile;
+SELECT * FROM pgboost_baseline;
 RESET ROLE;
 GRANT SELECT ON homes TO regress_drift;
 ALTER TABLE homes ENABLE ROW LEVEL SECURITY;
 CREATE POLICY old ON homes USING (age IS NULL);
 SET ROLE regress_drift;
-SELECT feature, missing_now FROM feature_drift('price@1', 'homes');
+SELECT feature, missing FROM feature_drift('price@1', 'homes');
 RESET ROLE;
 DROP TABLE homes, visits;
 DROP ROLE regress_drift;

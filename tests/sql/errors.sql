@@ -57,8 +57,8 @@ SELECT load_model(NULL, file_of('price'));
 SELECT load_model('m', NULL);
 SELECT load_model('m', file_of('price'), feature_names => ARRAY['a', NULL, 'c']);
 SELECT load_model('m', file_of('flower'), labels => ARRAY['a', NULL, 'c']);
-SELECT deploy_model(NULL, 1);
-SELECT deploy_model('price', NULL);
+SELECT deploy_model(NULL);
+SELECT deploy_model('price');
 SELECT drop_model(NULL);
 SELECT export_model(NULL);
 SELECT grant_model(NULL, 'public');
@@ -70,16 +70,16 @@ SELECT * FROM feature_importance(NULL);
 SELECT * FROM feature_importance('price', NULL);
 
 -- What does not exist.
-SELECT deploy_model('nosuch', 1);
+SELECT deploy_model('nosuch@1');
 \echo :SQLSTATE
-SELECT deploy_model('price', 2);
+SELECT deploy_model('price@2');
 \echo :SQLSTATE
 SELECT drop_model('nosuch');
-SELECT drop_model('price', 2);
-SELECT drop_model('price', 1);
+SELECT drop_model('price@2');
+SELECT drop_model('price@1');
 \echo :SQLSTATE
 SELECT export_model('nosuch');
-SELECT export_model('price', 2);
+SELECT export_model('price@2');
 SELECT grant_model('nosuch', 'public');
 SELECT grant_model('price', 'regress_nobody');
 \echo :SQLSTATE

@@ -13,7 +13,7 @@ INSERT INTO flowers VALUES (1, 1, 'setosa', 0), (3, 1, 'versicolor', 1), (3, 2, 
 -- A number: errors of 2, 0, 4, 0 and 4; a row without a target is left out.
 SELECT metric, round(value::numeric, 6) AS value, rows FROM evaluate_model('price', 'homes', 'price');
 SELECT metric, round(value::numeric, 6) AS value FROM evaluate_model('price', 'homes', 'price', weight => 'weight');
-SELECT by_value, metric, value, rows FROM evaluate_model('price', 'homes', 'price', by => 'region') WHERE metric IN ('mae', 'r2');
+SELECT slice, metric, value, rows FROM evaluate_model('price', 'homes', 'price', slice_by => 'region') WHERE metric IN ('mae', 'r2');
 SELECT metric, value FROM evaluate_model('price', 'SELECT * FROM homes WHERE id < 3 -- the first', 'price') WHERE metric = 'mse';
 
 -- Two classes: by boolean, by number.
@@ -40,7 +40,7 @@ SELECT metric, value FROM evaluate_model('tickets', $$SELECT 'day' AS weekday, 2
 RESET pgboost.unknown_category;
 
 -- Two models on the same rows.
-SELECT metric, value_a, value_b, difference, round(lower::numeric, 3) AS lower, round(upper::numeric, 3) AS upper, better, worse
+SELECT metric, baseline_value, candidate_value, difference, round(ci_lower::numeric, 3) AS ci_lower, round(ci_upper::numeric, 3) AS ci_upper, better_rows, worse_rows, verdict
     FROM compare_models('price', 'price_doubled', 'homes', 'price');
 SELECT load_model('churn', file_of('churn'), labels => ARRAY['stays', 'leaves']);
 SELECT * FROM compare_models('churn@1', 'churn@2', 'calls', 'churned');
@@ -63,7 +63,7 @@ SELECT * FROM evaluate_model('price', 'SELECT * FROM homes WHERE id > 9', 'price
 SELECT * FROM evaluate_model('price', 'SELECT * FROM homes WHERE id = 5', 'price');
 SELECT * FROM evaluate_model('price', 'SELECT 1; SELECT 2', 'price');
 SELECT * FROM evaluate_model('price', 'WITH gone AS (DELETE FROM homes RETURNING *) SELECT * FROM gone', 'price');
-SELECT * FROM evaluate_model('price', 'homes', 'price', group_by => 'region');
+SELECT * FROM evaluate_model('price', 'homes', 'price', qid => 'region');
 SELECT * FROM evaluate_model('price', 'homes', 'price', quantile_alpha => '{0.1,0.9}');
 SELECT * FROM evaluate_model('price', 'homes', NULL);
 SELECT * FROM evaluate_model('targets', 'SELECT 1 AS x, 1 AS y, 1 AS z', 'z');
@@ -76,7 +76,7 @@ SELECT * FROM calibration_curve('price', 'homes', 'price', bins => 0);
 
 SET work_mem = '64kB';
 SELECT * FROM evaluate_model('price', 'SELECT id AS part, 40 AS area, 2 AS rooms, 1 AS age, 0 AS price FROM generate_series(1, 2000) AS id',
-                             'price', by => 'part');
+                             'price', slice_by => 'part');
 RESET work_mem;
 
 -- With the caller's rights: to the model, to the columns in use, to rows.
@@ -99,7 +99,7 @@ CREATE POLICY own ON calls USING (owner = current_user);
 SET ROLE regress_evaluation;
 SELECT metric, rows FROM evaluate_model('churn@1', 'calls', 'churned') WHERE metric = 'error';
 SELECT sum(rows) FROM confusion_matrix('churn@1', 'SELECT calls, months, churned FROM calls', 'churned');
-SELECT better + worse AS changed FROM compare_models('churn@1', 'churn@1', 'calls', 'churned') WHERE metric = 'changed';
+SELECT better_rows + worse_rows AS changed FROM compare_models('churn@1', 'churn@1', 'calls', 'churned') WHERE metric = 'changed';
 RESET ROLE;
 
 -- No function or operator of another schema takes part.

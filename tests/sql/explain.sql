@@ -38,8 +38,6 @@ SELECT * FROM explain_prediction('price', '{"area": 60.00, "rooms": null, "age":
 SELECT * FROM explain_prediction('price', NULL::jsonb);
 SELECT * FROM explain_prediction(NULL, ARRAY[1, 2, 3]);
 SELECT feature, value, contribution > 0 AS raises FROM explain_prediction('tickets', '{"weekday": "sat", "zone": 20, "hours": 1}'::jsonb);
-SELECT feature, value FROM explain_prediction_columns('tickets', 3, NULL, 'sun'::text, 10::numeric(9, 2), NULL);
-SELECT * FROM explain_prediction_columns('nameless', NULL, NULL, 1, 0);
 SELECT feature, value FROM explain_prediction('price', ARRAY[3, 4, 5]::text[]::real[]);
 SELECT e.feature, e.value FROM (SELECT 'Infinity'::float8 AS area, true AS rooms, '2024-02-29'::date AS age) AS v, explain_prediction('price', v) AS e;
 -- A class or an output by its name: the label, or the number. Of several classes the predicted one, if none is named.

@@ -1,7 +1,7 @@
 -- What can be seen of a model: the view, model_info, model_features, feature_importance.
 \pset null (null)
 \d pgboost_models
-SELECT name, version, deployed, owner, objective, features, outputs, trees, depth, format, xgboost_version, size, loaded_by,
+SELECT name, version, deployed, owner, objective, features, outputs, trees, depth, format, library_version, size, loaded_by,
        loaded_at BETWEEN now() - interval '1 minute' AND now() AS just_now
   FROM pgboost_models ORDER BY name;
 SELECT count(*) FROM pgboost_models AS p JOIN model_file AS f ON f.name = p.name AND length(f.content) = p.size;
@@ -15,7 +15,7 @@ SELECT model_info('price') - ARRAY['loaded_at', 'sha256'] = model_info('price@2'
        model_info('price') -> 'deployed' AS now, model_info('price@1') -> 'deployed' AS before, model_info('price@1') -> 'size' AS size;
 
 -- Parameters and metrics come back as they went in, also where no float holds them.
-SELECT load_model('told', file_of('price'), parameters => '{"large": 1e400, "long": 1.2345678901234567890}',
+SELECT load_model('told', file_of('price'), params => '{"large": 1e400, "long": 1.2345678901234567890}',
                   metrics => (repeat('[', 200) || repeat(']', 200))::jsonb);
 SELECT model_info('told') -> 'parameters' ->> 'long' AS long, (model_info('told') #>> '{parameters,large}')::numeric = 1e400 AS large,
        length(model_info('told') ->> 'metrics') AS nested;
@@ -38,4 +38,4 @@ SELECT kind, feature, importance FROM unnest(ARRAY['weight', 'gain', 'cover', 't
        LATERAL feature_importance('gaps', kind) ORDER BY kind, importance DESC, feature;
 SELECT * FROM feature_importance('price@1');
 SELECT * FROM feature_importance('tickets', 'total_gain');
-SELECT * FROM feature_importance('targets', kind => 'weight');
+SELECT * FROM feature_importance('targets', importance_type => 'weight');

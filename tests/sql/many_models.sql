@@ -1,7 +1,7 @@
 -- A model per row: the model's name is a column, and the rows of a batch are grouped by it.
 SET client_min_messages = warning;
 SELECT count(load_model('store_' || i, CASE WHEN i % 2 = 0 THEN file_of('price') ELSE file_of('price_doubled') END)) FROM generate_series(1, 40) AS i;
-SELECT count(alias_model('store_' || i, 'champion', 1)::text) FROM generate_series(1, 40) AS i;
+SELECT count(set_alias('store_' || i || '@1', 'champion')::text) FROM generate_series(1, 40) AS i;
 CREATE TABLE flat AS
     SELECT i AS id, 'store_' || (i * 7 % 40 + 1) AS model, (i % 100)::real AS area, i % 6 AS rooms, 1 AS age
       FROM generate_series(1, 5000) AS i;

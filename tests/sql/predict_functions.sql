@@ -21,6 +21,8 @@ CREATE TABLE flat AS SELECT i::real AS area, 4::real AS rooms, 1::real AS age FR
 ANALYZE flat;
 EXPLAIN (COSTS off) SELECT price(area, rooms, age) FROM flat;
 SELECT sum(price(area, rooms, age)), sum(predict('price', area, rooms, age)) FROM flat;
+-- Every type of numbers finds it.
+SELECT price(60::double precision, 4::numeric, 1::bigint), price(60::real, 4::smallint, 1);
 
 -- An existing function is not overwritten.
 SELECT create_predict_function('price');
@@ -34,12 +36,12 @@ CREATE ROLE regress_caller;
 REVOKE EXECUTE ON FUNCTION m FROM PUBLIC;
 SELECT load_model('m', file_of('price_doubled'));
 SELECT create_predict_function('m@1', 'm', replace => true);
-SELECT m(60, 4, 1), predict('m', 60, 4, 1), has_function_privilege('regress_caller', 'm(real, real, real)', 'EXECUTE');
+SELECT m(60, 4, 1), predict('m', 60, 4, 1), has_function_privilege('regress_caller', 'm(double precision, double precision, double precision)', 'EXECUTE');
 SELECT load_model('m', file_of('nameless'));
 SELECT create_predict_function('m', replace => true);
 \df m
 -- An alias is a model too.
-SELECT alias_model('m', 'first', 1);
+SELECT set_alias('m@1', 'first');
 SELECT create_predict_function('m@first', 'm_first');
 SELECT m_first(60, 4, 1), predict('m@1', 60, 4, 1);
 
@@ -104,7 +106,7 @@ SELECT proname FROM pg_proc WHERE proname IN ('m', 'm_first', 'kept');
 SELECT kept(1, 2);
 -- A version that is dropped leaves them.
 SELECT load_model('price', file_of('price_doubled'));
-SELECT drop_model('price', 1);
+SELECT drop_model('price@1');
 SELECT price(60, 4, 1);
 -- A drop that rolls back drops nothing.
 BEGIN;

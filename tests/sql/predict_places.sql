@@ -38,7 +38,7 @@ ALTER TABLE checked ADD COLUMN margin real DEFAULT predict('price', 60, 4, 1);
 ALTER TABLE checked ALTER margin TYPE text USING predict_class('flower', x, 1) || margin;
 SELECT * FROM checked ORDER BY x;
 CREATE MATERIALIZED VIEW classes AS SELECT x, predict_class('flower', x, 1) FROM checked;
-SELECT deploy_model('flower', 1);
+SELECT deploy_model('flower@1');
 SELECT * FROM classes ORDER BY x;
 REFRESH MATERIALIZED VIEW classes;
 SELECT * FROM classes ORDER BY x;
@@ -75,7 +75,7 @@ END $$;
 CREATE CONSTRAINT TRIGGER at_commit AFTER INSERT ON rows DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION tell();
 BEGIN;
 INSERT INTO rows VALUES (3);
-SELECT deploy_model('flower', 2);
+SELECT deploy_model('flower@2');
 COMMIT;
 
 -- Values that are stored compressed or out of line, and rows made of them.

@@ -31,6 +31,8 @@ SELECT predict('price', h) FROM (SELECT 60 AS "Area", 4 AS rooms, 1 AS age) AS h
 SELECT predict('nameless', h) FROM homes AS h;
 -- One argument that is no row and no array is a feature count of one.
 SELECT predict('price', 60);
+-- So is a column that takes the name of its table's alias.
+SELECT predict('price', area) FROM homes AS area;
 
 -- Columns that are dropped, added and of changed type.
 ALTER TABLE homes DROP COLUMN id;

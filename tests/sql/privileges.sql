@@ -9,7 +9,7 @@ CREATE ROLE regress_idle NOINHERIT IN ROLE regress_group;
 CREATE ROLE regress_heir IN ROLE regress_owner;
 CREATE ROLE regress_other;
 CREATE ROLE regress_super SUPERUSER;
-GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model, alias_model, pin_model
+GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model, set_alias, pin_model
     TO regress_owner, regress_other, regress_granted;
 
 SET ROLE regress_owner;
@@ -40,11 +40,11 @@ INSERT INTO calls VALUES
     (5, 'leaf', 'SELECT predict_leaf(''m'', 60, 4, 1)'), (6, 'info', 'SELECT model_info(''m'')'),
     (7, 'features', 'SELECT * FROM model_features(''m'')'), (8, 'importance', 'SELECT * FROM feature_importance(''m'')'),
     (9, 'export', 'SELECT export_model(''m'')'), (10, 'grant', 'SELECT grant_model(''m'', ''public'')'),
-    (11, 'revoke', 'SELECT revoke_model(''m'', ''regress_group'')'), (12, 'deploy', 'SELECT deploy_model(''m'', 1)'),
-    (13, 'load', 'SELECT load_model(''m'', file_of(''price''))'), (14, 'drop version', 'SELECT drop_model(''m'', 1)'),
+    (11, 'revoke', 'SELECT revoke_model(''m'', ''regress_group'')'), (12, 'deploy', 'SELECT deploy_model(''m@1'')'),
+    (13, 'load', 'SELECT load_model(''m'', file_of(''price''))'), (14, 'drop version', 'SELECT drop_model(''m@1'')'),
     (15, 'drop', 'SELECT drop_model(''m'')'), (16, 'load new', 'SELECT load_model(''new'', file_of(''price''))'),
     (17, 'contribs', 'SELECT predict_contribs(''m'', 60, 4, 1)'), (18, 'explain', 'SELECT explain_prediction(''m'', ARRAY[60, 4, 1])'),
-    (19, 'alias', 'SELECT alias_model(''m'', ''champion'', 1)'), (20, 'pin', 'SELECT pin_model(''m'', 1)');
+    (19, 'alias', 'SELECT set_alias(''m@1'', ''champion'')'), (20, 'pin', 'SELECT pin_model(''m@1'')');
 CREATE VIEW matrix WITH (security_invoker) AS
     SELECT string_agg(name || ' ' || outcome(command), ', ' ORDER BY id) AS outcome FROM calls;
 GRANT SELECT ON matrix TO PUBLIC;
@@ -85,12 +85,12 @@ SELECT name FROM pgboost_models ORDER BY name;
 SELECT predict('open', 60, 4, 1), model_info('open') ->> 'owner' AS owner;
 SELECT predict('price', 60, 4, 1);
 SELECT predict('m', 60, 4, 1);
-SELECT deploy_model('open', 1);
+SELECT deploy_model('open@1');
 
 -- A role of no rights: PUBLIC may not load, deploy or drop at all.
 SET ROLE regress_member;
 SELECT load_model('mine', file_of('price'));
-SELECT deploy_model('m', 1);
+SELECT deploy_model('m@1');
 SELECT drop_model('m');
 SELECT predict('m', 60, 4, 1);
 

@@ -9,7 +9,7 @@ SELECT i ->> 'rounds' AS rounds, i ->> 'used_rounds' AS used_rounds FROM model_i
 SELECT export_model('price') = file_of('price') AS whole;
 SELECT load_model('price', file_of('price'), rounds => 2);
 SELECT predict('price', 60, 4, 1);
-SELECT deploy_model('price', 2);
+SELECT deploy_model('price@2');
 SELECT predict('price', 60, 4, 1), count(*) AS rows FROM generate_series(1, 1000) GROUP BY 1;
 SELECT load_model('price', file_of('price'), rounds => 3);
 SELECT load_model('price', file_of('price'), rounds => 0);
@@ -25,6 +25,7 @@ SELECT load_model('stopped', stopped(0), best_iteration => true);
 SELECT load_model('stopped', stopped(0), rounds => 2);
 SELECT load_model('stopped', stopped(1));
 SELECT v, predict('stopped@' || v, 60, 4, 1) FROM generate_series(1, 4) AS v;
+SELECT version, rounds, used_rounds, best_rounds FROM pgboost_models WHERE name IN ('stopped', 'price') ORDER BY name, version;
 
 -- Categories that are given beside the file.
 SELECT load_model('codes', file_of('codes'), categories => '{"code": ["none", "some", "all"]}');
@@ -49,14 +50,10 @@ SELECT predict('nameless', 1, 'yes'::text);
 
 -- Base margins, in place of the model's own.
 SELECT predict('price@1', 60, 4, 1) AS own, predict_from('price@1', 1000, 60, 4, 1) AS given,
-       predict_margin_from('price@1', '{1000}', 60, 4, 1) AS margin;
-SELECT predict_array('targets', 1, 0) AS own, predict_array_from('targets', '{100,200}', 1, 0) AS given,
-       predict_array_from('targets', ARRAY[100, 200]::real[], '{1,0}'::real[]) AS from_an_array;
+       predict_from('price@1', 1000, '{60,4,1}'::real[]) AS from_an_array;
 SELECT predict_from('codes', 1, t) FROM (SELECT 8 AS code, 9 AS x) AS t;
 SELECT predict_from('price', NULL, 60, 4, 1), predict_from(NULL, 1, 60, 4, 1);
 SELECT predict_from('churn', 'NaN', 1, 1);
 SELECT predict_from('targets', 1, 1, 0);
-SELECT predict_array_from('targets', '{1}', 1, 0);
-SELECT predict_array_from('targets', '{1,NULL}', 1, 0);
 SELECT predict_from('price', 1, 60, 4);
 EXPLAIN (COSTS OFF) SELECT predict_from('price', x, 60, 4, 1) FROM generate_series(1, 1000) AS x;

@@ -34,11 +34,11 @@ SELECT "odd Schema".predict('price', 60, 4, 1);
 SELECT "odd Schema".load_model('price', file_of('price'));
 SELECT "odd Schema".load_model('price', file_of('price_doubled'));
 SELECT "odd Schema".predict('price', 60, 4, 1), "odd Schema".predict('price@1', 60, 4, 1);
-SELECT "odd Schema".deploy_model('price', 1);
+SELECT "odd Schema".deploy_model('price@1');
 SELECT "odd Schema".model_info('price') ->> 'version' AS version;
 SELECT name, version, deployed FROM "odd Schema".pgboost_models ORDER BY version;
 SELECT "odd Schema".grant_model('price', 'postgres'), "odd Schema".revoke_model('price', 'postgres');
-SELECT "odd Schema".drop_model('price', 2);
+SELECT "odd Schema".drop_model('price@2');
 EXPLAIN (COSTS OFF) SELECT "odd Schema".predict('price', 60, 4, 1);
 -- The schema may be renamed, and the extension's functions find their tables.
 ALTER SCHEMA "odd Schema" RENAME TO plain;

@@ -15,9 +15,9 @@ SELECT * FROM used;
 SET pgboost.track_predictions = on;
 SELECT predict('m', 60, 4, 1);
 SELECT predict('m@2', 60, 4, 1), predict('m@1', 60, NULL, 1);
-SELECT alias_model('m', 'first', 1);
+SELECT set_alias('m@1', 'first');
 SELECT predict_array('m@first', 60, 4, NULL);
-SELECT predict_margin('m', 60, 4, 1), predict_leaf('m', 60, 4, 1), predict_margin_from('m', ARRAY[0], 60, 4, 1);
+SELECT predict_margin('m', 60, 4, 1), predict_leaf('m', 60, 4, 1), predict_from('m', 0, 60, 4, 1);
 SELECT * FROM used;
 -- Rows of a batch are counted too.
 SELECT count(p) FROM (SELECT predict('price', i, CASE WHEN i % 4 > 0 THEN 4 END, 1) AS p FROM generate_series(1, 1000) AS i OFFSET 0) AS f;
@@ -30,7 +30,7 @@ SELECT name, version, rows FROM used WHERE name = 'price';
 CREATE VIEW outside AS SELECT rows, missing_rows, outside_rows FROM pg_stat_pgboost WHERE name = 'price';
 SELECT pg_stat_pgboost_reset();
 SELECT predict('price', 1000, 4, 1);
-SELECT profile_features('price', 'SELECT 40 + i AS area, 4 AS rooms, i AS age FROM generate_series(0, 20) AS i');
+SELECT set_baseline('price', 'SELECT 40 + i AS area, 4 AS rooms, i AS age FROM generate_series(0, 20) AS i');
 SELECT predict('price', 40, 4, 0), predict('price', 60, 4, 20), predict('price', NULL, 4, NULL);
 SELECT predict('price', 39, 4, 1), predict('price', 60, 5, 1), predict('price', 60, NULL, 21);
 SELECT * FROM outside;
@@ -38,7 +38,7 @@ SELECT count(p) FROM (SELECT predict('price', i, 4, 1) AS p FROM generate_series
 SELECT count(predict(CASE WHEN i % 2 = 0 THEN 'price' ELSE 'm@1' END, i, 4, 1)) FROM generate_series(1, 100) AS i;
 SELECT * FROM outside;
 -- A new profile counts from the next statement on; a version of the same bytes has none.
-SELECT profile_features('price', 'SELECT i AS area, 4 AS rooms, 1 AS age FROM generate_series(0, 2000, 1000) AS i');
+SELECT set_baseline('price', 'SELECT i AS area, 4 AS rooms, 1 AS age FROM generate_series(0, 2000, 1000) AS i');
 SELECT predict('price', 1000, 4, 1), predict('price', 1000, 4, 2);
 SELECT load_model('m', file_of('price'));
 SELECT predict('m', 1000, 4, 2);
@@ -64,6 +64,17 @@ SET ROLE regress_used;
 SELECT name, version, rows FROM pg_stat_pgboost;
 SELECT * FROM pgboost_statistics('m', 1);
 SET pgboost.track_predictions = on;
+SELECT pg_stat_pgboost_reset();
+-- Members of pg_read_all_stats, such as those of pg_monitor, see all models; they see no more of them than that.
+RESET ROLE;
+SELECT revoke_model('price', 'regress_used');
+GRANT pg_monitor TO regress_used;
+SET ROLE regress_used;
+SELECT name, version, deployed, rows FROM pg_stat_pgboost WHERE rows > 0 ORDER BY name, version;
+SELECT rows FROM pgboost_statistics('m', 1);
+SELECT * FROM pgboost_statistics('nosuch', 1);
+SELECT count(*) FROM pgboost_models;
+SELECT predict('price', 60, 4, 1);
 SELECT pg_stat_pgboost_reset();
 RESET ROLE;
 DROP OWNED BY regress_used;

@@ -19,7 +19,7 @@ SELECT price_of('m@2');
 SELECT load_model('m', file_of('price_doubled'));
 SELECT price_of('m');
 BEGIN;
-SELECT deploy_model('m', 1);
+SELECT deploy_model('m@1');
 SELECT price_of('m');
 ROLLBACK;
 SELECT price_of('m');
@@ -29,7 +29,7 @@ SELECT price_of('m');
 ROLLBACK;
 SELECT price_of('m'), price_of('m@1');
 BEGIN;
-SELECT drop_model('m', 1);
+SELECT drop_model('m@1');
 ROLLBACK;
 SELECT price_of('m@1');
 
@@ -37,7 +37,7 @@ SELECT price_of('m@1');
 BEGIN;
 SELECT price_of('m');
 SAVEPOINT a;
-SELECT deploy_model('m', 1);
+SELECT deploy_model('m@1');
 SELECT price_of('m');
 SAVEPOINT b;
 SELECT drop_model('m');
@@ -51,8 +51,8 @@ SELECT price_of('m'), price_of('m@3');
 RELEASE a;
 COMMIT;
 SELECT price_of('m'), price_of('m@3');
-SELECT drop_model('m', 1);
-SELECT deploy_model('m', 2), drop_model('m', 3);
+SELECT drop_model('m@1');
+SELECT deploy_model('m@2'), drop_model('m@3');
 
 -- Dropped and loaded again within one transaction: the same name and number, other bytes.
 BEGIN;
@@ -70,7 +70,7 @@ PREPARE by_name (text) AS SELECT predict($1, 60, 4, 1);
 SET plan_cache_mode = force_generic_plan;
 EXECUTE one;
 EXECUTE by_name ('p');
-SELECT deploy_model('p', 1);
+SELECT deploy_model('p@1');
 EXECUTE one;
 EXECUTE by_name ('p');
 SELECT drop_model('p');
@@ -86,7 +86,7 @@ RESET plan_cache_mode;
 DO $$
 BEGIN
     FOR i IN 1..4 LOOP
-        PERFORM deploy_model('p', 1 + i % 2);
+        PERFORM deploy_model('p@' || 1 + i % 2);
         RAISE NOTICE 'version % gives %', 1 + i % 2, predict('p', 60, 4, 1);
     END LOOP;
     PERFORM drop_model('p');
@@ -114,14 +114,14 @@ END $$;
 
 -- Within one statement nothing changes, whatever the statement itself does to the model.
 SELECT load_model('p', file_of('price_doubled'));
-SELECT i, predict('p', 60, 4, 1), deploy_model('p', 1), predict('p', 60, 4, 1) FROM generate_series(1, 2) AS i;
+SELECT i, predict('p', 60, 4, 1), deploy_model('p@1'), predict('p', 60, 4, 1) FROM generate_series(1, 2) AS i;
 SELECT price_of('p');
 
 -- A cursor keeps what it saw when it was opened.
 BEGIN;
 DECLARE c CURSOR FOR SELECT i, predict('p', 60, 4, 1) FROM generate_series(1, 4) AS i;
 FETCH 1 FROM c;
-SELECT deploy_model('p', 2);
+SELECT deploy_model('p@2');
 SELECT price_of('p');
 FETCH 1 FROM c;
 DECLARE d CURSOR FOR SELECT i, predict('p', 60, 4, 1) FROM generate_series(1, 2) AS i;
@@ -153,7 +153,7 @@ SELECT load_model('r', file_of('price'));
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN READ ONLY;
-SELECT deploy_model('price', 1);
+SELECT deploy_model('price@1');
 \echo :SQLSTATE
 ROLLBACK;
 BEGIN READ ONLY;

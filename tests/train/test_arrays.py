@@ -103,7 +103,7 @@ def test_arrays_beside_other_columns(connection: psycopg.Connection) -> None:
     connection.execute(
         TRAIN.format(", continue_from => 'm', features => '{a,v,c,b,w}'"), (source, PARAMS)
     )
-    profiled = connection.execute("SELECT feature, rows FROM feature_profile('m')").fetchall()
+    profiled = connection.execute("SELECT feature, rows FROM feature_baseline('m')").fetchall()
     assert profiled == [(name, 500) for (name,) in names]
     connection.execute(TRAIN.format(", eval_source => %s"), (source, PARAMS, source))
     (row,) = connection.execute(
@@ -157,7 +157,7 @@ def test_null_is_missing(connection: psycopg.Connection) -> None:
         0,
         0,
     )
-    missing = connection.execute("SELECT missing FROM feature_profile('m')").fetchall()
+    missing = connection.execute("SELECT missing FROM feature_baseline('m')").fetchall()
     assert missing == [(44,), (116,)]
     (row, none) = connection.execute(
         "SELECT predict('m', r), predict('m', NULL::real[]) FROM (SELECT NULL::real[] AS v) AS r"

@@ -254,7 +254,7 @@ def test_lineage_is_kept_with_the_version(connection: psycopg.Connection, plain:
         assert info["parameters"]["continue_from"] == f"base@{number}"
         assert info["parameters"]["rounds"] == 4
         assert info["rounds"] == info["metrics"]["best_round"] == rounds
-    connection.execute("SELECT alias_model('base', 'best', 2)")
+    connection.execute("SELECT set_alias('base@2', 'best')")
     connection.execute(call, (plain, "base@best"))
     (info,) = connection.execute("SELECT model_info('base')").fetchone()
     assert info["parameters"]["continue_from"] == "base@2"

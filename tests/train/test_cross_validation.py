@@ -118,10 +118,10 @@ def test_groups_stay_whole(
     copy_table(connection, "rows", columns)
     source = in_order("rows", "x0", "x1", "x2", "x3", "y", "q", "fold")
     params = {"objective": "rank:ndcg", "eval_metric": ["ndcg@3", "ndcg@5"]}
-    rows = _validated(connection, source, params, fold_by="fold", group_by="q", rounds=ROUNDS)
+    rows = _validated(connection, source, params, fold_by="fold", qid="q", rounds=ROUNDS)
     arrays = {"features": features, "label": label, "group": group, "fold": group % 3}
     _holds(rows, python_cv(arrays, params=params, rounds=ROUNDS, by_hand=True))
-    call = "SELECT * FROM cross_validate_model(%s, 'y', group_by => 'q', rounds => 2{})"
+    call = "SELECT * FROM cross_validate_model(%s, 'y', qid => 'q', rounds => 2{})"
     torn = source.replace("fold", "(id % 3) AS fold")
     said = raises("22023", call.format(", fold_by => 'fold'"), (torn,))
     assert said.message_primary == "rows of a group are in different folds"
@@ -137,7 +137,7 @@ def test_folds_by_chance_are_even_and_follow_the_seed(
     )
     call = (
         f"SELECT {COLUMNS} FROM cross_validate_model(%s, 'y', %s, rounds => 3, seed => %s, folds => 4"
-        f"{', group_by => $$q$$' if groups else ''})"
+        f"{', qid => $$q$$' if groups else ''})"
     )
     params = json.dumps({"nthread": 1, "objective": "rank:ndcg"} if groups else {"nthread": 1})
     first, again, other = (

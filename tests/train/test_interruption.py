@@ -193,7 +193,7 @@ def test_timeout_acts_in_every_phase(
     )
 
 
-def test_users_see_their_own_trainings(
+def test_users_see_their_own_trainings_and_monitors_all(
     connection: psycopg.Connection, connect: Callable[..., Any], untouched: None
 ) -> None:
     connection.execute("DROP ROLE IF EXISTS watcher; CREATE ROLE watcher LOGIN")
@@ -203,7 +203,7 @@ def test_users_see_their_own_trainings(
     watcher = connect(user="watcher")
     count = "SELECT count(*) FROM pg_stat_progress_train_model"
     assert watcher.execute(count).fetchone() == (0,)
-    connection.execute("GRANT pg_read_all_stats TO watcher")
+    connection.execute("GRANT pg_monitor TO watcher")
     assert watcher.execute(count).fetchone() == (1,)
     running.connection.cancel()
     assert running.ended() == "57014"

@@ -1,6 +1,7 @@
 """Parameters and arguments: what is out of range, unknown, or not for users."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -105,11 +106,11 @@ def test_json_beyond_what_can_be_read(raises: Callable[..., Any], value: str) ->
     ("eval_fraction => 'NaN'", "22023"), ("early_stopping_rounds => 5", "22023"),
     ("eval_fraction => 0.5, early_stopping_rounds => 0", "22023"),
     ("eval_fraction => 0.5, eval_source => 'rows'", "22023"),
-    ("notice_every => 0", "22023"), ("features => '{}'", "22023"),
+    ("verbose_eval => 0", "22023"), ("features => '{}'", "22023"),
     ("features => '{NULL}'", "22004"), ("weight => 'label'", "42804"),
-    ("group_by => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
+    ("qid => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
     ("params => '{\"objective\": \"rank:ndcg\"}'", "22023"),
-    ("upper_bound => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
+    ("label_upper_bound => 'b', params => '{\"objective\": \"reg:gamma\"}'", "22023"),
     ("params => '{\"objective\": \"binary:logistic\"}'", "22023"),
     ("params => '{\"objective\": \"multi:softprob\", \"num_class\": 7}'", "22023"),
 ])  # fmt: skip
@@ -186,7 +187,7 @@ def test_what_was_asked_for_is_kept_with_the_version(connection: psycopg.Connect
     connection.add_notice_handler(lambda said: notices.append(said.message_primary))
     scores = connection.execute(
         "SELECT set, metric, best_round, value FROM train_model('kept', 'rows', 'y', "
-        "'{\"learning_rate\": 0.5}', rounds => 4, seed => 7, eval_fraction => 0.3, notice_every => 2)"
+        "'{\"learning_rate\": 0.5}', rounds => 4, seed => 7, eval_fraction => 0.3, verbose_eval => 2)"
     ).fetchall()
     (info,) = connection.execute("SELECT model_info('kept')").fetchone()
     assert info["parameters"] == {
@@ -197,7 +198,18 @@ def test_what_was_asked_for_is_kept_with_the_version(connection: psycopg.Connect
     for set_name, metric, best_round, value in scores:
         assert best_round == 4
         assert info["metrics"][set_name][metric] == pytest.approx(value)
-    assert [notice.split(":")[0] for notice in notices] == ["round 2 of 4", "round 4 of 4"]
+    assert [notice.split(":")[0] for notice in notices[1:]] == ["round 2 of 4", "round 4 of 4"]
+
+
+def threads_of_a_training(connection: psycopg.Connection, capped: psycopg.Connection) -> int:
+    """How many threads a training takes that asks for 64."""
+    running = Running(capped, LONG_ROUND, FOREST.replace("{", '{"nthread": 64, '))
+    with seen(connection, running.pid, "training"):
+        (trainer,) = trainers(running.pid)
+    threads = len(list(Path(f"/proc/{trainer}/task").iterdir()))
+    capped.cancel()
+    assert running.ended() == "57014"
+    return threads
 
 
 @pytest.mark.parametrize("first", ["xgboost_version()", "predict('plain', 1, 2)"])
@@ -216,13 +228,11 @@ def test_threads_are_capped_by_a_setting_for_superusers(
     capped.execute(f"SELECT {first}")
     capped.execute(train)
     assert capped.execute("SHOW pgboost_train.max_threads").fetchone() == ("1",)
-    running = Running(capped, LONG_ROUND, FOREST.replace("{", '{"nthread": 64, '))
-    with seen(connection, running.pid, "training"):
-        (trainer,) = trainers(running.pid)
-    assert len(list(Path(f"/proc/{trainer}/task").iterdir())) == 1
-    capped.cancel()
-    assert running.ended() == "57014"
+    assert threads_of_a_training(connection, capped) == 1
     capped.execute("SET pgboost_train.max_threads = 0")
+    assert threads_of_a_training(connection, capped) == max(1, len(os.sched_getaffinity(0)) // 2)
+    capped.execute("SET pgboost_train.max_threads = 1000")
+    assert threads_of_a_training(connection, capped) == len(os.sched_getaffinity(0))
     raises("42602", "SET pgboost_train.max_thread = 1", on=capped)
     raises("22023", "SET pgboost_train.max_threads = -1", on=capped)
     connection.execute("ALTER ROLE capped NOSUPERUSER")

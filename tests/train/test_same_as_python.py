@@ -185,7 +185,7 @@ def test_ranking(connection: psycopg.Connection, python_side: Callable[..., Any]
     names = [f"x{i}" for i in range(4)]
     source = in_order("rows", *names, "y", "q")
     params = {"objective": "rank:ndcg", "eval_metric": ["ndcg@5", "ndcg@3"]}
-    scores, model = _trained(connection, source, params, group_by="q")
+    scores, model = _trained(connection, source, params, qid="q")
     arrays = {"features": features, "label": label, "group": sizes}
     _holds(python_side(model, arrays, names=names, params=params, rounds=ROUNDS), scores)
 
@@ -199,7 +199,7 @@ def test_survival(connection: psycopg.Connection, python_side: Callable[..., Any
     columns = number_columns(features) | {"y": ("real", lower), "until": ("real", ends)}
     copy_table(connection, "rows", columns)
     source = in_order("rows", "x0", "x1", "x2", "y", "until")
-    scores, model = _trained(connection, source, {}, upper_bound="until")
+    scores, model = _trained(connection, source, {}, label_upper_bound="until")
     arrays = {"features": features, "lower": lower, "upper": upper}
     params = {"objective": "survival:aft"}
     found = python_side(model, arrays, names=["x0", "x1", "x2"], params=params, rounds=ROUNDS)
@@ -262,7 +262,7 @@ def test_groups_are_kept_whole_for_evaluation(connection: psycopg.Connection) ->
     query = "SELECT i / 7 AS q, sin(i) AS x, i % 3 AS y FROM generate_series(0, 6999) AS i"
     scores = connection.execute(
         "SELECT set, metric FROM train_model('m', %s, 'y', '{\"eval_metric\": \"ndcg@3\"}', "
-        "rounds => 3, group_by => 'q', eval_fraction => 0.3)",
+        "rounds => 3, qid => 'q', eval_fraction => 0.3)",
         (query,),
     ).fetchall()
     assert scores == [("train", "ndcg@3"), ("eval", "ndcg@3")]
@@ -285,7 +285,7 @@ def test_weights_of_groups(connection: psycopg.Connection, python_side: Callable
     names = ["x0", "x1", "x2"]
     params = {"objective": "rank:ndcg", "eval_metric": "ndcg@5"}
     source = in_order("rows", *names, "y", "q", "w")
-    scores, model = _trained(connection, source, params, group_by="q", weight="w")
+    scores, model = _trained(connection, source, params, qid="q", weight="w")
     arrays = {"features": features, "label": label, "group": np.full(60, 12), "weight": weight}
     found = python_side(model, arrays, names=names, params=params, rounds=ROUNDS)
     _holds(found, scores)

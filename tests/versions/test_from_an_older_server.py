@@ -54,7 +54,7 @@ def old(tmp_path: Path) -> Iterator[Cluster]:
         for version in VERSIONS:
             content = (MODELS / version).read_bytes()
             connection.execute("SELECT load_model('price', %b)", (content,))
-        connection.execute("SELECT deploy_model('price', 1), alias_model('price', 'next', 2)")
+        connection.execute("SELECT deploy_model('price@1'), set_alias('price@2', 'next')")
         connection.execute("SELECT grant_model('price', 'public')")
         connection.execute("SELECT create_predict_function('price', 'of_price')")
         connection.execute("CREATE VIEW scored AS SELECT predict('price', 60, 4, 1) AS price")

@@ -92,9 +92,9 @@ fn sides<'a, B: gbdt::forest::StableBytes>(
         let margins = move |rows: &[f32], out: &mut Vec<f32>| {
             out.resize(rows.len() / features * outputs, 0.0);
             if rows.len() == features {
-                image.margins(&mut one, rows, out);
+                image.margins(&mut one, rows, out).unwrap();
             } else {
-                image.margins_batch(&mut many, rows, out);
+                image.margins_batch(&mut many, rows, out).unwrap();
             }
         };
         Side { name: format!("gbdt {}", kernel.name()), margins: Box::new(margins) }

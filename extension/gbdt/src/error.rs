@@ -47,11 +47,15 @@ pub enum ErrorKind {
     OutOfMemory,
     /// An image is damaged, or was made by another version of the engine.
     Image,
+    /// A row, or the room for its results, is not as long as the model needs it to be.
+    RowLength,
+    /// The engine broke an invariant of its own: a bug, or an image that changed after it was verified.
+    Internal,
 }
 
 impl ErrorKind {
     /// Every kind, for tables and tests that must cover all of them.
-    pub const ALL: [ErrorKind; 19] = [
+    pub const ALL: [ErrorKind; 21] = [
         ErrorKind::Syntax,
         ErrorKind::Truncated,
         ErrorKind::Encoding,
@@ -71,6 +75,8 @@ impl ErrorKind {
         ErrorKind::Names,
         ErrorKind::OutOfMemory,
         ErrorKind::Image,
+        ErrorKind::RowLength,
+        ErrorKind::Internal,
     ];
 }
 

@@ -33,9 +33,9 @@
 //!
 //! let mut scratch = Scratch::new(&image);
 //! let mut margins = [0.0f32]; // margins.len() == image.num_outputs()
-//! image.margins(&mut scratch, &[1.0], &mut margins);
+//! image.margins(&mut scratch, &[1.0], &mut margins)?;
 //! assert_eq!(margins, [1.75]);
-//! image.margins(&mut scratch, &[f32::NAN], &mut margins); // missing: goes right here
+//! image.margins(&mut scratch, &[f32::NAN], &mut margins)?; // missing: goes right here
 //! assert_eq!(margins, [2.75]);
 //! # Ok::<(), gbdt::Error>(())
 //! ```
@@ -61,6 +61,7 @@ pub mod model;
 pub mod prefetch;
 mod quadrature;
 pub mod transform;
+mod verified;
 
 pub use error::{Error, ErrorKind, Place, Result};
 pub use eval::{BatchScratch, Kernel, Margin, Scratch};

@@ -189,7 +189,7 @@ fn image_margins_have_the_same_bits_with_every_kernel() {
             let mut scratch = Scratch::with_kernel(&image, kernel);
             let mut margins = vec![0.0; image.num_outputs()];
             for (number, (row, expected)) in case.rows.iter().zip(&case.margins).enumerate() {
-                image.margins(&mut scratch, row, &mut margins);
+                image.margins(&mut scratch, row, &mut margins).unwrap();
                 let what = || {
                     let (case, kernel) = (&case.name, kernel.name());
                     format!("{case} row {number}, {kernel}: {margins:?}, not {expected:?}")
@@ -212,7 +212,7 @@ fn batches_have_the_same_bits_with_every_kernel() {
         for kernel in Kernel::available() {
             let mut margins = vec![0.0; expected.len()];
             let mut scratch = BatchScratch::with_kernel(&image, kernel);
-            image.margins_batch(&mut scratch, &rows, &mut margins);
+            image.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
             let what = || format!("{} with {}", case.name, kernel.name());
             differences.compare(what, bits(&margins), bits(&expected));
         }
@@ -248,7 +248,7 @@ fn leaves_are_the_same() {
         let mut leaves = vec![0; image.num_trees()];
         let expected = strings(&case.expected["leaves"]);
         for (number, (row, expected)) in case.rows.iter().zip(expected).enumerate() {
-            image.leaves(&mut scratch, row, &mut leaves);
+            image.leaves(&mut scratch, row, &mut leaves).unwrap();
             let what = || format!("{} row {number}: leaves {leaves:?}, not {expected}", case.name);
             let expected: Vec<u32> = expected.split(' ').map(|id| id.parse().unwrap()).collect();
             differences.compare(what, &leaves, &expected);
@@ -298,7 +298,7 @@ fn categories_become_their_codes() {
                 value => view.code_of_integer(value.as_i64().unwrap()),
             };
             row[feature] = code.map_or(f32::NAN, |code| code as f32);
-            image.margins(&mut scratch, &row, &mut margins);
+            image.margins(&mut scratch, &row, &mut margins).unwrap();
             let what = || format!("{}: {} is {code:?}, not {given}", case.name, line["value"]);
             differences.compare(
                 what,

@@ -134,7 +134,7 @@ fn margins_have_the_same_bits() {
             assert_eq!(bits(&margins), expected, "{} row {number}: {margins:?}", case.name);
             for kernel in Kernel::available() {
                 let mut scratch = Scratch::with_kernel(&case.image, kernel);
-                case.image.margins(&mut scratch, row, &mut margins);
+                case.image.margins(&mut scratch, row, &mut margins).unwrap();
                 let kernel = kernel.name();
                 assert_eq!(bits(&margins), expected, "{} row {number}, {kernel}", case.name);
             }
@@ -152,7 +152,7 @@ fn batches_have_the_same_bits() {
         for kernel in Kernel::available() {
             let mut margins = vec![0.0f64; expected.len()];
             let mut scratch = BatchScratch::with_kernel(&case.image, kernel);
-            case.image.margins_batch(&mut scratch, &rows, &mut margins);
+            case.image.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
             assert_eq!(bits(&margins), expected, "{} with {}", case.name, kernel.name());
         }
     }
@@ -205,7 +205,7 @@ fn leaves_are_the_same() {
             let expected: Vec<u32> =
                 leaves[number].split_whitespace().map(|leaf| leaf.parse().unwrap()).collect();
             let mut found = vec![0; case.image.num_trees()];
-            case.image.leaves(&mut scratch, row, &mut found);
+            case.image.leaves(&mut scratch, row, &mut found).unwrap();
             assert_eq!(found, expected, "{} row {number}", case.name);
             eval::reference::leaves(&case.model, row, &mut found);
             assert_eq!(found, expected, "{} row {number}, by reference", case.name);

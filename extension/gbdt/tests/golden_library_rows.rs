@@ -36,7 +36,9 @@ fn compare(case: &Value) -> usize {
     let rounded = |margin: f64| if single { f64::from(margin as f32) } else { margin };
     for kernel in Kernel::available() {
         let mut found = vec![0.0; expected.len()];
-        image.margins_batch(&mut BatchScratch::with_kernel(&image, kernel), &narrowed, &mut found);
+        image
+            .margins_batch(&mut BatchScratch::with_kernel(&image, kernel), &narrowed, &mut found)
+            .unwrap();
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let found = rounded(*found);
             let same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();

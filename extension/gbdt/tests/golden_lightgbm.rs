@@ -152,7 +152,7 @@ fn image_margins_have_the_same_bits_with_every_kernel() {
             for (row, expected) in
                 case.narrowed().chunks(case.image.num_features()).zip(case.margins())
             {
-                case.image.margins(&mut scratch, row, &mut margins);
+                case.image.margins(&mut scratch, row, &mut margins).unwrap();
                 found.push(same_bits(&margins, &expected));
             }
         }
@@ -171,7 +171,7 @@ fn batches_have_the_same_bits_with_every_kernel() {
         for kernel in Kernel::available() {
             let mut margins = vec![0.0f64; expected.len()];
             let mut scratch = BatchScratch::with_kernel(&case.image, kernel);
-            case.image.margins_batch(&mut scratch, &rows, &mut margins);
+            case.image.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
             let first = bits(&margins).iter().zip(bits(&expected)).position(|(a, b)| *a != b);
             found.push(first.map_or(String::new(), |place| format!("{}: {place}", kernel.name())));
         }
@@ -211,7 +211,7 @@ fn leaves_are_the_same() {
             let expected: Vec<u32> =
                 line.as_str().unwrap().split(' ').map(|leaf| leaf.parse().unwrap()).collect();
             let mut leaves = vec![0; case.image.num_trees()];
-            case.image.leaves(&mut scratch, row, &mut leaves);
+            case.image.leaves(&mut scratch, row, &mut leaves).unwrap();
             same(&leaves, &expected)
         };
         case.narrowed().chunks(case.image.num_features()).zip(lines).map(compare).collect()
@@ -261,7 +261,7 @@ fn categories_become_their_codes() {
             }
             let (mut narrowed, mut margins) = (vec![0.0; read.len()], [0.0f64]);
             case.image.narrow_row(&read, &mut narrowed);
-            case.image.margins(&mut scratch, &narrowed, &mut margins);
+            case.image.margins(&mut scratch, &narrowed, &mut margins).unwrap();
             same_bits(&read, &given) + &same_bits(&margins, &expected)
         };
         lines.zip(rows(&text["margins"])).map(compare).collect()

@@ -81,11 +81,11 @@ fn agrees(name: &str, model: &Model, random: &mut Random) -> usize {
     for kernel in Kernel::available() {
         let what = format!("{name} by {kernel:?}");
         let mut scratch = BatchScratch::with_kernel(&image, kernel);
-        image.margins_batch(&mut scratch, &narrowed, &mut found);
+        image.margins_batch(&mut scratch, &narrowed, &mut found).unwrap();
         assert_same(&found, &expected, &what);
         let mut scratch = Scratch::with_kernel(&image, kernel);
         for (row, margins) in narrowed.chunks_exact(features).zip(found.chunks_exact_mut(outputs)) {
-            image.margins(&mut scratch, row, margins);
+            image.margins(&mut scratch, row, margins).unwrap();
         }
         assert_same(&found, &expected, &what);
     }

@@ -87,12 +87,12 @@ fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
     for kernel in Kernel::available() {
         let mut found = vec![0.0f64; outputs];
         let mut scratch = Scratch::with_kernel(&case.image, kernel);
-        case.image.margins(&mut scratch, &narrowed, &mut found);
+        case.image.margins(&mut scratch, &narrowed, &mut found).unwrap();
         assert_eq!(found, expected, "{} {}", case.name, kernel.name());
         let rows = narrowed.repeat(520);
         let mut batch = vec![0.0f64; 520 * outputs];
         let mut scratch = BatchScratch::with_kernel(&case.image, kernel);
-        case.image.margins_batch(&mut scratch, &rows, &mut batch);
+        case.image.margins_batch(&mut scratch, &rows, &mut batch).unwrap();
         assert_eq!(batch, expected.repeat(520), "{} {}", case.name, kernel.name());
     }
     expected

@@ -56,7 +56,9 @@ impl Rung {
     fn predict(&self, scratch: &mut Scratch, row: usize) -> f32 {
         let width = self.image.num_features();
         let mut value = [0.0f32];
-        self.image.margins(scratch, &self.features[row * width..(row + 1) * width], &mut value);
+        self.image
+            .margins(scratch, &self.features[row * width..(row + 1) * width], &mut value)
+            .unwrap();
         self.image.values(&mut value);
         value[0]
     }

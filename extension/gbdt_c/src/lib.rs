@@ -33,7 +33,7 @@ impl Model {
             return None;
         }
         let mut margin = [0.0f32];
-        self.image.margins(&mut self.scratch, features, &mut margin);
+        self.image.margins(&mut self.scratch, features, &mut margin).ok()?;
         (self.image.values(&mut margin) == 1).then_some(margin[0])
     }
 }

@@ -58,15 +58,26 @@ pub fn log(message: &str) {
     pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, message.to_owned());
 }
 
-/// Tells the client, with a detail and a hint.
-pub fn notice_with(message: &str, detail: &str, hint: &str) {
+/// Tells the client what it must not miss: programs show warnings that drop notices.
+pub fn warning_with(message: &str, detail: &str, hint: &str) {
+    let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message.to_owned(), "pgboost");
+    report.set_detail(detail).set_hint(hint).report(PgLogLevel::WARNING);
+}
+
+/// Tells the client, with a detail and a hint where there are such.
+pub fn notice_with(message: &str, detail: Option<&str>, hint: Option<&str>) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    let report = ErrorReport::new(code, message.to_owned(), "pgboost");
-    report.set_detail(detail).set_hint(hint).report(PgLogLevel::NOTICE);
+    let mut report = ErrorReport::new(code, message.to_owned(), "pgboost");
+    if let Some(detail) = detail {
+        report = report.set_detail(detail);
+    }
+    if let Some(hint) = hint {
+        report = report.set_hint(hint);
+    }
+    report.report(PgLogLevel::NOTICE);
 }
 
 /// Tells the client.
 pub fn notice(message: &str) {
-    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
-    pgrx::ereport!(PgLogLevel::NOTICE, code, message.to_owned());
+    notice_with(message, None, None);
 }

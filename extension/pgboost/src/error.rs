@@ -30,12 +30,40 @@ error_table! {
     /// A name that no alias can have.
     AliasName { alias: String, reason: &'static str } =>
         INVALID_NAME, "invalid alias: \"{alias}\"", detail "{reason}";
+    /// A reference to a version where a model with all its versions is meant.
+    WholeModel { reference: String, name: String } =>
+        INVALID_PARAMETER_VALUE, "\"{reference}\" is a version of model \"{name}\", not the model",
+        hint "Write the model's name alone.";
+    /// A reference to a model where one of its versions is to be named.
+    NeedsVersion { name: String } =>
+        INVALID_PARAMETER_VALUE, "deploy_model needs a version of model \"{name}\"",
+        hint "Write model@version, such as flights@2, or model@alias.";
+    /// A reference that does not end in an alias.
+    NotAnAlias { reference: String } =>
+        INVALID_PARAMETER_VALUE, "\"{reference}\" names no alias",
+        hint "Write model@alias, such as flights@champion.";
+    ModelExists { name: String } =>
+        DUPLICATE_OBJECT, "model \"{name}\" already exists";
+    /// Stored expressions may name a version of the old or of the new name.
+    RenamePinned { name: String, pinned: String } =>
+        OBJECT_IN_USE, "cannot rename model \"{name}\" because a version of \"{pinned}\" was pinned",
+        detail "What predict_pinned returned for a version once, it returns for ever.";
+    RenameInUse { name: String, function: String } =>
+        OBJECT_IN_USE, "cannot rename model \"{name}\" because function {function} predicts with it",
+        hint "Drop the function, and make it again with create_predict_function.";
+    /// A role that the current user may not give a model to.
+    NotMember { role: String } =>
+        INSUFFICIENT_PRIVILEGE, "must be member of role \"{role}\"";
     NoSuchModel { name: String } =>
         UNDEFINED_OBJECT, "model \"{name}\" does not exist";
     NoSuchVersion { name: String, version: i32 } =>
         UNDEFINED_OBJECT, "model \"{name}\" has no version {version}";
     NoSuchAlias { name: String, alias: String } =>
         UNDEFINED_OBJECT, "model \"{name}\" has no alias \"{alias}\"";
+    /// Versions were stored, and none is deployed.
+    NothingDeployed { name: String } =>
+        OBJECT_NOT_IN_PREREQUISITE_STATE, "model \"{name}\" has no deployed version",
+        hint "Deploy one with deploy_model, or name a version as model@version.";
     /// The current user may not do that with the model.
     Denied { name: String } =>
         INSUFFICIENT_PRIVILEGE, "permission denied for model \"{name}\"",
@@ -49,11 +77,15 @@ error_table! {
     Deployed { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is deployed",
         hint "Deploy another version first, or drop the model with all its versions.";
+    /// A model without versions could not be seen.
+    OnlyVersion { name: String, version: i32 } =>
+        OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is the only one",
+        hint "Drop the model, by leaving out the version.";
     /// An alias refers to the version that is to be dropped.
     Aliased { name: String, version: i32, alias: String } =>
         OBJECT_IN_USE,
         "cannot drop version {version} of model \"{name}\" because alias \"{alias}\" refers to it",
-        hint "Let the alias refer to another version with alias_model, or remove it with drop_alias.";
+        hint "Let the alias refer to another version with set_alias, or remove it with drop_alias.";
     /// The version that is to be dropped, by itself or with its model, is pinned.
     Pinned { name: String, version: i32 } =>
         OBJECT_IN_USE, "cannot drop version {version} of model \"{name}\" because it is pinned",
@@ -66,6 +98,10 @@ error_table! {
         OBJECT_NOT_IN_PREREQUISITE_STATE,
         "predict_pinned cannot be used with model \"{model}\", which is no pinned version",
         hint "Write model@version without leading zeros, and let the model's owner pin the version with pin_model.";
+    /// `predict_pinned` with a name that is a column, or is worked out of one.
+    PinnedNotConstant =>
+        FEATURE_NOT_SUPPORTED, "predict_pinned needs a constant as the name of the model",
+        hint "Write the name as a literal, or use predict, whose model may be an expression.";
     FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
         hint (*hint);
@@ -142,24 +178,28 @@ error_table! {
     EvaluationArgument { message: &'static str, hint: &'static str } =>
         INVALID_PARAMETER_VALUE, "{message}", hint "{hint}";
     /// Two models that do not predict the same.
-    NotComparable { a: String, b: String } =>
-        WRONG_OBJECT_TYPE, "models \"{a}\" and \"{b}\" cannot be compared",
+    NotComparable { baseline: String, candidate: String } =>
+        WRONG_OBJECT_TYPE, "models \"{baseline}\" and \"{candidate}\" cannot be compared",
         detail "Their values or classes are not the same.";
-    /// A version whose features were never profiled.
-    NoProfile { name: String, version: i32 } =>
+    /// A version without the distributions that its features had in training.
+    NoBaseline { name: String, version: i32 } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE,
-        "version {version} of model \"{name}\" has no profile of its features",
-        hint "The owner can record one with profile_features, on the rows that the model was trained on.";
-    InvalidProfile =>
-        INVALID_PARAMETER_VALUE, "profile is not one of the model's features",
+        "version {version} of model \"{name}\" has no baseline",
+        hint "The owner can store one with set_baseline, from the rows that the model was trained on.";
+    InvalidBaseline =>
+        INVALID_PARAMETER_VALUE, "baseline does not fit the features of the model",
         hint "It is an array with an object for each feature, as train_model makes it.";
     TooManyParts { parts: usize } =>
         PROGRAM_LIMIT_EXCEEDED,
-        "the metrics of more than {parts} values of by do not fit into work_mem",
+        "the metrics of more than {parts} values of slice_by do not fit into work_mem",
         hint "Raise work_mem, or choose a column of fewer values.";
     GroupTooLarge { rows: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "a group of more than {rows} rows does not fit into work_mem",
         hint "Raise work_mem.";
+    /// Metrics of an order need rows to order; the group by its place in the source, counted from 1.
+    GroupOfOneRow { number: u64 } =>
+        DATA_EXCEPTION, "group {number} of the source has one row, which cannot be ranked",
+        hint "Leave out groups of one row, such as by count(*) OVER (PARTITION BY ...) > 1 in a query.";
     NullArgument { argument: &'static str } =>
         NULL_VALUE_NOT_ALLOWED, "{argument} must not be null";
     FunctionExists { function: String } =>
@@ -183,9 +223,6 @@ error_table! {
     NoBaseMargin { model: String } =>
         FEATURE_NOT_SUPPORTED, "model \"{model}\" cannot begin with a base margin",
         hint "Only XGBoost's models have base margins; add an offset to the margin in SQL.";
-    BaseMargins { model: String, outputs: usize, given: usize } =>
-        ARRAY_SUBSCRIPT_ERROR, "model \"{model}\" has {outputs} outputs, not {given} base margins",
-        hint "Pass one base margin per output.";
     /// More numbers for a row than an array holds.
     ExplanationSize { model: String, features: usize, outputs: usize } =>
         PROGRAM_LIMIT_EXCEEDED, "an explanation of model \"{model}\" does not fit into an array",
@@ -288,6 +325,8 @@ pub enum ShapeReason {
     SeveralValues { values: usize, classes: bool },
     /// It does not classify.
     NoClasses,
+    /// Its values are no probabilities.
+    NoProbabilities,
 }
 
 impl ShapeReason {
@@ -305,6 +344,10 @@ impl ShapeReason {
             ShapeReason::NoClasses => (
                 "The model's objective does not choose one class per row.".to_owned(),
                 "Use predict or predict_array.",
+            ),
+            ShapeReason::NoProbabilities => (
+                "The model's objective does not give the probability of each class.".to_owned(),
+                "Use predict, predict_array or predict_class.",
             ),
         }
     }
@@ -330,14 +373,17 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
         ErrorKind::Unsupported => FEATURE_NOT_SUPPORTED,
         ErrorKind::Names => INVALID_PARAMETER_VALUE,
         ErrorKind::OutOfMemory => OUT_OF_MEMORY,
-        ErrorKind::Image => IO_ERROR,
+        ErrorKind::Image | ErrorKind::Internal => IO_ERROR,
+        ErrorKind::RowLength => DATA_EXCEPTION,
     }
 }
 
 fn engine_message(error: &gbdt::Error) -> String {
-    use ErrorKind::{Limit, Names, OutOfMemory, Unsupported};
+    use ErrorKind::{Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
     match error.kind() {
-        Unsupported | Names | Limit | OutOfMemory => error.message().to_owned(),
+        Unsupported | Names | Limit | OutOfMemory | RowLength | Internal => {
+            error.message().to_owned()
+        }
         _ => format!("invalid model: {}", error.message()),
     }
 }

@@ -22,7 +22,7 @@ pub fn define() {
     GucRegistry::define_int_guc(
         c"pgboost_train.max_threads",
         c"Sets the most threads that a training may use.",
-        c"Zero means as many as there are cores.",
+        c"Zero means half of the cores, at least one. More than there are cores are never used.",
         &MAX_THREADS,
         0,
         1024,
@@ -32,16 +32,33 @@ pub fn define() {
     pg_interface::settings::reserve_prefix(c"pgboost_train");
 }
 
-/// The most threads that a training may use: no more than there are cores, nor than the setting.
+/// The most threads that a training may use: those that the setting allows, and no more than there are cores.
 pub fn max_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    match usize::try_from(MAX_THREADS.get()) {
+    allowed_threads(MAX_THREADS.get(), cores)
+}
+
+/// The threads that a setting allows on so many cores: half of them unless it says a number, so that a training
+/// leaves the others to the server.
+fn allowed_threads(setting: i32, cores: usize) -> usize {
+    match usize::try_from(setting) {
         Ok(limit @ 1..) => cores.min(limit),
-        _ => cores,
+        _ => (cores / 2).max(1),
     }
 }
 
 /// The most rows times outputs of a training, if there is a limit.
 pub fn max_predictions() -> Option<u64> {
     u64::try_from(MAX_PREDICTIONS.get()).ok().filter(|max| *max > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::allowed_threads;
+
+    #[test]
+    fn a_training_takes_half_of_the_cores_unless_told_otherwise() {
+        assert_eq!([1, 2, 3, 64].map(|cores| allowed_threads(0, cores)), [1, 1, 1, 32]);
+        assert_eq!([1, 3, 4, 1024].map(|setting| allowed_threads(setting, 4)), [1, 3, 4, 4]);
+    }
 }

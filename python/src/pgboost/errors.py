@@ -31,8 +31,12 @@ class InvalidModelError(PgboostError, ValueError):
     """A model, name or value that the server refuses."""
 
 
+class PredictionsDifferError(PgboostError, ValueError):
+    """The database would not predict what the model predicts, so nothing was stored."""
+
+
 class PermissionDeniedError(PgboostError, PermissionError):
-    """The user lacks a right."""
+    """The user does not have a privilege."""
 
 
 # By SQLSTATE, or by its first two characters.

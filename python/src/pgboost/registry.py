@@ -13,9 +13,13 @@ from typing import Any
 from psycopg import Connection, sql
 from psycopg.types.json import Jsonb
 
-from .errors import UnsupportedModelError, translated
+from .connecting import connected
+from .errors import PredictionsDifferError, UnsupportedModelError, translated
 from .extension import Extension
+from .inputs import drawn
 from .libraries import model_file
+from .model_file import ModelFile
+from .verification import compare
 
 
 @dataclass(frozen=True)
@@ -36,45 +40,94 @@ class Version:
 
 
 def push(  # noqa: PLR0913 (all but three are options)
-    connection: Connection[Any],
+    connection: Connection[Any] | str,
     name: str,
     model: Any,
     *,
+    check: Any = True,
+    deploy: bool = True,
     labels: Sequence[Any] | None = None,
     feature_names: Sequence[str] | None = None,
     categories: Mapping[str, Sequence[Any]] | None = None,
     rounds: int | None = None,
-    parameters: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
     metrics: Mapping[str, Any] | None = None,
 ) -> int:
     """Stores a model as a new version, deploys it and returns the version's number.
 
-    `model` is a model of XGBoost, LightGBM, CatBoost or scikit-learn, or the URI of one in MLflow.
+    `model` is a model of XGBoost, LightGBM, CatBoost or scikit-learn, its file (a path or bytes), or the
+    URI of one in MLflow. The database predicts the rows `check`, a frame as `verify` takes it, before
+    anything is deployed: if it predicts something else than the model, nothing is stored and
+    `PredictionsDifferError` names the first row. By default the rows are drawn around the model's
+    thresholds; `check=False` compares nothing. `deploy=False` stores the version only.
+
     Class labels, feature names, categories and the best iteration come from the model, unless they
     are given here. `categories` has the values of each categorical feature in the order of their
     codes, for models of before XGBoost 3.1. As with any statement, the version is there for others
-    once the connection commits.
+    once the connection commits; a connection string is connected to, committed and closed.
     """
-    file = model_file(model)
+    file = model_file(model, rounds)
     given = {
-        "labels": [str(label) for label in labels] if labels is not None else file.labels,
+        "labels": [str(label) for label in labels] if labels is not None else file.sent_labels(),
         "feature_names": feature_names if feature_names is not None else file.feature_names,
-        "categories": categories if categories is not None else file.categories,
+        "categories": categories,
         "rounds": rounds if rounds is not None else file.rounds,
-        "parameters": parameters,
+        "params": params,
         "metrics": metrics,
+        "deploy": None if deploy else False,
     }
     arguments = {key: _argument(value) for key, value in given.items() if value is not None}
-    extension = Extension(connection)
-    call = sql.SQL("SELECT {}(%(name)s, %(model)s{})").format(
-        extension.name("load_model"),
-        sql.Composed(
-            sql.SQL(", {} => {}").format(sql.Identifier(key), sql.Placeholder(key))
-            for key in arguments
-        ),
-    )
-    with translated():
-        return int(extension.value(call, {"name": name, "model": file.content, **arguments}))
+    with connected(connection) as opened, translated():
+        extension = Extension(opened)
+        call = sql.SQL("SELECT {}(%(name)s, %(model)s{})").format(
+            extension.name("load_model"),
+            sql.Composed(
+                sql.SQL(", {} => {}").format(sql.Identifier(key), sql.Placeholder(key))
+                for key in arguments
+            ),
+        )
+        # A savepoint, since the extension's schema was read in the transaction.
+        with opened.transaction():
+            version = int(extension.value(call, {"name": name, "model": file.content, **arguments}))
+            if check is not False:
+                _require_same(extension, opened, f"{name}@{version}", file, check, given)
+        return version
+
+
+def _require_same(  # noqa: PLR0913, PLR0917 (what push has)
+    extension: Extension,
+    connection: Connection[Any],
+    reference: str,
+    file: ModelFile,
+    check: Any,
+    given: Mapping[str, Any],
+) -> None:
+    """Raises if the database predicts something else for the rows of `check`, or for drawn ones."""
+    info = _info(extension, reference)
+    if file.values is None:
+        file = _with_object(info["format"], file, given["rounds"])
+    drawing = check is True and file.inputs is not None
+    frame = drawn(file.inputs(), info["feature_names"], given["categories"]) if drawing else check
+    found = compare(extension, connection, reference, file, frame)
+    if not found:
+        rows = "rows drawn around the model's thresholds" if drawing else "rows of check"
+        raise PredictionsDifferError(
+            f"the database does not predict what the model predicts, first in {found.first}"
+            f"\nNothing was stored. Of the {rows}: {found}."
+        )
+
+
+def _with_object(file_format: str, file: ModelFile, rounds: int | None) -> ModelFile:
+    """The file with the functions of the object that its library makes of it."""
+    if file_format.startswith("onnx"):
+        raise UnsupportedModelError(
+            "a file of ONNX is not compared here: push the model of scikit-learn, or pass check=False"
+        )
+    try:
+        return model_file(_object(file_format, file.content), rounds)
+    except ImportError as error:
+        message = f"a file is compared by its library ({error}): install it, or pass check=False"
+        raise UnsupportedModelError(message) from error
 
 
 def _argument(value: Any) -> Any:
@@ -92,35 +145,33 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def models(connection: Connection[Any]) -> list[Version]:
+def models(connection: Connection[Any] | str) -> list[Version]:
     """All versions of all models that the user may predict with, by name and number."""
-    extension = Extension(connection)
     columns = sql.SQL(", ").join(sql.Identifier(field.name) for field in fields(Version))
     query = sql.SQL("SELECT {} FROM {} ORDER BY name, version")
-    return [
-        Version(*row)
-        for row in extension.rows(query.format(columns, extension.name("pgboost_models")))
-    ]
+    with connected(connection) as opened:
+        extension = Extension(opened)
+        rows = extension.rows(query.format(columns, extension.name("pgboost_models")))
+    return [Version(*row) for row in rows]
 
 
-def pull(connection: Connection[Any], name: str, version: int | None = None) -> Any:
+def pull(connection: Connection[Any] | str, model: str) -> Any:
     """A model as an object of its library: a `Booster`, a `CatBoost` or an ONNX `ModelProto`.
 
-    Without a number, the version that is deployed. Only the owner of a model can have its bytes.
+    `model` is a reference: `m` for the version that is deployed, `m@2` or `m@alias`. Only the owner of a
+    model can have its bytes.
     """
-    extension = Extension(connection)
-    reference = name if version is None else f"{name}@{version}"
-    with translated():
-        info = extension.value(
-            sql.SQL("SELECT {}(%s)").format(extension.name("model_info")), [reference]
-        )
-        content = bytes(
-            extension.value(
-                sql.SQL("SELECT {}(%s, %s)").format(extension.name("export_model")),
-                [name, info["version"]],
-            )
-        )
+    with connected(connection) as opened, translated():
+        extension = Extension(opened)
+        info = _info(extension, model)
+        query = sql.SQL("SELECT {}(%s)").format(extension.name("export_model"))
+        content = bytes(extension.value(query, [model]))
     return _object(info["format"], content)
+
+
+def _info(extension: Extension, reference: str) -> dict[str, Any]:
+    query = sql.SQL("SELECT {}(%s)").format(extension.name("model_info"))
+    return dict(extension.value(query, [reference]))
 
 
 def _object(file_format: str, content: bytes) -> Any:

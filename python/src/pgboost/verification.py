@@ -1,19 +1,20 @@
-"""The same rows predicted in SQL and in Python, compared bit by bit.
+"""The same rows predicted in SQL and in Python, and compared.
 
 The rows go into a temporary table, with a column type for each type of the frame, so that the
-server reads them as it would read a user's table. Python's doubles are rounded to `real`, which is
-what the server returns. Missing values are NULL or NaN.
+server reads them as it would read a user's table. Missing values are NULL or NaN.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 from psycopg import Connection, sql
 
-from .errors import translated
+from .comparison import Predictions, Verification, compared
+from .connecting import connected
+from .errors import UnsupportedModelError, translated
 from .extension import Extension
 from .libraries import model_file
 from .model_file import ModelFile
@@ -22,52 +23,85 @@ from .model_file import ModelFile
 MAX_COLUMNS = 99
 _TABLE = sql.Identifier("pgboost_verify")
 _ROW = "pgboost row"
+_ARRAY = "pgboost features"
 
 
-@dataclass(frozen=True)
-class Difference:
-    """A row for which the database and Python differ."""
-
-    row: int
-    in_sql: Any
-    in_python: Any
-
-
-@dataclass(frozen=True)
-class Verification:
-    """What a comparison found; it is true where nothing differs.
-
-    `largest_ulp` is the largest distance of two values, in units in the last place of a float.
-    """
-
-    rows: int
-    differing: int
-    largest_ulp: int
-    classes_differing: int
-    first: Difference | None
-
-    def __bool__(self) -> bool:
-        return self.differing == 0 and self.classes_differing == 0
-
-
-def verify(connection: Connection[Any], name: str, model: Any, frame: Any) -> Verification:
+def verify(  # noqa: PLR0913 (two are options)
+    connection: Connection[Any] | str,
+    name: str,
+    model: Any,
+    frame: Any,
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+) -> Verification:
     """Compares `predict_array`, and a classifier's `predict_class`, with the model's own predictions.
 
-    `frame` is a pandas `DataFrame` or a NumPy array of shape `(rows, features)`.
+    `name` may be `m`, `m@3` or `m@champion`. `frame` is a pandas `DataFrame` or a NumPy array of shape
+    `(rows, features)`. A number may differ by `atol + rtol * abs(number)`; without both, by what the
+    library's format allows. Classes are compared by the labels that the database has for them.
     """
     file = model_file(model)
-    extension = Extension(connection)
-    columns = _columns(frame)
-    with translated(), connection.transaction(force_rollback=True):
-        _fill(connection, columns, frame)
-        arguments = _arguments(extension, name, columns, _has_names(frame))
-        in_sql = _predicted(extension, "predict_array", name, arguments)
+    if file.values is None:
+        raise UnsupportedModelError("verify needs the model's object, not its file")
+    if rtol is not None or atol is not None:
+        tolerance = replace(file.tolerance, rtol=rtol or 0.0, atol=atol or 0.0, scaled=0.0)
+        file = replace(file, tolerance=tolerance)
+    with connected(connection) as opened, translated():
+        return compare(Extension(opened), opened, name, file, frame)
+
+
+def compare(
+    extension: Extension, connection: Connection[Any], name: str, file: ModelFile, frame: Any
+) -> Verification:
+    """`verify` for a model's file with the functions of its object. It leaves nothing behind."""
+    query = sql.SQL("SELECT {}(%s)").format(extension.name("model_info"))
+    info = extension.value(query, [name])
+    with connection.transaction(force_rollback=True):
+        arguments = _fill(connection, info["feature_names"], frame)
+        values = _predicted(extension, "predict_array", name, arguments)
         classes = _predicted(extension, "predict_class", name, arguments) if file.classes else []
-    return _compared(file, frame, in_sql, classes)
+    ours = Predictions(values, classes)
+    return compared(ours, _in_python(file, info["labels"], frame), file.tolerance)
+
+
+def _in_python(file: ModelFile, stored: list[str] | None, frame: Any) -> Predictions:
+    """The object's predictions, with the labels that the database has."""
+    values = file.values(frame) if file.values else []
+    if file.classes is None or file.labels is None:
+        return Predictions(values)
+    labels = stored or file.labels
+    label = dict(zip(file.labels, labels, strict=True))
+    classes = [label[found] for found in file.classes(frame)]
+    return Predictions(values, classes, labels, file.cut)
+
+
+def _fill(connection: Connection[Any], features: list[str] | None, frame: Any) -> sql.Composable:
+    """Makes the table of the frame's rows; returns the arguments with which it is predicted.
+
+    These are the row if the model's features are columns of the frame, else the columns by position.
+    """
+    columns = _columns(frame)
+    named = bool(features) and _has_names(frame) and set(features) <= columns.keys()
+    if len(columns) > MAX_COLUMNS and "text" not in columns.values():
+        # A table has at most 1,600 columns, a model has more.
+        rows = ((list(row),) for row in _rows(_ordered(frame, features) if named else frame))
+        _copy(connection, {_ARRAY: "double precision[]"}, rows)
+        return sql.Identifier(_ARRAY)
+    _copy(connection, columns, _rows(frame))
+    if named:
+        return sql.SQL("t")
+    listed = sql.SQL(", ").join(sql.Identifier(column) for column in columns)
+    return listed if len(columns) <= MAX_COLUMNS else sql.SQL("ARRAY[{}]").format(listed)
 
 
 def _has_names(frame: Any) -> bool:
     return hasattr(frame, "columns")
+
+
+def _ordered(frame: Any, features: list[str]) -> Any:
+    place = {str(name): name for name in frame.columns}
+    return frame[[place[feature] for feature in features]]
 
 
 def _columns(frame: Any) -> dict[str, str]:
@@ -97,28 +131,18 @@ def _rows(frame: Any) -> Iterator[tuple[Any, ...]]:
     yield from zip(*(column.where(column.notna(), None) for column in columns), strict=True)
 
 
-def _fill(connection: Connection[Any], columns: dict[str, str], frame: Any) -> None:
+def _copy(
+    connection: Connection[Any], columns: dict[str, str], rows: Iterator[tuple[Any, ...]]
+) -> None:
     listed = sql.SQL(", ").join(
         sql.SQL("{} {}").format(sql.Identifier(name), sql.SQL(kind))
         for name, kind in {_ROW: "bigint", **columns}.items()
     )
     connection.execute(sql.SQL("CREATE TEMP TABLE {} ({})").format(_TABLE, listed))
     copy = sql.SQL("COPY {} FROM STDIN").format(_TABLE)
-    with connection.cursor() as cursor, cursor.copy(copy) as rows:
-        for number, row in enumerate(_rows(frame)):
-            rows.write_row((number, *row))
-
-
-def _arguments(
-    extension: Extension, name: str, columns: dict[str, str], has_names: bool
-) -> sql.Composable:
-    """The row if the model's features are columns of the frame, else the columns by position."""
-    query = sql.SQL("SELECT feature FROM {}(%s)").format(extension.name("model_features"))
-    features = {feature for (feature,) in extension.rows(query, [name])}
-    if has_names and features <= columns.keys():
-        return sql.SQL("t")
-    listed = sql.SQL(", ").join(sql.Identifier(column) for column in columns)
-    return listed if len(columns) <= MAX_COLUMNS else sql.SQL("ARRAY[{}]").format(listed)
+    with connection.cursor() as cursor, cursor.copy(copy) as written:
+        for number, row in enumerate(rows):
+            written.write_row((number, *row))
 
 
 def _predicted(
@@ -128,35 +152,3 @@ def _predicted(
         extension.name(function), arguments, _TABLE, sql.Identifier(_ROW)
     )
     return [value for (value,) in extension.rows(query, [name])]
-
-
-def _compared(file: ModelFile, frame: Any, in_sql: list[Any], classes: list[Any]) -> Verification:
-    import numpy as np
-
-    ours = np.asarray(in_sql, dtype=np.float32).reshape(len(in_sql), -1)
-    theirs = np.asarray(file.values(frame)).astype(np.float32).reshape(ours.shape)
-    ulp = np.abs(_ordered(ours) - _ordered(theirs)).max(axis=1, initial=0)
-    labels = [str(label) for label in file.classes(frame)] if file.classes else []
-    other = [
-        row for row, pair in enumerate(zip(classes, labels, strict=True)) if pair[0] != pair[1]
-    ]
-    wrong = np.flatnonzero(ulp)
-    first = None
-    if len(wrong):
-        row = int(wrong[0])
-        first = Difference(row, ours[row].tolist(), theirs[row].tolist())
-    elif other:
-        first = Difference(other[0], classes[other[0]], labels[other[0]])
-    return Verification(
-        rows=len(ours),
-        differing=len(wrong),
-        largest_ulp=int(ulp.max(initial=0)),
-        classes_differing=len(other),
-        first=first,
-    )
-
-
-def _ordered(values: Any) -> Any:
-    """Integers in the order of the floats: two neighbouring floats differ by 1."""
-    bits = values.view("int32").astype("int64")
-    return bits ^ ((bits >> 63) & 0x7FFFFFFF)

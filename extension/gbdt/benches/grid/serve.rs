@@ -43,7 +43,9 @@ fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, rows: &[f32]) {
                 out.resize(count * outputs, M::default());
                 let start = Instant::now();
                 for _ in 0..calls {
-                    image.margins_batch(&mut scratch, black_box(rotation.take(count)), &mut out);
+                    image
+                        .margins_batch(&mut scratch, black_box(rotation.take(count)), &mut out)
+                        .unwrap();
                     black_box(&out);
                 }
                 println!("{}", start.elapsed().as_nanos() as f64 / (calls * count) as f64);
@@ -51,7 +53,7 @@ fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, rows: &[f32]) {
             ["margins", count] => {
                 let count = number(count);
                 out.resize(count * outputs, M::default());
-                image.margins_batch(&mut scratch, &rows[..count * features], &mut out);
+                image.margins_batch(&mut scratch, &rows[..count * features], &mut out).unwrap();
                 let margins: Vec<f64> = out.iter().map(|margin| margin.double()).collect();
                 println!("{}", serde_json::to_string(&margins).unwrap());
             }

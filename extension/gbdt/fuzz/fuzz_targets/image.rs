@@ -63,11 +63,11 @@ fn evaluate(image: &Image<AlignedBytes>) {
     let mut margins = vec![0.0f64; ROWS * image.num_outputs()];
     buffers::with_each_kernel(|kernel, batch| {
         let mut scratch = Scratch::with_kernel(image, kernel);
-        image.margins(&mut scratch, &rows[..features], &mut margins[..image.num_outputs()]);
-        image.margins_batch(batch, &rows, &mut margins);
+        image.margins(&mut scratch, &rows[..features], &mut margins[..image.num_outputs()]).unwrap();
+        image.margins_batch(batch, &rows, &mut margins).unwrap();
     });
     let mut leaves = vec![0; image.num_trees()];
-    image.leaves(&mut Scratch::new(image), &rows[..features], &mut leaves);
+    image.leaves(&mut Scratch::new(image), &rows[..features], &mut leaves).unwrap();
     for row in margins.chunks_mut(image.num_outputs()) {
         image.class(&mut row.to_vec());
         image.values(row);

@@ -32,17 +32,17 @@ pub fn check(bytes: &[u8]) {
         image.narrow_row(row, narrow);
         eval::reference::margins(&model, row, margins);
         eval::reference::leaves(&model, row, &mut leaves);
-        image.leaves(&mut scratch, narrow, &mut found);
+        image.leaves(&mut scratch, narrow, &mut found).unwrap();
         assert_eq!(found, leaves, "leaves of {row:?}");
     }
     buffers::with_each_kernel(|kernel, batch| {
         let mut found = vec![0.0f64; expected.len()];
         let mut scratch = Scratch::with_kernel(&image, kernel);
         for (row, margins) in narrowed.chunks(features).zip(found.chunks_mut(outputs)) {
-            image.margins(&mut scratch, row, margins);
+            image.margins(&mut scratch, row, margins).unwrap();
         }
         assert_same(&found, &expected, kernel.name());
-        image.margins_batch(batch, &narrowed, &mut found);
+        image.margins_batch(batch, &narrowed, &mut found).unwrap();
         assert_same(&found, &expected, kernel.name());
     });
     for margins in expected.chunks_mut(outputs) {

@@ -8,7 +8,8 @@
 
 use super::block::{BLOCK, BlockSum, Buffers, Rows};
 use super::kernel::{Kernel, RowSum};
-use super::{Margin, Scratch, converted, present_values};
+use super::{Margin, Scratch, converted, present_values, wrong_length};
+use crate::Result;
 use crate::forest::sections::GROUPS;
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::Precision;
@@ -83,46 +84,60 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// The margins of rows: `rows.len() == n * num_features`, `out.len() == n * num_outputs`, both
-    /// row-major. NaN means that a feature is missing. Rows that are not whole, or whose margins have
-    /// no room, are left out. Margins of another width than [`Image::sum_precision`] are copies.
+    /// row-major. NaN means that a feature is missing. Margins of another width than
+    /// [`Image::sum_precision`] are copies.
+    ///
+    /// # Errors
+    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless the lengths are these.
     pub fn margins_batch<M: Margin>(
         &self,
         scratch: &mut BatchScratch,
         rows: &[f32],
         out: &mut [M],
-    ) {
-        debug_assert_eq!(rows.len() % self.num_features(), 0, "number of features");
-        let given = (rows.len() / self.num_features(), out.len() / self.num_outputs());
-        debug_assert_eq!(given.0, given.1, "number of margins");
+    ) -> Result<()> {
+        self.has_rows(rows.len(), out.len(), self.num_outputs())?;
         if M::PRECISION != self.sum_precision() {
-            match self.sum_precision() {
-                Precision::Single => converted(out, |out: &mut [f32]| {
-                    self.margins_batch(scratch, rows, out);
-                }),
-                Precision::Double => converted(out, |out: &mut [f64]| {
-                    self.margins_batch(scratch, rows, out);
-                }),
-            }
-        } else if let Some(out) = M::singles(out) {
+            return match self.sum_precision() {
+                Precision::Single => {
+                    converted(out, |out: &mut [f32]| self.margins_batch(scratch, rows, out))
+                }
+                Precision::Double => {
+                    converted(out, |out: &mut [f64]| self.margins_batch(scratch, rows, out))
+                }
+            };
+        }
+        if let Some(out) = M::singles(out) {
             self.sums_batch(scratch, rows, out);
             self.finish(FinishAt::Margins, out);
         } else if let Some(out) = M::doubles(out) {
             self.sums_batch(scratch, rows, out);
             self.finish(FinishAt::Margins, out);
         }
+        Ok(())
+    }
+
+    /// Fails unless numbers are those of whole rows, and there is room for `per_row` numbers of each.
+    pub(crate) fn has_rows(&self, numbers: usize, out: usize, per_row: usize) -> Result<()> {
+        let (rows, rest) = (numbers / self.num_features(), numbers % self.num_features());
+        let wanted = rows.saturating_mul(per_row);
+        if rest == 0 && out == wanted {
+            return Ok(());
+        }
+        Err(wrong_length([numbers, numbers - rest], [out, wanted]))
     }
 
     fn sums_batch<S: BatchSum>(&self, scratch: &mut BatchScratch, rows: &[f32], out: &mut [S]) {
         let (features, outputs) = (self.num_features(), self.num_outputs());
         let blocks = rows.chunks(BLOCK * features).zip(out.chunks_mut(BLOCK * outputs));
         for (rows, out) in blocks {
-            let count = (rows.len() / features).min(out.len() / outputs);
+            let count = rows.len() / features;
             let mut present = std::mem::take(&mut scratch.present);
             let rows = present_values(self.sections(), rows, &mut present);
             if !self.sums_block(scratch, rows, count, out) {
                 let sums = out.chunks_exact_mut(outputs);
                 for (row, sums) in rows.chunks_exact(features).zip(sums) {
-                    self.sums::<false, _>(&mut scratch.row, row, sums);
+                    // SAFETY: a row has all features, and a sum per output.
+                    unsafe { self.sums::<false, _>(&mut scratch.row, row, sums) };
                 }
             }
             scratch.present = present;

@@ -20,6 +20,7 @@ use crate::forest::records::{
 use crate::forest::sections::{
     ANSWER_NODES, COMPACT_NODES, GROUPS, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
 };
+use crate::verified;
 
 /// Steps that are taken before it is first seen whether all trees have come to a leaf.
 const STRIDE: u32 = 8;
@@ -65,9 +66,10 @@ pub(crate) struct Leaf {
 
 /// Calls `visit` with every tree's index and the row's leaf in it, in the order of the trees.
 ///
-/// `keys` must have been set to `features` for this image, with or without answers.
+/// # Safety
+/// `keys` have been set to `features` for this image, with or without answers.
 #[inline(always)]
-pub(crate) fn walk(
+pub(crate) unsafe fn walk(
     image: Sections<'_>,
     keys: &RowKeys,
     features: &[f32],
@@ -79,8 +81,10 @@ pub(crate) fn walk(
         nodes.answered = &[];
     }
     for group in image.get(GROUPS) {
-        let first = group.first as usize;
-        let roots = all_roots.get(first..first + group.count as usize).unwrap_or_default();
+        let (first, count) = (group.first as usize, group.count as usize);
+        // SAFETY: `forest::verify::groups` found the trees of each group to have roots.
+        let roots =
+            unsafe { verified::range(all_roots, first, count, "the trees of a group have roots") };
         let visit = |lane, leaf| visit(first + lane, leaf);
         walk_group(&nodes, group, roots, keys, features, visit);
     }
@@ -125,8 +129,9 @@ fn walk_together<N: InterleavedNode>(
 ) {
     let mut visit = |lane: usize, node: usize| {
         // SAFETY: interleaved returns indices of nodes.
-        let key = unsafe { nodes.get_unchecked(node) }.key();
-        visit(lane, Leaf { kind, node: node as u32, key });
+        let leaf = unsafe { verified::at(nodes, node, "a walk ends at a node") };
+        verified::check(leaf.right_offset() == 0, "a walk ends at a leaf");
+        visit(lane, Leaf { kind, node: node as u32, key: leaf.key() });
     };
     if let Some(starts) = starts.first_chunk::<LANES>() {
         // SAFETY: the starts are nodes, and the keys are those of the row: see `Decide`.
@@ -138,9 +143,8 @@ fn walk_together<N: InterleavedNode>(
     // than to walk what is left over in ever smaller parts, each of which waits for itself.
     macro_rules! in_lanes {
         ($lanes:literal) => {{
-            let padded = std::array::from_fn(|lane| {
-                starts.get(lane).or(starts.last()).map_or(0, |start| *start)
-            });
+            let last = starts.len() - 1;
+            let padded = std::array::from_fn(|lane| starts[lane.min(last)]);
             // SAFETY: as above.
             let leaves: [usize; $lanes] = unsafe { interleaved(nodes, keys, padded, depth) };
             leaves
@@ -219,7 +223,7 @@ unsafe fn steps<N: InterleavedNode, const L: usize>(
             // which nothing decides left: a walk stays at a leaf. By induction `at` is always the
             // index of a node.
             let (node, left) = unsafe {
-                let node = nodes.get_unchecked(*at);
+                let node = verified::at(nodes, *at, "links lead to nodes");
                 (node, keys.left(node, lane))
             };
             *at += node.right_offset() as usize + usize::from(left);
@@ -251,7 +255,7 @@ impl Keys<'_> {
     #[inline(always)]
     unsafe fn key(&self, slot: usize, lane: usize) -> u32 {
         // SAFETY: the caller's promise: slots are at most leaf_slot, or those of answers.
-        unsafe { *self.keys.get_unchecked(lane * self.width + slot) }
+        unsafe { *verified::at(self.keys, lane * self.width + slot, "a row has every slot") }
     }
 }
 
@@ -278,9 +282,8 @@ impl KeysAndSets<'_> {
     #[inline(always)]
     fn code(&self, slot: usize, lane: usize) -> (u32, bool) {
         let row = if self.keys.width == 0 { 0 } else { lane * self.num_features };
-        // Leaves read a slot that no feature has, and are not asked.
-        let at = row + (slot / 2).min(self.num_features.saturating_sub(1));
-        let value = self.features.get(at).copied().unwrap_or(f32::NAN);
+        // Lanes behind the last row have no features: whatever they decide, nobody reads.
+        let value = self.features.get(row + slot / 2).copied().unwrap_or(f32::NAN);
         (value as u32, (0.0..CODE_END).contains(&value))
     }
 }
@@ -295,9 +298,13 @@ impl Decide<WideNode> for KeysAndSets<'_> {
             return key < node.key;
         }
         let (code, is_code) = self.code(node.slot(), lane);
-        let Some(span) = self.nodes.sets.get(node.key as usize) else { return false };
+        // SAFETY: `forest::verify::categorical_splits` found the set of each to be there.
+        let span = unsafe {
+            verified::at(self.nodes.sets, node.key as usize, "a categorical split has a set")
+        };
         let within = is_code & (code / 32 < span.count);
         let word = span.start + ((code / 32) & u32::from(within).wrapping_neg());
+        // An empty set may lie behind the last word; what is read for it is not used.
         let word = self.nodes.set_words.get(word as usize).copied().unwrap_or(0);
         let member = within & (word >> (code % 32) & 1 == 1);
         // A missing value, which is no code, has the key u32::MAX where the default is right.

@@ -21,7 +21,8 @@ use crate::forest::sections::Sections;
 pub struct Kernel(&'static Entry);
 
 /// Adds the leaves of all trees to the sums of one row, if it takes less time than interleaved
-/// traversal; returns whether it did. Needs a processor that has the instructions.
+/// traversal; returns whether it did. Needs a processor that has the instructions, all features of the
+/// image and a sum per output.
 pub(super) type RowKernel<S> = unsafe fn(Sections<'_>, features: &[f32], sums: &mut [S]) -> bool;
 
 struct Entry {
@@ -77,6 +78,7 @@ impl Default for Kernel {
     /// The best that this processor can run.
     fn default() -> Self {
         static BEST: OnceLock<Kernel> = OnceLock::new();
+        // The portable one needs nothing.
         *BEST.get_or_init(|| Self::available().next().unwrap_or(Kernel(const { &PORTABLE })))
     }
 }

@@ -43,6 +43,7 @@ use crate::model::finish::NO_BIAS;
 use crate::model::{ClassBy, MissingRule, Precision, Task};
 use crate::prefetch::prefetch_all;
 use crate::transform::{self, double, single};
+use crate::{Error, ErrorKind, Result, verified};
 
 /// Most bytes of an image that are asked for at once: half of what a processor's first cache holds.
 const MAX_FETCHED: usize = 16 << 10;
@@ -96,14 +97,33 @@ pub(crate) fn present_values<'a>(
 
 /// Asks for the first so many of these bytes.
 fn fetch(bytes: &[u8], most: usize) {
-    prefetch_all(bytes.get(..most).unwrap_or(bytes));
+    prefetch_all(&bytes[..most.min(bytes.len())]);
 }
 
 /// Copies of the margins of another width, of which the closure makes others.
-fn converted<M: Margin, S: Sum>(out: &mut [M], make: impl FnOnce(&mut [S])) {
+fn converted<M: Margin, S: Sum>(
+    out: &mut [M],
+    make: impl FnOnce(&mut [S]) -> Result<()>,
+) -> Result<()> {
     let mut margins: Vec<S> = out.iter().map(|margin| S::of(margin.double())).collect();
-    make(&mut margins);
+    make(&mut margins)?;
     out.iter_mut().zip(margins).for_each(|(out, margin)| *out = M::of(margin.double()));
+    Ok(())
+}
+
+/// The error that so many features, or so much room, are not as many as the model's.
+#[cold]
+#[inline(never)]
+pub(crate) fn wrong_length(
+    [features, wanted_features]: [usize; 2],
+    [out, wanted_out]: [usize; 2],
+) -> Error {
+    let message = if features == wanted_features {
+        format!("there is room for {out} numbers, not for {wanted_out}")
+    } else {
+        format!("there are {features} features, not {wanted_features}")
+    };
+    Error::new(ErrorKind::RowLength, message)
 }
 
 impl<B: StableBytes> Image<B> {
@@ -111,17 +131,39 @@ impl<B: StableBytes> Image<B> {
     /// as [`Image::narrow`] makes them; NaN means that one is missing. Margins of another width than
     /// [`Image::sum_precision`] are copies, which takes more time.
     ///
-    /// Debug builds assert these lengths. In others absent features count as missing, further ones are ignored, and margins are NaN if their
-    /// number is wrong.
+    /// # Errors
+    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless both lengths are these.
     #[inline]
-    pub fn margins<M: Margin>(&self, scratch: &mut Scratch, features: &[f32], out: &mut [M]) {
-        self.margins_of::<false, M>(scratch, features, out);
+    pub fn margins<M: Margin>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [M],
+    ) -> Result<()> {
+        self.margins_of::<false, M>(scratch, features, out)
     }
 
     /// As [`Image::margins`], with sums that begin with what is in `out` and not with the model's base
     /// margins: XGBoost's `base_margin` (src/predictor/predictor.cc, `InitOutPredictions`).
-    pub fn margins_from<M: Margin>(&self, scratch: &mut Scratch, features: &[f32], out: &mut [M]) {
-        self.margins_of::<true, M>(scratch, features, out);
+    ///
+    /// # Errors
+    /// As for [`Image::margins`].
+    pub fn margins_from<M: Margin>(
+        &self,
+        scratch: &mut Scratch,
+        features: &[f32],
+        out: &mut [M],
+    ) -> Result<()> {
+        self.margins_of::<true, M>(scratch, features, out)
+    }
+
+    /// Fails unless a row has all features, and as many numbers have room as there are.
+    #[inline(always)]
+    fn has_lengths(&self, features: usize, [out, wanted]: [usize; 2]) -> Result<()> {
+        if (features == self.num_features()) & (out == wanted) {
+            return Ok(());
+        }
+        Err(wrong_length([features, self.num_features()], [out, wanted]))
     }
 
     /// Whether [`Image::margins_from`] has a meaning: sums are XGBoost's, which nothing follows.
@@ -135,22 +177,22 @@ impl<B: StableBytes> Image<B> {
         scratch: &mut Scratch,
         features: &[f32],
         out: &mut [M],
-    ) {
-        debug_assert_eq!(features.len(), self.num_features(), "number of features");
-        debug_assert_eq!(out.len(), self.num_outputs(), "number of margins");
-        if out.len() != self.num_outputs() {
-            out.fill(M::of(f64::NAN));
-            return;
-        }
+    ) -> Result<()> {
+        self.has_lengths(features.len(), [out.len(), self.num_outputs()])?;
         if M::PRECISION != self.sum_precision() {
-            self.margins_of_other_width::<STARTED, M>(scratch, features, out);
-        } else if let Some(out) = M::singles(out) {
-            self.sums::<STARTED, _>(scratch, features, out);
-            self.finish(FinishAt::Margins, out);
-        } else if let Some(out) = M::doubles(out) {
-            self.sums::<STARTED, _>(scratch, features, out);
-            self.finish(FinishAt::Margins, out);
+            return self.margins_of_other_width::<STARTED, M>(scratch, features, out);
         }
+        // SAFETY: the lengths are those of the image.
+        unsafe {
+            if let Some(out) = M::singles(out) {
+                self.sums::<STARTED, _>(scratch, features, out);
+                self.finish(FinishAt::Margins, out);
+            } else if let Some(out) = M::doubles(out) {
+                self.sums::<STARTED, _>(scratch, features, out);
+                self.finish(FinishAt::Margins, out);
+            }
+        }
+        Ok(())
     }
 
     #[cold]
@@ -160,19 +202,21 @@ impl<B: StableBytes> Image<B> {
         scratch: &mut Scratch,
         features: &[f32],
         out: &mut [M],
-    ) {
+    ) -> Result<()> {
         match self.sum_precision() {
             Precision::Single => converted(out, |out: &mut [f32]| {
-                self.margins_of::<STARTED, _>(scratch, features, out);
+                self.margins_of::<STARTED, _>(scratch, features, out)
             }),
             Precision::Double => converted(out, |out: &mut [f64]| {
-                self.margins_of::<STARTED, _>(scratch, features, out);
+                self.margins_of::<STARTED, _>(scratch, features, out)
             }),
         }
     }
 
+    /// # Safety
+    /// `features.len() == num_features`, and `out.len() == num_outputs`.
     #[inline(always)]
-    fn sums<const STARTED: bool, S: RowSum>(
+    unsafe fn sums<const STARTED: bool, S: RowSum>(
         &self,
         scratch: &mut Scratch,
         features: &[f32],
@@ -185,25 +229,30 @@ impl<B: StableBytes> Image<B> {
         }
         let Scratch { kernel, keys, present } = scratch;
         let features = present_values(image, features, present);
-        // SAFETY: there is no such Kernel where the processor lacks the instructions.
+        // SAFETY: there is no such Kernel where the processor lacks the instructions; the caller's promise.
         if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(image, features, out) }) {
             return;
         }
-        keys.set_with_answers(image, self.num_features(), features);
         let values = S::leaf_values(image);
-        if let [only] = out {
-            // The usual case: the sum stays in a register.
-            let mut sum = *only;
-            interleaved::walk(image, keys, features, |_, leaf| sum += S::of_key(values, leaf.key));
-            *only = sum;
-        } else {
-            let outputs = image.get(OUTPUTS);
-            interleaved::walk(image, keys, features, |tree, leaf| {
-                let output = outputs.get(tree).map(|output| *output as usize);
-                if let Some(sum) = output.and_then(|output| out.get_mut(output)) {
-                    *sum += S::of_key(values, leaf.key);
-                }
-            });
+        // SAFETY: the caller's promise; a walk visits each tree, for which `forest::verify` found an output
+        // that the model has, with a leaf, whose key is one.
+        unsafe {
+            keys.set_with_answers(image, self.num_features(), features);
+            if let [only] = out {
+                // The usual case: the sum stays in a register.
+                let mut sum = *only;
+                interleaved::walk(image, keys, features, |_, leaf| {
+                    sum += S::of_key(values, leaf.key);
+                });
+                *only = sum;
+            } else {
+                let outputs = image.get(OUTPUTS);
+                interleaved::walk(image, keys, features, |tree, leaf| {
+                    let output = *verified::at(outputs, tree, "a tree has an output") as usize;
+                    *verified::at_mut(out, output, "an output has a sum") +=
+                        S::of_key(values, leaf.key);
+                });
+            }
         }
     }
 
@@ -241,28 +290,30 @@ impl<B: StableBytes> Image<B> {
         }
     }
 
-    /// For each tree the leaf that a row falls into, by the library's number for it.
+    /// For each tree the leaf that a row falls into, by the library's number for it:
+    /// `out.len() == num_trees`.
     ///
-    /// Lengths are treated as in [`Image::margins`]: trees beyond the length of `out` are left out.
-    pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) {
-        debug_assert_eq!(features.len(), self.num_features(), "number of features");
-        debug_assert_eq!(out.len(), self.num_trees(), "number of trees");
+    /// # Errors
+    /// As for [`Image::margins`].
+    pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
+        self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
         let image = self.sections();
         let (compact_ids, wide_ids) = (image.get(COMPACT_IDS), image.get(WIDE_IDS));
         let sources = image.get(SOURCES);
         let Scratch { keys, present, .. } = scratch;
         let features = present_values(image, features, present);
-        keys.set_with_answers(image, self.num_features(), features);
-        interleaved::walk(image, keys, features, |tree, leaf| {
-            let source = sources.get(tree).map_or(usize::MAX, |source| *source as usize);
-            let ids = match leaf.kind {
-                GroupKind::Compact => compact_ids,
-                GroupKind::Wide | GroupKind::Categorical => wide_ids,
-            };
-            if let (Some(out), Some(id)) = (out.get_mut(source), ids.get(leaf.node as usize)) {
-                *out = *id;
-            }
-        });
+        // SAFETY: the row has all features.
+        unsafe {
+            keys.set_with_answers(image, self.num_features(), features);
+            interleaved::walk(image, keys, features, |tree, leaf| {
+                let ids = match leaf.kind {
+                    GroupKind::Compact => compact_ids,
+                    GroupKind::Wide | GroupKind::Categorical => wide_ids,
+                };
+                out[sources[tree] as usize] = ids[leaf.node as usize];
+            });
+        }
+        Ok(())
     }
 
     /// Turns the margins of a row into its values, in place; returns [`Image::num_values`], their
@@ -297,6 +348,23 @@ impl<B: StableBytes> Image<B> {
         match (self.task(), margins) {
             (Task::Binary, [decides]) => Some(u32::from(decides.double() > threshold)),
             (_, margins) => transform::first_largest(margins),
+        }
+    }
+
+    /// Whether the model's values are probabilities of classes: of the second of two, or of each of several. A
+    /// library that sums probabilities leaves them as they are, and decides between two classes at one half.
+    pub fn predicts_probabilities(&self) -> bool {
+        use crate::model::Transform::{
+            Identity, Logistic, LogisticMirrored, Softmax, SoftmaxSingle,
+        };
+        match (self.task(), self.transform()) {
+            (Task::Binary, _) if self.num_outputs() != 1 => false,
+            (Task::Binary, Identity) => self.class_rule().1 == 0.5,
+            (Task::Multiclass, Identity) => true,
+            (Task::Binary | Task::Multiclass, transform) => {
+                matches!(transform, Logistic | LogisticMirrored | Softmax | SoftmaxSingle)
+            }
+            (Task::Regression | Task::Ranking, _) => false,
         }
     }
 

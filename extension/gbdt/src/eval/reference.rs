@@ -58,7 +58,7 @@ pub(crate) fn goes_left<V: Copy + Into<f64>>(
     features: &[V],
 ) -> bool {
     let value = |feature: u32| {
-        let value = features.get(feature as usize).map_or(f64::NAN, |value| (*value).into());
+        let value = features[feature as usize].into();
         match model.value_precision() {
             Precision::Single => f64::from(value as f32),
             Precision::Double => value,
@@ -70,7 +70,7 @@ pub(crate) fn goes_left<V: Copy + Into<f64>>(
             missing.present(value(feature)).map_or(default_left, goes)
         }
         Node::Categorical { feature, set, members_left, default_left, .. } => {
-            let words = tree.category_sets().get(set as usize).map_or(&[][..], |set| set.words());
+            let words = tree.category_sets()[set as usize].words();
             let value = value(feature);
             let ranks = model.ranks_of(feature);
             let code = match model.value_precision() {

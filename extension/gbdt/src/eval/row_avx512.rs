@@ -18,6 +18,7 @@ use crate::forest::tiles::chunks::{CHUNK_TREES, Chunk, NodeBlock, TopNode};
 use crate::forest::tiles::{
     ColumnKind, MIN_SEARCH_LEVELS, PredicateColumn, TILE_LEVELS, TOP_LEVELS, TileGroup, tile_leaves,
 };
+use crate::verified;
 
 /// The sections that are read for a tree or a column. They are few, since to find them takes a part
 /// of a row's time.
@@ -62,7 +63,7 @@ struct Bytes<const COUNT: usize>([u8; COUNT]);
 /// Adds the leaves of all trees to a row's sums, if the image has chunks; returns whether it has.
 ///
 /// # Safety
-/// The processor has the instructions.
+/// The processor has the instructions; the features are all of the image's, the sums one per output.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums: &mut [S]) -> bool {
     let chunks = sections.get(CHUNKS);
@@ -78,6 +79,7 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
     };
     let groups = sections.get(TILE_GROUPS);
     let mut columns = sections.get(PREDICATE_COLUMNS).chunks(64);
+    // Of no column, if there are no more than a register has: no node reads those ranks.
     let ranks =
         std::array::from_fn(|_| ranks_of(image, columns.next().unwrap_or_default(), features));
     let mut paths = Bytes([0; CHUNK_TREES]);
@@ -86,12 +88,14 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
         let numbers = unsafe { leaf_indices(image, chunk, ranks) };
         // SAFETY: 64 bytes are written, aligned.
         unsafe { _mm512_store_si512(paths.0.as_mut_ptr().cast(), numbers) };
-        let first = chunk.first_group as usize;
-        let groups = groups.get(first..first + chunk.groups as usize).unwrap_or_default();
+        let (first, count) = (chunk.first_group as usize, chunk.groups as usize);
+        // SAFETY: `forest::tiles::verify` found the groups of each chunk to be there.
+        let groups = unsafe { verified::range(groups, first, count, "a chunk has its groups") };
         let mut lane = 0;
         for group in groups {
             let count = group.count as usize;
-            let paths = paths.0.get(lane..lane + count).unwrap_or_default();
+            // SAFETY: as above: a chunk has at most 64 trees, those of its groups.
+            let paths = unsafe { verified::range(&paths.0, lane, count, "a chunk has 64 trees") };
             let shift = chunk.levels - group.levels;
             add_leaves(image, group, paths, shift, sums);
             lane += count;
@@ -121,8 +125,10 @@ fn ranks_of<S>(image: &Chunked<'_, S>, columns: &[PredicateColumn], features: &[
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 fn rank_of<S>(image: &Chunked<'_, S>, column: &PredicateColumn, features: &[f32]) -> u64 {
-    let value = features.get(column.feature as usize).copied().unwrap_or(f32::NAN);
-    let value = _mm512_set1_ps(value);
+    let feature = column.feature as usize;
+    // SAFETY: the caller's promise; the image's check found each column to be of a feature.
+    let value =
+        _mm512_set1_ps(unsafe { *verified::at(features, feature, "a column is of a feature") });
     // SAFETY: the image's check found the column's search tree to be there.
     let tree = unsafe { image.search_trees.as_ptr().add(column.tree as usize) };
     // SAFETY: as above; it has at least 32 places, and a multiple of that.
@@ -375,10 +381,12 @@ fn sum<S: Sum>(
         *only = sum;
         return;
     }
-    let outputs = outputs.get(group.first as usize..).unwrap_or_default();
+    let (first, count) = (group.first as usize, group.count as usize);
+    // SAFETY: `forest::verify` found one output per tree, and the trees of each group.
+    let outputs = unsafe { verified::range(outputs, first, count, "a group's trees have outputs") };
     for (leaf, output) in leaves.zip(outputs) {
-        if let Some(sum) = sums.get_mut(*output as usize) {
-            *sum += leaf;
-        }
+        // SAFETY: as above, each output to be one of the model's, for which there are sums.
+        let sum = unsafe { verified::at_mut(sums, *output as usize, "an output has a sum") };
+        *sum += leaf;
     }
 }

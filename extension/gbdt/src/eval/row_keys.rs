@@ -1,11 +1,13 @@
 //! The keys of a row, by slot: see [`crate::forest::key`]; behind them its answers to categorical
 //! splits, if the image has any: see [`crate::forest::answers`].
+#![allow(unsafe_code, reason = "copies answers that the image's check has vouched for")]
 
 use crate::forest::key::{leaf_slot, monotone_key};
 use crate::forest::records::AnswerTable;
 use crate::forest::sections::{ANSWER_TABLES, ANSWERS, Sections};
+use crate::verified;
 
-/// Sets the two slots of each feature. Features that are absent are missing.
+/// Sets the two slots of each feature: `slots.len() == 2 * features.len()`.
 #[inline(always)]
 pub(super) fn set_keys(slots: &mut [u32], features: &[f32]) {
     let (pairs, _) = slots.as_chunks_mut::<2>();
@@ -15,22 +17,35 @@ pub(super) fn set_keys(slots: &mut [u32], features: &[f32]) {
         let missing = u32::from(feature.is_nan()).wrapping_neg();
         *pair = [key & !missing, key | missing];
     }
-    pairs.iter_mut().skip(features.len()).for_each(|pair| *pair = [0, u32::MAX]);
 }
 
 /// Copies the line of each table that has the answers of a row.
+///
+/// # Safety
+/// The tables and words are an image's, whose features these are, and whose slots behind that of leaves.
 #[inline(always)]
-fn set_answers(mut slots: &mut [u32], tables: &[AnswerTable], words: &[u32], features: &[f32]) {
+unsafe fn set_answers(
+    mut slots: &mut [u32],
+    tables: &[AnswerTable],
+    words: &[u32],
+    features: &[f32],
+) {
     for table in tables {
-        let value = features.get(table.feature as usize).copied().unwrap_or(f32::NAN);
+        // SAFETY: `forest::verify::answers` found every table to be of a feature.
+        let value = unsafe {
+            *verified::at(features, table.feature as usize, "a table of answers is of a feature")
+        };
         let (start, width) = (table.first as usize, table.width as usize);
         let start = start + line(table, value) * width;
-        let Some((own, others)) = slots.split_at_mut_checked(width) else { return };
-        match (own, words.get(start..start + width)) {
+        // SAFETY: as above: the words of a table are there, for all lines, and follow the last table's.
+        let words = unsafe { verified::range(words, start, width, "a line of answers is there") };
+        verified::check(width <= slots.len(), "a row has slots for its answers");
+        // SAFETY: as above: the slots of tables follow one another, up to that of the row's last.
+        let (own, others) = unsafe { slots.split_at_mut_unchecked(width) };
+        match (own, words) {
             // The usual case in models of a few trees: no call.
-            ([own], Some([word])) => *own = *word,
-            (own, Some(words)) => own.copy_from_slice(words),
-            (_, None) => {}
+            ([own], [word]) => *own = *word,
+            (own, words) => own.copy_from_slice(words),
         }
         slots = others;
     }
@@ -61,17 +76,20 @@ impl RowKeys {
         RowKeys { keys: vec![u32::MAX; image.num_slots(num_features)] }
     }
 
-    /// Takes a row, with its answers. Features that it lacks are missing, those that it has too many
-    /// are ignored.
+    /// Takes a row, with its answers.
+    ///
+    /// # Safety
+    /// `features.len() == num_features`, the image's number.
     #[inline]
-    pub(crate) fn set_with_answers(
+    pub(crate) unsafe fn set_with_answers(
         &mut self,
         image: Sections<'_>,
         num_features: usize,
         features: &[f32],
     ) {
         let answers = self.set_slots(num_features, image.num_slots(num_features), features);
-        set_answers(answers, image.get(ANSWER_TABLES), image.get(ANSWERS), features);
+        // SAFETY: the caller's promise; the slots are as many as the image says.
+        unsafe { set_answers(answers, image.get(ANSWER_TABLES), image.get(ANSWERS), features) };
     }
 
     /// Takes a row's keys; returns the slots behind that of leaves.
@@ -82,14 +100,13 @@ impl RowKeys {
             self.keys.clear();
             self.keys.resize(num_slots, u32::MAX);
         }
-        let leaf_slot = leaf_slot(num_features);
-        let Some((slots, others)) = self.keys.split_at_mut_checked(leaf_slot) else {
-            return &mut [];
-        };
+        // There are more slots than that.
+        let (slots, others) = self.keys.split_at_mut(leaf_slot(num_features));
+        verified::check(slots.len() == 2 * features.len(), "a row has all features");
         set_keys(slots, features);
-        let Some((leaf, answers)) = others.split_first_mut() else { return &mut [] };
+        let (leaf, answers) = others.split_at_mut(1);
         // It may have been a word of another image.
-        *leaf = u32::MAX;
+        leaf[0] = u32::MAX;
         answers
     }
 
@@ -123,18 +140,20 @@ mod tests {
         let tables = [table(1, 1, 0, 1, 5), table(0, 0, 3, 2, 6)];
         let words = [10, 11, 12, 20, 21, 22, 23];
         let mut slots = [0; 3];
-        set_answers(&mut slots, &tables, &words, &[7.0, 0.0]);
+        // SAFETY: the tables are of two features, and have their words and slots.
+        unsafe { set_answers(&mut slots, &tables, &words, &[7.0, 0.0]) };
         assert_eq!(slots, [10, 20, 21]);
-        set_answers(&mut slots, &tables, &words, &[f32::NAN]);
+        // SAFETY: as above.
+        unsafe { set_answers(&mut slots, &tables, &words, &[f32::NAN; 2]) };
         assert_eq!(slots, [12, 22, 23]);
     }
 
     #[test]
-    fn a_row_of_another_length_fills_the_slots_with_missing_values() {
+    fn a_missing_value_has_the_keys_of_none() {
         let mut keys = RowKeys::new(2);
-        keys.set_slots(2, 5, &[1.0]);
+        keys.set_slots(2, 5, &[1.0, f32::NAN]);
         assert_eq!(keys.as_slice(), [monotone_key(1.0), monotone_key(1.0), 0, u32::MAX, u32::MAX]);
-        keys.set_slots(1, 3, &[f32::NAN, 7.0]);
+        keys.set_slots(1, 3, &[f32::NAN]);
         assert_eq!(keys.as_slice(), [0, u32::MAX, u32::MAX]);
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! A model has one of the two. What evaluates it is compiled for each, with the leaves and kernels of
 //! that width.
+#![allow(unsafe_code, reason = "finds the values of leaves that the image's check has vouched for")]
 
 use std::ops::AddAssign;
 
@@ -9,6 +10,7 @@ use crate::forest::sections::{
     BASE_MARGINS, LEAF_VALUES, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
 };
 use crate::model::Precision;
+use crate::verified;
 
 /// In what a caller takes margins: f32 or f64.
 pub trait Margin: Copy {
@@ -21,6 +23,8 @@ pub trait Margin: Copy {
     fn single(self) -> f32;
     /// The number.
     fn double(self) -> f64;
+    /// One minus the number: the probability of the other of two classes.
+    fn opposite(self) -> Self;
     /// The margins, if they are of f32.
     fn singles(margins: &mut [Self]) -> Option<&mut [f32]>;
     /// The margins, if they are of f64.
@@ -29,6 +33,10 @@ pub trait Margin: Copy {
 
 impl Margin for f32 {
     const PRECISION: Precision = Precision::Single;
+
+    fn opposite(self) -> Self {
+        1.0 - self
+    }
 
     #[inline(always)]
     fn of(number: f64) -> Self {
@@ -58,6 +66,10 @@ impl Margin for f32 {
 
 impl Margin for f64 {
     const PRECISION: Precision = Precision::Double;
+
+    fn opposite(self) -> Self {
+        1.0 - self
+    }
 
     #[inline(always)]
     fn of(number: f64) -> Self {
@@ -89,7 +101,6 @@ impl Margin for f64 {
 /// evaluation adds to this which of its kernels a width has.
 pub(super) trait Sum: Margin + AddAssign + 'static {
     const ZERO: Self;
-    const NO_LEAVES: &[Self];
 
     /// `self * scale / divisor + bias`, each step rounded.
     fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self;
@@ -101,14 +112,16 @@ pub(super) trait Sum: Margin + AddAssign + 'static {
     fn leaf_values(image: Sections<'_>) -> &[Self];
 
     /// The value of a leaf with this key.
-    fn of_key(leaf_values: &[Self], key: u32) -> Self;
+    ///
+    /// # Safety
+    /// The key is a leaf's of the image whose leaf values these are.
+    unsafe fn of_key(leaf_values: &[Self], key: u32) -> Self;
 
     fn tile_leaves(image: Sections<'_>) -> &[Self];
 }
 
 impl Sum for f32 {
     const ZERO: Self = 0.0;
-    const NO_LEAVES: &[Self] = &[0.0; 256];
 
     fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self {
         self * scale as f32 / divisor as f32 + bias as f32
@@ -125,7 +138,7 @@ impl Sum for f32 {
     }
 
     #[inline(always)]
-    fn of_key(_: &[Self], key: u32) -> Self {
+    unsafe fn of_key(_: &[Self], key: u32) -> Self {
         f32::from_bits(key)
     }
 
@@ -137,7 +150,6 @@ impl Sum for f32 {
 
 impl Sum for f64 {
     const ZERO: Self = 0.0;
-    const NO_LEAVES: &[Self] = &[0.0; 256];
 
     fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self {
         self * scale / divisor + bias
@@ -154,8 +166,9 @@ impl Sum for f64 {
     }
 
     #[inline(always)]
-    fn of_key(leaf_values: &[Self], key: u32) -> Self {
-        leaf_values.get(key as usize).copied().unwrap_or(0.0)
+    unsafe fn of_key(leaf_values: &[Self], key: u32) -> Self {
+        // SAFETY: the caller's promise; `forest::verify::trees` found a value for the key of every leaf.
+        unsafe { *verified::at(leaf_values, key as usize, "the key of a leaf finds its value") }
     }
 
     #[inline(always)]

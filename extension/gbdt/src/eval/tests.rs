@@ -10,6 +10,7 @@ use crate::forest::sections::{GROUPS, PREDICATE_COLUMNS, TILE_GROUPS};
 use crate::forest::tiles::MAX_SHARING;
 use crate::forest::{AlignedBytes, Image, StableBytes, compile};
 use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
+use crate::{ContributionScratch, ErrorKind};
 
 /// How many times larger than usual the tests are that are worth it: `make test-long`.
 fn times() -> usize {
@@ -43,10 +44,10 @@ fn agrees_in<M: Margin>(model: &Model, image: &Image<impl StableBytes>, rows: &[
     for (row, narrow) in rows.iter().zip(&narrow) {
         reference::margins(model, row, &mut expected);
         for (scratch, kernel) in scratches.iter_mut().zip(&kernels) {
-            image.margins(scratch, narrow, &mut margins);
+            image.margins(scratch, narrow, &mut margins).unwrap();
             assert_eq!(bits(&margins), bits(&expected), "{kernel:?}: margins of {row:?}");
         }
-        image.leaves(&mut scratch, narrow, &mut leaves);
+        image.leaves(&mut scratch, narrow, &mut leaves).unwrap();
         reference::leaves(model, row, &mut ids);
         assert_eq!(leaves, ids, "leaves of {row:?}");
     }
@@ -65,7 +66,7 @@ fn batch_agrees<M: Margin>(model: &Model, image: &Image<impl StableBytes>, rows:
     for kernel in Kernel::available() {
         let mut scratch = BatchScratch::with_kernel(image, kernel);
         let mut margins = vec![M::of(7.0); rows.len() * outputs];
-        image.margins_batch(&mut scratch, &narrow, &mut margins);
+        image.margins_batch(&mut scratch, &narrow, &mut margins).unwrap();
         for (row, margins) in rows.iter().zip(margins.chunks_exact(outputs)) {
             reference::margins(model, row, &mut expected);
             assert_eq!(bits(margins), bits(&expected), "{kernel:?}: {row:?}");
@@ -287,27 +288,50 @@ fn of_equal_probabilities_the_first_decides() {
     let model = crate::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
     let image = opened(&model);
     let mut margins = [0.0f32; 3];
-    image.margins(&mut Scratch::new(&image), &[0.0], &mut margins);
+    image.margins(&mut Scratch::new(&image), &[0.0], &mut margins).unwrap();
     assert!(margins[0] < margins[1], "{margins:?}");
     assert_eq!(image.class(&mut margins), Some(0), "{margins:?}");
 }
 
 #[test]
-#[cfg(not(debug_assertions))]
-fn wrong_lengths_do_no_harm() {
+fn wrong_lengths_are_errors() {
     let shape = Shape { categorical: 3, ..Shape::of(3, 2, 20, 4) };
-    let model = model(61, shape);
-    let image = opened(&model);
+    let image = opened(&model(61, shape));
     let mut scratch = Scratch::new(&image);
-    let mut short = [0.0f32; 1];
-    image.margins(&mut scratch, &[1.0], &mut short);
-    assert!(short[0].is_nan());
-    let (mut missing, mut expected) = ([0.0f32; 2], [0.0f32; 2]);
-    image.margins(&mut scratch, &[1.0], &mut missing);
-    image.margins(&mut scratch, &[1.0, f32::NAN, f32::NAN], &mut expected);
-    assert_eq!(missing, expected);
-    image.leaves(&mut scratch, &[], &mut [0; 3]);
-    image.leaves(&mut scratch, &[1.0; 9], &mut [0; 30]);
+    let refused = |result: crate::Result<()>, what: &str| {
+        let error = result.unwrap_err();
+        assert_eq!((error.kind(), error.message()), (ErrorKind::RowLength, what));
+    };
+    let mut margins = |features: usize, out: usize| {
+        let row = vec![0.5; features];
+        image.margins(&mut scratch, &row, &mut vec![0.0f32; out])?;
+        image.margins_from(&mut scratch, &row, &mut vec![0.0f64; out])?;
+        image.leaves(&mut scratch, &row, &mut vec![0; 10 * out])
+    };
+    margins(3, 2).unwrap();
+    refused(margins(2, 2), "there are 2 features, not 3");
+    refused(margins(4, 2), "there are 4 features, not 3");
+    refused(margins(3, 1), "there is room for 1 numbers, not for 2");
+    refused(margins(3, 3), "there is room for 3 numbers, not for 2");
+    let leaves = |out: usize| image.leaves(&mut Scratch::new(&image), &[0.5; 3], &mut vec![0; out]);
+    refused(leaves(19), "there is room for 19 numbers, not for 20");
+    let mut scratch = BatchScratch::new(&image);
+    let mut batch = |numbers: usize, out: usize| {
+        image.margins_batch(&mut scratch, &vec![0.5; numbers], &mut vec![0.0f64; out])
+    };
+    batch(0, 0).unwrap();
+    batch(600, 400).unwrap();
+    refused(batch(601, 400), "there are 601 features, not 600");
+    refused(batch(600, 399), "there is room for 399 numbers, not for 400");
+    let mut scratch = ContributionScratch::default();
+    let mut explained = |numbers: usize, out: usize| {
+        let rows = vec![0.5; numbers];
+        image.contributions(&mut scratch, &rows, &mut vec![0.0; 8 * out], &mut || ())?;
+        image.interactions(&mut scratch, &rows, &mut vec![0.0; 32 * out], &mut || ())
+    };
+    explained(6, 2).unwrap();
+    refused(explained(7, 2), "there are 7 features, not 6");
+    refused(explained(6, 1), "there is room for 8 numbers, not for 16");
 }
 
 #[test]
@@ -320,7 +344,9 @@ fn scratch_of_another_image_is_taken() {
     let (mut margin, mut expected) = ([0.0f32], [0.0f32]);
     for (model, image) in [(&large, &large_image), (&small, &small_image)] {
         let row = &rows(72, model, 1)[0];
-        image.margins(&mut scratch, &narrowed(image, std::slice::from_ref(row))[0], &mut margin);
+        image
+            .margins(&mut scratch, &narrowed(image, std::slice::from_ref(row))[0], &mut margin)
+            .unwrap();
         reference::margins(model, row, &mut expected);
         assert_eq!(margin, expected);
     }

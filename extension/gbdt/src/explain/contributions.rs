@@ -3,41 +3,81 @@
 //! A model's finish, its scale, divisor and biases, is applied where its margins have it, so that the
 //! contributions of a row and the bias add up to what [`Image::margins`] returns.
 
+use std::ops::Range;
+
 use super::scratch::ContributionScratch;
-use crate::Result;
+use super::walk::pair;
 use crate::forest::sections::{BASE_MARGINS, OUTPUTS, TREE_SUMMARIES};
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::Precision;
+use crate::{Result, verified};
 
 /// Most rows that are explained together.
 const MAX_ROWS: usize = 2048;
 /// What their keys and sums may take, if they are more than a block: as much as stays in a cache.
 const BATCH_BYTES: usize = 2 << 20;
-/// What the sums of several outputs may take.
-const OUTPUTS_BYTES: usize = 64 << 20;
+/// What the sums of several outputs, or of several rows of a matrix, may take.
+const PART_BYTES: usize = 32 << 20;
 
-/// What is computed of each output.
+/// What is computed.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Of {
+enum What {
     Contributions,
-    /// Of pairs of features, and contributions.
     Interactions,
 }
 
-impl Of {
-    /// Sums of a row and output.
-    pub(super) fn places(self, num_features: usize) -> usize {
-        match self {
-            Of::Contributions => num_features,
-            Of::Interactions => num_features * (num_features + 1) / 2,
-        }
-    }
+/// A part of what is computed: of some outputs the contributions, or of one some rows of the matrix of
+/// interactions, up to the diagonal, which has contributions.
+#[derive(Clone)]
+pub(super) struct Part {
+    pub(super) outputs: Range<usize>,
+    pub(super) matrix: Option<Range<usize>>,
+    /// Sums of a row and output: by feature, or by pair of them from the first one on.
+    pub(super) places: Range<usize>,
+}
 
+impl What {
     /// Numbers of a row and output.
     fn width(self, num_features: usize) -> usize {
         match self {
-            Of::Contributions => num_features + 1,
-            Of::Interactions => (num_features + 1) * (num_features + 1),
+            What::Contributions => num_features + 1,
+            What::Interactions => (num_features + 1) * (num_features + 1),
+        }
+    }
+
+    /// The parts of so many outputs and features, for so many rows.
+    fn parts(self, num_outputs: usize, num_features: usize, rows: usize) -> Vec<Part> {
+        let most = PART_BYTES / (size_of::<f64>() * rows);
+        match self {
+            What::Contributions => {
+                let together = (most / num_features).max(1);
+                let starts = (0..num_outputs).step_by(together);
+                let outputs = starts.map(|first| first..num_outputs.min(first + together));
+                let places = 0..num_features;
+                outputs
+                    .map(|outputs| Part { outputs, matrix: None, places: places.clone() })
+                    .collect()
+            }
+            What::Interactions => {
+                let mut bands = Vec::new();
+                let mut first = 0;
+                while first < num_features {
+                    let mut end = first + 1;
+                    while end < num_features && pair(end, end) < pair(first, 0) + most {
+                        end += 1;
+                    }
+                    bands.push(first..end);
+                    first = end;
+                }
+                let of_output = |output: usize| {
+                    bands.iter().map(move |rows| Part {
+                        outputs: output..output + 1,
+                        matrix: Some(rows.clone()),
+                        places: pair(rows.start, 0)..pair(rows.end, 0),
+                    })
+                };
+                (0..num_outputs).flat_map(of_output).collect()
+            }
         }
     }
 }
@@ -46,8 +86,7 @@ impl<B: StableBytes> Image<B> {
     /// The contributions of rows, in the order of XGBoost's `pred_contribs`: for each row and output one
     /// per feature, then the bias, which has the base margin in it.
     /// `rows.len() == n * num_features`, as [`Image::narrow`] makes them, NaN for what is missing;
-    /// `out.len() == n * num_outputs * (num_features + 1)`. Rows that are not whole, or have no room, are
-    /// left out.
+    /// `out.len() == n * num_outputs * (num_features + 1)`.
     ///
     /// They are Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's
     /// `pred_contrib`, CatBoost's `ShapValues`; sums of f64, rounded once to f32, of trees' f32. Those of a
@@ -56,7 +95,8 @@ impl<B: StableBytes> Image<B> {
     ///
     /// # Errors
     /// [`crate::ErrorKind::Unsupported`] if the model has no covers, or trees deeper than
-    /// `Limits::default()` allows; [`crate::ErrorKind::OutOfMemory`].
+    /// `Limits::default()` allows; [`crate::ErrorKind::RowLength`] if the lengths are not these;
+    /// [`crate::ErrorKind::OutOfMemory`].
     pub fn contributions(
         &self,
         scratch: &mut ContributionScratch,
@@ -64,7 +104,7 @@ impl<B: StableBytes> Image<B> {
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
-        self.explain(scratch, Of::Contributions, rows, out, check_interrupts)
+        self.explain(scratch, What::Contributions, rows, out, check_interrupts)
     }
 
     /// The interactions of rows, in the order of XGBoost's `pred_interactions`: for each row and output
@@ -82,49 +122,51 @@ impl<B: StableBytes> Image<B> {
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
-        self.explain(scratch, Of::Interactions, rows, out, check_interrupts)
+        self.explain(scratch, What::Interactions, rows, out, check_interrupts)
     }
 
     fn explain(
         &self,
         scratch: &mut ContributionScratch,
-        of: Of,
+        what: What,
         rows: &[f32],
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
-        scratch.begin(self)?;
         let (num_features, num_outputs) = (self.num_features(), self.num_outputs());
-        let width = of.width(num_features);
-        debug_assert_eq!(rows.len() / num_features, out.len() / (num_outputs * width), "rows");
+        let width = what.width(num_features);
+        self.has_rows(rows.len(), out.len(), num_outputs * width)?;
+        scratch.begin(self)?;
         let (biases, scale) = (self.contribution_biases(), self.contribution_scale());
         let (block, slots) = (scratch.level.rows(), self.sections().num_slots(num_features));
-        let of_output = of.places(num_features) * size_of::<f64>();
-        let together = (OUTPUTS_BYTES / (of_output * block)).clamp(1, num_outputs);
-        let a_row = slots * size_of::<u32>() + together * of_output;
+        let places = num_outputs * width * size_of::<f64>();
+        let a_row = slots * size_of::<u32>() + places.min(PART_BYTES / block);
         let batch = (BATCH_BYTES / a_row).clamp(block, MAX_ROWS) / block * block;
         let batches =
             rows.chunks(batch * num_features).zip(out.chunks_mut(batch * num_outputs * width));
         for (rows, out) in batches {
-            let count = (rows.len() / num_features).min(out.len() / (num_outputs * width));
-            self.set_keys(scratch, rows.get(..count * num_features).unwrap_or_default())?;
+            let count = rows.len() / num_features;
+            self.set_keys(scratch, rows)?;
             check_interrupts();
-            for first in (0..num_outputs).step_by(together) {
-                let outputs = first..num_outputs.min(first + together);
-                self.add_trees(scratch, of, count, outputs.clone(), check_interrupts)?;
+            // Of each row what is left of its contributions.
+            let mut rest = vec![0.0; if what == What::Interactions { rows.len() } else { 0 }];
+            for part in what.parts(num_outputs, num_features, count) {
+                self.add_trees(scratch, &part, count, check_interrupts)?;
                 for (row, out) in out.chunks_exact_mut(num_outputs * width).enumerate() {
-                    let own = out.chunks_exact_mut(width).zip(&biases).skip(first);
-                    for (output, (out, bias)) in own.take(outputs.len()).enumerate() {
-                        let sums =
-                            scratch.sums_of(of.places(num_features), row, output, outputs.len());
+                    for output in part.outputs.clone() {
+                        let out = &mut out[output * width..][..width];
+                        let sums = scratch.sums_of(&part, count, row, output);
                         let sums = sums.map(|sum| scale * sum);
-                        match of {
-                            Of::Contributions => {
-                                let all = sums.chain([*bias]);
-                                out.iter_mut().zip(all).for_each(|(out, sum)| *out = sum as f32);
+                        let bias = biases[output];
+                        match &part.matrix {
+                            None => {
+                                let all = out.iter_mut().zip(sums.chain([bias]));
+                                all.for_each(|(out, sum)| *out = sum as f32);
                             }
-                            Of::Interactions => {
-                                write_matrix(sums, *bias, num_features + 1, out, check_interrupts);
+                            Some(lines) => {
+                                let rest = &mut rest[row * num_features..][..num_features];
+                                let lines = lines.clone();
+                                write_lines(lines, sums, bias, rest, out, check_interrupts);
                             }
                         }
                     }
@@ -148,9 +190,7 @@ impl<B: StableBytes> Image<B> {
             biases.fill(0.0);
         }
         for (output, summary) in image.get(OUTPUTS).iter().zip(image.get(TREE_SUMMARIES)) {
-            if let Some(bias) = biases.get_mut(*output as usize) {
-                *bias += summary.mean;
-            }
+            biases[*output as usize] += summary.mean;
         }
         let scale = self.contribution_scale();
         biases.iter_mut().for_each(|bias| *bias *= scale);
@@ -162,36 +202,37 @@ impl<B: StableBytes> Image<B> {
     }
 }
 
-/// Writes the matrix of an output's interactions, of so many rows and columns, from the sums of pairs: on
-/// the diagonal these have contributions, and off it twice the interactions.
-fn write_matrix(
+/// Writes some lines of the matrix of an output's interactions, and their columns, from the sums of pairs: on
+/// the diagonal these are contributions, and off it twice the interactions. `rest` is what is left of each
+/// contribution so far; the last lines write the diagonal, and the bias.
+fn write_lines(
+    lines: Range<usize>,
     mut sums: impl Iterator<Item = f64>,
     bias: f64,
-    width: usize,
+    rest: &mut [f64],
     out: &mut [f32],
     check_interrupts: &mut dyn FnMut(),
 ) {
-    out.fill(0.0);
-    // What is left of each contribution.
-    let mut rest = vec![0.0; width];
-    for row in 0..width - 1 {
+    let (num_features, end) = (rest.len(), lines.end);
+    let width = num_features + 1;
+    if lines.start == 0 {
+        rest.fill(0.0);
+    }
+    for line in lines {
         check_interrupts();
-        for column in 0..=row {
-            let sum = sums.next().unwrap_or(0.0);
-            let value = if column == row { sum } else { 0.5 * sum };
-            if column == row {
-                rest[row] += value;
-                continue;
-            }
-            rest[row] -= value;
+        for column in 0..line {
+            let value = 0.5 * verified::sure(sums.next(), "a pair has a sum");
+            rest[line] -= value;
             rest[column] -= value;
-            out[row * width + column] = value as f32;
-            out[column * width + row] = value as f32;
+            out[line * width + column] = value as f32;
+            out[column * width + line] = value as f32;
         }
+        rest[line] += verified::sure(sums.next(), "a feature has a sum");
+        out[line * width + num_features] = 0.0;
+        out[num_features * width + line] = 0.0;
     }
-    if let Some(last) = rest.last_mut() {
-        *last = bias;
+    if end == num_features {
+        let diagonal = out.iter_mut().step_by(width + 1);
+        diagonal.zip(rest.iter().chain([&bias])).for_each(|(out, rest)| *out = *rest as f32);
     }
-    let diagonal = out.iter_mut().step_by(width + 1);
-    diagonal.zip(rest).for_each(|(out, rest)| *out = rest as f32);
 }

@@ -37,12 +37,29 @@ impl ImportanceKind {
     }
 }
 
-/// The importance of each feature.
+/// Whether the model's file says what the kind measures: splits without gains or covers have zeros.
+pub fn has_importance(model: &Model, kind: ImportanceKind) -> bool {
+    let (mut has_splits, mut has_gains, mut has_covers) = (false, false, false);
+    for tree in model.trees() {
+        visit_splits(tree, |_, gain, cover| {
+            has_splits = true;
+            has_gains |= gain != 0.0;
+            has_covers |= cover != 0.0;
+        });
+    }
+    match kind {
+        ImportanceKind::Weight => true,
+        ImportanceKind::Gain | ImportanceKind::TotalGain => has_gains || !has_splits,
+        ImportanceKind::Cover | ImportanceKind::TotalCover => has_covers || !has_splits,
+    }
+}
+
+/// The importance of each feature; zeros where [`has_importance`] says that there is none.
 pub fn importance(model: &Model, kind: ImportanceKind) -> Vec<f32> {
     let mut sums = vec![(0.0f32, 0usize); model.num_features()];
     for tree in model.trees() {
         visit_splits(tree, |feature, gain, cover| {
-            let Some((sum, count)) = sums.get_mut(feature as usize) else { return };
+            let (sum, count) = &mut sums[feature as usize];
             *count += 1;
             match kind {
                 ImportanceKind::Weight => *sum = *count as f32,
@@ -62,15 +79,13 @@ pub fn importance(model: &Model, kind: ImportanceKind) -> Vec<f32> {
 fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
     let mut stack = vec![0u32];
     while let Some(id) = stack.pop() {
-        match tree.nodes().get(id as usize) {
-            Some(
-                Node::Numerical { feature, gain, cover, left, right, .. }
-                | Node::Categorical { feature, gain, cover, left, right, .. },
-            ) => {
+        match &tree.nodes()[id as usize] {
+            Node::Numerical { feature, gain, cover, left, right, .. }
+            | Node::Categorical { feature, gain, cover, left, right, .. } => {
                 visit(*feature, *gain, *cover);
                 stack.extend([*left, *right]);
             }
-            Some(Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted) | None => {}
+            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
         }
     }
 }
@@ -123,6 +138,26 @@ mod tests {
         // (2^24 + 1) + 2 rounds to 2^24 + 2, and (2^24 + 2) + 1 to 2^24 + 4.
         let trees = vec![tree([(1, 16_777_216.0, 1.0), (1, 1.0, 1.0), (1, 2.0, 1.0)])];
         assert_eq!(of(trees, ImportanceKind::TotalGain), [0.0, 16_777_220.0, 0.0]);
+    }
+
+    #[test]
+    fn what_a_file_does_not_have_is_told_from_zeros() {
+        let mut model = model(1, Shape::of(3, 1, 0, 0));
+        let has = |model: &Model| {
+            ImportanceKind::NAMES
+                .into_iter()
+                .filter(|(kind, _)| has_importance(model, *kind))
+                .map(|(_, name)| name)
+                .collect::<Vec<_>>()
+        };
+        model.trees = vec![tree([(0, 0.0, 7.0), (1, 0.0, 4.0), (2, 0.0, 3.0)])];
+        assert_eq!(has(&model), ["weight", "cover", "total_cover"]);
+        model.trees = vec![tree([(0, 0.0, 0.0); 3])];
+        assert_eq!(has(&model), ["weight"]);
+        model.trees.push(tree([(0, 1.0, 0.0); 3]));
+        assert_eq!(has(&model), ["weight", "gain", "total_gain"]);
+        model.trees = vec![Tree::of(vec![Node::Leaf { value: 1.0, cover: 0.0 }], 0)];
+        assert_eq!(has(&model).len(), ImportanceKind::NAMES.len());
     }
 
     #[test]

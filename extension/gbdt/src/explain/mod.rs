@@ -19,5 +19,5 @@ mod splits;
 mod tests;
 mod walk;
 
-pub use importance::{ImportanceKind, importance};
+pub use importance::{ImportanceKind, has_importance, importance};
 pub use scratch::ContributionScratch;

@@ -170,6 +170,7 @@ fn finish(model: &Model, sums: &mut [f64]) {
         own[width - 1] += f64::from(model.base_margin()[output]);
         own.iter_mut().for_each(|sum| *sum *= scale(model));
         if model.finish.in_margin {
+            // There is none where all are 0.
             own[width - 1] += model.finish.bias.get(output).copied().unwrap_or(0.0);
         }
     }

@@ -91,6 +91,6 @@ impl Rules {
             self.0.push((count, of_walks.collect()));
             self.0.len() - 1
         });
-        self.0.get(at).map_or(&[], |(_, points)| points)
+        &self.0[at].1
     }
 }

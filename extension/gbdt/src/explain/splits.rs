@@ -5,17 +5,19 @@
 //! `tau = q / (r + q (1 - r))` and `omega = r / (r + q (1 - r))^2`. They are made for each call, which takes
 //! as long as one or two rows do; nothing of them is kept.
 
+#![allow(unsafe_code, reason = "reads nodes that the image's check has vouched for")]
+
 use crate::eval::interleaved::NodeSections;
-use crate::forest::records::{CATEGORICAL, Group, GroupKind};
+use crate::forest::records::{CATEGORICAL, CompactNode, Group, GroupKind, WideNode};
 use crate::forest::sections::{COMPACT_SHARES, LEAF_VALUES, Sections, WIDE_SHARES};
-use crate::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result, verified};
 
 /// The least product of shares.
 const LEAST: f32 = 1e-30;
 
 /// Which children of a split are leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
+#[repr(u8)]
 pub(super) enum Leaves {
     None,
     Left,
@@ -30,11 +32,12 @@ pub(super) struct Split {
     /// What decides: see [`crate::forest::records::AnswerNode`].
     pub(super) key: u32,
     pub(super) slot: u32,
-    /// 0 if the key is a set of categories.
     pub(super) factor: u32,
     /// The feature, by its place in [`Splits::features`].
     pub(super) feature: u32,
     pub(super) leaves: Leaves,
+    /// Whether the key is a set of categories.
+    pub(super) is_set: bool,
     /// Where the split on the right is, if it is one. One on the left is the next.
     pub(super) right: u32,
     /// Of the training rows, the part that went left.
@@ -72,14 +75,14 @@ pub(super) struct Splits {
 const NONE: u32 = u32::MAX;
 
 enum Step {
-    /// A node, and the split that it is the right child of, if it is not a left one.
+    /// At a split, with so many levels left, and the split that it is the right child of, if it is one.
     Arrive {
-        node: u32,
+        split: SplitNode,
         depth: u32,
-        right_of: Option<u32>,
+        right_of: Option<usize>,
     },
     Restore {
-        place: u32,
+        place: usize,
         share: f32,
     },
 }
@@ -94,25 +97,22 @@ pub(super) struct Nodes<'a> {
 
 /// A node of an image.
 #[derive(Clone, Copy)]
-pub(super) enum Node {
+enum Node {
     Leaf(f64),
     Split(SplitNode),
 }
 
 #[derive(Clone, Copy)]
-pub(super) struct SplitNode {
-    pub(super) key: u32,
-    pub(super) slot: u32,
-    pub(super) factor: u32,
-    pub(super) feature: u32,
+struct SplitNode {
+    key: u32,
+    slot: u32,
+    factor: u32,
+    is_set: bool,
+    feature: u32,
     /// The left one first.
-    pub(super) children: [u32; 2],
-    pub(super) share: f32,
+    children: [u32; 2],
+    share: f32,
 }
-
-/// What adds nothing: of a damaged image, a split that is none when a walk arrives there.
-const NOTHING: SplitNode =
-    SplitNode { key: 0, slot: 0, factor: 1, feature: 0, children: [u32::MAX; 2], share: 0.5 };
 
 impl<'a> Nodes<'a> {
     /// Those of a group.
@@ -125,49 +125,59 @@ impl<'a> Nodes<'a> {
         Nodes { nodes, shares, leaf_values, kind: group.kind }
     }
 
+    /// # Safety
+    /// The node is a root of the group's, or a child of a split of its trees.
     #[inline(always)]
-    pub(super) fn get(&self, node: u32) -> Option<Node> {
+    unsafe fn get(&self, node: u32) -> Node {
         let at = node as usize;
-        let (key, slot, right, kind) = match self.kind {
-            GroupKind::Compact => {
-                let node = self.nodes.compact.get(at)?;
-                (node.key, node.slot.into(), node.right_offset.into(), 0)
-            }
-            GroupKind::Wide | GroupKind::Categorical => {
-                let node = self.nodes.wide.get(at)?;
-                (node.key, node.slot, node.right_offset, node.kind)
-            }
+        // SAFETY: `forest::verify` found roots and children to be nodes, with one share per node, the keys of
+        // leaves to have values, and a node of answers for each wide one if there are any.
+        let (record, share) = unsafe {
+            let record = match self.kind {
+                GroupKind::Compact => {
+                    let CompactNode { key, slot, right_offset } =
+                        *verified::at(self.nodes.compact, at, "links lead to nodes");
+                    let (slot, right_offset) = (slot.into(), right_offset.into());
+                    WideNode { key, slot, right_offset, kind: 0 }
+                }
+                GroupKind::Wide | GroupKind::Categorical => {
+                    *verified::at(self.nodes.wide, at, "links lead to nodes")
+                }
+            };
+            (record, *verified::at(self.shares, at, "each node has a share"))
         };
-        if right == 0 {
-            return Some(Node::Leaf(match self.leaf_values {
+        let WideNode { key, slot, right_offset, kind } = record;
+        if right_offset == 0 {
+            return Node::Leaf(match self.leaf_values {
                 [] => f64::from(f32::from_bits(key)),
-                values => values.get(key as usize).copied().unwrap_or(0.0),
-            }));
+                // SAFETY: as above.
+                values => unsafe { *verified::at(values, key as usize, "each leaf has a value") },
+            });
         }
+        let is_categorical = self.kind == GroupKind::Categorical;
         let feature = slot / 2;
-        let (key, slot, factor) = match self.nodes.answered.get(at) {
-            Some(answered) if self.kind == GroupKind::Categorical => {
-                (answered.key, answered.slot, answered.factor)
+        let (key, slot, factor, is_set) = match self.nodes.answered {
+            [_, ..] if is_categorical => {
+                // SAFETY: as above.
+                let node = unsafe { verified::at(self.nodes.answered, at, "answers are of nodes") };
+                (node.key, node.slot, node.factor, false)
             }
-            _ if self.kind == GroupKind::Categorical && kind == CATEGORICAL => (key, slot, 0),
-            _ => (key, slot, 1),
+            _ => (key, slot, 1, is_categorical && kind == CATEGORICAL),
         };
-        let share = self.shares.get(at).copied().unwrap_or(0.5);
-        let children = [node.wrapping_add(right + 1), node.wrapping_add(right)];
-        Some(Node::Split(SplitNode { key, slot, factor, feature, children, share }))
+        let children = [node + right_offset + 1, node + right_offset];
+        Node::Split(SplitNode { key, slot, factor, is_set, feature, children, share })
     }
 }
 
 /// A tree of an image.
 #[derive(Clone, Copy)]
 pub(super) struct TreeOf<'a> {
+    /// Those of its group.
     pub(super) nodes: &'a Nodes<'a>,
     pub(super) root: u32,
     pub(super) mean: f64,
     /// No path has more splits.
     pub(super) depth: u32,
-    /// No tree has more.
-    pub(super) max_splits: usize,
 }
 
 impl Splits {
@@ -180,11 +190,10 @@ impl Splits {
         Ok(())
     }
 
-    /// Takes a tree, for some points. A leaf takes the place of what an image says that is deeper, or more,
-    /// than it can be.
+    /// Takes a tree, for some points.
     ///
     /// # Errors
-    /// [`ErrorKind::OutOfMemory`].
+    /// [`ErrorKind::OutOfMemory`]; [`ErrorKind::Internal`] if a path is longer than the depth, which is a bug.
     pub(super) fn set(
         &mut self,
         tree: TreeOf<'_>,
@@ -193,14 +202,14 @@ impl Splits {
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
         self.clear();
-        self.open.push(Step::Arrive { node: tree.root, depth: tree.depth, right_of: None });
+        // SAFETY: it is the root.
+        let Node::Split(split) = (unsafe { tree.nodes.get(tree.root) }) else { return Ok(()) };
+        self.open.push(Step::Arrive { split, depth: tree.depth, right_of: None });
         while let Some(step) = self.open.pop() {
-            let (node, depth, right_of) = match step {
-                Step::Arrive { node, depth, right_of } => (node, depth, right_of),
+            let (split, depth, right_of) = match step {
+                Step::Arrive { split, depth, right_of } => (split, depth, right_of),
                 Step::Restore { place, share } => {
-                    if let Some(own) = self.shares.get_mut(place as usize) {
-                        *own = share;
-                    }
+                    self.shares[place] = share;
                     continue;
                 }
             };
@@ -209,70 +218,65 @@ impl Splits {
                 check_interrupts();
                 self.reserve(points, has_pairs)?;
             }
-            if let Some(parent) = right_of.and_then(|parent| self.splits.get_mut(parent as usize)) {
-                parent.right = at as u32;
+            if let Some(parent) = right_of {
+                self.splits[parent].right = at as u32;
             }
-            let found = if self.is_in(&tree, depth) { tree.nodes.get(node) } else { None };
-            let (split, place) = match found {
-                Some(Node::Split(split)) => (split, self.place_of(split.feature)),
-                Some(Node::Leaf(_)) | None => (NOTHING, None),
-            };
-            let (split, place) = match place {
-                Some(place) => (split, place),
-                None if at > 0 => (NOTHING, 0),
-                None => return Ok(()),
-            };
-            let SplitNode { key, slot, factor, children, share, .. } = split;
-            let before = self.shares.get(place as usize).copied().unwrap_or(1.0);
-            let sides = [share, 1.0 - share].map(|share| (before * share).max(LEAST));
-            self.add_numbers(points, has_pairs, before, sides);
-            let [left, right] = children.map(|child| match tree.nodes.get(child) {
-                Some(Node::Split(_)) if self.is_in(&tree, depth.saturating_sub(1)) => None,
-                Some(Node::Leaf(value)) => Some(value - tree.mean),
-                Some(Node::Split(_)) | None => Some(0.0),
-            });
-            let (leaves, value, mean) = match (left, right) {
-                (None, None) => (Leaves::None, 0.0, 0.0),
-                (Some(value), None) => (Leaves::Left, value, 0.0),
-                (None, Some(value)) => (Leaves::Right, value, 0.0),
-                (Some(left), Some(right)) => {
-                    (Leaves::Both, left - right, right + f64::from(share) * (left - right))
-                }
-            };
-            let (value, mean) = (value as f32, mean as f32);
-            let (right_at, feature) = (0, place);
-            self.splits.push(Split {
-                key,
-                slot,
-                factor,
-                feature,
-                leaves,
-                right: right_at,
-                share,
-                value,
-                mean,
-            });
-            // In turn: the left side, the right side, and what was.
-            self.open.push(Step::Restore { place, share: before });
-            if right.is_none() {
-                let right_of = Some(at as u32);
-                self.open.push(Step::Arrive {
-                    node: children[1],
-                    depth: depth.saturating_sub(1),
-                    right_of,
-                });
-                self.open.push(Step::Restore { place, share: sides[1] });
-            }
-            if left.is_none() {
-                self.open.push(Step::Arrive {
-                    node: children[0],
-                    depth: depth.saturating_sub(1),
-                    right_of: None,
-                });
-                self.open.push(Step::Restore { place, share: sides[0] });
-            }
+            let depth =
+                verified::known(depth.checked_sub(1), "no path is longer than its group's")?;
+            self.add(&tree, split, depth, points, has_pairs);
         }
         Ok(())
+    }
+
+    /// Adds a split, and its children that are splits to what is open.
+    #[inline(always)]
+    fn add(
+        &mut self,
+        tree: &TreeOf<'_>,
+        split: SplitNode,
+        depth: u32,
+        points: &Points,
+        has_pairs: bool,
+    ) {
+        let SplitNode { key, slot, factor, is_set, feature, children, share } = split;
+        let (at, place) = (self.splits.len(), self.place_of(feature));
+        let before = self.shares[place];
+        let sides = [share, 1.0 - share].map(|share| (before * share).max(LEAST));
+        self.add_numbers(points, has_pairs, before, sides);
+        // In turn: the left side, the right side, and what was.
+        self.open.push(Step::Restore { place, share: before });
+        // SAFETY: they are children of a split.
+        let [left, right] = children.map(|child| unsafe { tree.nodes.get(child) });
+        if let Node::Split(split) = right {
+            self.open.push(Step::Arrive { split, depth, right_of: Some(at) });
+            self.open.push(Step::Restore { place, share: sides[1] });
+        }
+        if let Node::Split(split) = left {
+            self.open.push(Step::Arrive { split, depth, right_of: None });
+            self.open.push(Step::Restore { place, share: sides[0] });
+        }
+        let (leaves, value, mean) = match (left, right) {
+            (Node::Split(_), Node::Split(_)) => (Leaves::None, 0.0, 0.0),
+            (Node::Leaf(value), Node::Split(_)) => (Leaves::Left, value - tree.mean, 0.0),
+            (Node::Split(_), Node::Leaf(value)) => (Leaves::Right, value - tree.mean, 0.0),
+            (Node::Leaf(left), Node::Leaf(right)) => {
+                let difference = left - right;
+                (Leaves::Both, difference, right - tree.mean + f64::from(share) * difference)
+            }
+        };
+        let (value, mean, feature, right) = (value as f32, mean as f32, place as u32, 0);
+        self.splits.push(Split {
+            key,
+            slot,
+            factor,
+            feature,
+            leaves,
+            is_set,
+            right,
+            share,
+            value,
+            mean,
+        });
     }
 
     pub(super) fn bytes(&self) -> usize {
@@ -282,21 +286,13 @@ impl Splits {
 
     fn clear(&mut self) {
         for feature in self.features.drain(..) {
-            if let Some(place) = self.places.get_mut(feature as usize) {
-                *place = NONE;
-            }
+            self.places[feature as usize] = NONE;
         }
         self.shares.clear();
         self.splits.clear();
         self.numbers.clear();
         self.excess.clear();
         self.open.clear();
-    }
-
-    /// Whether there can be a split, with so many levels left.
-    #[inline(always)]
-    fn is_in(&self, tree: &TreeOf<'_>, depth: u32) -> bool {
-        depth > 0 && self.splits.len() < tree.max_splits
     }
 
     /// Makes room for the next splits.
@@ -310,15 +306,14 @@ impl Splits {
     }
 
     #[inline(always)]
-    fn place_of(&mut self, feature: u32) -> Option<u32> {
-        let next = self.features.len() as u32;
-        let place = self.places.get_mut(feature as usize)?;
+    fn place_of(&mut self, feature: u32) -> usize {
+        let place = &mut self.places[feature as usize];
         if *place == NONE {
-            *place = next;
+            *place = self.features.len() as u32;
             self.features.push(feature);
             self.shares.push(1.0);
         }
-        Some(*place)
+        *place as usize
     }
 
     #[inline(always)]

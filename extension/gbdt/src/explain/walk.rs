@@ -33,10 +33,10 @@ use super::lanes::PORTABLE;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Ymm, Zmm};
 use super::splits::{Leaves, Points, Split, Splits, refill};
-use crate::Result;
 use crate::eval::interleaved::NodeSections;
 use crate::eval::{Kernel, is_in_set};
 use crate::forest::key::number_of_key;
+use crate::{Result, verified};
 
 /// Registers of a block's rows.
 pub(super) const REGISTERS: usize = 2;
@@ -238,7 +238,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
     ) {
         // SAFETY: the caller's promise; the product and the mean are not of this frame.
         unsafe {
-            let split = self.splits.get_unchecked(at);
+            let split = verified::at(self.splits, at, "a split is there");
             let [tau, omega] = &*self.numbers.add(at);
             let feature = split.feature as usize;
             let on_path = self.on_path.add(feature);
@@ -344,7 +344,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
         // SAFETY: the caller's promise.
         unsafe {
             let keys = self.block.keys.as_ptr().add(split.slot as usize * rows);
-            if split.factor == 0 {
+            if split.is_set {
                 let keys = std::slice::from_raw_parts(keys, rows);
                 let bits = is_left_of_set(self.block.nodes.words(split.key), keys);
                 return std::array::from_fn(|v| L::mask(bits >> (v * L::WIDTH)));
@@ -465,7 +465,7 @@ impl WalkBuffers {
                     5 => self.run::<$instructions, 5, PAIRS>(prepared, block, interrupts),
                     6 => self.run::<$instructions, 6, PAIRS>(prepared, block, interrupts),
                     8 => self.run::<$instructions, 8, PAIRS>(prepared, block, interrupts),
-                    _ => Ok(&[]),
+                    _ => verified::known(None, "a walk has so many points"),
                 }
             };
         }
@@ -485,12 +485,11 @@ impl WalkBuffers {
         interrupts: &mut Interrupts<'_>,
     ) -> Result<&[f32]> {
         let Prepared { splits, points: Points { points, weights }, depth } = prepared;
-        let (Some(points), Some(weights)) = (points.first_chunk::<N>(), weights.first_chunk::<N>())
-        else {
-            return Ok(&[]);
-        };
-        debug_assert_eq!(splits.numbers.len(), splits.splits.len() * 2 * N);
-        debug_assert!(!PAIRS || splits.excess.len() == splits.numbers.len());
+        let points = verified::known(points.first_chunk::<N>(), "there are so many points")?;
+        let weights = verified::known(weights.first_chunk::<N>(), "each point has a weight")?;
+        let numbers = splits.splits.len() * 2 * N;
+        verified::check(splits.numbers.len() == numbers, "each split has numbers");
+        verified::check(!PAIRS || splits.excess.len() == numbers, "each split has an excess");
         let features = splits.features.len();
         let places = if PAIRS { features * (features + 1) / 2 } else { features };
         let rows = I::Lanes::WIDTH * REGISTERS;

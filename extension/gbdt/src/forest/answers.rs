@@ -20,6 +20,7 @@ use super::text::to_u32;
 use super::trees::Trees;
 use crate::Result;
 use crate::model::NODES_PER_CHECK;
+use crate::verified::sure;
 
 /// Words that all tables may have, whatever the model.
 const MAX_WORDS: usize = 4096;
@@ -91,10 +92,10 @@ impl Answers {
                 if kind != CATEGORICAL {
                     return AnswerNode { key, slot, right_offset, factor: 1 };
                 }
-                let bit = bits.next().copied().unwrap_or(0);
+                let bit = *sure(bits.next(), "a categorical split has a question");
                 let table = self.tables.binary_search_by_key(&(slot / 2), |table| table.feature);
-                let table = table.ok().and_then(|index| self.tables.get(index));
-                let slot = table.map_or(0, |table| table.slot) + bit / 32;
+                let table = sure(table.ok(), "a feature with categorical splits has a table");
+                let slot = self.tables[table].slot + bit / 32;
                 // Moves the bit to the top, where it alone says whether the word is below this key.
                 AnswerNode { key: 1 << 31, slot, right_offset, factor: 1 << (31 - bit % 32) }
             }));

@@ -18,8 +18,8 @@
 
 use super::cuts::Cuts;
 use super::reserve::reserve;
-use crate::Result;
 use crate::model::{self, CategorySet, MissingRule, Model, NODES_PER_CHECK, Precision, TreeOutput};
+use crate::{Result, verified};
 
 /// The trees, in the order of summation.
 pub(super) struct Forest<'m> {
@@ -130,7 +130,8 @@ impl<'m> Tree<'m> {
                 model::Node::Leaf { cover, .. } | model::Node::LeafVector { cover, .. } => {
                     let of_tree = if tree.output() == TreeOutput::All { output } else { 0 };
                     let mut values = tree.leaf_values(id as u32, model.num_outputs());
-                    let value = values.nth(of_tree as usize).unwrap_or(0.0);
+                    let value = values.nth(of_tree as usize);
+                    let value = verified::known(value, "a leaf has a value for its output")?;
                     let value = match model.sum_precision() {
                         Precision::Single => f64::from(value as f32),
                         Precision::Double => value,
@@ -167,9 +168,7 @@ fn mark_zero_missing(
             && !cuts.hides_zero(*feature as usize)
         {
             zero_missing.resize(num_features, 0);
-            if let Some(missing) = zero_missing.get_mut(*feature as usize) {
-                *missing = 1;
-            }
+            zero_missing[*feature as usize] = 1;
         }
     }
 }

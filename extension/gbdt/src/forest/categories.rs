@@ -14,6 +14,7 @@ use super::text::{TextList, to_u32};
 use crate::Result;
 use crate::format::hash_of_category;
 use crate::model::Categories;
+use crate::verified::sure;
 
 /// What the values of a dictionary are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
@@ -73,7 +74,7 @@ impl<'a> CategoryView<'a> {
     /// The values as text, in the order of their codes; of hashes their numbers.
     pub fn texts(&self) -> impl Iterator<Item = String> {
         (self.start..self.start + self.sorted.len()).map(|index| match self.kind {
-            CategoryKind::Text => self.words.get(index).unwrap_or_default().to_owned(),
+            CategoryKind::Text => sure(self.words.get(index), WORD).to_owned(),
             CategoryKind::Integer => self.number(index).cast_signed().to_string(),
             CategoryKind::Hashed => self.number(index).to_string(),
             CategoryKind::Float => f64::from_bits(self.number(index)).to_string(),
@@ -81,7 +82,7 @@ impl<'a> CategoryView<'a> {
     }
 
     fn number(&self, index: usize) -> u64 {
-        self.numbers.get(index).copied().unwrap_or(0)
+        self.numbers[index]
     }
 
     /// The code of a text, if it is one of the values.
@@ -92,13 +93,13 @@ impl<'a> CategoryView<'a> {
         if self.kind != CategoryKind::Text {
             return None;
         }
-        self.search(|index| self.words.bytes(index).map(|word| word.cmp(text.as_bytes())))
+        self.search(|index| sure(self.words.bytes(index), WORD).cmp(text.as_bytes()))
     }
 
     /// The code of a hash; of one that no split tests, a code that is in no set.
     fn code_of_hash(&self, hash: u32) -> u32 {
         let hash = u64::from(hash);
-        let code = self.search(|index| self.numbers.get(index).map(|own| own.cmp(&hash)));
+        let code = self.search(|index| self.number(index).cmp(&hash));
         code.unwrap_or(self.sorted.len() as u32)
     }
 
@@ -106,9 +107,9 @@ impl<'a> CategoryView<'a> {
     pub fn code_of_integer(&self, number: i64) -> Option<u32> {
         match self.kind {
             CategoryKind::Text => None,
-            CategoryKind::Integer => self.search(|index| {
-                self.numbers.get(index).map(|bits| bits.cast_signed().cmp(&number))
-            }),
+            CategoryKind::Integer => {
+                self.search(|index| self.number(index).cast_signed().cmp(&number))
+            }
             CategoryKind::Float => self.code_of_float(number as f64),
             CategoryKind::Hashed => self.code_of_text(&number.to_string()),
         }
@@ -124,18 +125,20 @@ impl<'a> CategoryView<'a> {
             CategoryKind::Integer | CategoryKind::Hashed => (number.fract() == 0.0
                 && number.abs() <= MAX_WHOLE)
                 .then(|| self.code_of_integer(number as i64))?,
-            CategoryKind::Float => self.search(|index| {
-                self.numbers.get(index).map(|bits| f64::from_bits(*bits).total_cmp(&number))
-            }),
+            CategoryKind::Float => {
+                self.search(|index| f64::from_bits(self.number(index)).total_cmp(&number))
+            }
         }
     }
 
     /// The code whose value compares equal, where `compare` is given the index of a value.
-    fn search(&self, compare: impl Fn(usize) -> Option<Ordering>) -> Option<u32> {
-        let at = |code: &u32| compare(self.start + *code as usize).unwrap_or(Ordering::Greater);
-        self.sorted.binary_search_by(at).ok().and_then(|found| self.sorted.get(found).copied())
+    fn search(&self, compare: impl Fn(usize) -> Ordering) -> Option<u32> {
+        let at = |code: &u32| compare(self.start + *code as usize);
+        self.sorted.binary_search_by(at).ok().map(|found| self.sorted[found])
     }
 }
+
+const WORD: &str = "a category of text has a word";
 
 /// The sections of all dictionaries, as they are collected.
 #[derive(Default)]
@@ -165,23 +168,23 @@ impl<'a> Dictionaries<'a> {
         let count = to_u32(categories.len())?;
         let (kind, start) = match categories {
             Categories::Text(values) => {
-                self.sort(count, |a, b| values.get(a).cmp(&values.get(b)));
+                self.sort(count, |a, b| values[a].cmp(&values[b]));
                 let start = self.words.len();
                 self.words.extend(values.iter().map(String::as_str));
                 (CategoryKind::Text, start)
             }
             Categories::Integer(values) => {
-                self.sort(count, |a, b| values.get(a).cmp(&values.get(b)));
+                self.sort(count, |a, b| values[a].cmp(&values[b]));
                 (CategoryKind::Integer, self.push(values.iter().map(|value| value.cast_unsigned())))
             }
             Categories::Float(values) => {
                 // Adding zero makes -0.0 and 0.0 the one number that they are.
-                let value = |index| values.get(index).map_or(0.0, |value: &f64| value + 0.0);
+                let value = |index: usize| values[index] + 0.0;
                 self.sort(count, |a, b| value(a).total_cmp(&value(b)));
                 (CategoryKind::Float, self.push(values.iter().map(|value| (value + 0.0).to_bits())))
             }
             Categories::Hashed(hashes) => {
-                self.sort(count, |a, b| hashes.get(a).cmp(&hashes.get(b)));
+                self.sort(count, |a, b| hashes[a].cmp(&hashes[b]));
                 (CategoryKind::Hashed, self.push(hashes.iter().map(|hash| (*hash).into())))
             }
         };
@@ -200,8 +203,6 @@ impl<'a> Dictionaries<'a> {
     fn sort(&mut self, count: u32, compare: impl Fn(usize, usize) -> Ordering) {
         let start = self.sorted.len();
         self.sorted.extend(0..count);
-        if let Some(codes) = self.sorted.get_mut(start..) {
-            codes.sort_by(|a, b| compare(*a as usize, *b as usize));
-        }
+        self.sorted[start..].sort_by(|a, b| compare(*a as usize, *b as usize));
     }
 }

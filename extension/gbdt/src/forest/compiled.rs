@@ -205,8 +205,10 @@ impl<B: StableBytes> Image<B> {
 
     /// How numbers of a feature become f32.
     pub fn narrowing_of(&self, feature: usize) -> Narrowing {
-        let span = self.sections().get(CUT_SPANS).get(feature);
-        span.map_or(Narrowing::Rounded, |span| Narrowing::of(span.kind))
+        match self.sections().get(CUT_SPANS) {
+            [] => Narrowing::Rounded,
+            spans => Narrowing::of(spans[feature].kind),
+        }
     }
 
     /// How numbers become f32, of the features for which that takes most.
@@ -218,9 +220,9 @@ impl<B: StableBytes> Image<B> {
     /// The f32 that splits decide as the model decides a number of f64.
     pub fn narrow(&self, feature: usize, value: f64) -> f32 {
         let sections = self.sections();
-        match sections.get(CUT_SPANS).get(feature) {
-            Some(span) => span.narrow(sections.get(CUTS), value),
-            None => value as f32,
+        match sections.get(CUT_SPANS) {
+            [] => value as f32,
+            spans => spans[feature].narrow(sections.get(CUTS), value),
         }
     }
 
@@ -239,6 +241,7 @@ impl<B: StableBytes> Image<B> {
     /// The sections from one up to another, which lie one behind the other.
     pub(crate) fn between<F, E>(&self, first: Section<F>, end: Section<E>) -> &[u8] {
         let offset = |index: usize| self.header.sections[index].offset as usize;
+        // What is not there need not be asked for: sections of a damaged image may lie in another order.
         self.bytes.get(offset(first.index)..offset(end.index)).unwrap_or_default()
     }
 

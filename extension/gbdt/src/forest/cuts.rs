@@ -69,9 +69,7 @@ impl Cuts {
                 else {
                     continue;
                 };
-                if let Some(feature) = features.get_mut(*feature as usize) {
-                    feature.add(node, check_interrupts)?;
-                }
+                features[*feature as usize].add(node, check_interrupts)?;
             }
             check_interrupts();
         }
@@ -171,9 +169,14 @@ impl Feature {
 }
 
 impl CutSpan {
+    /// Whether its cuts are among so many.
+    pub(super) fn is_within(self, cuts: usize) -> bool {
+        u64::from(self.start) + u64::from(self.count) <= cuts as u64
+    }
+
     fn of(self, cuts: &[f64]) -> &[f64] {
         let start = self.start as usize;
-        cuts.get(start..start + self.count as usize).unwrap_or_default()
+        &cuts[start..start + self.count as usize]
     }
 
     /// The f32 that splits decide as the model decides the value.

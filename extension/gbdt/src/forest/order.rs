@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use super::canonical::{Node, Tree};
 use crate::model::NODES_PER_CHECK;
+use crate::verified::sure;
 
 /// Nodes that share a cache line.
 pub(super) const LINE: usize = 8;
@@ -27,7 +28,7 @@ pub(super) enum Position {
 
 /// The children of a split, the right one first.
 pub(super) fn children(tree: &Tree<'_>, id: u32) -> Option<[u32; 2]> {
-    match tree.nodes().get(id as usize)? {
+    match &tree.nodes()[id as usize] {
         Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } => {
             Some([*right, *left])
         }
@@ -37,13 +38,11 @@ pub(super) fn children(tree: &Tree<'_>, id: u32) -> Option<[u32; 2]> {
 
 /// How many training rows came to a node, by their hessians.
 fn cover(tree: &Tree<'_>, id: u32) -> f32 {
-    match tree.nodes().get(id as usize) {
-        Some(
-            Node::Leaf { cover, .. }
-            | Node::Numerical { cover, .. }
-            | Node::Categorical { cover, .. },
-        ) => *cover,
-        Some(Node::Deleted) | None => 0.0,
+    match &tree.nodes()[id as usize] {
+        Node::Leaf { cover, .. }
+        | Node::Numerical { cover, .. }
+        | Node::Categorical { cover, .. } => *cover,
+        Node::Deleted => 0.0,
     }
 }
 
@@ -60,8 +59,7 @@ fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
         let Some(most) = most else { break };
         let parent = open.swap_remove(most);
         parents.push(parent);
-        let Some(pair) = children(tree, parent) else { continue };
-        for child in pair {
+        for child in sure(children(tree, parent), "only splits are open") {
             if children(tree, child).is_some() {
                 open.push(child);
             }
@@ -112,9 +110,7 @@ struct Order<'a> {
 
 impl Order<'_> {
     fn put(&mut self, id: u32) {
-        if let Some(at) = self.at.get_mut(id as usize) {
-            *at = self.positions.len() as u32;
-        }
+        self.at[id as usize] = self.positions.len() as u32;
         self.positions.push(Position::Node { id, right: 0 });
     }
 
@@ -125,13 +121,10 @@ impl Order<'_> {
             if next.is_multiple_of(NODES_PER_CHECK) {
                 (self.check_interrupts)();
             }
-            let at = self.at.get(*parent as usize).copied().unwrap_or(0);
-            if let Some(Position::Node { right, .. }) = self.positions.get_mut(at as usize) {
-                *right = next as u32;
-            }
-            if let Some(pair) = children(self.tree, *parent) {
-                pair.into_iter().for_each(|child| self.put(child));
-            }
+            let at = self.at[*parent as usize] as usize;
+            self.positions[at] = Position::Node { id: *parent, right: next as u32 };
+            let pair = sure(children(self.tree, *parent), "only splits have pairs below");
+            pair.into_iter().for_each(|child| self.put(child));
         }
     }
 

@@ -158,12 +158,12 @@ pub(crate) struct SetSpan {
     pub(crate) count: u32,
 }
 
-/// The words of a set; none if there is no such set.
+/// The words of a set.
 #[inline(always)]
 pub(crate) fn words_of<'a>(spans: &[SetSpan], words: &'a [u32], set: u32) -> &'a [u32] {
-    let Some(span) = spans.get(set as usize) else { return &[] };
+    let span = spans[set as usize];
     let start = span.start as usize;
-    words.get(start..start + span.count as usize).unwrap_or_default()
+    &words[start..start + span.count as usize]
 }
 
 /// The values of a categorical feature.

@@ -1,7 +1,9 @@
 //! Images of random models: what they say, and that a damaged one is refused or does no harm.
 
+use bytemuck::Pod;
+
 use super::sections::{
-    CHECKSUMMED_FROM, CHUNKS, COMPACT_IDS, Header, SECTIONS, Span, TILE_EXITS, TILE_GROUPS,
+    CHECKSUMMED_FROM, CHUNKS, COMPACT_IDS, Header, SECTIONS, Section, Span, TILE_EXITS, TILE_GROUPS,
 };
 use super::tiles::TileGroup;
 use super::{AlignedBytes, Image, compile, seal};
@@ -11,6 +13,8 @@ use crate::eval::random::{Random, Shape};
 use crate::eval::random_model::{model, narrowed, rows, symmetric, with_categories};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::model::{Model, Task, Transform};
+
+mod broken;
 
 const SMALL: Shape = Shape { categorical: 3, ..Shape::of(4, 2, 5, 3) };
 
@@ -25,6 +29,30 @@ fn small_model() -> Model {
 
 fn small_image() -> AlignedBytes {
     compile(&small_model(), &labels(2), &mut || ()).unwrap()
+}
+
+/// The image with other records in a section, and the checksum of these.
+pub(super) fn tampered<T: Pod>(
+    image: AlignedBytes,
+    section: Section<T>,
+    change: impl FnOnce(&mut [T]),
+) -> AlignedBytes {
+    tampered_at(image, section.index, change)
+}
+
+/// The same for records that are not any bits, as others.
+fn tampered_at<T: Pod>(
+    mut image: AlignedBytes,
+    section: usize,
+    change: impl FnOnce(&mut [T]),
+) -> AlignedBytes {
+    let bytes = image.bytes_mut();
+    let header: Header = *bytemuck::from_bytes(&bytes[..size_of::<Header>()]);
+    let span = header.sections[section];
+    let (start, length) = (span.offset as usize, span.length as usize);
+    change(bytemuck::cast_slice_mut(&mut bytes[start..start + length]));
+    seal(bytes);
+    image
 }
 
 fn refused(bytes: &[u8]) -> bool {
@@ -134,7 +162,7 @@ fn a_checked_image_opens_again_as_it_was() {
     let mut margins = [[0.0f32; 2]; 2];
     for row in narrowed(&checked, &rows(6, &small_model(), 100)) {
         for (image, margins) in [&checked, &again].into_iter().zip(&mut margins) {
-            image.margins(&mut Scratch::new(image), &row, margins);
+            image.margins(&mut Scratch::new(image), &row, margins).unwrap();
         }
         assert_eq!(margins[0].map(f32::to_bits), margins[1].map(f32::to_bits));
     }
@@ -167,15 +195,15 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     for row in narrowed(&image, rows) {
         let mut row = row;
         row.resize(image.num_features(), f32::NAN);
-        image.margins(&mut scratch, &row, &mut margins);
-        image.leaves(&mut scratch, &row, &mut leaves);
+        image.margins(&mut scratch, &row, &mut margins).unwrap();
+        image.leaves(&mut scratch, &row, &mut leaves).unwrap();
     }
     let mut row = narrowed(&image, rows).concat();
     row.resize(64 * image.num_features(), 0.5);
     for kernel in Kernel::available() {
         let mut margins = vec![0.0f64; 64 * image.num_outputs()];
         let mut scratch = BatchScratch::with_kernel(&image, kernel);
-        image.margins_batch(&mut scratch, &row, &mut margins);
+        image.margins_batch(&mut scratch, &row, &mut margins).unwrap();
         image.class(&mut margins);
     }
     let width = image.num_features() + 1;

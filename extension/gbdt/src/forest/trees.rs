@@ -39,8 +39,7 @@ pub(super) struct Trees {
 impl Trees {
     pub(super) fn kind_of(&self, tree: usize) -> GroupKind {
         let after = self.groups.partition_point(|group| group.first as usize <= tree);
-        let group = after.checked_sub(1).and_then(|index| self.groups.get(index));
-        group.map_or(GroupKind::Wide, |group| group.kind)
+        self.groups[after - 1].kind
     }
 
     /// The words of a set.
@@ -170,7 +169,7 @@ impl Trees {
                 continue;
             };
             let right_offset = right.saturating_sub(to_u32(at)?);
-            let (node, share) = match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
+            let (node, share) = match tree.nodes()[id as usize] {
                 Node::Leaf { value, .. } => {
                     let key = self.leaf_key(value, forest.sum_precision())?;
                     let node = WideNode { key, ..filler };

@@ -3,7 +3,9 @@
 //! The checksum finds damage, not intent: an image with the right checksum may have been made to
 //! mislead. So every number that evaluation uses as an index is verified here, and evaluation then
 //! indexes without checks. A wrong image can produce wrong values, never a read out of bounds, and a
-//! traversal of a given number of steps always ends.
+//! traversal of a given number of steps always ends at a leaf.
+
+mod trees;
 
 use bytemuck::checked::try_cast;
 
@@ -74,12 +76,17 @@ pub(super) fn sections(
     categorical_splits(wide, image.get(SETS), num_features, check_interrupts)?;
     groups(image)?;
     let sums = try_cast(header.sum_precision);
-    tiles::verify(image, num_features, sums.map_err(|_| damaged("has sums of no known width"))?)?;
+    let sums = sums.map_err(|_| damaged("has sums of no known width"))?;
+    tiles::verify(image, num_features, sums)?;
     check_interrupts();
+    trees::verify(image, sums, check_interrupts)?;
     let biases = image.get(BIASES).len();
     ensure([0, num_outputs].contains(&biases), "does not have one bias per output")?;
     let cuts = image.get(CUT_SPANS).len();
     ensure([0, num_features].contains(&cuts), "does not have the cuts of every feature")?;
+    let numbers = image.get(CUTS).len();
+    let within = image.get(CUT_SPANS).iter().all(|span| span.is_within(numbers));
+    ensure(within, "has a feature with cuts out of range")?;
     let types = image.get(CATEGORICAL).len();
     ensure(types == num_features, "does not have one type per feature")?;
     let rules = image.get(ZERO_MISSING).len();
@@ -117,8 +124,8 @@ fn shares(shares: &[f32], num_nodes: usize, check_interrupts: &mut dyn FnMut()) 
 }
 
 /// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's
-/// children are nodes, no slot is beyond the last, and a leaf reads the slot that makes a traversal
-/// stay.
+/// children are nodes, its slot is a feature's or one of answers, and a leaf reads the slot that makes a
+/// traversal stay.
 fn nodes<N: InterleavedNode>(
     nodes: &[N],
     num_features: usize,
@@ -136,6 +143,7 @@ fn nodes<N: InterleavedNode>(
             let leaf = (offset == 0) & (node.slot() == leaf_slot) & !node.is_left(u32::MAX);
             let split = (offset != 0)
                 & (node.slot() <= last_slot)
+                & (node.slot() != leaf_slot)
                 & (index as u64 + u64::from(offset) + 1 < count);
             right &= leaf | split;
         }
@@ -157,7 +165,8 @@ fn answers(
         ensure(right, "has a table of answers in a wrong place")?;
         ensure((table.feature as usize) < num_features, "has answers of no feature")?;
         let words = (u64::from(table.codes) + 2).checked_mul(table.width.into());
-        word = words.and_then(|words| word.checked_add(words)).unwrap_or(u64::MAX);
+        let words = words.and_then(|words| word.checked_add(words));
+        word = words.ok_or_else(|| damaged("has a table of too many answers"))?;
         slot += u64::from(table.width);
     }
     ensure(word == image.get(ANSWERS).len() as u64, "has answers in no table")?;

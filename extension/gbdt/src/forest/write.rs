@@ -170,7 +170,5 @@ impl<'a> Writer<'a> {
 
 /// Copies a part to its offset, for which the caller has made room.
 fn copy_to(bytes: &mut [u8], offset: usize, part: &[u8]) {
-    if let Some(room) = bytes.get_mut(offset..offset + part.len()) {
-        room.copy_from_slice(part);
-    }
+    bytes[offset..offset + part.len()].copy_from_slice(part);
 }

@@ -176,7 +176,8 @@ impl Model {
         Ok(())
     }
 
-    /// How many rounds early stopping found best: XGBoost's `best_iteration` counts them from 0.
+    /// How many rounds the file says were best on the rows for evaluation: `best_iteration` of XGBoost and
+    /// CatBoost counts them from 0.
     pub fn best_rounds(&self) -> Option<usize> {
         let (_, best) = self.attributes.iter().find(|(key, _)| key == "best_iteration")?;
         best.parse::<usize>().ok()?.checked_add(1)

@@ -65,7 +65,7 @@ fn margins(model: &Model, rows: &[[f32; 3]]) -> Vec<f64> {
     let mut all = Vec::new();
     for row in rows {
         let mut margins = vec![0.0f64; image.num_outputs()];
-        image.margins(&mut scratch, row, &mut margins);
+        image.margins(&mut scratch, row, &mut margins).unwrap();
         all.extend(margins);
     }
     all

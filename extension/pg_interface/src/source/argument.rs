@@ -5,6 +5,7 @@
 
 use super::error::Result;
 use super::first_word::begins_like_a_query;
+use super::keys;
 use super::query::{self, Column};
 use crate::catalog;
 
@@ -43,6 +44,17 @@ impl Source {
             Source::Relation { name, .. } => query::columns(&all(name), argument),
             Source::Query(query) => query::columns(query, argument),
         }
+    }
+
+    /// The names of the columns that make up a primary key, for each table whose whole key is among the columns.
+    pub fn primary_keys(&self, argument: &'static str) -> Result<Vec<Vec<String>>> {
+        let columns = self.columns(argument)?;
+        let keys = match self {
+            Source::Relation { name, .. } => keys::primary_keys(&all(name), argument)?,
+            Source::Query(query) => keys::primary_keys(query, argument)?,
+        };
+        let name = |place: usize| columns.get(place).map(|column| column.name.clone());
+        Ok(keys.into_iter().map(|key| key.into_iter().filter_map(name).collect()).collect())
     }
 
     /// The query that returns the rows of a table as they are stored, which spares a copy of each, if that is

@@ -186,12 +186,12 @@ fn receive_all(
 type Each<'a> = dyn FnMut(Row<'_>) -> bool + 'a;
 
 /// A prepared query; it lives as long as SPI's connection.
-struct Prepared {
-    plan: pg_sys::SPIPlanPtr,
+pub(super) struct Prepared {
+    pub(super) plan: pg_sys::SPIPlanPtr,
     columns: Vec<Column>,
 }
 
-fn prepare(query: &str, argument: &'static str) -> Result<Prepared> {
+pub(super) fn prepare(query: &str, argument: &'static str) -> Result<Prepared> {
     let refuse = |detail| Err(Error::NotOneSelect { argument, detail });
     let Ok(text) = CString::new(query) else { return refuse("It has a NUL character.") };
     // SAFETY: SPI is connected; the plan and what it names live until it is finished.

@@ -25,6 +25,7 @@ use super::sweep;
 use crate::error::Result;
 use crate::guc;
 use crate::pg::snapshot::ReadSnapshot;
+use crate::pg::transaction;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
 use crate::registry::profile;
@@ -172,8 +173,8 @@ fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
     Ok(Image::open_checking(bytes, &mut report::check_for_interrupts)?)
 }
 
-/// Writes the image of a version that this transaction has just stored. If it rolls back, the next
-/// sweep removes the file.
+/// Sees to it that there is the image of a version that this transaction has just stored. If it rolls back, a
+/// file that it wrote is removed; what another version needs of that is made again.
 pub fn share_new(
     registry: &Registry,
     name: &str,
@@ -181,15 +182,22 @@ pub fn share_new(
     lowered: AlignedBytes,
 ) -> Result<()> {
     let key = lookup::with_version(registry, name, version, ReadSnapshot::Latest, key_of)?;
-    if find(&key).is_none() {
-        insert(share(&key, lowered)?, key);
-        sweep_if_due(registry);
+    if key.path().exists() {
+        if find(&key).is_none() {
+            let image = file::open(&key).map_or_else(|| share(&key, lowered), Ok)?;
+            insert(image, key);
+        }
+        return Ok(());
     }
+    transaction::remove_at_rollback(key.path());
+    insert(share(&key, lowered)?, key);
+    sweep_if_due(registry);
     Ok(())
 }
 
 /// Removes the files of images that no version uses, if enough were made since the last time.
 fn sweep_if_due(registry: &Registry) {
+    sweep::note_table(registry.version.relation);
     if sweep::is_due() {
         sweep::sweep(&in_use(registry));
     }

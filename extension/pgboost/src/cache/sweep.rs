@@ -1,4 +1,8 @@
-//! Removes what nobody needs any more from the folder of images, now and then.
+//! Removes what nobody needs any more from the folders of images, now and then.
+//!
+//! A load that rolls back removes the image that it wrote; what is left to a sweep are images of backends that
+//! died and of transactions that were prepared, and what belongs to a database that was dropped, or to an
+//! extension that was: nothing of ours runs when that happens, so it is the next sweep in any database.
 //!
 //! A sweep reads all versions, so it waits until enough images were made since the last one, by any backend:
 //! a file beside the images has how many versions that one read and, behind that, a byte for each image made
@@ -12,6 +16,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use pg_interface::server;
+use pgrx::pg_sys::Oid;
 
 use super::file::{self, FOLDER, ImageKey, RECORD, SUFFIX, UNFINISHED};
 use crate::pg::catalog;
@@ -20,9 +25,12 @@ use crate::pg::catalog;
 const MADE: &str = "made";
 /// What stands between the two numbers in it.
 const END: &str = "\n";
+/// The name of the file with the path of the registry's table of versions.
+const TABLE: &str = "table";
 /// A sweep reads this many versions, at most, per image that was made since the last one.
 const MAX_SWEPT_PER_IMAGE: usize = 16;
-/// Younger images may belong to a version that another session has not committed yet.
+/// Younger images may belong to a version that another session has not committed yet, which would then be made
+/// again.
 const SWEEP_GRACE: Duration = Duration::from_secs(60);
 /// A file of an unfinished write this old was left behind by a backend that died.
 const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
@@ -67,14 +75,41 @@ pub fn sweep(in_use: &HashSet<ImageKey>) {
             let _ = fs::remove_file(entry.path());
         }
     }
-    for entry in entries(Path::new(FOLDER)) {
-        let database = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        if let Some(database) = database
-            && !catalog::database_exists(database)
-        {
-            let _ = fs::remove_dir_all(file::folder_of(database));
+    entries(Path::new(FOLDER)).for_each(|entry| sweep_other(&entry));
+}
+
+/// Removes the folder of a database that is gone, and the images in that of one whose extension is.
+fn sweep_other(folder: &fs::DirEntry) {
+    let name = folder.file_name();
+    let Some(database) = name.to_str().and_then(|name| name.parse().ok()) else { return };
+    if !catalog::database_exists(database) {
+        let _ = fs::remove_dir_all(file::folder_of(database));
+    } else if database != catalog::database() && is_abandoned(&folder.path()) {
+        for entry in entries(&folder.path()) {
+            let name = entry.file_name();
+            let is = |suffix: &&str| name.to_string_lossy().ends_with(*suffix);
+            if [SUFFIX, RECORD, UNFINISHED].iter().any(is) {
+                let _ = fs::remove_file(entry.path());
+            }
         }
     }
+}
+
+/// Writes down where the table of versions is, for those who sweep in other databases.
+pub fn note_table(table: Oid) {
+    let noted = file::folder().join(TABLE);
+    if let Some(path) = catalog::file_of(table)
+        && fs::read(&noted).ok().as_deref() != Some(path.as_bytes())
+    {
+        let _ = file::replace(&noted, path.as_bytes());
+    }
+}
+
+/// Whether the table is not where it was when an image was last made: dropped, or written anew, after which
+/// images are made again. PostgreSQL empties the file of a dropped table at once, and removes it later.
+fn is_abandoned(folder: &Path) -> bool {
+    fs::read_to_string(folder.join(TABLE))
+        .is_ok_and(|path| fs::metadata(path).map_or(true, |found| found.len() == 0))
 }
 
 fn entries(folder: &Path) -> impl Iterator<Item = fs::DirEntry> {

@@ -100,8 +100,11 @@ pub fn can_batch(call: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let Some((_, arguments)) = call.as_call() else { return false };
     let Some((model, features)) = arguments.split_first() else { return false };
     let can_read = |argument: &Expr<'_>| never_errors(*argument) && is_made_of(*argument, inputs);
-    let named =
-        model.constant_text().is_some() || (!columns_of(&[*model]).is_empty() && can_read(model));
+    let by_column = || {
+        let is_pinned = prediction(call).is_some_and(|function| function.pinned);
+        !is_pinned && !columns_of(&[*model]).is_empty() && can_read(model)
+    };
+    let named = model.constant_text().is_some() || by_column();
     named && features.iter().all(can_read)
 }
 

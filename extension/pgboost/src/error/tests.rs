@@ -34,7 +34,8 @@ fn shape_reasons() -> Vec<ShapeReason> {
     let several = |classes| SeveralValues { values: 3, classes };
     let after = |reason: ShapeReason| match reason {
         SeveralValues { classes, .. } => Some(if classes { NoClasses } else { several(true) }),
-        NoClasses => None,
+        NoClasses => Some(NoProbabilities),
+        NoProbabilities => None,
     };
     std::iter::successors(Some(several(false)), |reason| after(*reason)).collect()
 }
@@ -71,6 +72,13 @@ fn samples() -> Vec<Error> {
     all.extend([
         Reference::parse("flights@").unwrap_err(),
         Error::NoSuchModel { name: name.clone() },
+        Error::WholeModel { reference: text("flights@2"), name: name.clone() },
+        Error::NeedsVersion { name: name.clone() },
+        Error::NotAnAlias { reference: text("flights@2") },
+        Error::ModelExists { name: name.clone() },
+        Error::RenamePinned { name: name.clone(), pinned: name.clone() },
+        Error::RenameInUse { name: name.clone(), function: text("flights(real)") },
+        Error::NotMember { role: text("anna") },
         Error::NoSuchVersion { name: name.clone(), version: 2 },
         Error::Denied { name: name.clone() },
         Error::NotOwner { name: name.clone() },
@@ -83,11 +91,15 @@ fn samples() -> Vec<Error> {
         Error::ContributionShape,
         Error::OutsideAggregate,
         reference::check_alias("1").unwrap_err(),
+        Error::GroupOfOneRow { number: 3 },
+        Error::NothingDeployed { name: name.clone() },
+        Error::OnlyVersion { name: name.clone(), version: 1 },
         Error::NoSuchAlias { name: name.clone(), alias: text("champion") },
         Error::Aliased { name: name.clone(), version: 2, alias: text("champion") },
         Error::Pinned { name: name.clone(), version: 2 },
         Error::PinnedInUse { name: name.clone(), version: 2, object: text("index i") },
         Error::NotPinned { model: text("flights@2") },
+        Error::PinnedNotConstant,
         Error::FeatureCount {
             model: model.clone(),
             expected: 10,
@@ -112,9 +124,9 @@ fn samples() -> Vec<Error> {
         Error::NoMetrics { model: text("flights"), objective: text("survival:cox") },
         Error::QuantileLevels { model: text("flights"), values: 3 },
         Error::EvaluationArgument { message: "one needs the other", hint: "Do this." },
-        Error::NotComparable { a: text("a"), b: text("b") },
-        Error::NoProfile { name: text("flights"), version: 2 },
-        Error::InvalidProfile,
+        Error::NotComparable { baseline: text("a"), candidate: text("b") },
+        Error::NoBaseline { name: text("flights"), version: 2 },
+        Error::InvalidBaseline,
         Error::TooManyParts { parts: 3 },
         Error::GroupTooLarge { rows: 3 },
         Error::NullArgument { argument: "name" },
@@ -129,7 +141,6 @@ fn samples() -> Vec<Error> {
         Error::OutputFunction { output: text("leaf") },
         Error::NoSchema,
         Error::NoBaseMargin { model: text("flights") },
-        Error::BaseMargins { model: text("flights"), outputs: 3, given: 1 },
         Error::RoundsTwice,
         Error::NoBestIteration,
         Error::KernelMissing { name: "avx512", present: vec!["avx2", "portable"] },

@@ -15,10 +15,10 @@ const QUANTILE: f64 = 1.959_963_984_540_054;
 /// One row of the result.
 pub struct Compared {
     pub metric: &'static str,
-    pub a: Option<f64>,
-    pub b: Option<f64>,
+    pub baseline: Option<f64>,
+    pub candidate: Option<f64>,
     pub difference: Difference,
-    /// Rows on which b loses less than a, and more.
+    /// Rows on which the candidate's loss is lower than the baseline's, and higher.
     pub better: i64,
     pub worse: i64,
 }
@@ -30,12 +30,34 @@ pub struct Difference {
     pub upper: Option<f64>,
 }
 
+impl Difference {
+    /// What the interval says of a loss, which is better where it is lower; nothing without an interval.
+    pub fn verdict(&self) -> Option<&'static str> {
+        let (lower, upper) = self.lower.zip(self.upper)?;
+        Some(match (lower > 0.0, upper < 0.0) {
+            (true, _) => "baseline is better",
+            (_, true) => "candidate is better",
+            _ => "no difference",
+        })
+    }
+}
+
+/// Nothing for a mean of no weight.
+fn number(value: f64) -> Option<f64> {
+    (!value.is_nan()).then_some(value)
+}
+
+/// Nothing for a difference of infinite losses either.
+fn finite(value: f64) -> Option<f64> {
+    number(value).filter(|value| value.is_finite())
+}
+
 #[derive(Clone, Default)]
 struct Sums {
     rows: f64,
     weight: f64,
-    a: f64,
-    b: f64,
+    baseline: f64,
+    candidate: f64,
     difference: f64,
     /// Of squared weights: alone, times the difference, times its square.
     squares: [f64; 3],
@@ -44,12 +66,12 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, weight: f64, a: f64, b: f64) {
-        let difference = b - a;
+    fn add(&mut self, weight: f64, baseline: f64, candidate: f64) {
+        let difference = candidate - baseline;
         self.rows += 1.0;
         self.weight += weight;
-        self.a += weight * a;
-        self.b += weight * b;
+        self.baseline += weight * baseline;
+        self.candidate += weight * candidate;
         self.difference += weight * difference;
         let square = weight * weight;
         let [alone, once, twice] = &mut self.squares;
@@ -66,8 +88,7 @@ impl Sums {
         let spread = (twice - 2.0 * mean * once + mean * mean * alone).max(0.0);
         let variance = spread / (self.weight * self.weight) * self.rows / (self.rows - 1.0);
         let half = QUANTILE * variance.sqrt();
-        let number = |value: f64| value.is_finite().then_some(value);
-        Difference { mean: number(mean), lower: number(mean - half), upper: number(mean + half) }
+        Difference { mean: finite(mean), lower: finite(mean - half), upper: finite(mean + half) }
     }
 }
 
@@ -84,14 +105,18 @@ impl Comparison {
         Comparison { task, losses, changed: Sums::default() }
     }
 
-    pub fn add(&mut self, row: &KnownRow, a: Prediction<'_>, b: Prediction<'_>) {
-        let losses = loss::losses(&self.task, row.target, a);
-        let others = loss::losses(&self.task, row.target, b);
-        for ((sums, a), b) in self.losses.iter_mut().zip(losses).zip(others) {
-            sums.add(row.weight, a, b);
+    pub fn add(&mut self, row: &KnownRow, baseline: Prediction<'_>, candidate: Prediction<'_>) {
+        let losses = loss::losses(&self.task, row.target, baseline);
+        let others = loss::losses(&self.task, row.target, candidate);
+        for ((sums, baseline), candidate) in self.losses.iter_mut().zip(losses).zip(others) {
+            sums.add(row.weight, baseline, candidate);
         }
         if self.task.classes() > 0 {
-            self.changed.add(row.weight, 0.0, f64::from(u8::from(a.class != b.class)));
+            self.changed.add(
+                row.weight,
+                0.0,
+                f64::from(u8::from(baseline.class != candidate.class)),
+            );
         }
     }
 
@@ -103,8 +128,8 @@ impl Comparison {
             .zip(&self.losses)
             .map(|(metric, sums)| Compared {
                 metric,
-                a: Some(sums.a / sums.weight),
-                b: Some(sums.b / sums.weight),
+                baseline: number(sums.baseline / sums.weight),
+                candidate: number(sums.candidate / sums.weight),
                 difference: sums.difference(),
                 better: sums.better,
                 worse: sums.worse,
@@ -116,8 +141,8 @@ impl Comparison {
             let difference = self.changed.difference();
             results.push(Compared {
                 metric: "changed",
-                a: None,
-                b: None,
+                baseline: None,
+                candidate: None,
                 difference,
                 better,
                 worse,

@@ -13,6 +13,9 @@ use super::task::Task;
 use crate::error::{Error, Result};
 use crate::predictor::source::SourcePredictor;
 
+/// The largest weight, which is XGBoost's: sums and products of such weights are finite.
+const MAX_WEIGHT: f64 = f32::MAX as f64;
+
 /// Rows that are evaluated together: some of the kernels' blocks of 512.
 const BATCH_ROWS: usize = 2048;
 
@@ -35,7 +38,7 @@ pub struct KnownRow {
     pub weight: f64,
     /// The number of its part, by the column `by`.
     pub part: u32,
-    /// The number of its group, by the column `group_by`.
+    /// The number of its group, by the column `qid`.
     pub group: u64,
 }
 
@@ -149,7 +152,7 @@ impl Reader<'_, '_> {
     fn evaluate(&mut self) -> Result<()> {
         check_for_interrupts();
         for predictor in self.predictors.iter_mut() {
-            predictor.evaluate(self.rows.len());
+            predictor.evaluate(self.rows.len())?;
         }
         (self.visit)(&self.rows, self.predictors)?;
         self.evaluated += self.rows.len() as u64;
@@ -177,7 +180,9 @@ fn weight(column: &PlacedColumn, row: Row<'_>) -> Result<f64> {
     };
     match row.get(column.position).and_then(|field| field.number()) {
         None => refuse("is null, so it cannot be a weight"),
-        Some(weight) if weight >= 0.0 => Ok(weight),
+        Some(weight @ 0.0..=MAX_WEIGHT) => Ok(weight),
+        Some(weight) if weight.is_nan() => refuse("is not a number, so it cannot be a weight"),
+        Some(weight) if weight > MAX_WEIGHT => refuse("is too large to be a weight"),
         Some(_) => refuse("is negative, so it cannot be a weight"),
     }
 }

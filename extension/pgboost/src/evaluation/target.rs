@@ -69,7 +69,7 @@ impl Target {
     #[inline]
     pub fn read(&self, field: Field<'_>) -> Result<f64> {
         match &self.classes {
-            None => Ok(field.number().unwrap_or(f64::NAN)),
+            None => self.finite(field.number().unwrap_or(f64::NAN)),
             Some(classes) => match classes.place(field) {
                 Some(place) => Ok(place as f64),
                 None => Err(Error::UnknownClass {
@@ -78,6 +78,22 @@ impl Target {
                 }),
             },
         }
+    }
+}
+
+impl Target {
+    /// The number itself: metrics of others are not defined, and scikit-learn refuses them too.
+    #[inline]
+    fn finite(&self, number: f64) -> Result<f64> {
+        if number.is_finite() {
+            return Ok(number);
+        }
+        let what = if number.is_nan() {
+            "is not a number, so it cannot be a target"
+        } else {
+            "is infinite, so it cannot be a target"
+        };
+        Err(SourceError::ValueRefused { column: self.column.clone(), what }.into())
     }
 }
 

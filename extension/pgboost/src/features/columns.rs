@@ -10,6 +10,9 @@ use crate::pg::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArgume
 const JSON_HINT: &str =
     "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
 
+const ROW_HINT: &str = "A name that is both a table's and a column's means the column; \
+     give the table another alias to pass its rows.";
+
 pub struct Columns {
     readers: Vec<FeatureReader>,
     /// Whether all are of type real, and numbers to the model.
@@ -20,8 +23,12 @@ impl Columns {
     pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<Self> {
         let types = signature.types();
         if types.len() != context.image.num_features() {
-            let text = matches!(types, [(only, _)] if is_text(*only));
-            return Err(context.count(types.len(), text.then_some(JSON_HINT)));
+            let hint = match types {
+                [(only, _)] if is_text(*only) => Some(JSON_HINT),
+                [_] if signature.starts_with_column() => Some(ROW_HINT),
+                _ => None,
+            };
+            return Err(context.count(types.len(), hint));
         }
         let reader = |(index, (oid, argument_type)): (usize, &(Oid, ArgumentType))| {
             let scalar_type = match argument_type {

@@ -1,33 +1,35 @@
-//! `alias_model` and `drop_alias`: names for versions.
+//! `set_alias` and `drop_alias`: names for versions.
 
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 
-use super::{required, required_text, writable};
+use super::{OwnedVersion, required_text, writable};
+use crate::error::Error;
 use crate::registry::alias;
-use crate::registry::reference::check_alias;
+use crate::registry::reference::{Reference, Wanted, check_alias};
 
-/// `alias_model(name, alias, version)`
+/// `set_alias(model, alias)`
 #[pg_extern(sql = false)]
-fn pgboost_alias_model(
-    name: Option<&[u8]>,
+fn pgboost_set_alias(
+    model: Option<&[u8]>,
     alias: Option<&[u8]>,
-    version: Option<i32>,
     call: pg_sys::FunctionCallInfo,
 ) -> Result<(), ErrorReport> {
-    let name = required_text(name, "name")?;
+    let reference = Reference::parse(required_text(model, "model")?)?;
     let alias = check_alias(required_text(alias, "alias")?)?;
-    let version = required(version, "version")?;
-    Ok(alias::set(&writable(call, c"alias_model()", name)?, name, alias, version)?)
+    let found = OwnedVersion::writable(call, c"set_alias()", &reference)?;
+    Ok(alias::set(&found.registry, found.name, alias, found.version)?)
 }
 
-/// `drop_alias(name, alias)`
+/// `drop_alias(model)`, of `m@alias`
 #[pg_extern(sql = false)]
 fn pgboost_drop_alias(
-    name: Option<&[u8]>,
-    alias: Option<&[u8]>,
+    model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> Result<(), ErrorReport> {
-    let (name, alias) = (required_text(name, "name")?, required_text(alias, "alias")?);
+    let model = required_text(model, "model")?;
+    let Reference { name, wanted: Wanted::Alias(alias) } = Reference::parse(model)? else {
+        return Err(Error::NotAnAlias { reference: model.to_owned() }.into());
+    };
     Ok(alias::remove(&writable(call, c"drop_alias()", name)?, name, alias)?)
 }

@@ -13,8 +13,8 @@ use crate::evaluation::task::Task;
 /// Most bins.
 const MAX_BINS: i32 = 1000;
 
-/// `calibration_curve(model, source, target, weight, by, bins)
-/// -> table(by_value, bin, rows, predicted, actual)`
+/// `calibration_curve(model, source, target, weight, slice_by, bins)
+/// -> table(slice, bin, rows, predicted, actual)`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
@@ -23,14 +23,14 @@ fn pgboost_calibration_curve(
     source: Option<&[u8]>,
     target: Option<&[u8]>,
     weight: Option<&[u8]>,
-    by: Option<&[u8]>,
+    slice_by: Option<&[u8]>,
     bins: Option<i32>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,
         (
-            name!(by_value, Option<String>),
+            name!(slice, Option<String>),
             name!(bin, i32),
             name!(rows, i64),
             name!(predicted, Option<f64>),
@@ -40,8 +40,8 @@ fn pgboost_calibration_curve(
     ErrorReport,
 > {
     const FUNCTION: &str = "calibration_curve";
-    let (predictor, registry) = predictor(model, call)?;
-    let request = Texts { source, target, weight, by, group: None }.request()?;
+    let (predictor, registry) = predictor(model, "model", call)?;
+    let request = Texts { source, target, weight, by: slice_by, group: None }.request()?;
     let bins = bins.ok_or(Error::NullArgument { argument: "bins" })?;
     if !(1..=MAX_BINS).contains(&bins) {
         return Err(Error::EvaluationArgument {

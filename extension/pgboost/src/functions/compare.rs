@@ -11,14 +11,15 @@ use crate::evaluation::rows;
 use crate::evaluation::task::Task;
 use crate::predictor::source::SourcePredictor;
 
-/// `compare_models(a, b, source, target, weight, quantile_alpha)
-/// -> table(metric, value_a, value_b, difference, lower, upper, better, worse)`
+/// `compare_models(baseline, candidate, source, target, weight, quantile_alpha)
+/// -> table(metric, baseline_value, candidate_value, difference, ci_lower, ci_upper, better_rows, worse_rows,
+/// verdict)`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_compare_models(
-    a: Option<&[u8]>,
-    b: Option<&[u8]>,
+    baseline: Option<&[u8]>,
+    candidate: Option<&[u8]>,
     source: Option<&[u8]>,
     target: Option<&[u8]>,
     weight: Option<&[u8]>,
@@ -29,43 +30,58 @@ fn pgboost_compare_models(
         'static,
         (
             name!(metric, String),
-            name!(value_a, Option<f64>),
-            name!(value_b, Option<f64>),
+            name!(baseline_value, Option<f64>),
+            name!(candidate_value, Option<f64>),
             name!(difference, Option<f64>),
-            name!(lower, Option<f64>),
-            name!(upper, Option<f64>),
-            name!(better, i64),
-            name!(worse, i64),
+            name!(ci_lower, Option<f64>),
+            name!(ci_upper, Option<f64>),
+            name!(better_rows, i64),
+            name!(worse_rows, i64),
+            name!(verdict, Option<&'static str>),
         ),
     >,
     ErrorReport,
 > {
     const FUNCTION: &str = "compare_models";
     let request = Texts { source, target, weight, by: None, group: None }.request()?;
-    let ((first, registry), (second, _)) = (predictor(a, call)?, predictor(b, call)?);
+    let (first, registry) = predictor(baseline, "baseline", call)?;
+    let (second, _) = predictor(candidate, "candidate", call)?;
     let levels = levels(quantile_alpha)?;
     let task = Task::of(&first, &registry, levels.clone(), FUNCTION)?;
     check_comparable(&first, &second, &task, &Task::of(&second, &registry, levels, FUNCTION)?)?;
     let mut comparison = Comparison::of(task.clone());
     rows::each(&mut [first, second], &task, 0, &request, &mut |rows, predictors| {
-        if let [a, b] = predictors {
-            let both = a.predictions().iter().zip(b.predictions().iter());
-            rows.iter().zip(both).for_each(|(row, (a, b))| comparison.add(row, a, b));
+        if let [baseline, candidate] = predictors {
+            let both = baseline.predictions().iter().zip(candidate.predictions().iter());
+            rows.iter()
+                .zip(both)
+                .for_each(|(row, (baseline, candidate))| comparison.add(row, baseline, candidate));
         }
         Ok(())
     })?;
     let rows = comparison.results().into_iter().map(|row| {
         let difference = row.difference;
         let (mean, lower, upper) = (difference.mean, difference.lower, difference.upper);
-        (row.metric.to_owned(), row.a, row.b, mean, lower, upper, row.better, row.worse)
+        let verdict = row.baseline.and_then(|_| difference.verdict());
+        (
+            row.metric.to_owned(),
+            row.baseline,
+            row.candidate,
+            mean,
+            lower,
+            upper,
+            row.better,
+            row.worse,
+            verdict,
+        )
     });
     Ok(TableIterator::new(rows))
 }
 
 /// Both must predict the same thing, of the same classes in the same order.
 fn check_comparable(
-    a: &SourcePredictor,
-    b: &SourcePredictor,
+    baseline: &SourcePredictor,
+    candidate: &SourcePredictor,
     task: &Task,
     other: &Task,
 ) -> Result<()> {
@@ -79,8 +95,9 @@ fn check_comparable(
             hint: "Compare what evaluate_model returns for each of them.",
         });
     }
-    if task == other && labels(a) == labels(b) {
+    if task == other && labels(baseline) == labels(candidate) {
         return Ok(());
     }
-    Err(Error::NotComparable { a: a.model().to_owned(), b: b.model().to_owned() })
+    let (baseline, candidate) = (baseline.model().to_owned(), candidate.model().to_owned());
+    Err(Error::NotComparable { baseline, candidate })
 }

@@ -10,8 +10,8 @@ use crate::evaluation::confusion::{CELL_BYTES, Confusion};
 use crate::evaluation::rows;
 use crate::evaluation::task::Task;
 
-/// `confusion_matrix(model, source, target, weight, by)
-/// -> table(by_value, actual, predicted, rows, total_weight)`
+/// `confusion_matrix(model, source, target, weight, slice_by)
+/// -> table(slice, actual, predicted, rows, total_weight)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_confusion_matrix(
@@ -19,13 +19,13 @@ fn pgboost_confusion_matrix(
     source: Option<&[u8]>,
     target: Option<&[u8]>,
     weight: Option<&[u8]>,
-    by: Option<&[u8]>,
+    slice_by: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,
         (
-            name!(by_value, Option<String>),
+            name!(slice, Option<String>),
             name!(actual, String),
             name!(predicted, String),
             name!(rows, i64),
@@ -35,8 +35,8 @@ fn pgboost_confusion_matrix(
     ErrorReport,
 > {
     const FUNCTION: &str = "confusion_matrix";
-    let (predictor, registry) = predictor(model, call)?;
-    let request = Texts { source, target, weight, by, group: None }.request()?;
+    let (predictor, registry) = predictor(model, "model", call)?;
+    let request = Texts { source, target, weight, by: slice_by, group: None }.request()?;
     let task = Task::of(&predictor, &registry, None, FUNCTION)?;
     if task.classes() == 0 {
         let (model, reason) = (predictor.model().to_owned(), ShapeReason::NoClasses);

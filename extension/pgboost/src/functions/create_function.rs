@@ -4,7 +4,6 @@
 //! PostgreSQL puts that call in its place, and a query over many rows predicts in batches. The
 //! registry notes which functions it made for a model, for `drop_model`.
 
-use gbdt::Narrowing;
 use gbdt::forest::CategoryKind;
 use pg_interface::server;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -115,7 +114,7 @@ fn create(
         }
     }
     created::run(&function.definition(registry, model, replace))?;
-    if !created::calls(registry, &signature, function.output.0)? {
+    if !created::is_made(registry, &signature, function.output.0, name)? {
         return Err(Error::OtherFunction { function: function.output.0 });
     }
     let comment = format!("{} of model {model}, by pgboost", function.output.0);
@@ -133,17 +132,14 @@ fn arguments(image: &ModelImage, model: &str) -> Result<Vec<(String, &'static st
     Ok((0..features).map(argument).collect())
 }
 
-/// Numbers are rounded to real once, here as in predict, unless the model compares doubles.
+/// Numbers are double precision, which drivers send and PostgreSQL casts every other number to by itself:
+/// predict rounds them to real, unless the model compares doubles.
 fn type_of(image: &ModelImage, feature: usize) -> &'static str {
     match image.categories(feature).map(|categories| categories.kind()) {
         Some(CategoryKind::Text | CategoryKind::Hashed) => "pg_catalog.text",
         Some(CategoryKind::Integer) => "pg_catalog.int8",
-        Some(CategoryKind::Float) => "pg_catalog.float8",
         None if image.is_categorical(feature) => "pg_catalog.int4",
-        None => match image.narrowing_of(feature) {
-            Narrowing::Rounded => "pg_catalog.float4",
-            Narrowing::Wide | Narrowing::All => "pg_catalog.float8",
-        },
+        Some(CategoryKind::Float) | None => "pg_catalog.float8",
     }
 }
 

@@ -3,33 +3,41 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 
-use super::{required, required_text, writable};
+use super::{OwnedVersion, required_text, writable};
 use crate::cache::images;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::pg::transaction;
+use crate::registry::lock::lock;
+use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{Registry, created, write};
 
-/// `deploy_model(name, version)`
+/// `deploy_model(model)`, of `m@3` or `m@alias`
 #[pg_extern(sql = false)]
 fn pgboost_deploy_model(
-    name: Option<&[u8]>,
-    version: Option<i32>,
+    model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let name = required_text(name, "name")?;
-    let version = required(version, "version")?;
-    Ok(write::deploy(&writable(call, c"deploy_model()", name)?, name, version)?)
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    if reference.wanted == Wanted::Deployed {
+        return Err(Error::NeedsVersion { name: reference.name.to_owned() }.into());
+    }
+    let found = OwnedVersion::writable(call, c"deploy_model()", &reference)?;
+    Ok(write::deploy(&found.registry, found.name, found.version)?)
 }
 
-/// `drop_model(name, version)`
+/// `drop_model(model)`, of `m@3` or `m@alias` a version, of `m` the model with all of them
 #[pg_extern(sql = false)]
 fn pgboost_drop_model(
-    name: Option<&[u8]>,
-    version: Option<i32>,
+    model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let name = required_text(name, "name")?;
-    Ok(drop(&writable(call, c"drop_model()", name)?, name, version)?)
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    if reference.wanted == Wanted::Deployed {
+        let registry = writable(call, c"drop_model()", reference.name)?;
+        return Ok(drop(&registry, reference.name, None)?);
+    }
+    let found = OwnedVersion::writable(call, c"drop_model()", &reference)?;
+    Ok(drop(&found.registry, found.name, Some(found.version))?)
 }
 
 fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
@@ -37,10 +45,11 @@ fn drop(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
     match version {
         Some(version) => write::drop_version(registry, name, version)?,
         None => {
-            write::drop_model(registry, name)?;
+            lock(registry, name)?;
             for function in created::of_model(registry, name)? {
                 created::drop_function(registry, name, &function)?;
             }
+            write::drop_model(registry, name)?;
         }
     }
     images::retain_unused(registry, &mut unused);

@@ -1,5 +1,5 @@
-//! `profile_features`, `feature_profile` and `feature_drift`: what the features of a model were, and how
-//! far they are from that now.
+//! `set_baseline`, `feature_baseline` and `feature_drift`: the distributions of a model's features in training,
+//! and how far those of other rows are from them.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::predictor::source::SourcePredictor;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lock, privilege, profile};
 
-/// The quantiles that `feature_profile` shows: the least, the deciles, the greatest.
+/// The quantiles that `feature_baseline` shows: the least, the deciles, the greatest.
 const DECILES: u32 = 10;
 
 /// A model that the user may predict with, and where its profile is.
@@ -44,14 +44,14 @@ impl<'a> Profiled<'a> {
     }
 }
 
-/// `profile_features(model, source)`
+/// `set_baseline(model, source)`
 #[pg_extern(sql = false)]
-fn pgboost_profile_features(
+fn pgboost_set_baseline(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    server::require_writable(c"profile_features()");
+    server::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
     privilege::require_owner(&found.registry, found.name, identity::current_user())?;
     let collector = collect(found.predictor.image(), required_text(source, "source")?)?;
@@ -60,30 +60,30 @@ fn pgboost_profile_features(
     Ok(profile::store(&found.registry, found.name, found.version, profiles)?)
 }
 
-/// `load_profile(model, profile)`
+/// `set_baseline(model, baseline)`, of what `train_model` or `feature_baseline` has written
 #[pg_extern(sql = false)]
-fn pgboost_load_profile(
+fn pgboost_set_baseline_jsonb(
     model: Option<&[u8]>,
-    profile: Option<AnyElement>,
+    baseline: Option<AnyElement>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    server::require_writable(c"load_profile()");
+    server::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
     privilege::require_owner(&found.registry, found.name, identity::current_user())?;
-    let text = jsonb::text(&required(profile, "profile")?).unwrap_or_default();
-    let profiles = profile::of_json(&text).ok_or(Error::InvalidProfile)?;
+    let text = jsonb::text(&required(baseline, "baseline")?).unwrap_or_default();
+    let profiles = profile::of_json(&text).ok_or(Error::InvalidBaseline)?;
     let names = found.predictor.column_names();
     if !profiles.iter().map(|profile| &profile.feature).eq(&names) {
-        return Err(Error::InvalidProfile.into());
+        return Err(Error::InvalidBaseline.into());
     }
     lock::lock(&found.registry, found.name)?;
     Ok(profile::store(&found.registry, found.name, found.version, profiles)?)
 }
 
-/// `feature_profile(model) -> table(feature, rows, missing, quantiles, categories, shares)`
+/// `feature_baseline(model) -> table(feature, rows, missing, quantiles, categories, shares)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
-fn pgboost_feature_profile(
+fn pgboost_feature_baseline(
     model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<
@@ -121,7 +121,7 @@ fn deciles(points: &[Point]) -> Vec<f64> {
 }
 
 /// `feature_drift(model, source)
-/// -> table(feature, psi, ks, p_value, missing_before, missing_now)`
+/// -> table(feature, severity, psi, ks, p_value, baseline_missing, missing, baseline_rows, rows)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_drift(
@@ -133,11 +133,14 @@ fn pgboost_feature_drift(
         'static,
         (
             name!(feature, String),
+            name!(severity, Option<&'static str>),
             name!(psi, Option<f64>),
             name!(ks, Option<f64>),
             name!(p_value, Option<f64>),
-            name!(missing_before, f64),
-            name!(missing_now, f64),
+            name!(baseline_missing, f64),
+            name!(missing, f64),
+            name!(baseline_rows, i64),
+            name!(rows, i64),
         ),
     >,
     ErrorReport,
@@ -147,13 +150,25 @@ fn pgboost_feature_drift(
     let profiles = found.profiles()?;
     if profiles.len() != found.predictor.image().num_features() {
         let (name, version) = (found.name.to_owned(), found.version);
-        return Err(Error::NoProfile { name, version }.into());
+        return Err(Error::NoBaseline { name, version }.into());
     }
     Ok(TableIterator::new(drift(&found, &profiles, source)?))
 }
 
 /// A row of `feature_drift`.
-type Drift = (String, Option<f64>, Option<f64>, Option<f64>, f64, f64);
+type Drift =
+    (String, Option<&'static str>, Option<f64>, Option<f64>, Option<f64>, f64, f64, i64, i64);
+
+/// How much a stability index means, by the thresholds that are customary.
+fn severity(psi: f64) -> &'static str {
+    if psi < 0.1 {
+        "none"
+    } else if psi < 0.25 {
+        "minor"
+    } else {
+        "major"
+    }
+}
 
 fn drift(found: &Profiled<'_>, profiles: &[FeatureProfile], source: &str) -> Result<Vec<Drift>> {
     let collector = collect(found.predictor.image(), source)?;
@@ -190,7 +205,17 @@ fn drift(found: &Profiled<'_>, profiles: &[FeatureProfile], source: &str) -> Res
                 }),
             };
             let (psi, ks, chance) = found;
-            (before.feature.clone(), psi, ks, chance, missing(before), missing(&now))
+            (
+                before.feature.clone(),
+                psi.map(severity),
+                psi,
+                ks,
+                chance,
+                missing(before),
+                missing(&now),
+                before.rows.cast_signed(),
+                now.rows.cast_signed(),
+            )
         })
         .collect())
 }

@@ -17,6 +17,7 @@ use crate::pg::invalidation;
 use crate::predictor::batch::{BatchFunction, BatchOutput};
 use crate::predictor::explanation::Explanation;
 use crate::predictor::output::Output;
+use crate::registry::pin;
 
 /// Defines a C function of that symbol, and the record that tells PostgreSQL its convention.
 macro_rules! c_function {
@@ -50,20 +51,15 @@ c_function!(pgboost_predict_array, pg_finfo_pgboost_predict_array, |arguments, s
 c_function!(pgboost_predict_class, pg_finfo_pgboost_predict_class, |arguments, state| {
     predict::predict(arguments, state, Output::Class)
 });
+c_function!(pgboost_predict_proba, pg_finfo_pgboost_predict_proba, |arguments, state| {
+    predict::predict(arguments, state, Output::Probabilities)
+});
 c_function!(pgboost_predict_margin, pg_finfo_pgboost_predict_margin, |arguments, state| {
     predict::predict(arguments, state, Output::Margin)
 });
 c_function!(pgboost_predict_from, pg_finfo_pgboost_predict_from, |arguments, state| {
-    predict::predict_from(arguments, state, Output::Value)
+    predict::predict_from(arguments, state)
 });
-c_function!(pgboost_predict_array_from, pg_finfo_pgboost_predict_array_from, |arguments, state| {
-    predict::predict_from(arguments, state, Output::Array)
-});
-c_function!(
-    pgboost_predict_margin_from,
-    pg_finfo_pgboost_predict_margin_from,
-    |arguments, state| { predict::predict_from(arguments, state, Output::Margin) }
-);
 c_function!(pgboost_predict_pinned, pg_finfo_pgboost_predict_pinned, predict::predict_pinned);
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
 c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
@@ -82,6 +78,10 @@ c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, |argument
 });
 c_function!(pgboost_explain_support, pg_finfo_pgboost_explain_support, |arguments, _state| {
     support(arguments, |model, function| cost::explanation(model, function, explained(function)))
+});
+c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments, _state| {
+    arguments.get(0).into_iter().for_each(keep_planned);
+    support(arguments, cost::prediction)
 });
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 
@@ -104,6 +104,21 @@ fn support(
         (*request).startup = 0.0;
         (*request).per_tuple = cost * pg_sys::cpu_operator_cost;
         Ok(Datum::from(request))
+    }
+}
+
+/// A call of predict_pinned is planned, maybe one that is then stored: PostgreSQL asks how to simplify it.
+fn keep_planned(request: Datum) {
+    let request: *mut pg_sys::Node = request.cast_mut_ptr();
+    // SAFETY: as below; a request to simplify names the call.
+    unsafe {
+        if (*request).type_ != pg_sys::NodeTag::T_SupportRequestSimplify {
+            return;
+        }
+        let call = (*request.cast::<pg_sys::SupportRequestSimplify>()).fcall;
+        if let Some(model) = constant_text(call.cast()) {
+            pin::keep_planned((*call).funcid, &model);
+        }
     }
 }
 
@@ -132,18 +147,22 @@ pub fn batched(function: pg_sys::Oid) -> Option<BatchFunction> {
         let output = BatchOutput::Explanation(explained(function)?);
         return Some(BatchFunction { output, pinned: false });
     }
+    if support == pgboost_pinned_support as *const () {
+        let output = BatchOutput::Prediction(Output::Value);
+        return Some(BatchFunction { output, pinned: true });
+    }
     if support != pgboost_predict_support as *const () {
         return None;
     }
-    let functions: [(*const (), (Output, bool)); 5] = [
-        (pgboost_predict as *const (), (Output::Value, false)),
-        (pgboost_predict_array as *const (), (Output::Array, false)),
-        (pgboost_predict_margin as *const (), (Output::Margin, false)),
-        (pgboost_predict_class as *const (), (Output::Class, false)),
-        (pgboost_predict_pinned as *const (), (Output::Value, true)),
+    let functions: [(*const (), Output); 5] = [
+        (pgboost_predict as *const (), Output::Value),
+        (pgboost_predict_array as *const (), Output::Array),
+        (pgboost_predict_margin as *const (), Output::Margin),
+        (pgboost_predict_class as *const (), Output::Class),
+        (pgboost_predict_proba as *const (), Output::Probabilities),
     ];
-    let (output, pinned) = found(function, &functions)?;
-    Some(BatchFunction { output: BatchOutput::Prediction(output), pinned })
+    let output = BatchOutput::Prediction(found(function, &functions)?);
+    Some(BatchFunction { output, pinned: false })
 }
 
 /// How a function explains, if it is one of this library's that return arrays of contributions.

@@ -14,8 +14,8 @@ use crate::predictor::source::{Predictions, SourcePredictor};
 
 type Evaluated = (Option<String>, String, Option<f64>, i64);
 
-/// `evaluate_model(model, source, target, weight, by, group_by, quantile_alpha)
-/// -> table(by_value, metric, value, rows)`
+/// `evaluate_model(model, source, target, weight, slice_by, qid, quantile_alpha)
+/// -> table(slice, metric, value, rows)`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
@@ -24,15 +24,15 @@ fn pgboost_evaluate_model(
     source: Option<&[u8]>,
     target: Option<&[u8]>,
     weight: Option<&[u8]>,
-    by: Option<&[u8]>,
-    group_by: Option<&[u8]>,
+    slice_by: Option<&[u8]>,
+    qid: Option<&[u8]>,
     quantile_alpha: Option<Array<'_, f64>>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,
         (
-            name!(by_value, Option<String>),
+            name!(slice, Option<String>),
             name!(metric, String),
             name!(value, Option<f64>),
             name!(rows, i64),
@@ -40,13 +40,13 @@ fn pgboost_evaluate_model(
     >,
     ErrorReport,
 > {
-    let (predictor, registry) = predictor(model, call)?;
-    let request = Texts { source, target, weight, by, group: group_by }.request()?;
+    let (predictor, registry) = predictor(model, "model", call)?;
+    let request = Texts { source, target, weight, by: slice_by, group: qid }.request()?;
     let task = Task::of(&predictor, &registry, levels(quantile_alpha)?, "evaluate_model")?;
     Ok(TableIterator::new(evaluate(predictor, &task, &request)?))
 }
 
-/// The metrics of one value of `by`.
+/// The metrics of one value of `slice_by`.
 struct Part {
     metrics: Box<dyn Metrics>,
     rows: i64,
@@ -84,12 +84,12 @@ fn evaluate(
         return Err(if ranking {
             Error::EvaluationArgument {
                 message: "a ranking needs groups",
-                hint: "Name the column of the group with group_by.",
+                hint: "Name the column of the group with qid.",
             }
         } else {
             Error::EvaluationArgument {
-                message: "group_by is for rankings",
-                hint: "Use by for the metrics of each value of a column.",
+                message: "qid is for rankings",
+                hint: "Use slice_by for the metrics of each value of a column.",
             }
         });
     }
@@ -109,7 +109,7 @@ fn evaluate(
         let areas = areas.into_iter().flat_map(|Areas { auc, average_precision }| {
             [("auc".to_owned(), auc), ("aucpr".to_owned(), average_precision)]
         });
-        for (metric, value) in part.metrics.results().into_iter().chain(areas) {
+        for (metric, value) in part.metrics.results()?.into_iter().chain(areas) {
             found.push((name.clone(), metric, value, part.rows));
         }
     }

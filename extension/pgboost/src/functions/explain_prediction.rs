@@ -3,6 +3,7 @@
 //! Each call is a row of its own and returns a set, so nothing is kept from call to call but what the
 //! cache keeps from statement to statement.
 
+use gbdt::Margin;
 use gbdt::model::Task;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -14,11 +15,13 @@ use crate::error::{Error, Result};
 use crate::pg::arguments::Arguments;
 use crate::predictor::explanation::Explanation;
 use crate::predictor::margins::Margins;
+use crate::predictor::output::transformed;
 use crate::predictor::single::Predictor;
 
 /// What stands in place of a feature's name in the last lines.
 const OTHERS: &str = "(other features)";
 const BIAS: &str = "(bias)";
+const PREDICTION: &str = "(prediction)";
 
 type Lines = TableIterator<
     'static,
@@ -32,17 +35,7 @@ fn pgboost_explain_prediction(
 ) -> std::result::Result<Lines, ErrorReport> {
     let arguments = Arguments::of_pgrx(call);
     let (top, output) = arguments.integer_and_text(2);
-    Ok(explained(arguments.beside(0, 2), top, output.as_deref())?)
-}
-
-/// `explain_prediction_columns(model, top, output, VARIADIC columns) -> the same`
-#[pg_extern(sql = false)]
-fn pgboost_explain_prediction_columns(
-    call: pg_sys::FunctionCallInfo,
-) -> std::result::Result<Lines, ErrorReport> {
-    let arguments = Arguments::of_pgrx(call);
-    let (top, output) = arguments.integer_and_text(1);
-    Ok(explained(arguments.beside(2, 0), top, output.as_deref())?)
+    Ok(explained(arguments.without_last(2), top, output.as_deref())?)
 }
 
 /// `top` is how many features are shown, nothing standing for all.
@@ -52,24 +45,66 @@ fn explained(arguments: Arguments<'_>, top: Option<i32>, output: Option<&str>) -
     let mut predictor = Predictor::begin(arguments, &model)?;
     predictor.read_features(arguments)?;
     let values = predictor.texts(arguments)?;
-    let contributions = of_output(&mut predictor, output)?;
-    let lines = lines(predictor.image(), values, &contributions, top);
+    let explained = match output {
+        Some(name) => named(&predictor, name)?,
+        None => Explained { output: by_default(&mut predictor)?, against: false },
+    };
+    let contributions = of_output(&mut predictor, explained)?;
+    let prediction = prediction(&mut predictor, explained)?;
+    let mut lines = lines(predictor.image(), values, &contributions, top);
+    let margin: f64 = contributions.iter().copied().map(f64::from).sum();
+    lines.push((PREDICTION.to_owned(), Some(prediction.into_bytes()), margin as f32));
     predictor.end();
     Ok(TableIterator::new(lines))
 }
 
-/// The row's contributions to the output that is wanted, the bias last.
-fn of_output(predictor: &mut Predictor, wanted: Option<&str>) -> Result<Vec<f32>> {
-    let (output, against) = match wanted {
-        Some(name) => named(predictor, name)?,
-        None => (by_default(predictor)?, false),
-    };
+/// An output, and whether its margin is meant with the other sign, as that of the first of two classes is.
+#[derive(Clone, Copy)]
+struct Explained {
+    output: usize,
+    against: bool,
+}
+
+/// The row's contributions to an output, the bias last.
+fn of_output(predictor: &mut Predictor, explained: Explained) -> Result<Vec<f32>> {
     let mut array = predictor.explanation(Explanation::Contributions)?;
     let width = predictor.image().num_features() + 1;
-    let of_output = array.elements().chunks(width).nth(output).unwrap_or_default();
+    let of_output = array.elements().chunks(width).nth(explained.output).unwrap_or_default();
     // Not -0 for what contributes nothing.
-    let signed = |contribution: &f32| if against { 0.0 - contribution } else { *contribution };
+    let signed = |contribution: &f32| {
+        if explained.against { 0.0 - contribution } else { *contribution }
+    };
     Ok(of_output.iter().map(signed).collect())
+}
+
+/// What is predicted for an output: its value, and for a classifier its class with the probability, if the
+/// model gives probabilities.
+fn prediction(predictor: &mut Predictor, explained: Explained) -> Result<String> {
+    let mut margins = predictor.take_margins()?;
+    let text = match &mut margins {
+        Margins::Single(margins) => value(predictor.image(), margins, explained),
+        Margins::Double(margins) => value(predictor.image(), margins, explained),
+    };
+    predictor.put_back(margins);
+    Ok(text)
+}
+
+fn value<M: Margin>(image: &ModelImage, margins: &mut [M], explained: Explained) -> String {
+    let values = transformed(image, margins);
+    let value = values
+        .get(explained.output)
+        .map(|value| if explained.against { value.opposite().single() } else { value.single() });
+    let class = match image.task() {
+        Task::Binary => Some(usize::from(!explained.against)),
+        Task::Multiclass => Some(explained.output),
+        Task::Regression | Task::Ranking => None,
+    };
+    let probability = value.filter(|_| class.is_none() || image.predicts_probabilities());
+    match (class.map(|class| output_name(image, class)), probability) {
+        (Some(class), Some(value)) => format!("{class}: {value}"),
+        (Some(class), None) => class,
+        (None, value) => value.map(|value| value.to_string()).unwrap_or_default(),
+    }
 }
 
 /// The output that is explained when none is named: the only one, or the predicted class's.
@@ -82,7 +117,7 @@ fn by_default(predictor: &mut Predictor) -> Result<usize> {
         let model = predictor.model().to_owned();
         return Err(Error::OutputNotNamed { model, outputs });
     }
-    let mut margins = predictor.take_margins();
+    let mut margins = predictor.take_margins()?;
     let class = match &mut margins {
         Margins::Single(margins) => predictor.image().class(margins),
         Margins::Double(margins) => predictor.image().class(margins),
@@ -91,15 +126,14 @@ fn by_default(predictor: &mut Predictor) -> Result<usize> {
     Ok(class.unwrap_or(0) as usize)
 }
 
-/// The output of that name, and whether its margin is the output's with the other sign, as that of the
-/// first of two classes is.
-fn named(predictor: &Predictor, name: &str) -> Result<(usize, bool)> {
+/// The output of that name.
+fn named(predictor: &Predictor, name: &str) -> Result<Explained> {
     let image = predictor.image();
     let one_of_two = image.task() == Task::Binary && image.num_outputs() == 1;
     let names = if one_of_two { 2 } else { image.num_outputs() };
     match (0..names).find(|index| output_name(image, *index) == name) {
-        Some(class) if one_of_two => Ok((0, class == 0)),
-        Some(output) => Ok((output, false)),
+        Some(class) if one_of_two => Ok(Explained { output: 0, against: class == 0 }),
+        Some(output) => Ok(Explained { output, against: false }),
         None => Err(Error::NoSuchOutput {
             model: predictor.model().to_owned(),
             output: name.to_owned(),

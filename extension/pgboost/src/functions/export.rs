@@ -3,23 +3,19 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{AnyElement, pg_extern, pg_sys};
 
-use super::{exists, owned, required_text};
+use super::{OwnedVersion, required_text};
 use crate::pg::snapshot::ReadSnapshot;
 use crate::registry::lookup;
+use crate::registry::reference::Reference;
 
-/// `export_model(name, version) -> bytea`
+/// `export_model(model) -> bytea`
 #[pg_extern(sql = false)]
 fn pgboost_export_model(
-    name: Option<&[u8]>,
-    version: Option<i32>,
+    model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> Result<Option<AnyElement>, ErrorReport> {
-    let name = required_text(name, "name")?;
-    let registry = owned(call, name)?;
-    let version = match version {
-        Some(version) => version,
-        None => exists(&registry, name)?,
-    };
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    let OwnedVersion { registry, name, version } = OwnedVersion::find(call, &reference)?;
     let file = lookup::with_version(&registry, name, version, ReadSnapshot::Active, |stored| {
         stored.file()
     })?;

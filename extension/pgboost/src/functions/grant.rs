@@ -4,39 +4,37 @@ use pgrx::pg_extern;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::pg_sys::{self, Oid};
 
-use super::{required_text, writable};
+use super::{required_text, whole_model, writable};
 use crate::error::{Error, Result};
 use crate::pg::identity::{PUBLIC, role_by_name};
 use crate::registry::write;
 
-/// `grant_model(name, role)`
+/// `grant_model(model, role)`
 #[pg_extern(sql = false)]
 fn pgboost_grant_model(
-    name: Option<&[u8]>,
+    model: Option<&[u8]>,
     role: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let (name, role) = given(name, role)?;
+    let (name, role) = (whole_model(model)?, role_or_public(role)?);
     Ok(write::grant(&writable(call, c"grant_model()", name)?, name, role)?)
 }
 
-/// `revoke_model(name, role)`
+/// `revoke_model(model, role)`
 #[pg_extern(sql = false)]
 fn pgboost_revoke_model(
-    name: Option<&[u8]>,
+    model: Option<&[u8]>,
     role: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    let (name, role) = given(name, role)?;
+    let (name, role) = (whole_model(model)?, role_or_public(role)?);
     Ok(write::revoke(&writable(call, c"revoke_model()", name)?, name, role)?)
 }
 
-/// The arguments as a model's name and a role; `public`, which no role can be called, means everybody.
-fn given<'a>(name: Option<&'a [u8]>, role: Option<&[u8]>) -> Result<(&'a str, Oid)> {
-    let name = required_text(name, "name")?;
-    let role = match required_text(role, "role")? {
-        "public" => PUBLIC,
-        role => role_by_name(role).ok_or_else(|| Error::NoSuchRole { role: role.to_owned() })?,
-    };
-    Ok((name, role))
+/// A role by its name; `public`, which no role can be called, means everybody.
+fn role_or_public(role: Option<&[u8]>) -> Result<Oid> {
+    match required_text(role, "role")? {
+        "public" => Ok(PUBLIC),
+        role => role_by_name(role).ok_or_else(|| Error::NoSuchRole { role: role.to_owned() }),
+    }
 }

@@ -3,8 +3,10 @@
 
 use std::rc::Rc;
 
-use gbdt::explain::{ImportanceKind, importance};
+use gbdt::Model;
+use gbdt::explain::{ImportanceKind, has_importance, importance};
 use gbdt::forest::CategoryKind;
+use pg_interface::report;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{AnyElement, name, pg_extern, pg_sys};
@@ -91,28 +93,52 @@ fn pgboost_model_features(
     Ok(TableIterator::new(rows))
 }
 
-/// `feature_importance(model, kind) -> table(feature, importance)`, the most important first
+/// `feature_importance(model, importance_type) -> table(feature, importance)`, the most important first; NULL
+/// where the model's file does not say it.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_importance(
     model: Option<&[u8]>,
-    kind: Option<&[u8]>,
+    importance_type: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<
-    TableIterator<'static, (name!(feature, String), name!(importance, f32))>,
+    TableIterator<'static, (name!(feature, String), name!(importance, Option<f32>))>,
     ErrorReport,
 > {
-    let kind = required_text(kind, "kind")?;
+    let kind = required_text(importance_type, "importance_type")?;
     let kind = ImportanceKind::from_name(kind)
         .ok_or_else(|| Error::ImportanceKind { kind: kind.to_owned() })?;
-    let model =
-        Visible::find(required_text(model, "model")?, call)?.read(|stored| stored.model())?;
+    let reference = required_text(model, "model")?;
+    let model = Visible::find(reference, call)?.read(|stored| stored.model())?;
+    let has = has_importance(&model, kind);
+    if !has {
+        notice_of_other_kinds(&model, reference, kind);
+    }
     let names = model.feature_names();
-    let mut rows: Vec<(String, f32)> = importance(&model, kind)
-        .into_iter()
-        .enumerate()
-        .map(|(index, value)| (feature_name(names.get(index).map(String::as_str), index), value))
-        .collect();
-    rows.sort_by(|a, b| b.1.total_cmp(&a.1));
-    Ok(TableIterator::new(rows))
+    let mut values: Vec<_> = importance(&model, kind).into_iter().enumerate().collect();
+    values.sort_by(|a, b| b.1.total_cmp(&a.1));
+    Ok(TableIterator::new(
+        values
+            .into_iter()
+            .map(move |(index, value)| {
+                let name = feature_name(names.get(index).map(String::as_str), index);
+                (name, has.then_some(value))
+            })
+            .collect::<Vec<_>>(),
+    ))
+}
+
+/// Says which kinds of importance the model has, in place of this one.
+fn notice_of_other_kinds(model: &Model, reference: &str, kind: ImportanceKind) {
+    let missing = match kind {
+        ImportanceKind::Cover | ImportanceKind::TotalCover => "covers",
+        _ => "gains",
+    };
+    let kinds = ImportanceKind::NAMES.into_iter().filter(|(kind, _)| has_importance(model, *kind));
+    let kinds: Vec<String> = kinds.map(|(_, name)| format!("'{name}'")).collect();
+    report::notice_with(
+        &format!("the file of model \"{reference}\" has no {missing}"),
+        None,
+        Some(&format!("Pass importance_type => {}.", kinds.join(" or "))),
+    );
 }

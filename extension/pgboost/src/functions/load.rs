@@ -1,4 +1,4 @@
-//! `load_model`: a model file becomes the version in use.
+//! `load_model`: a model file becomes a version, which is deployed unless the caller says otherwise.
 //!
 //! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
 //! first prediction of any connection finds the image made.
@@ -25,6 +25,7 @@ struct LoadOptions {
     feature_names: Option<Vec<String>>,
     parameters: Option<AnyElement>,
     metrics: Option<AnyElement>,
+    deploy: bool,
 }
 
 /// Which rounds predictions use.
@@ -36,30 +37,31 @@ enum Rounds {
     Best,
 }
 
-/// `load_model(name, model, labels, feature_names, parameters, metrics, rounds, best_iteration,
-/// categories) -> version`
+/// `load_model(model, file, labels, feature_names, params, metrics, rounds, best_iteration, categories,
+/// deploy) -> version`
 #[pg_extern(sql = false)]
 #[allow(clippy::too_many_arguments, reason = "the arguments of the SQL function")]
 fn pgboost_load_model(
-    name: Option<&[u8]>,
-    model: Option<AnyElement>,
+    model: Option<&[u8]>,
+    file: Option<AnyElement>,
     labels: Option<Array<'_, &[u8]>>,
     feature_names: Option<Array<'_, &[u8]>>,
-    parameters: Option<AnyElement>,
+    params: Option<AnyElement>,
     metrics: Option<AnyElement>,
     rounds: Option<i32>,
     best_iteration: Option<bool>,
     categories: Option<AnyElement>,
+    deploy: Option<bool>,
     call: pg_sys::FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
     server::require_writable(c"load_model()");
-    let name = check_name(required_text(name, "name")?)?;
+    let name = check_name(required_text(model, "model")?)?;
     let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
-    if let Some(size) = model.as_ref().and_then(large::size_of_argument) {
+    if let Some(size) = file.as_ref().and_then(large::size_of_argument) {
         limits.check_bytes(size).map_err(Error::from)?;
     }
-    let model = model.as_ref().and_then(large::argument);
-    let bytes = required(model, "model")?;
+    let file = file.as_ref().and_then(large::argument);
+    let bytes = required(file, "file")?;
     let rounds = match (rounds, best_iteration.unwrap_or(false)) {
         (None, false) => Rounds::All,
         (Some(rounds), false) => Rounds::First(rounds),
@@ -71,8 +73,9 @@ fn pgboost_load_model(
         categories,
         labels: names(labels, "label")?,
         feature_names: names(feature_names, "feature name")?,
-        parameters,
+        parameters: params,
         metrics,
+        deploy: required(deploy, "deploy")?,
     };
     Ok(load(&Registry::of_function(arguments::function(call))?, name, bytes, &limits, options)?)
 }
@@ -104,7 +107,7 @@ fn load(
     }
     require_storable(&model)?;
     let present = Present::of(&model);
-    keep_rounds(&mut model, name, options.rounds)?;
+    keep_rounds(&mut model, name, options.rounds, &present)?;
     let labels = options.labels.as_deref().unwrap_or_default();
     let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
     let new = describe(name, bytes, &model, present, options);
@@ -118,33 +121,40 @@ fn load(
 struct Present {
     trees: usize,
     rounds: usize,
+    /// The rounds that were best on the rows for evaluation, if the file says it.
+    best_rounds: Option<usize>,
     depth: u32,
 }
 
 impl Present {
     fn of(model: &Model) -> Self {
         let depth = model.trees().iter().map(gbdt::model::Tree::depth).max().unwrap_or(0);
-        Present { trees: model.trees().len(), rounds: model.num_rounds(), depth }
+        let rounds = model.num_rounds();
+        let best_rounds = model.best_rounds().map(|best| best.min(rounds));
+        Present { trees: model.trees().len(), rounds, best_rounds, depth }
     }
 }
 
 /// Forgets the rounds that are not wanted. Whoever has not said which, and gets others than the library's
-/// own wrapper would use, is told.
-fn keep_rounds(model: &mut Model, name: &str, rounds: Rounds) -> Result<()> {
-    let (present, best) = (model.num_rounds(), model.best_rounds());
-    let rounds = match (rounds, best) {
+/// own wrapper would use, is warned: CatBoost's uses all rounds of a file, XGBoost's the best alone.
+fn keep_rounds(model: &mut Model, name: &str, rounds: Rounds, file: &Present) -> Result<()> {
+    let present = file.rounds;
+    let rounds = match (rounds, file.best_rounds) {
         (Rounds::First(rounds), _) => usize::try_from(rounds).unwrap_or(0),
-        (Rounds::Best, Some(best)) => best.min(present),
+        (Rounds::Best, Some(best)) => best,
         (Rounds::Best, None) => return Err(Error::NoBestIteration),
-        (Rounds::All, Some(best)) if best < present => {
-            report::notice_with(
+        (Rounds::All, Some(best)) if best < present && model.format().starts_with("xgboost") => {
+            report::warning_with(
                 &format!(
                     "early stopping found the first {best} of {present} rounds best, and model \
                      \"{name}\" uses all"
                 ),
                 "The file is of a training that stopped early. The predict of XGBClassifier and \
                  XGBRegressor uses the best rounds alone; that of Booster uses all.",
-                "Load it with best_iteration => true to use the best rounds alone.",
+                &format!(
+                    "Load it with best_iteration => true to use the best rounds alone, or with \
+                     rounds => {present} to use all without this warning."
+                ),
             );
             return Ok(());
         }
@@ -206,6 +216,7 @@ fn describe<'a>(
         trees: count(present.trees),
         rounds: count(present.rounds),
         used_rounds: count(model.num_rounds()),
+        best_rounds: present.best_rounds.map(count),
         depth: count(present.depth as usize),
         feature_names: (!feature_names.is_empty()).then(|| feature_names.to_vec()),
         labels: options.labels,
@@ -213,6 +224,7 @@ fn describe<'a>(
         attributes: JsonB(attributes.into()),
         parameters: options.parameters,
         metrics: options.metrics,
+        deploy: options.deploy,
     }
 }
 

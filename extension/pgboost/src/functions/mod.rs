@@ -1,6 +1,7 @@
-//! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
+//! The SQL functions, a file per verb. `pgboost.sql` declares them.
 
 mod alias;
+mod alter;
 mod calibration;
 mod compare;
 mod confusion;
@@ -32,6 +33,8 @@ use crate::error::{Error, Result};
 use crate::features::named::feature_name;
 use crate::pg::snapshot::ReadSnapshot;
 use crate::pg::{encoding, identity};
+use crate::registry::lookup::Deployed;
+use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{Registry, lookup, privilege};
 
 fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
@@ -42,6 +45,42 @@ fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
 /// a bug report where the database's encoding is another.
 fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<&'a str> {
     encoding::utf8(required(value, argument)?, argument)
+}
+
+/// The name in a reference to a whole model, which `@` must not follow.
+fn whole_model<'a>(model: Option<&'a [u8]>) -> Result<&'a str> {
+    let model = required_text(model, "model")?;
+    let reference = Reference::parse(model)?;
+    if reference.wanted == Wanted::Deployed {
+        return Ok(reference.name);
+    }
+    Err(Error::WholeModel { reference: model.to_owned(), name: reference.name.to_owned() })
+}
+
+/// A version of a model that the current user owns.
+struct OwnedVersion<'a> {
+    registry: Registry,
+    name: &'a str,
+    version: i32,
+}
+
+impl<'a> OwnedVersion<'a> {
+    /// The version that a reference means, for a change by this function.
+    fn writable(
+        call: FunctionCallInfo,
+        function: &'static CStr,
+        reference: &Reference<'a>,
+    ) -> Result<Self> {
+        server::require_writable(function);
+        Self::find(call, reference)
+    }
+
+    fn find(call: FunctionCallInfo, reference: &Reference<'a>) -> Result<Self> {
+        let registry = owned(call, reference.name)?;
+        let deployed = exists(&registry, reference.name)?;
+        let version = lookup::wanted_version(&registry, reference, deployed, ReadSnapshot::Active)?;
+        Ok(OwnedVersion { registry, name: reference.name, version })
+    }
 }
 
 /// The registry for a change by this function, once it is certain that the transaction may write,
@@ -59,8 +98,8 @@ fn owned(call: FunctionCallInfo, name: &str) -> Result<Registry> {
     Ok(registry)
 }
 
-/// The deployed version of a model that exists.
-fn exists(registry: &Registry, name: &str) -> Result<i32> {
+/// What is deployed of a model that exists.
+fn exists(registry: &Registry, name: &str) -> Result<Deployed> {
     lookup::deployed_version(registry, name, ReadSnapshot::Active)
         .0
         .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })

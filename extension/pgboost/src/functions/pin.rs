@@ -3,27 +3,28 @@
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 
-use super::{required, required_text, writable};
+use super::{OwnedVersion, required_text};
 use crate::registry::pin;
+use crate::registry::reference::Reference;
 
-/// `pin_model(name, version)`
+/// `pin_model(model)`
 #[pg_extern(sql = false)]
 fn pgboost_pin_model(
-    name: Option<&[u8]>,
-    version: Option<i32>,
+    model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> Result<(), ErrorReport> {
-    let (name, version) = (required_text(name, "name")?, required(version, "version")?);
-    Ok(pin::set(&writable(call, c"pin_model()", name)?, name, version)?)
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    let found = OwnedVersion::writable(call, c"pin_model()", &reference)?;
+    Ok(pin::set(&found.registry, found.name, found.version)?)
 }
 
-/// `unpin_model(name, version)`
+/// `unpin_model(model)`
 #[pg_extern(sql = false)]
 fn pgboost_unpin_model(
-    name: Option<&[u8]>,
-    version: Option<i32>,
+    model: Option<&[u8]>,
     call: pg_sys::FunctionCallInfo,
 ) -> Result<(), ErrorReport> {
-    let (name, version) = (required_text(name, "name")?, required(version, "version")?);
-    Ok(pin::remove(&writable(call, c"unpin_model()", name)?, name, version)?)
+    let reference = Reference::parse(required_text(model, "model")?)?;
+    let found = OwnedVersion::writable(call, c"unpin_model()", &reference)?;
+    Ok(pin::remove(&found.registry, found.name, found.version)?)
 }

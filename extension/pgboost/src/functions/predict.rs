@@ -33,17 +33,21 @@ pub(super) fn row<'c>(
 #[inline]
 pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    let margins = predictor.take_margins();
+    let margins = predictor.take_margins()?;
     result(predictor, margins, output)
 }
 
-/// `predict_pinned`: as `predict`, for a version that is pinned.
+/// `predict_pinned`: as `predict`, for a version that is pinned, which the statement names by a constant or a
+/// parameter: what else it might mean in an expression that is stored, nobody could find.
 pub fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(model) = arguments.model() else { return Ok(arguments.null()) };
+    if !arguments.first_is_fixed() {
+        return Err(Error::PinnedNotConstant);
+    }
     let predictor = state.kept::<Predictors>().of(arguments, &model)?;
-    predictor.require_immutable()?;
+    predictor.require_immutable(arguments.function())?;
     predictor.read_features(arguments)?;
-    let margins = predictor.take_margins();
+    let margins = predictor.take_margins()?;
     result(predictor, margins, Output::Value)
 }
 
@@ -55,34 +59,22 @@ fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Re
     result
 }
 
-/// `predict_from` and its siblings: the second argument has the margins that the row's sums begin with.
-pub fn predict_from(
-    arguments: Arguments<'_>,
-    state: CallState<'_>,
-    output: Output,
-) -> Result<Datum> {
-    let (arguments, start) = arguments.base_margins(output != Output::Value);
-    let Some(start) = start else { return Ok(arguments.null()) };
+/// `predict_from`: the second argument is the margin that the row's sum begins with.
+pub fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+    let (arguments, base_margin) = arguments.base_margin();
+    let Some(base_margin) = base_margin else { return Ok(arguments.null()) };
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     if !predictor.image().takes_base_margins() {
         return Err(Error::NoBaseMargin { model: predictor.model().to_owned() });
     }
-    let outputs = predictor.image().num_outputs();
-    if start.len() != outputs {
-        let (model, given) = (predictor.model().to_owned(), start.len());
-        return Err(Error::BaseMargins { model, outputs, given });
-    }
-    let Some(start) = start.into_iter().collect::<Option<Vec<f64>>>() else {
-        return Err(Error::NullArgument { argument: "base margin" });
-    };
-    let margins = predictor.take_margins_from(&start);
-    result(predictor, margins, output)
+    let margins = predictor.take_margins_from(base_margin)?;
+    result(predictor, margins, Output::Value)
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.
 pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    let leaves = number_arrays::integer_array(predictor.leaves());
+    let leaves = number_arrays::integer_array(predictor.leaves()?);
     predictor.count_call();
     Ok(leaves)
 }

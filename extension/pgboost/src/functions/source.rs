@@ -34,13 +34,14 @@ impl<'a> Texts<'a> {
     }
 }
 
-/// A model of one of the arguments, and the registry.
+/// The model that an argument names, and the registry.
 pub fn predictor(
     model: Option<&[u8]>,
+    argument: &'static str,
     call: pg_sys::FunctionCallInfo,
 ) -> Result<(SourcePredictor, Registry)> {
     let function = arguments::function(call);
-    let predictor = SourcePredictor::new(required_text(model, "model")?, function)?;
+    let predictor = SourcePredictor::new(required_text(model, argument)?, function)?;
     Ok((predictor, Registry::of_function(function)?))
 }
 

@@ -24,32 +24,23 @@ impl<'c> Arguments<'c> {
     /// # Safety
     /// The pointer is what PostgreSQL passed to the function that is running, or a frame like it, and
     /// is valid for `'c`. Its first argument is a text, if [`Arguments::model`] is asked for, and its
-    /// second what [`Arguments::base_margins`] says, if that is.
+    /// second what [`Arguments::base_margin`] says, if that is.
     #[inline]
     pub unsafe fn new(call: pg_sys::FunctionCallInfo) -> Self {
         Arguments { call, between: 0, behind: 0, lives: PhantomData }
     }
 
-    /// The same call, whose features begin one argument later, and the argument between: base margins, a
-    /// float8 or a float8[]. Nothing if it is NULL.
-    pub fn base_margins(self, array: bool) -> (Self, Option<Vec<Option<f64>>>) {
-        let margins = self.get(1).and_then(|margins| {
-            // SAFETY: the functions that ask for it here declare such an argument there.
-            unsafe {
-                if array {
-                    Vec::from_datum(margins, false)
-                } else {
-                    f64::from_datum(margins, false).map(|margin| vec![Some(margin)])
-                }
-            }
-        });
-        (Arguments { between: 1, ..self }, margins)
+    /// The same call, whose features begin one argument later, and the argument between, a float8. Nothing
+    /// if it is NULL.
+    pub fn base_margin(self) -> (Self, Option<f64>) {
+        // SAFETY: the function that asks for it here declares such an argument there.
+        let margin = self.get(1).and_then(|margin| unsafe { f64::from_datum(margin, false) });
+        (Arguments { between: 1, ..self }, margin)
     }
 
-    /// The same call, in which so many arguments between the model's name and the features, and so many
-    /// behind these, do not count.
-    pub fn beside(self, between: usize, behind: usize) -> Self {
-        Arguments { between, behind, ..self }
+    /// The same call without its last arguments, as many as that.
+    pub fn without_last(self, behind: usize) -> Self {
+        Arguments { behind, ..self }
     }
 
     #[inline]
@@ -130,6 +121,21 @@ impl<'c> Arguments<'c> {
         })
     }
 
+    /// Whether the first argument is the same in each call of the statement: a constant, or a parameter that the
+    /// statement was given.
+    pub fn first_is_fixed(self) -> bool {
+        // SAFETY: the arguments of a call are nodes, which are what their tags say.
+        self.nodes().first().is_some_and(|node| unsafe { is_fixed(node.ptr_value.cast()) })
+    }
+
+    /// Whether an argument is a column, as the statement was written.
+    pub fn is_column(self, index: usize) -> bool {
+        self.nodes().get(index + self.between).is_some_and(|node| {
+            // SAFETY: the arguments of a call are nodes, which have a tag.
+            unsafe { (*node.ptr_value.cast::<pg_sys::Node>()).type_ == pg_sys::NodeTag::T_Var }
+        })
+    }
+
     /// The expressions of the arguments, if the call is written as one of a function.
     #[inline]
     fn nodes(self) -> &'c [pg_sys::ListCell] {
@@ -185,6 +191,24 @@ impl<'c> Arguments<'c> {
                 return None;
             }
             Some((*(*context.cast::<pg_sys::TriggerData>()).tg_relation).rd_id)
+        }
+    }
+}
+
+/// # Safety
+/// The pointer is to a node.
+unsafe fn is_fixed(node: *const pg_sys::Node) -> bool {
+    // SAFETY: the caller says so; a node is what its tag says.
+    unsafe {
+        match (*node).type_ {
+            pg_sys::NodeTag::T_Const => true,
+            pg_sys::NodeTag::T_Param => {
+                (*node.cast::<pg_sys::Param>()).paramkind == pg_sys::ParamKind::PARAM_EXTERN
+            }
+            pg_sys::NodeTag::T_RelabelType => {
+                is_fixed((*node.cast::<pg_sys::RelabelType>()).arg.cast())
+            }
+            _ => false,
         }
     }
 }

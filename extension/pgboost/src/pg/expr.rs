@@ -145,6 +145,54 @@ impl<'p> Expr<'p> {
         }
     }
 
+    /// Collects the calls by name, with the functions and the arguments, of an expression, a query or a list of
+    /// them, as a catalog stores it, queries in it included.
+    pub fn calls(self, found: &mut Vec<(Oid, Vec<Expr<'p>>)>) {
+        // SAFETY: takes nothing; raises where the tree is too deep.
+        unsafe { pg_sys::check_stack_depth() };
+        found.extend(self.as_call());
+        let parts = if self.tag() == NodeTag::T_Query { self.query_parts() } else { self.parts() };
+        parts.into_iter().for_each(|part| part.calls(found));
+    }
+
+    fn query_parts(self) -> Vec<Expr<'p>> {
+        let mut parts: Vec<Expr<'p>> = Vec::new();
+        // SAFETY: PostgreSQL calls the function with each part of a valid query.
+        unsafe {
+            let context = std::ptr::from_mut(&mut parts).cast();
+            pg_sys::query_tree_walker(self.node.cast(), Some(take_part), context, 0);
+        }
+        parts
+    }
+
+    /// What an argument of type text is, as far as a stored expression says it.
+    pub fn stored_text(self) -> StoredText {
+        // SAFETY: the node is read by its tag; the types are stored alike.
+        unsafe {
+            match self.tag() {
+                NodeTag::T_RelabelType => {
+                    let within = (*self.node.cast::<pg_sys::RelabelType>()).arg;
+                    Expr::new(within.cast()).stored_text()
+                }
+                NodeTag::T_CollateExpr => {
+                    let within = (*self.node.cast::<pg_sys::CollateExpr>()).arg;
+                    Expr::new(within.cast()).stored_text()
+                }
+                NodeTag::T_Const => {
+                    let constant = self.node.cast::<pg_sys::Const>();
+                    if (*constant).constisnull {
+                        return StoredText::Null;
+                    }
+                    if !matches!((*constant).consttype, pg_sys::TEXTOID | pg_sys::VARCHAROID) {
+                        return StoredText::Other;
+                    }
+                    StoredText::Constant(varlena::text((*constant).constvalue).into_owned())
+                }
+                _ => StoredText::Other,
+            }
+        }
+    }
+
     /// The value of a text constant that is not NULL.
     pub fn constant_text(self) -> Option<String> {
         if self.tag() != NodeTag::T_Const {
@@ -159,6 +207,15 @@ impl<'p> Expr<'p> {
             Some(varlena::text((*constant).constvalue).into_owned())
         }
     }
+}
+
+/// A text in a stored expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StoredText {
+    Constant(String),
+    Null,
+    /// It is known when the expression is evaluated.
+    Other,
 }
 
 /// Whether a function is LEAKPROOF: it reveals nothing about its arguments, not even by an error.

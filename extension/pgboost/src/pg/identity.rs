@@ -8,6 +8,9 @@ use pgrx::pg_sys::{self, Oid};
 /// `PUBLIC`, as PostgreSQL writes it in access lists.
 pub const PUBLIC: Oid = Oid::INVALID;
 
+/// The predefined role pg_read_all_stats.
+pub const READ_ALL_STATS: Oid = Oid::from_u32(pg_sys::ROLE_PG_READ_ALL_STATS);
+
 /// The user whose rights apply now.
 #[inline]
 pub fn current_user() -> Oid {

@@ -1,11 +1,21 @@
 //! A jsonb object as an argument: its values by key.
 
+use std::ffi::CString;
 use std::marker::PhantomData;
 
 use pg_interface::{Number, NumberType, unguarded};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::{self, Datum};
-use pgrx::{AnyElement, FromDatum};
+use pgrx::{AnyElement, FromDatum, IntoDatum};
+
+/// A jsonb value from its text, which is valid JSON in the database's encoding.
+pub fn of_text(text: &str) -> Datum {
+    let text = CString::new(text).unwrap_or_default();
+    let argument = text.as_c_str().into_datum();
+    // SAFETY: jsonb_in takes a text that ends in a NUL; it raises for what is no JSON.
+    unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonb_in, &[argument]) }
+        .unwrap_or(Datum::null())
+}
 
 pub enum Item<'a> {
     Null,

@@ -17,11 +17,13 @@ pub mod json_keys;
 pub mod jsonb;
 pub mod large;
 pub mod lists;
+pub mod lock;
 pub mod number_arrays;
 pub mod parts;
 pub mod rows;
 pub mod scan;
 pub mod signature;
+pub mod stored;
 pub mod transaction;
 pub mod unguarded_exec;
 

@@ -5,7 +5,9 @@
 //! last dimension's next to each other, so they are read and written in place.
 
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
+use pg_interface::report::check_for_interrupts;
 use pgrx::pg_sys::{self, Datum, Oid};
 
 pub fn real_array(values: &[f32]) -> Datum {
@@ -44,7 +46,7 @@ pub struct NewArray<T> {
 
 impl<T: Number> NewArray<T> {
     /// Room for the elements of these dimensions in the current memory context; nothing if there is no
-    /// element, or if they are more than a value of PostgreSQL can hold.
+    /// element, or if they are more than a value of PostgreSQL can hold. A cancel acts while it is made.
     fn of(element: Oid, dimensions: &[usize]) -> Option<NewArray<T>> {
         const { assert!(size_of::<pg_sys::ArrayType>() == 16) };
         let len = elements_of(dimensions)?;
@@ -55,7 +57,8 @@ impl<T: Number> NewArray<T> {
         }
         // SAFETY: the memory is as large as is written to it; the fields are those of ArrayType.
         unsafe {
-            let array: *mut pg_sys::ArrayType = pg_sys::palloc0(size).cast();
+            let array: *mut pg_sys::ArrayType = pg_sys::palloc(size).cast();
+            zero(std::slice::from_raw_parts_mut(array.cast(), size));
             pgrx::set_varsize_4b(array.cast(), size as i32);
             (*array).ndim = dimensions.len() as i32;
             (*array).dataoffset = 0;
@@ -93,6 +96,19 @@ impl NewArray<f64> {
         NewArray::of(pg_sys::FLOAT8OID, &[len])
     }
 }
+
+/// Writes zeros; a result of half a gigabyte takes tenths of a second, mostly for its pages.
+fn zero(bytes: &mut [MaybeUninit<u8>]) {
+    for (number, piece) in bytes.chunks_mut(PIECE).enumerate() {
+        if number > 0 {
+            check_for_interrupts();
+        }
+        piece.fill(MaybeUninit::new(0));
+    }
+}
+
+/// Bytes that are written before the next look for interrupts: less than ten milliseconds.
+const PIECE: usize = 4 << 20;
 
 /// Most bytes of a value (MaxAllocSize of memutils.h).
 const MAX_BYTES: usize = 0x3fff_ffff;

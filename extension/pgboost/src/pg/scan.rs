@@ -12,6 +12,7 @@ use pg_interface::{unguarded, varlena};
 use pgrx::pg_sys::{self, Datum, Oid};
 
 use super::catalog;
+use super::expr::Expr;
 
 /// Of this many pages a table is read as a whole: a connection's first look into an index takes longer.
 const SMALL: u32 = 4;
@@ -71,6 +72,22 @@ impl Row<'_> {
 
     pub fn boolean(&self, column: &CStr) -> Option<bool> {
         Some(self.value(column, pg_sys::BOOLOID)?.value() != 0)
+    }
+
+    pub fn oid(&self, column: &CStr) -> Option<Oid> {
+        Some(Oid::from(self.value(column, pg_sys::OIDOID)?.value() as u32))
+    }
+
+    /// A column of type pg_node_tree: an expression, a query, or a list of them. The tree is in the current
+    /// memory context.
+    pub fn tree(&self, column: &CStr) -> Option<Expr<'static>> {
+        let stored = self.value(column, pg_sys::PG_NODE_TREEOID)?;
+        // SAFETY: the type is stored as a text is; what PostgreSQL wrote it can read.
+        unsafe {
+            let text = pg_sys::text_to_cstring(stored.cast_mut_ptr());
+            let node = pg_sys::stringToNode(text);
+            (!node.is_null()).then(|| Expr::new(node.cast()))
+        }
     }
 
     pub fn role(&self, column: &CStr) -> Option<Oid> {
@@ -156,6 +173,50 @@ pub fn rows(
         pg_sys::UnregisterSnapshot(snapshot);
         pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
         mark
+    }
+}
+
+/// A catalog of PostgreSQL's, with an index by columns of type oid.
+pub struct Catalog {
+    pub relation: Oid,
+    /// The numbers of the columns; 0 is none.
+    pub key: [u32; 2],
+    pub index: u32,
+}
+
+/// Calls the closure with each row of a catalog whose first key columns have these values, as of now.
+pub fn catalog_rows(
+    catalog: &Catalog,
+    keys: &[Oid],
+    mut visit: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) {
+    let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
+    let count = keys.len().min(scan_keys.len()) as i32;
+    // SAFETY: the columns are of type oid; what is opened is closed in reverse order, or by the abort of the
+    // transaction. Without a snapshot the scan takes one of its own.
+    unsafe {
+        for (slot, (column, value)) in scan_keys.iter_mut().zip(catalog.key.iter().zip(keys)) {
+            let equal = pg_sys::BTEqualStrategyNumber as u16;
+            pg_sys::ScanKeyInit(
+                slot,
+                *column as i16,
+                equal,
+                pg_sys::F_OIDEQ.into(),
+                Datum::from(*value),
+            );
+        }
+        let relation = pg_sys::table_open(catalog.relation, pg_sys::AccessShareLock as i32);
+        let scan = pg_sys::systable_beginscan(
+            relation,
+            Oid::from(catalog.index),
+            true,
+            std::ptr::null_mut(),
+            count,
+            scan_keys.as_mut_ptr(),
+        );
+        visit_all(relation, scan, &mut visit);
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
     }
 }
 

@@ -58,12 +58,16 @@ pub enum Composite<'a> {
 /// The types of the arguments of a call behind the first.
 pub struct Signature {
     types: Box<[(Oid, ArgumentType)]>,
+    starts_with_column: bool,
 }
 
 impl Signature {
     pub fn of(arguments: Arguments<'_>) -> Signature {
         let types = arguments.types_from(FIRST);
-        Signature { types: types.map(|oid| (oid, ArgumentType::of(oid))).collect() }
+        Signature {
+            types: types.map(|oid| (oid, ArgumentType::of(oid))).collect(),
+            starts_with_column: arguments.is_column(FIRST),
+        }
     }
 
     #[inline]
@@ -73,6 +77,11 @@ impl Signature {
 
     pub fn types(&self) -> &[(Oid, ArgumentType)] {
         &self.types
+    }
+
+    /// Whether the first of them is a column of the query, as it was when the types were found out.
+    pub fn starts_with_column(&self) -> bool {
+        self.starts_with_column
     }
 
     /// # Safety

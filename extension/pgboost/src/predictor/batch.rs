@@ -78,7 +78,7 @@ impl BatchFunction {
     ) -> Result<Predictor> {
         let mut predictor = Predictor::begin_with(arguments, model, spare)?;
         if self.pinned {
-            predictor.require_immutable()?;
+            predictor.require_immutable(arguments.function())?;
         }
         Ok(predictor)
     }

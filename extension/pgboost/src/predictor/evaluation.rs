@@ -9,6 +9,7 @@ use super::margins::Margins;
 use super::output::Output;
 use super::single::Predictor;
 use crate::cache::ModelImage;
+use crate::error::Result;
 use crate::guc;
 
 /// Computes results of rows, and has the buffers for it.
@@ -62,31 +63,37 @@ impl Evaluation for Predictions {
         margins.fit(image, read.len());
         match margins {
             Margins::Single(margins) => {
-                evaluate(image, scratch, features, margins);
-                put_results(predictor, *output, read, margins, results);
+                if evaluate(image, scratch, features, margins).is_ok() {
+                    put_results(predictor, *output, read, margins, results);
+                }
             }
             Margins::Double(margins) => {
-                evaluate(image, scratch, features, margins);
-                put_results(predictor, *output, read, margins, results);
+                if evaluate(image, scratch, features, margins).is_ok() {
+                    put_results(predictor, *output, read, margins, results);
+                }
             }
         }
     }
 }
 
 /// The margins of rows, with a look at whether the statement was cancelled every so many of them.
+///
+/// # Errors
+/// The engine's, which are bugs.
 pub fn evaluate<M: Margin>(
     image: &ModelImage,
     scratch: &mut BatchScratch,
     features: &[f32],
     margins: &mut [M],
-) {
+) -> Result<()> {
     let (width, outputs) = (image.num_features().max(1), image.num_outputs().max(1));
     let rows_per_call = image.rows_per_call();
     let parts = features.chunks(rows_per_call * width);
     for (features, margins) in parts.zip(margins.chunks_mut(rows_per_call * outputs)) {
         check_for_interrupts();
-        image.margins_batch(scratch, features, margins);
+        image.margins_batch(scratch, features, margins)?;
     }
+    Ok(())
 }
 
 /// The results of the rows that were read, each in its place.
@@ -135,7 +142,17 @@ impl Evaluation for Explanations {
         let Explanations { explanation, numbers } = self;
         let image = predictor.image();
         let (width, features_per_row) = (explanation.numbers(image), image.num_features());
-        let rows_per_call = (MAX_NUMBERS / width).max(1);
+        if width > MAX_NUMBERS {
+            // A copy would take as much memory again as the result.
+            for (row, features) in read.iter().zip(features.chunks(features_per_row.max(1))) {
+                let array = explanation.of_row(predictor, features);
+                if let (Some(result), Ok(array)) = (results.get_mut(*row), array) {
+                    *result = Some(array.into_datum());
+                }
+            }
+            return;
+        }
+        let rows_per_call = MAX_NUMBERS / width;
         let parts = features.chunks(rows_per_call * features_per_row.max(1));
         for (features, read) in parts.zip(read.chunks(rows_per_call)) {
             numbers.clear();

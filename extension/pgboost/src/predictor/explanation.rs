@@ -89,16 +89,24 @@ impl Explanation {
         }
         Ok(())
     }
+
+    /// The explanation of a row.
+    ///
+    /// # Errors
+    /// As for [`Explanation::explain`]; and if the explanation does not fit into an array.
+    pub fn of_row(self, predictor: &Predictor, row: &[f32]) -> Result<NewArray<f32>> {
+        let mut array = self.array(predictor)?;
+        self.explain(predictor, row, array.elements())?;
+        Ok(array)
+    }
 }
 
 impl Predictor {
     /// The explanation of the row that was read.
     ///
     /// # Errors
-    /// As for [`Explanation::explain`]; and if the explanation does not fit into an array.
+    /// As for [`Explanation::of_row`].
     pub fn explanation(&self, of: Explanation) -> Result<NewArray<f32>> {
-        let mut array = of.array(self)?;
-        of.explain(self, self.features(), array.elements())?;
-        Ok(array)
+        of.of_row(self, self.features())
     }
 }

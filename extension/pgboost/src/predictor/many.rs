@@ -139,7 +139,7 @@ impl ManyModels {
             BatchOutput::Prediction(output) if read.len() < MIN_BATCH => {
                 let width = predictor.image().num_features();
                 for (row, features) in read.iter().zip(features.chunks(width.max(1))) {
-                    let mut margins = predictor.take_margins_of(features);
+                    let Ok(mut margins) = predictor.take_margins_of(features) else { return };
                     if let Some(result) = results.get_mut(*row) {
                         *result = output.of_row(predictor, &mut margins).ok();
                     }

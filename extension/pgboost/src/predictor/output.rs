@@ -3,12 +3,13 @@
 use gbdt::Margin;
 use gbdt::model::Task;
 use pgrx::pg_sys::Datum;
+use serde_json::Value;
 
 use super::margins::Margins;
 use super::single::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
-use crate::pg::{arrays, number_arrays};
+use crate::pg::{arrays, jsonb, number_arrays};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -17,6 +18,8 @@ pub enum Output {
     Array,
     /// The margins as they are.
     Margin,
+    /// A jsonb object with the probability of each class by its label, or by its number.
+    Probabilities,
     /// The winning class by its label, or by its number where there are no labels.
     Class,
 }
@@ -51,6 +54,8 @@ impl Output {
             },
             Output::Array => Ok(reals(transformed(image, margins))),
             Output::Margin => Ok(reals(margins)),
+            Output::Probabilities => probabilities(image, transformed(image, margins))
+                .ok_or_else(|| predictor.shape("predict_proba", ShapeReason::NoProbabilities)),
             Output::Class => {
                 let Some(class) = image.class(margins) else {
                     return Err(predictor.shape("predict_class", ShapeReason::NoClasses));
@@ -64,8 +69,30 @@ impl Output {
     }
 }
 
+/// The probabilities of a row's classes as a jsonb object; nothing if the values are none.
+fn probabilities<M: Margin>(image: &ModelImage, values: &[M]) -> Option<Datum> {
+    let probable = |value: &M| (0.0..=1.0).contains(&value.double());
+    if !image.predicts_probabilities() || !values.iter().all(probable) {
+        return None;
+    }
+    let singles: Vec<f32> = match values {
+        // The other class's probability as scikit-learn's wrappers compute it, in the width of the margins.
+        [value] if image.task() == Task::Binary => vec![value.opposite().single(), value.single()],
+        values => values.iter().map(|value| value.single()).collect(),
+    };
+    let mut object = String::from("{");
+    for (class, probability) in singles.into_iter().enumerate() {
+        let label = image.label(class).map_or_else(|| class.to_string(), str::to_owned);
+        let separator = if class == 0 { "" } else { ", " };
+        object.push_str(&format!("{separator}{}: {probability}", Value::from(label)));
+    }
+    object.push('}');
+    Some(jsonb::of_text(&object))
+}
+
+/// A row's values, which take the place of its margins.
 #[inline]
-fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a mut [M] {
+pub fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a mut [M] {
     let count = image.values(margins);
     margins.get_mut(..count).unwrap_or_default()
 }

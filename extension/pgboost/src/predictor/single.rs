@@ -16,6 +16,7 @@ use crate::pg::arguments::Arguments;
 use crate::pg::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
 use crate::pg::snapshot::{SnapshotMark, Validity};
 use crate::predictor::margins::Margins;
+use crate::registry::pin;
 use crate::statistics::Tally;
 
 /// One model, as one expression uses it.
@@ -124,13 +125,14 @@ impl Predictor {
 
     /// Sees to it that results depend on nothing but the arguments, from now on and for ever: on no
     /// version that can go, no setting, and no type whose values can be renamed.
-    pub fn require_immutable(&mut self) -> Result<()> {
+    pub fn require_immutable(&mut self, function: Oid) -> Result<()> {
         if self.unknown_category.is_some() {
             return Ok(());
         }
         if !self.resolved.pinned {
             return Err(Error::NotPinned { model: self.model().to_owned() });
         }
+        pin::keep_used(function, self.model())?;
         let types = self.state.signature.types();
         if let Some(index) =
             types.iter().position(|(oid, _)| types::is_enum(types::base_type(*oid)))
@@ -249,38 +251,47 @@ impl Predictor {
     }
 
     /// The margins of the row that was read, which the caller hands back for the next row.
+    ///
+    /// # Errors
+    /// The engine's, which are bugs.
     #[inline]
-    pub fn take_margins(&mut self) -> Margins {
+    pub fn take_margins(&mut self) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
         let image = self.resolved.image.model();
         match margins {
-            Margins::Single(margins) => image.margins(scratch, features, margins),
-            Margins::Double(margins) => image.margins(scratch, features, margins),
+            Margins::Single(margins) => image.margins(scratch, features, margins)?,
+            Margins::Double(margins) => image.margins(scratch, features, margins)?,
         }
-        std::mem::take(margins)
+        Ok(std::mem::take(margins))
     }
 
     /// The margins of a row with these features, which the caller hands back for the next row.
-    pub fn take_margins_of(&mut self, row: &[f32]) -> Margins {
+    ///
+    /// # Errors
+    /// As for [`Predictor::take_margins`].
+    pub fn take_margins_of(&mut self, row: &[f32]) -> Result<Margins> {
         self.state.features.copy_from_slice(row);
         self.take_margins()
     }
 
     /// The margins of the row that was read, from these on; `start.len() == num_outputs`.
-    pub fn take_margins_from(&mut self, start: &[f64]) -> Margins {
+    ///
+    /// # Errors
+    /// As for [`Predictor::take_margins`].
+    pub fn take_margins_from(&mut self, start: f64) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
         let image = self.resolved.image.model();
         match margins {
             Margins::Single(margins) => {
-                margins.iter_mut().zip(start).for_each(|(margin, start)| *margin = *start as f32);
-                image.margins_from(scratch, features, margins);
+                margins.fill(start as f32);
+                image.margins_from(scratch, features, margins)?;
             }
             Margins::Double(margins) => {
-                margins.iter_mut().zip(start).for_each(|(margin, start)| *margin = *start);
-                image.margins_from(scratch, features, margins);
+                margins.fill(start);
+                image.margins_from(scratch, features, margins)?;
             }
         }
-        std::mem::take(margins)
+        Ok(std::mem::take(margins))
     }
 
     #[inline]
@@ -289,12 +300,15 @@ impl Predictor {
     }
 
     /// For each tree the leaf that the row falls into.
-    pub fn leaves(&mut self) -> &[u32] {
+    ///
+    /// # Errors
+    /// As for [`Predictor::take_margins`].
+    pub fn leaves(&mut self) -> Result<&[u32]> {
         let image = self.resolved.image.model();
         let PredictorState { scratch, features, leaves, .. } = &mut *self.state;
         leaves.resize(image.num_trees(), 0);
-        image.leaves(scratch, features, leaves);
-        leaves
+        image.leaves(scratch, features, leaves)?;
+        Ok(leaves)
     }
 
     pub fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {

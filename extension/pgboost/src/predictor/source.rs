@@ -130,7 +130,10 @@ impl SourcePredictor {
     }
 
     /// Evaluates so many rows, those read since it was called last.
-    pub fn evaluate(&mut self, rows: usize) {
+    ///
+    /// # Errors
+    /// The engine's, which are bugs.
+    pub fn evaluate(&mut self, rows: usize) -> Result<()> {
         self.margins.fit(self.resolved.image.model(), rows);
         self.values.clear();
         self.classes.clear();
@@ -138,15 +141,16 @@ impl SourcePredictor {
         let image = resolved.image.model();
         match margins {
             Margins::Single(margins) => {
-                evaluation::evaluate(image, scratch, features, margins);
+                evaluation::evaluate(image, scratch, features, margins)?;
                 finish(image, margins, values, classes);
             }
             Margins::Double(margins) => {
-                evaluation::evaluate(image, scratch, features, margins);
+                evaluation::evaluate(image, scratch, features, margins)?;
                 finish(image, margins, values, classes);
             }
         }
         features.clear();
+        Ok(())
     }
 
     /// The predictions for the rows of the last evaluation.

@@ -1,7 +1,9 @@
 //! The functions that `create_predict_function` has made, by the models that they are of.
 //!
 //! They are made, replaced and dropped with the caller's own rights. The registry has their names and
-//! types as text, since a dump would carry other OIDs; a function that was renamed is the user's own.
+//! types as text, since a dump would carry other OIDs; a function that was renamed is the user's own. Whoever
+//! drops such a function frees its name, which another role may take: so what has the name counts as the
+//! model's only if it calls a function of the extension with that model, and belongs to an owner of the model.
 
 use std::ops::ControlFlow;
 
@@ -10,12 +12,17 @@ use pgrx::pg_sys::Oid;
 use pgrx::spi;
 use pgrx::{FromDatum, IntoDatum, Spi};
 
-use super::Registry;
-use super::statement::execute;
+use super::privilege::{self, Access};
+use super::reference::Reference;
+use super::statement::{execute, query};
+use super::{Registry, function_of};
 use crate::error::{Error, Result};
-use crate::pg::catalog::quoted_schema;
+use crate::pg::expr::StoredText;
+use crate::pg::lock::{Lock, Mode};
 use crate::pg::scan::{Key, rows};
 use crate::pg::snapshot::ReadSnapshot;
+use crate::pg::stored::{Object, Stored};
+use crate::pg::{catalog, identity};
 
 /// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
 pub fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
@@ -28,42 +35,70 @@ pub fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
 }
 
 /// Notes a function that was just made. Returns its OID.
-pub fn note(registry: &Registry, name: &str, function: &str) -> Result<Oid> {
+pub fn note(registry: &Registry, name: &str, signature: &str) -> Result<Oid> {
     execute(
         registry,
         "INSERT INTO {schema}.pgboost_function (model, function) VALUES ($1, $2) \
          ON CONFLICT DO NOTHING",
-        &[name.into(), function.into()],
+        &[name.into(), signature.into()],
     )?;
-    let oid = ask::<Oid>("SELECT pg_catalog.to_regprocedure($1)::pg_catalog.oid", &[function])?;
-    oid.ok_or_else(|| Error::Registry { name: name.to_owned(), what: "function" })
+    found(registry, signature)?
+        .ok_or_else(|| Error::Registry { name: name.to_owned(), what: "function" })
 }
 
-/// Whether a function that was just made calls that one of the extension's, and not another of its name.
-pub fn calls(registry: &Registry, function: &str, called: &str) -> Result<bool> {
-    let called =
-        format!("{}.{called}(pg_catalog.text, pg_catalog.\"any\")", quoted_schema(registry.schema));
-    let found = ask::<bool>(
-        "SELECT EXISTS (SELECT FROM pg_catalog.pg_depend AS d \
-         WHERE d.classid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
-         AND d.objid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure($1) \
-         AND d.refclassid OPERATOR(pg_catalog.=) 'pg_catalog.pg_proc'::pg_catalog.regclass \
-         AND d.refobjid OPERATOR(pg_catalog.=) pg_catalog.to_regprocedure($2))",
-        &[function, &called],
-    )?;
-    Ok(found == Some(true))
+/// Whether a function calls one of the extension's that is meant, with the model.
+fn predicts(function: &Stored, name: &str, is_meant: impl Fn(Oid) -> bool) -> bool {
+    function.calls().iter().any(|(called, given)| {
+        let model = given.first().map(|model| model.stored_text());
+        is_meant(*called)
+            && matches!(model, Some(StoredText::Constant(model))
+                if Reference::parse(&model).is_ok_and(|reference| reference.name == name))
+    })
 }
 
-/// Drops a function of a model, if it is still there.
-pub fn drop_function(registry: &Registry, name: &str, function: &str) -> Result<()> {
-    let there = "SELECT pg_catalog.to_regprocedure($1) IS NOT NULL";
-    if ask::<bool>(there, &[function])? == Some(true) {
-        run(&format!("DROP FUNCTION {function}"))?;
+/// Whether a function that was just made predicts by that one of the extension's, and not by another of its
+/// name.
+pub fn is_made(registry: &Registry, signature: &str, output: &str, name: &str) -> Result<bool> {
+    let output = function_of(registry, output)?;
+    let made = found(registry, signature)?.and_then(|function| Object::function(function).stored());
+    Ok(made.is_some_and(|function| predicts(&function, name, |called| called == output)))
+}
+
+/// Drops what has the name of a function of a model, if it is the model's and the user may drop it. The model
+/// still has its owner.
+pub fn drop_function(registry: &Registry, name: &str, signature: &str) -> Result<()> {
+    if let Some(function) = found(registry, signature)? {
+        Lock::of_function(function).take(Mode::Changed);
+        // It may have been renamed, or dropped, before it was locked.
+        if found(registry, signature)? == Some(function) && is_of_model(registry, name, function) {
+            catalog::drop_function(function);
+        }
     }
     execute(
         registry,
         "DELETE FROM {schema}.pgboost_function AS f WHERE f.model = $1 AND f.function = $2",
-        &[name.into(), function.into()],
+        &[name.into(), signature.into()],
+    )
+}
+
+fn is_of_model(registry: &Registry, name: &str, function: Oid) -> bool {
+    let is_owners = |owner| {
+        privilege::access(registry, name, owner) == Access::Owner
+            && identity::has_rights_of(identity::current_user(), owner)
+    };
+    let is_extensions = |called| catalog::schema_of(called) == registry.schema;
+    Object::function(function).stored().is_some_and(|function| {
+        function.owner.is_some_and(is_owners) && predicts(&function, name, is_extensions)
+    })
+}
+
+/// The function of that signature; found with the rights of the registry's owner, since who owns a function
+/// may have lost the right to look into its schema.
+fn found(registry: &Registry, signature: &str) -> Result<Option<Oid>> {
+    query::<Oid>(
+        registry,
+        "SELECT pg_catalog.to_regprocedure($1)::pg_catalog.oid",
+        &[signature.into()],
     )
 }
 

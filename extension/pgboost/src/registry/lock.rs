@@ -6,17 +6,17 @@ use crate::error::{Error, Result};
 use crate::pg::identity;
 
 /// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
-/// version.
+/// version, if one is.
 ///
 /// # Errors
 /// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
-pub fn lock(registry: &Registry, name: &str) -> Result<i32> {
+pub fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
     let deployed = query::<i32>(
         registry,
-        "SELECT m.deployed FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
+        "SELECT COALESCE(m.deployed, 0) FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
         &[name.into()],
     )?
     .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
     privilege::require_owner(registry, name, identity::current_user())?;
-    Ok(deployed)
+    Ok((deployed > 0).then_some(deployed))
 }

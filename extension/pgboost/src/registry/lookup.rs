@@ -12,34 +12,46 @@ use crate::pg::large::NewBytea;
 use crate::pg::scan::{Key, Row, rows};
 use crate::pg::snapshot::{ReadSnapshot, SnapshotMark};
 
-/// The deployed version of a model, or nothing if there is no such model, and the mark of the
-/// snapshot that saw it.
+/// The version of a model that is deployed, if one is: the first versions may be stored without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deployed(Option<i32>);
+
+impl Deployed {
+    /// # Errors
+    /// [`Error::NothingDeployed`]; `name` is the model's.
+    pub fn version(self, name: &str) -> Result<i32> {
+        self.0.ok_or_else(|| Error::NothingDeployed { name: name.to_owned() })
+    }
+}
+
+/// What is deployed of a model, or nothing if there is no such model, and the mark of the snapshot that
+/// saw it.
 pub fn deployed_version(
     registry: &Registry,
     name: &str,
     snapshot: ReadSnapshot,
-) -> (Option<i32>, SnapshotMark) {
+) -> (Option<Deployed>, SnapshotMark) {
     let mut deployed = None;
     let mark = rows(registry.model, &[Key::Text(name)], snapshot, |row| {
-        deployed = row.integer(c"deployed");
+        deployed = Some(Deployed(row.integer(c"deployed")));
         ControlFlow::Break(())
     });
     (deployed, mark)
 }
 
-/// The version that a reference to a model means, which has that version deployed.
+/// The version that a reference to a model means, of which this is deployed.
 ///
 /// # Errors
-/// [`Error::NoSuchAlias`].
+/// [`Error::NothingDeployed`], [`Error::NoSuchAlias`].
 pub fn wanted_version(
     registry: &Registry,
     reference: &Reference<'_>,
-    deployed: i32,
+    deployed: Deployed,
     snapshot: ReadSnapshot,
 ) -> Result<i32> {
     let Reference { name, wanted } = *reference;
     match wanted {
-        Wanted::Deployed => Ok(deployed),
+        Wanted::Deployed => deployed.version(name),
         Wanted::Version(version) => Ok(version),
         Wanted::Alias(alias) => aliased_version(registry, name, alias, snapshot)
             .ok_or_else(|| Error::NoSuchAlias { name: name.to_owned(), alias: alias.to_owned() }),
@@ -86,6 +98,18 @@ pub fn pinned_version(registry: &Registry, name: &str, version: Option<i32>) -> 
         ControlFlow::Continue(())
     });
     pinned
+}
+
+/// Whether a model has this version and no other, by what is committed by now or written by this transaction.
+pub fn is_only_version(registry: &Registry, name: &str, version: i32) -> bool {
+    let (mut is_there, mut others) = (false, false);
+    rows(registry.version, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+        let found = row.integer(c"version") == Some(version);
+        is_there |= found;
+        others |= !found;
+        ControlFlow::Continue(())
+    });
+    is_there && !others
 }
 
 pub struct Stored<'a> {

@@ -1,8 +1,9 @@
-//! The model registry: six tables of the extension, read without SPI and written with it.
+//! The model registry: tables of the extension, read without SPI and written with it.
 //!
 //! `pgboost_model` has one row per model and names the deployed version, `pgboost_version` describes the
 //! versions, `pgboost_part` has their files as they came, and `pgboost_privilege` says who owns a model and who may predict with it.
-//! `pgboost_alias` has names for versions, `pgboost_function` the functions that were made of models.
+//! `pgboost_alias` has names for versions, `pgboost_function` the functions that were made of models,
+//! `pgboost_pinned` the versions that were ever pinned, which outlive their models.
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
@@ -22,7 +23,7 @@ pub mod write;
 use std::ffi::CStr;
 
 use pg_interface::fault;
-use pgrx::pg_sys::Oid;
+use pgrx::pg_sys::{self, Oid};
 
 use crate::error::{Error, Result};
 use crate::pg::catalog;
@@ -66,10 +67,21 @@ impl Registry {
         })
     }
 
+    /// The versions that were ever pinned.
+    fn pinned(&self) -> Result<Table> {
+        table(self.schema, c"pgboost_pinned", c"pgboost_pinned_pkey").ok_or(Error::NoRegistry)
+    }
+
     /// The functions that were made of models.
     fn function(&self) -> Result<Table> {
         table(self.schema, c"pgboost_function", c"pgboost_function_pkey").ok_or(Error::NoRegistry)
     }
+}
+
+/// The extension's function of that name which takes a model and features.
+fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
+    catalog::function(registry.schema, name, &[pg_sys::TEXTOID, pg_sys::ANYOID])
+        .ok_or(Error::NoRegistry)
 }
 
 /// A table of the schema, if it is there.

@@ -1,20 +1,39 @@
 //! Pinned versions: those that `predict_pinned` may use, which cannot be dropped.
 //!
-//! That function is IMMUTABLE, so its values may be stored in indexes and generated columns. A pin is a
-//! column of the version's row, and not found from what depends on it: a function in another language
-//! that calls `predict_pinned` would never be found, and a pin is dumped and locked like all else here.
-//! What PostgreSQL does know to depend on the version is looked up before a pin is taken away.
+//! That function is IMMUTABLE, so its values may be stored in indexes and generated columns: what a call once
+//! meant, it means for ever. Three things see to that. A number that was ever pinned is in `pgboost_pinned` and
+//! never given again, whatever was dropped since. A pin is a column of the version's row, and not found from
+//! what depends on it: a function in another language that calls `predict_pinned` would never be found. And
+//! what PostgreSQL does know to depend on the version keeps the pin; whoever plans or evaluates such a call
+//! holds a lock, for which `unpin_model` waits.
+
+use std::ops::ControlFlow;
+
+use pgrx::pg_sys::Oid;
 
 use super::lock::lock;
-use super::statement::query;
-use super::{Registry, lookup};
+use super::privilege::{self, Access};
+use super::reference::{Reference, Wanted};
+use super::statement::{execute, query};
+use super::{Registry, function_of, lookup};
 use crate::error::{Error, Result};
+use crate::pg::expr::{Expr, StoredText};
+use crate::pg::identity;
+use crate::pg::lock::{Lock, Mode};
+use crate::pg::scan::{Key, rows};
+use crate::pg::snapshot::ReadSnapshot;
+use crate::pg::stored::{self, Object};
 
 /// # Errors
 /// [`Error::NoSuchVersion`].
 pub fn set(registry: &Registry, name: &str, version: i32) -> Result<()> {
     lock(registry, name)?;
-    update(registry, name, version, true)
+    update(registry, name, version, true)?;
+    execute(
+        registry,
+        "INSERT INTO {schema}.pgboost_pinned (model, version) VALUES ($1, $2) ON CONFLICT DO NOTHING",
+        &[name.into(), version.into()],
+    )
 }
 
 /// # Errors
@@ -22,6 +41,7 @@ pub fn set(registry: &Registry, name: &str, version: i32) -> Result<()> {
 /// `predict_pinned` with it.
 pub fn remove(registry: &Registry, name: &str, version: i32) -> Result<()> {
     lock(registry, name)?;
+    lock_of(registry, name, version).take(Mode::Changed);
     if let Some(object) = dependent(registry, name, version)? {
         return Err(Error::PinnedInUse { name: name.to_owned(), version, object });
     }
@@ -37,6 +57,57 @@ pub fn require_none(registry: &Registry, name: &str, version: Option<i32>) -> Re
     }
 }
 
+/// The first number that a model of that name may give to a version, since no such number was ever pinned. The
+/// caller holds the model's lock.
+pub fn first_version(registry: &Registry, name: &str) -> Result<i32> {
+    let mut last = 0;
+    rows(registry.pinned()?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
+        last = last.max(row.integer(c"version").unwrap_or(0));
+        ControlFlow::Continue(())
+    });
+    Ok(last + 1)
+}
+
+/// Keeps the pin until the transaction ends, if an expression that names a version is planned: one that is then
+/// stored cannot be seen by others before. An expression that names none, or one that the user may not use, is
+/// left for the execution.
+pub fn keep_planned(function: Oid, reference: &str) {
+    let Ok(registry) = Registry::of_function(function) else { return };
+    let user = identity::current_user();
+    if let Some((name, version)) = named(reference)
+        && privilege::access(&registry, name, user) >= Access::Predict
+    {
+        lock_of(&registry, name, version).take(Mode::Planned);
+    }
+}
+
+/// Keeps the pin until the transaction ends, since the version is used; the user may use it.
+///
+/// # Errors
+/// [`Error::NotPinned`] if another session has just taken it away.
+pub fn keep_used(function: Oid, reference: &str) -> Result<()> {
+    let not_pinned = || Error::NotPinned { model: reference.to_owned() };
+    let registry = Registry::of_function(function)?;
+    let (name, version) = named(reference).ok_or_else(not_pinned)?;
+    if lock_of(&registry, name, version).take(Mode::Used)
+        && lookup::pinned_version(&registry, name, Some(version)).is_none()
+    {
+        return Err(not_pinned());
+    }
+    Ok(())
+}
+
+fn lock_of(registry: &Registry, name: &str, version: i32) -> Lock {
+    Lock::new(registry.version.relation, &format!("{name}@{version}"))
+}
+
+fn named(reference: &str) -> Option<(&str, i32)> {
+    match Reference::parse(reference) {
+        Ok(Reference { name, wanted: Wanted::Version(version) }) => Some((name, version)),
+        _ => None,
+    }
+}
+
 fn update(registry: &Registry, name: &str, version: i32, pinned: bool) -> Result<()> {
     query::<i32>(
         registry,
@@ -48,32 +119,29 @@ fn update(registry: &Registry, name: &str, version: i32, pinned: bool) -> Result
     .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
 }
 
-/// An object with an expression that calls `predict_pinned` for the version, described.
+/// An object with an expression that may predict with the version, described.
 ///
-/// PostgreSQL notes that such an object depends on the function, and writes a constant in one way alone.
+/// What belongs to a role without a right to the model cannot predict with it, and does not count: else any
+/// role could keep an owner from taking a pin away.
 fn dependent(registry: &Registry, name: &str, version: i32) -> Result<Option<String>> {
-    query::<String>(
-        registry,
-        "SELECT pg_catalog.pg_describe_object(d.classid, d.objid, d.objsubid) \
-         FROM pg_catalog.pg_depend AS d JOIN pg_catalog.pg_proc AS p ON p.oid = d.refobjid \
-         WHERE d.refclassid = 'pg_catalog.pg_proc'::pg_catalog.regclass \
-         AND p.proname = 'predict_pinned' AND p.pronamespace = $2 AND pg_catalog.strpos(CASE d.classid \
-         WHEN 'pg_catalog.pg_class'::pg_catalog.regclass THEN pg_catalog.concat(\
-         (SELECT pg_catalog.pg_get_indexdef(i.indexrelid) FROM pg_catalog.pg_index AS i \
-         WHERE i.indexrelid = d.objid), (SELECT pg_catalog.pg_get_partkeydef(t.partrelid) \
-         FROM pg_catalog.pg_partitioned_table AS t WHERE t.partrelid = d.objid)) \
-         WHEN 'pg_catalog.pg_attrdef'::pg_catalog.regclass THEN (SELECT pg_catalog.pg_get_expr(a.adbin, \
-         a.adrelid) FROM pg_catalog.pg_attrdef AS a WHERE a.oid = d.objid) \
-         WHEN 'pg_catalog.pg_constraint'::pg_catalog.regclass THEN pg_catalog.pg_get_constraintdef(d.objid) \
-         WHEN 'pg_catalog.pg_rewrite'::pg_catalog.regclass THEN pg_catalog.pg_get_ruledef(d.objid) \
-         WHEN 'pg_catalog.pg_proc'::pg_catalog.regclass THEN pg_catalog.pg_get_functiondef(d.objid) \
-         WHEN 'pg_catalog.pg_trigger'::pg_catalog.regclass THEN pg_catalog.pg_get_triggerdef(d.objid) \
-         WHEN 'pg_catalog.pg_statistic_ext'::pg_catalog.regclass \
-         THEN pg_catalog.pg_get_statisticsobjdef(d.objid) \
-         WHEN 'pg_catalog.pg_policy'::pg_catalog.regclass THEN (SELECT pg_catalog.concat(\
-         pg_catalog.pg_get_expr(o.polqual, o.polrelid), pg_catalog.pg_get_expr(o.polwithcheck, o.polrelid)) \
-         FROM pg_catalog.pg_policy AS o WHERE o.oid = d.objid) END, \
-         'predict_pinned(' || pg_catalog.quote_literal($1) || '::text') > 0 LIMIT 1",
-        &[format!("{name}@{version}").into(), registry.schema.into()],
-    )
+    let function = function_of(registry, "predict_pinned")?;
+    let may_predict = |owner| privilege::access(registry, name, owner) >= Access::Predict;
+    let is_meant = |model: &Expr<'_>| match model.stored_text() {
+        StoredText::Constant(model) => named(&model) == Some((name, version)),
+        StoredText::Null => false,
+        // A parameter of a function, for instance.
+        StoredText::Other => true,
+    };
+    let uses = |object: Object| match object.stored() {
+        // It is there, but not as an expression: nobody knows what it predicts with.
+        None => true,
+        Some(stored) => {
+            let uses = |(called, given): &(Oid, Vec<Expr<'_>>)| {
+                *called == function && given.first().is_none_or(is_meant)
+            };
+            stored.owner.is_none_or(may_predict) && stored.calls().iter().any(uses)
+        }
+    };
+    let dependents = stored::dependents(function).into_iter();
+    Ok(dependents.filter(|object| uses(*object)).find_map(Object::described))
 }

@@ -8,7 +8,7 @@ use pgrx::{AnyElement, JsonB};
 use super::lock::lock;
 use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
-use super::{Registry, alias, parts, pin, profile};
+use super::{Registry, alias, created, lookup, parts, pin, profile};
 use crate::error::{Error, Result};
 use crate::pg::{identity, jsonb};
 
@@ -17,7 +17,7 @@ pub struct NewVersion<'a> {
     pub name: &'a str,
     pub file: &'a [u8],
     pub format: &'a str,
-    /// The release of XGBoost that wrote the file.
+    /// The release of the library that wrote the file, where the file has it.
     pub library_version: Option<String>,
     pub objective: &'a str,
     pub features: i32,
@@ -25,6 +25,8 @@ pub struct NewVersion<'a> {
     pub trees: i32,
     pub rounds: i32,
     pub used_rounds: i32,
+    /// How many the file says were best, if it does.
+    pub best_rounds: Option<i32>,
     pub depth: i32,
     pub feature_names: Option<Vec<String>>,
     pub labels: Option<Vec<String>>,
@@ -35,33 +37,39 @@ pub struct NewVersion<'a> {
     pub parameters: Option<AnyElement>,
     /// How good it was found to be, if that was given.
     pub metrics: Option<AnyElement>,
+    /// Whether predictions use it from now on.
+    pub deploy: bool,
 }
 
-/// Stores a version and deploys it. Returns its number.
+/// Stores a version, and deploys it if told so. Returns its number.
 ///
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it.
 pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
     let version = query::<i32>(
         registry,
-        "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) VALUES ($1, 1, 1) \
-         ON CONFLICT (name) DO UPDATE SET deployed = m.last_version + 1, \
+        "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) \
+         VALUES ($1, CASE WHEN $2 THEN 1 END, 1) ON CONFLICT (name) DO UPDATE SET \
+         deployed = CASE WHEN $2 THEN m.last_version + 1 ELSE m.deployed END, \
          last_version = m.last_version + 1 RETURNING m.last_version",
-        &[new.name.into()],
+        &[new.name.into(), new.deploy.into()],
     )?
     .ok_or_else(|| Error::Registry { name: new.name.to_owned(), what: "version" })?;
-    if version == 1 {
+    let version = if version == 1 {
         add_privilege(registry, new.name, user, OWNER)?;
+        first_version(registry, new.name)?
     } else {
         // Only now is it certain whose the model is: another session may have just created it.
         privilege::require_owner(registry, new.name, user)?;
-    }
+        version
+    };
     execute(
         registry,
         "INSERT INTO {schema}.pgboost_version (model, version, size, digest, format, \
-         library_version, objective, features, outputs, trees, rounds, used_rounds, depth, \
-         feature_names, labels, categories, attributes, parameters, metrics, loaded_by) VALUES ($1, \
-         $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)",
+         library_version, objective, features, outputs, trees, rounds, used_rounds, \
+         best_rounds, depth, feature_names, labels, categories, attributes, parameters, metrics, \
+         loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
+         $17, $18, $19, $20, $21)",
         &[
             new.name.into(),
             version.into(),
@@ -75,6 +83,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             new.trees.into(),
             new.rounds.into(),
             new.used_rounds.into(),
+            new.best_rounds.into(),
             new.depth.into(),
             new.feature_names.into(),
             new.labels.into(),
@@ -86,6 +95,21 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
         ],
     )?;
     parts::insert(registry, new.name, version, new.file)?;
+    Ok(version)
+}
+
+/// The number of the first version of a model whose row was just made: one that was never pinned, since what is
+/// stored of a pinned version may outlive its model.
+fn first_version(registry: &Registry, name: &str) -> Result<i32> {
+    let version = pin::first_version(registry, name)?;
+    if version > 1 {
+        execute(
+            registry,
+            "UPDATE {schema}.pgboost_model AS m SET last_version = $2, \
+             deployed = CASE WHEN m.deployed IS NOT NULL THEN $2 END WHERE m.name = $1",
+            &[name.into(), version.into()],
+        )?;
+    }
     Ok(version)
 }
 
@@ -123,10 +147,14 @@ pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
 }
 
 /// # Errors
-/// [`Error::Deployed`], [`Error::Aliased`], [`Error::Pinned`], [`Error::NoSuchVersion`].
+/// [`Error::Deployed`], [`Error::OnlyVersion`], [`Error::Aliased`], [`Error::Pinned`],
+/// [`Error::NoSuchVersion`].
 pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()> {
-    if lock(registry, name)? == version {
+    if lock(registry, name)? == Some(version) {
         return Err(Error::Deployed { name: name.to_owned(), version });
+    }
+    if lookup::is_only_version(registry, name, version) {
+        return Err(Error::OnlyVersion { name: name.to_owned(), version });
     }
     alias::require_none(registry, name, version)?;
     pin::require_none(registry, name, Some(version))?;
@@ -144,6 +172,51 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
     )?
     .map(|_| ())
     .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+}
+
+/// Gives a model another name.
+///
+/// # Errors
+/// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
+pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
+    lock(registry, name)?;
+    for pinned in [name, new_name] {
+        if pin::first_version(registry, pinned)? > 1 {
+            let (name, pinned) = (name.to_owned(), pinned.to_owned());
+            return Err(Error::RenamePinned { name, pinned });
+        }
+    }
+    if let Some(function) = created::of_model(registry, name)?.into_iter().next() {
+        return Err(Error::RenameInUse { name: name.to_owned(), function });
+    }
+    query::<i32>(
+        registry,
+        "UPDATE {schema}.pgboost_model AS m SET name = $2 WHERE m.name = $1 AND NOT EXISTS \
+         (SELECT FROM {schema}.pgboost_model AS other WHERE other.name = $2) RETURNING 1",
+        &[name.into(), new_name.into()],
+    )?
+    .ok_or_else(|| Error::ModelExists { name: new_name.to_owned() })?;
+    for statement in [
+        "UPDATE {schema}.pgboost_version AS v SET model = $2 WHERE v.model = $1",
+        "UPDATE {schema}.pgboost_part AS p SET model = $2 WHERE p.model = $1",
+        "UPDATE {schema}.pgboost_privilege AS p SET model = $2 WHERE p.model = $1",
+        "UPDATE {schema}.pgboost_alias AS a SET model = $2 WHERE a.model = $1",
+        "UPDATE {schema}.pgboost_baseline AS b SET model = $2 WHERE b.model = $1",
+    ] {
+        execute(registry, statement, &[name.into(), new_name.into()])?;
+    }
+    Ok(())
+}
+
+/// Makes a role the owner of a model.
+pub fn set_owner(registry: &Registry, name: &str, owner: Oid) -> Result<()> {
+    lock(registry, name)?;
+    execute(
+        registry,
+        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.model = $1 AND p.privilege = 'owner'",
+        &[name.into()],
+    )?;
+    add_privilege(registry, name, owner, OWNER)
 }
 
 /// Lets a role predict with a model.
@@ -179,8 +252,15 @@ fn role_number(role: Oid) -> i64 {
 }
 
 /// Takes their rights from roles that no longer exist, whose OIDs a dump would carry to other
-/// clusters, where they may be others'.
+/// clusters, where they may be others'. Their models become those of the extension's owner: none is without.
 fn forget_dropped_roles(registry: &Registry) -> Result<()> {
+    execute(
+        registry,
+        "UPDATE {schema}.pgboost_privilege AS p SET role = $1::oid::regrole \
+         WHERE p.privilege = 'owner' AND NOT EXISTS \
+         (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
+        &[role_number(registry.owner).into()],
+    )?;
     execute(
         registry,
         "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.role <> 0::oid AND NOT EXISTS \

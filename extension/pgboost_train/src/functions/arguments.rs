@@ -24,8 +24,8 @@ pub struct Arguments<'a> {
     pub rounds: Option<i32>,
     pub features: Option<Vec<Option<String>>>,
     pub weight: Option<&'a str>,
-    pub group_by: Option<&'a str>,
-    pub upper_bound: Option<&'a str>,
+    pub qid: Option<&'a str>,
+    pub label_upper_bound: Option<&'a str>,
     pub eval_fraction: Option<f64>,
     pub eval_source: Option<&'a str>,
     pub folds: Option<i32>,
@@ -35,7 +35,7 @@ pub struct Arguments<'a> {
     pub folds_by_default: bool,
     pub early_stopping_rounds: Option<i32>,
     pub seed: Option<i32>,
-    pub notice_every: Option<i32>,
+    pub verbose_eval: Option<i32>,
 }
 
 /// A jsonb value, which may be more than serde_json can hold; an empty object for NULL.
@@ -69,9 +69,9 @@ impl Arguments<'_> {
                 .map(|rounds| between("early_stopping_rounds", rounds))
                 .transpose()?,
             seed,
-            notice_every: self
-                .notice_every
-                .map(|rounds| between("notice_every", rounds))
+            verbose_eval: self
+                .verbose_eval
+                .map(|rounds| between("verbose_eval", rounds))
                 .transpose()?,
         })
     }
@@ -81,8 +81,8 @@ impl Arguments<'_> {
             target: required(self.target, "target")?.to_owned(),
             features: self.features.as_ref().map(|names| feature_names(names)).transpose()?,
             weight: self.weight.map(str::to_owned),
-            group: self.group_by.map(str::to_owned),
-            upper_bound: self.upper_bound.map(str::to_owned),
+            group: self.qid.map(str::to_owned),
+            label_upper_bound: self.label_upper_bound.map(str::to_owned),
             fold: self.fold_by.map(str::to_owned),
         })
     }

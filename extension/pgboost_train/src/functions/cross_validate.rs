@@ -22,14 +22,14 @@ fn pgboost_cross_validate_model(
     rounds: Option<i32>,
     features: Option<Vec<Option<String>>>,
     weight: Option<&str>,
-    group_by: Option<&str>,
-    upper_bound: Option<&str>,
+    qid: Option<&str>,
+    label_upper_bound: Option<&str>,
     folds: Option<i32>,
     fold_by: Option<&str>,
     stratified: Option<bool>,
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
-    notice_every: Option<i32>,
+    verbose_eval: Option<i32>,
 ) -> std::result::Result<
     TableIterator<
         'static,
@@ -52,15 +52,15 @@ fn pgboost_cross_validate_model(
         rounds,
         features,
         weight,
-        group_by,
-        upper_bound,
+        qid,
+        label_upper_bound,
         folds,
         fold_by,
         stratified,
         folds_by_default: true,
         early_stopping_rounds,
         seed,
-        notice_every,
+        verbose_eval,
         ..Arguments::default()
     }
     .request(&arguments::json(params)?)?;

@@ -1,4 +1,4 @@
-//! The SQL surface, a file a verb. The SQL that declares these functions is in `sql/`.
+//! The SQL surface, a file a verb. The SQL that declares these functions is in the script beside `Cargo.toml`.
 
 mod arguments;
 mod cross_validate;

@@ -3,22 +3,18 @@
 use pg_interface::{report, server};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, JsonB, name, pg_extern, pg_sys};
+use pgrx::{AnyElement, JsonB, name, pg_extern};
 use serde_json::{Map, Value, json};
 
 use super::arguments::{self, Arguments};
 use super::required;
 use crate::error::Result;
-use crate::pg::argument;
 use crate::registry::{Registry, Trained};
 use crate::training::progress::{Phase, Progress};
 use crate::training::start::Start;
 use crate::training::{self, Outcome, Request, Score};
 
-/// The place of `continue_from`, which the function of release 0.1 does not have.
-const CONTINUE_FROM: usize = 14;
-
-/// `train_model(name, source, target, ...) -> table(set, metric, best_round, value)`
+/// `train_model(model, source, target, ...) -> table(set, metric, best_round, value)`
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 #[allow(clippy::too_many_arguments, reason = "they are the SQL function's")]
@@ -30,14 +26,15 @@ fn pgboost_train_model(
     rounds: Option<i32>,
     features: Option<Vec<Option<String>>>,
     weight: Option<&str>,
-    group_by: Option<&str>,
-    upper_bound: Option<&str>,
+    qid: Option<&str>,
+    label_upper_bound: Option<&str>,
     eval_fraction: Option<f64>,
     eval_source: Option<&str>,
     early_stopping_rounds: Option<i32>,
     seed: Option<i32>,
-    notice_every: Option<i32>,
-    call: pg_sys::FunctionCallInfo,
+    verbose_eval: Option<i32>,
+    continue_from: Option<&str>,
+    deploy: Option<bool>,
 ) -> std::result::Result<
     TableIterator<
         'static,
@@ -52,18 +49,18 @@ fn pgboost_train_model(
         rounds,
         features,
         weight,
-        group_by,
-        upper_bound,
+        qid,
+        label_upper_bound,
         eval_fraction,
         eval_source,
         early_stopping_rounds,
         seed,
-        notice_every,
+        verbose_eval,
         ..Arguments::default()
     }
     .request(&arguments::json(params)?)?;
-    let continue_from = argument::text(call, CONTINUE_FROM);
-    let (rounds, scores) = train(required(model, "name")?, &request, continue_from.as_deref())?;
+    let (name, deploy) = (required(model, "model")?, required(deploy, "deploy")?);
+    let (rounds, scores) = train(name, &request, continue_from, deploy)?;
     let rows: Vec<_> = scores
         .into_iter()
         .map(|score| (score.set.clone(), score.metric.clone(), rounds, score.mean()))
@@ -71,7 +68,12 @@ fn pgboost_train_model(
     Ok(TableIterator::new(rows))
 }
 
-fn train(name: &str, request: &Request, continue_from: Option<&str>) -> Result<(i32, Vec<Score>)> {
+fn train(
+    name: &str,
+    request: &Request,
+    continue_from: Option<&str>,
+    deploy: bool,
+) -> Result<(i32, Vec<Score>)> {
     let registry = Registry::find()?;
     registry.check_storable(name)?;
     let start = continue_from.map(|model| Start::find(model, &request.parameters)).transpose()?;
@@ -88,7 +90,7 @@ fn train(name: &str, request: &Request, continue_from: Option<&str>) -> Result<(
         metrics,
         profile: JsonB(outcome.profile),
     };
-    registry.store(name, trained)?;
+    registry.store(name, trained, deploy)?;
     notice_skipped(skipped);
     Ok((i32::try_from(outcome.rounds).unwrap_or(i32::MAX), outcome.scores))
 }

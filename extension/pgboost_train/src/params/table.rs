@@ -127,7 +127,7 @@ pub const REFUSED: &[(&str, &str)] = &[
     ("refresh_leaf", "A training adds trees; those that are there stay as they are."),
     ("multi_strategy", "Train a model for each target."),
     ("sampling_method", "Rows are sampled uniformly."),
-    ("verbosity", "Use the notice_every argument."),
+    ("verbosity", "Use the verbose_eval argument."),
     ("disable_default_eval_metric", "Choose metrics with eval_metric."),
     ("missing", "Null is missing."),
     ("feature_types", "The types of the columns decide."),

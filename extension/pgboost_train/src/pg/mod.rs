@@ -4,7 +4,6 @@
 //! turn a PostgreSQL error into a Rust panic, which unwinds, drops what is on the way, and is turned
 //! back at the entry point.
 
-pub mod argument;
 pub mod backend;
 pub mod spi;
 pub mod statement;

@@ -98,7 +98,8 @@ impl Registry {
         let callable = self.ask::<bool>(
             "SELECT pg_catalog.has_function_privilege('{schema}.load_model(pg_catalog.text, \
              pg_catalog.bytea, pg_catalog.text[], pg_catalog.text[], pg_catalog.jsonb, \
-             pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb)', 'EXECUTE')",
+             pg_catalog.jsonb, pg_catalog.int4, pg_catalog.bool, pg_catalog.jsonb, \
+             pg_catalog.bool)', 'EXECUTE')",
             &[],
         );
         if callable != Some(true) {
@@ -106,7 +107,7 @@ impl Registry {
         }
         let owned = self.ask::<bool>(
             "SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') FROM {schema}.pgboost_models AS m \
-             WHERE m.name OPERATOR(pg_catalog.=) $1 AND m.deployed",
+             WHERE m.name OPERATOR(pg_catalog.=) $1 LIMIT 1",
             &[name.into()],
         );
         match owned {
@@ -115,11 +116,12 @@ impl Registry {
         }
     }
 
-    pub fn store(&self, name: &str, model: Trained) -> Result<i32> {
+    /// Stores a model as a new version, with its profile; gives the version's number.
+    pub fn store(&self, name: &str, model: Trained, deploy: bool) -> Result<i32> {
         let stored = Spi::get_one_with_args(
             &self.in_schema(
                 "SELECT {schema}.load_model($1, $2, $3, $4, $5, $6, NULL::pg_catalog.int4, false, \
-                 NULL::pg_catalog.jsonb)",
+                 NULL::pg_catalog.jsonb, $7)",
             ),
             &[
                 name.into(),
@@ -128,12 +130,13 @@ impl Registry {
                 model.feature_names.into(),
                 model.parameters.into(),
                 model.metrics.into(),
+                deploy.into(),
             ],
         );
         // PostgreSQL's own errors do not come back here; what does is an answer without rows.
         let version: i32 = stored.ok().flatten().ok_or(Error::Registry { what: "version" })?;
         let profiled = Spi::run_with_args(
-            &self.in_schema("SELECT {schema}.load_profile($1, $2)"),
+            &self.in_schema("SELECT {schema}.set_baseline($1, $2)"),
             &[format!("{name}@{version}").into(), model.profile.into()],
         );
         profiled.map_err(|_| Error::Registry { what: "profile" })?;
@@ -153,7 +156,7 @@ impl Registry {
                      'feature_names') WITH ORDINALITY AS f (name, position)), \
                      (SELECT pg_catalog.pg_has_role(m.owner, 'USAGE') \
                      FROM {schema}.pgboost_models AS m \
-                     WHERE m.name OPERATOR(pg_catalog.=) $2 AND m.deployed), \
+                     WHERE m.name OPERATOR(pg_catalog.=) $2 LIMIT 1), \
                      (SELECT pg_catalog.array_agg(l.label ORDER BY l.position) FROM \
                      pg_catalog.jsonb_array_elements_text(CASE WHEN pg_catalog.jsonb_typeof(\
                      i.info OPERATOR(pg_catalog.->) 'labels') OPERATOR(pg_catalog.=) 'array' \
@@ -185,8 +188,8 @@ impl Registry {
     /// not see what the engine has not checked. Raises pgboost's error for a model that is another's.
     pub fn model(&self, version: &Version) -> Result<(Vec<u8>, Model)> {
         let bytes = self.ask::<Vec<u8>>(
-            "SELECT {schema}.export_model($1, $2)",
-            &[version.name.as_str().into(), version.number.into()],
+            "SELECT {schema}.export_model($1)",
+            &[format!("{}@{}", version.name, version.number).into()],
         );
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
         let limits = Limits { bytes: usize::MAX, ..Limits::default() };

@@ -18,14 +18,14 @@ pub struct Roles {
     pub weight: Option<String>,
     /// What rows of a group have in common.
     pub group: Option<String>,
-    pub upper_bound: Option<String>,
+    pub label_upper_bound: Option<String>,
     /// What rows of a fold have in common.
     pub fold: Option<String>,
 }
 
 impl Roles {
     fn others(&self) -> BTreeSet<&str> {
-        let others = [&self.weight, &self.group, &self.upper_bound, &self.fold];
+        let others = [&self.weight, &self.group, &self.label_upper_bound, &self.fold];
         let others = others.into_iter().flatten().map(String::as_str);
         others.chain([self.target.as_str()]).collect()
     }
@@ -62,7 +62,7 @@ pub struct Columns {
     pub features: Vec<UsedColumn>,
     pub target: UsedColumn,
     pub weight: Option<UsedColumn>,
-    pub upper_bound: Option<UsedColumn>,
+    pub label_upper_bound: Option<UsedColumn>,
     /// What rows of a group have in common.
     pub group: Option<GroupColumn>,
     /// What rows of a fold have in common.
@@ -79,11 +79,11 @@ impl Columns {
         let there = SourceColumns { columns: there, argument };
         let target = there.scalar(&roles.target, "target", USABLE)?;
         let weight = there.number(roles.weight.as_deref(), "weight")?;
-        let upper_bound = there.number(roles.upper_bound.as_deref(), "upper bound")?;
+        let label_upper_bound = there.number(roles.label_upper_bound.as_deref(), "upper bound")?;
         let group = roles.group.as_deref().map(|name| there.group(name)).transpose()?;
         let fold = roles.fold.as_deref().map(|name| there.group(name)).transpose()?;
         let features = there.features(roles.features.as_deref(), &roles.others())?;
-        Ok(Columns { features, target, weight, upper_bound, group, fold })
+        Ok(Columns { features, target, weight, label_upper_bound, group, fold })
     }
 
     /// Finds the features alone.
@@ -94,14 +94,15 @@ impl Columns {
     /// The names of all columns in use, in the order of `in_order`.
     pub fn names(&self) -> Vec<&str> {
         let features = self.features.iter().map(|column| column.name.as_str());
-        let others = [Some(&self.target), self.weight.as_ref(), self.upper_bound.as_ref()];
+        let others = [Some(&self.target), self.weight.as_ref(), self.label_upper_bound.as_ref()];
         let others = others.into_iter().flatten().map(|column| column.name.as_str());
         let groups = [&self.group, &self.fold].into_iter().flatten();
         features.chain(others).chain(groups.map(|column| column.name.as_str())).collect()
     }
     /// The same columns as a query of just these has them.
     pub fn in_order(mut self) -> Columns {
-        let others = [Some(&mut self.target), self.weight.as_mut(), self.upper_bound.as_mut()];
+        let others =
+            [Some(&mut self.target), self.weight.as_mut(), self.label_upper_bound.as_mut()];
         let used = self.features.iter_mut().chain(others.into_iter().flatten());
         let used = used.map(|column| &mut column.position);
         let groups = [self.group.as_mut(), self.fold.as_mut()].into_iter().flatten();

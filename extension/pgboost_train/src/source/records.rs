@@ -41,7 +41,7 @@ pub fn layout(columns: &Columns, folds: bool) -> Layout {
             next - 1
         })
     };
-    let upper = place(columns.upper_bound.is_some());
+    let upper = place(columns.label_upper_bound.is_some());
     let weight = place(columns.weight.is_some());
     place(folds);
     Layout {
@@ -104,7 +104,7 @@ impl<'a> Records<'a> {
             }
         };
         put(target);
-        if let Some(column) = &columns.upper_bound {
+        if let Some(column) = &columns.label_upper_bound {
             // Nothing is known of the end: the row is censored.
             put(row.get(column.position).map_or(f32::INFINITY, kind::number));
         }
@@ -136,7 +136,11 @@ pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
         return refuse("is null, so it cannot be a weight");
     };
     let weight = number(column, field)?;
-    if weight >= 0.0 { Ok(weight) } else { refuse("is negative, so it cannot be a weight") }
+    match weight {
+        0.0.. => Ok(weight),
+        _ if weight.is_nan() => refuse("is not a number, so it cannot be a weight"),
+        _ => refuse("is negative, so it cannot be a weight"),
+    }
 }
 
 fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {

@@ -3,6 +3,7 @@
 //! `prepared` has read them, `job` tells the trainer of them, `rounds` has it run. A cross-validation and a
 //! search read as a training does, and keep figures instead of a model.
 
+mod choices;
 pub mod cross_validation;
 pub mod folds;
 mod job;

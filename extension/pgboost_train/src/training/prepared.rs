@@ -4,6 +4,7 @@ use pg_interface::source::{Source, SourceError};
 use serde_json::Value;
 use xgboost_ffi::Feature;
 
+use super::choices;
 use super::folds::Folds;
 use super::progress::{Phase, Progress};
 use super::read::{self, Reader, Rows};
@@ -59,6 +60,9 @@ pub fn read<'a>(
         rows.eval = Some(read_eval(text, request, &columns, &mut dictionaries, progress)?);
     }
     let task = task.with_classes(&columns, &dictionaries)?;
+    if start.is_none() {
+        choices::notice(request, &columns, &task, rows.target_values)?;
+    }
     let (features, recode) = described(&columns, &dictionaries, &task);
     Ok(Prepared { start, columns, task, features, recode, rows, profile })
 }

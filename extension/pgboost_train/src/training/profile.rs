@@ -51,7 +51,7 @@ impl Profile {
         Ok(())
     }
 
-    /// The profiles as pgboost's `load_profile` takes them.
+    /// The profiles as pgboost's `set_baseline` takes them.
     pub fn json(mut self, dictionaries: &Dictionaries) -> Result<Value, SourceError> {
         for (index, (codes, column)) in self.codes.into_iter().zip(self.columns).enumerate() {
             let Some(Some(texts)) = dictionaries.features.get(column) else { continue };

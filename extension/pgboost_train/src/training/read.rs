@@ -1,6 +1,7 @@
 //! Reads the rows of a source, once, into temporary files: one to train on, one for evaluation. Where rows
 //! are in folds they are all in one file, and each record says its fold.
 
+use super::choices::FewValues;
 use super::folds::Folds;
 use super::profile::Profile;
 use super::progress::Progress;
@@ -59,6 +60,8 @@ pub struct Rows {
     /// The folds in order, if rows are in such.
     folds: Option<Vec<u32>>,
     skipped: u64,
+    /// What the target is, where it is a number.
+    pub target_values: FewValues,
 }
 
 impl Rows {
@@ -128,6 +131,7 @@ impl<'a> Reader<'a> {
                 profile: None,
                 folds: None,
                 skipped: 0,
+                target_values: FewValues::default(),
             },
             read: 0,
             group: 0,
@@ -177,8 +181,10 @@ impl<'a> Reader<'a> {
         let begins = self.begins(row)?;
         let Some(records) = &mut self.records else { return Ok(()) };
         let record = records.read(self.columns, row, target, self.group_weight)?;
+        let target = record.get(self.columns.width()).copied();
+        target.into_iter().for_each(|target| self.rows.target_values.add(target));
         if let Some(folds) = &mut self.folds {
-            let class = record.get(self.columns.width()).map_or(0, |class| *class as usize);
+            let class = target.map_or(0, |class| class as usize);
             let goes_on = (self.columns.group.is_some() && !begins).then_some(self.group_fold);
             let said = self.columns.fold.as_ref().map(|column| (column, row.get(column.position)));
             let fold = match goes_on {

@@ -15,7 +15,7 @@ pub struct Request {
     pub early_stopping_rounds: Option<u32>,
     pub seed: i32,
     /// Rounds between two notices.
-    pub notice_every: Option<u32>,
+    pub verbose_eval: Option<u32>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

@@ -36,7 +36,7 @@ pub fn run(
     let mut last = Vec::new();
     let mut evaluated = Instant::now();
     for number in 1..=rounds {
-        let noticed = request.notice_every.is_some_and(|every| number.is_multiple_of(every));
+        let noticed = request.verbose_eval.is_some_and(|every| number.is_multiple_of(every));
         let due = evaluated.elapsed() >= BETWEEN_EVALUATIONS || number == rounds || noticed;
         if due || evaluated_always {
             last = Score::all_of(&trainer.round(number - 1, true)?);

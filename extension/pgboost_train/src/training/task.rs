@@ -38,7 +38,7 @@ impl Task {
     ) -> Result<ObjectiveChoice> {
         let fallback = if columns.group.is_some() {
             Some(RANKING)
-        } else if columns.upper_bound.is_some() {
+        } else if columns.label_upper_bound.is_some() {
             Some(SURVIVAL)
         } else if is_classified(columns.target.kind) {
             None
@@ -114,15 +114,15 @@ fn is_classified(kind: Kind) -> bool {
 
 fn check(objective: &Objective, columns: &Columns) -> Result<()> {
     let fail = |message, hint| Err(Error::Arguments { message, hint });
-    match (objective.target, columns.group.is_some(), columns.upper_bound.is_some()) {
+    match (objective.target, columns.group.is_some(), columns.label_upper_bound.is_some()) {
         (Target::Groups, false, _) => {
-            fail("a ranking objective needs groups", "Name the column of the group with group_by.")
+            fail("a ranking objective needs groups", "Name the column of the group with qid.")
         }
         (Target::Groups, true, false) | (Target::Bounds, false, _) => numbers_only(columns),
         (_, true, _) => {
-            fail("group_by is for ranking objectives", "Choose one of them, such as rank:ndcg.")
+            fail("qid is for ranking objectives", "Choose one of them, such as rank:ndcg.")
         }
-        (_, _, true) => fail("upper_bound is for survival:aft", "Choose that objective."),
+        (_, _, true) => fail("label_upper_bound is for survival:aft", "Choose that objective."),
         (Target::Numbers, ..) => numbers_only(columns),
         (Target::TwoClasses | Target::Classes, ..) => Ok(()),
     }

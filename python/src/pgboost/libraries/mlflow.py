@@ -16,7 +16,8 @@ def load(uri: str) -> Any:
         from mlflow.models import get_model_info
     except ImportError as error:
         message = (
-            f"{uri!r} is taken for a model of MLflow: pip install mlflow, or pass the model itself"
+            f"{uri!r} is no file, so it is taken for a model of MLflow: correct the path, or"
+            " pip install mlflow"
         )
         raise UnsupportedModelError(message) from error
     flavors = get_model_info(uri).flavors

@@ -83,7 +83,7 @@ impl Instructions for Half {
             for (half, indices) in indices.as_chunks_mut::<32>().0.iter_mut().enumerate() {
                 let mut numbers = _mm256_setzero_si256();
                 for mask in path.iter().take(levels as usize) {
-                    let bits = mask.0.get(word).copied().unwrap_or(0) >> (32 * half);
+                    let bits = mask.0[word] >> (32 * half);
                     let bits = _mm256_shuffle_epi8(_mm256_set1_epi32(bits as i32), spread);
                     let set = _mm256_cmpeq_epi8(_mm256_and_si256(bits, own), own);
                     // All ones are -1: twice the number so far, and one more where the bit is set.

@@ -65,8 +65,7 @@ impl<S: BlockSum> Buffers<S> {
 
 impl Rows<'_> {
     fn copy_column(&self, feature: usize, values: &mut Values) {
-        let column = self.features.get(feature..).unwrap_or_default();
-        let column = column.iter().step_by(self.num_features);
+        let column = self.features[feature..].iter().step_by(self.num_features);
         values.0.iter_mut().zip(column).for_each(|(copy, value)| *copy = *value);
     }
 }
@@ -129,7 +128,7 @@ unsafe fn read_columns<S>(
     let mut column_values = NO_VALUES;
     let mut copied = None;
     for sharing in columns_by_search(image) {
-        let [column, ..] = sharing else { continue };
+        let column = sharing[0];
         if copied != Some(column.feature) {
             rows.copy_column(column.feature as usize, &mut column_values);
             copied = Some(column.feature);
@@ -181,10 +180,8 @@ unsafe fn rank_columns(
     // SAFETY: the caller's promise.
     unsafe {
         if columns.len() >= kernel.min_sharing {
-            let trees = trees.get(columns[0].tree as usize..).unwrap_or_default();
-            let trees = trees.as_chunks().0;
-            let trees = trees.get(..columns.len()).unwrap_or_default();
-            (kernel.rank_wide)(values, rows, trees, missing_right, ranks);
+            let trees = trees[columns[0].tree as usize..].as_chunks().0;
+            (kernel.rank_wide)(values, rows, &trees[..columns.len()], missing_right, ranks);
         } else {
             for (column, ranks) in columns.iter().zip(ranks) {
                 (kernel.rank)(values, rows, search_tree(trees, column), missing_right, ranks);
@@ -215,11 +212,8 @@ unsafe fn evaluate_predicates<S>(
     let runs = image.get(PREDICATE_RUNS).iter().skip(segment.first_run as usize);
     for run in runs.take(segment.runs as usize) {
         let first = run.first_predicate as usize;
-        let Some(masks) = masks.get_mut(first..first + run.count as usize) else { continue };
-        let column = run.column as usize;
-        let (Some(column), Some(index)) = (columns.get(column), column_indices.get(column)) else {
-            continue;
-        };
+        let masks = &mut masks[first..first + run.count as usize];
+        let (column, index) = (columns[run.column as usize], &column_indices[run.column as usize]);
         // SAFETY: the caller's promise.
         unsafe {
             match column.kind {
@@ -296,35 +290,34 @@ unsafe fn add_group<S: BlockSum>(
 ) {
     let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
     let levels = group.levels;
-    let (Some(walk), Some(add)) = (kernel.walk.get(levels as usize), S::add_kernel(kernel, levels))
-    else {
-        return;
-    };
+    let (walk, add) = (kernel.walk[levels as usize], S::add_kernel(kernel, levels));
     let (outputs, leaves) = (image.get(OUTPUTS), S::tile_leaves(image));
-    let nodes = image.get(TILE_NODES).get(group.nodes as usize..).unwrap_or_default();
-    let nodes = nodes.chunks_exact(group.tile_nodes());
+    let nodes = image.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
-        let output = outputs.get(group.first as usize + tree).copied().unwrap_or(0);
-        let Some(sums) = sums.get_mut(output as usize) else { continue };
+        let sums = &mut sums[outputs[group.first as usize + tree] as usize];
         // SAFETY: the caller's promise; the walk is that of the group's levels.
-        unsafe { walk_tile(*walk, group, nodes, masks, rows.count, path) };
+        unsafe { walk_tile(walk, group, nodes, masks, rows.count, path) };
         if group.below == 0 {
             let start = group.leaves as usize + tree * tile_leaves(levels);
-            let leaves = leaves.get(start..start + tile_leaves(levels)).unwrap_or(S::NO_LEAVES);
+            let leaves = &leaves[start..start + tile_leaves(levels)];
             // SAFETY: the caller's promise; the leaves are those of the tile.
             unsafe { add(path, rows.count, leaves, sums) };
         } else {
             let start = group.leaves as usize + (tree << levels);
-            let exits = image.get(TILE_EXITS).get(start..start + (1 << levels));
-            let exits = exits.unwrap_or_default();
+            let exits = &image.get(TILE_EXITS)[start..start + (1 << levels)];
             // SAFETY: the caller's promise.
             unsafe { (kernel.leaf_indices)(path, rows.count, levels, leaf_indices) };
             let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
             let (lanes, values) = (S::lanes(kernel), S::leaf_values(image));
-            lower.add(&NodeSections::of(image), rows, keys, leaf_indices, |row, key| {
-                let lane = usize::from(lanes[row % BLOCK]) % BLOCK;
-                sums.0[lane] += S::of_key(values, key);
-            });
+            let nodes = &NodeSections::of(image);
+            // SAFETY: the group is one of the image's, whose keys were set before its trees; leaf indices
+            // are below the number of the tile's leaves, and the keys are those of leaves.
+            unsafe {
+                lower.add(nodes, rows, keys, leaf_indices, |row, key| {
+                    let lane = usize::from(lanes[row % BLOCK]) % BLOCK;
+                    sums.0[lane] += S::of_key(values, key);
+                });
+            }
         }
     }
 }

@@ -11,6 +11,7 @@ use crate::eval::interleaved::{Decide, Keys, KeysAndSets, NodeSections, interlea
 use crate::eval::row_keys::set_keys;
 use crate::forest::key::leaf_slot;
 use crate::forest::records::{GroupKind, InterleavedNode, LANES};
+use crate::verified;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct BlockKeys {
@@ -30,9 +31,8 @@ impl BlockKeys {
         }
         let features = rows.features.chunks_exact(rows.num_features);
         for (keys, features) in self.keys.chunks_exact_mut(self.width).zip(features) {
-            if let Some((_, slots)) = keys.split_last_mut() {
-                set_keys(slots, features);
-            }
+            let leaf_slot = keys.len() - 1;
+            set_keys(&mut keys[..leaf_slot], features);
         }
     }
 }
@@ -48,7 +48,11 @@ pub(super) struct LowerLevels<'a> {
 
 impl LowerLevels<'_> {
     /// Calls `visit` with each row and the key of its leaf.
-    pub(super) fn add(
+    ///
+    /// # Safety
+    /// The nodes are those of the image that the exits are of, and the keys have been set to the rows. The
+    /// indices are of leaves of the tile.
+    pub(super) unsafe fn add(
         &self,
         nodes: &NodeSections<'_>,
         rows: &Rows<'_>,
@@ -60,7 +64,10 @@ impl LowerLevels<'_> {
         let keys = keys.keys.chunks_exact(LANES * keys.width).map(|lanes| (lanes, keys.width));
         let chunks = keys.zip(features).zip(leaf_indices.as_chunks::<LANES>().0);
         for (chunk, (((keys, width), features), indices)) in chunks.enumerate() {
-            let exit = |index| self.exits.get(usize::from(index)).copied().unwrap_or(0);
+            // SAFETY: the caller's promise; a tile has as many exits as leaves.
+            let exit = |index: u8| unsafe {
+                *verified::at(self.exits, usize::from(index), "a tile's path has an exit")
+            };
             let starts = indices.map(exit);
             let keys = Keys { keys, width };
             let leaves = match self.kind {
@@ -92,7 +99,11 @@ impl LowerLevels<'_> {
         // SAFETY: the image's check found every exit to be a node, and some node to be there; each
         // lane has keys, of which the last is u32::MAX.
         let at = unsafe { interleaved(nodes, keys, starts, self.steps) };
-        // SAFETY: interleaved returns indices of nodes.
-        at.map(|at| unsafe { nodes.get_unchecked(at) }.key())
+        at.map(|at| {
+            // SAFETY: interleaved returns indices of nodes.
+            let leaf = unsafe { verified::at(nodes, at, "a walk ends at a node") };
+            verified::check(leaf.right_offset() == 0, "a walk ends at a leaf");
+            leaf.key()
+        })
     }
 }

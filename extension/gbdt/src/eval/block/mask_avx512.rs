@@ -155,7 +155,7 @@ pub(super) unsafe fn indices(path: &PathBits, word: usize, levels: u32) -> __m51
         let mut indices = _mm512_setzero_si512();
         for (level, mask) in (0..levels).zip(path) {
             let bit = _mm512_set1_epi8(1 << (levels - 1 - level));
-            let bits = mask.0.get(word).copied().unwrap_or(0);
+            let bits = mask.0[word];
             indices = _mm512_mask_add_epi8(indices, bits, indices, bit);
         }
         indices

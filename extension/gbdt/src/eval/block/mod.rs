@@ -155,8 +155,8 @@ const IN_ORDER: [u16; BLOCK] = {
 
 /// Sums of a width that kernels add to.
 pub(super) trait BlockSum: Sum {
-    /// For tiles of so many levels, if they can have as many.
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>>;
+    /// For tiles of so many levels, at most [`TILE_LEVELS`].
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Add<Self>;
 
     /// Where the sum of each row of a block lies.
     fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK];
@@ -164,8 +164,8 @@ pub(super) trait BlockSum: Sum {
 
 impl BlockSum for f32 {
     #[inline(always)]
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>> {
-        kernel.add.get(levels as usize).copied()
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Add<Self> {
+        kernel.add[levels as usize]
     }
 
     #[inline(always)]
@@ -176,8 +176,8 @@ impl BlockSum for f32 {
 
 impl BlockSum for f64 {
     #[inline(always)]
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>> {
-        kernel.add_double.get(levels as usize).copied()
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Add<Self> {
+        kernel.add_double[levels as usize]
     }
 
     #[inline(always)]

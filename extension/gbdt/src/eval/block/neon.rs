@@ -91,7 +91,7 @@ impl Instructions for Half {
             for out in out.as_chunks_mut::<16>().0 {
                 let mut indices = vdupq_n_u8(0);
                 for mask in path.iter().take(levels as usize) {
-                    let bits = vdupq_n_u64(mask.0.get(word).copied().unwrap_or(0));
+                    let bits = vdupq_n_u64(mask.0[word]);
                     let bits = vqtbl1q_u8(vreinterpretq_u8_u64(bits), spread);
                     // All ones are -1: twice the index so far, and one more where the bit is set.
                     indices = vsubq_u8(vaddq_u8(indices, indices), vtstq_u8(bits, own));

@@ -15,7 +15,7 @@ pub(super) fn columns_by_search(image: Sections<'_>) -> impl Iterator<Item = &[P
 
 pub(super) fn search_tree<'a>(trees: &'a [f32], column: &PredicateColumn) -> &'a [f32] {
     let start = column.tree as usize;
-    trees.get(start..start + (1 << column.levels)).unwrap_or_default()
+    &trees[start..start + (1 << column.levels)]
 }
 
 /// Where a value's bit is in a [`CodeTable`]: the byte, and the bit alone.
@@ -34,7 +34,7 @@ pub(super) fn bit_of_code(value: f32) -> (u8, u8) {
 /// The operands of a run, in their section.
 pub(super) fn operands<'a, T>(section: &'a [T], run: &PredicateRun) -> &'a [T] {
     let start = run.operands as usize;
-    section.get(start..start + run.count as usize).unwrap_or_default()
+    &section[start..start + run.count as usize]
 }
 
 /// Whether a value goes right at a split with a set that has no table; `large` is a record of

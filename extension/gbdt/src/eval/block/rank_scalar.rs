@@ -14,7 +14,7 @@ fn not_below<const MISSING_RIGHT: bool>(value: f32, threshold: f32) -> bool {
 }
 
 /// The ranks of the first `rows` values, eight searches at a time. A tree has 32 to 256 places, a
-/// power of two; the ranks in any other are 0.
+/// power of two.
 #[inline(always)]
 pub(super) fn ranks<const MISSING_RIGHT: bool>(
     values: &Values,
@@ -22,9 +22,7 @@ pub(super) fn ranks<const MISSING_RIGHT: bool>(
     tree: &[f32],
 ) -> [u8; BLOCK] {
     let mut ranks = [0u8; BLOCK];
-    if !(32..=256).contains(&tree.len()) || !tree.len().is_power_of_two() {
-        return ranks;
-    }
+    assert!((32..=256).contains(&tree.len()) && tree.len().is_power_of_two(), "a search tree");
     let levels = tree.len().ilog2();
     let chunks = values.0.as_chunks::<8>().0.iter().zip(ranks.as_chunks_mut::<8>().0);
     for (values, ranks) in chunks.take(rows.div_ceil(8)) {
@@ -51,9 +49,7 @@ pub(super) fn wide_ranks<const MISSING_RIGHT: bool>(
     trees: &[LargestTree],
 ) -> [u16; BLOCK] {
     let mut ranks = [0u16; BLOCK];
-    if trees.is_empty() {
-        return ranks;
-    }
+    assert!(!trees.is_empty(), "search trees");
     let chunks = values.0.as_chunks::<8>().0.iter().zip(ranks.as_chunks_mut::<8>().0);
     for (values, ranks) in chunks.take(rows.div_ceil(8)) {
         let mut columns = [0usize; 8];

@@ -76,16 +76,19 @@ pub(super) struct OfFeature<'a> {
 impl<'a> OfFeature<'a> {
     fn index_of(&mut self, question: Question<'a>) -> Result<u32> {
         let next = to_u32(self.questions.len())?;
-        if let Entry::Vacant(entry) = self.indices.entry(question) {
-            entry.insert(next);
-            let (words, _) = question;
-            let unused = words.last().map_or(0, |word| word.leading_zeros());
-            let codes = 32 * words.len() - unused as usize;
-            self.codes = self.codes.max(codes).min(CODES);
-            reserve(&mut self.questions, 1)?;
-            self.questions.push(question);
+        match self.indices.entry(question) {
+            Entry::Occupied(known) => Ok(*known.get()),
+            Entry::Vacant(entry) => {
+                entry.insert(next);
+                let (words, _) = question;
+                let unused = words.last().map_or(0, |word| word.leading_zeros());
+                let codes = 32 * words.len() - unused as usize;
+                self.codes = self.codes.max(codes).min(CODES);
+                reserve(&mut self.questions, 1)?;
+                self.questions.push(question);
+                Ok(next)
+            }
         }
-        Ok(self.indices.get(&question).copied().unwrap_or(next))
     }
 
     /// Words of a line.
@@ -102,11 +105,9 @@ impl<'a> OfFeature<'a> {
     pub(super) fn write(&self, into: &mut Vec<u32>, check_interrupts: &mut dyn FnMut()) {
         let (first, width) = (into.len(), self.width());
         into.resize(first + self.lines() * width, 0);
-        let table = into.get_mut(first..).unwrap_or_default();
+        let table = &mut into[first..];
         let mut set = |line: usize, question: usize| {
-            if let Some(word) = table.get_mut(line * width + question / 32) {
-                *word |= 1 << (question % 32);
-            }
+            table[line * width + question / 32] |= 1 << (question % 32);
         };
         for (question, (words, missing_right)) in self.questions.iter().enumerate() {
             if question.is_multiple_of(64) || words.len() >= NODES_PER_CHECK / 32 {

@@ -113,7 +113,7 @@ impl Chunks {
         let mut trees = forest.trees().iter();
         for index in 0..chunks.records.len() {
             chunks.place(index)?;
-            let Some(chunk) = chunks.records.get(index).copied() else { continue };
+            let chunk = chunks.records[index];
             for (lane, tree) in trees.by_ref().take(chunk.trees as usize).enumerate() {
                 chunks.put(&chunk, lane, tree, columns, sets);
                 check_interrupts();
@@ -123,7 +123,7 @@ impl Chunks {
     }
 
     fn place(&mut self, index: usize) -> Result<()> {
-        let Some(chunk) = self.records.get_mut(index) else { return Ok(()) };
+        let chunk = &mut self.records[index];
         chunk.top_nodes = to_u32(self.top_nodes.len())?;
         chunk.blocks = to_u32(self.node_blocks.len())?;
         let top = 1 << Chunk::top_levels(chunk.levels);
@@ -146,19 +146,19 @@ impl Chunks {
     ) {
         let mut compared = vec![(0u8, 0u8)];
         let tile = fill(tree, chunk.levels, sets, |predicate| {
-            let (column, rank) = columns.find(predicate).unwrap_or_default();
+            let (column, rank) = columns.find(predicate);
             compared.push((column as u8, rank));
             (compared.len() - 1) as u16
         });
         let compared = |level, path| {
-            let node = tile.nodes.get(node_index(chunk.levels, level, path)).copied().unwrap_or(0);
-            compared.get(usize::from(node)).copied().unwrap_or_default()
+            let node = tile.nodes[node_index(chunk.levels, level, path)];
+            compared[usize::from(node)]
         };
         let top = Chunk::top_levels(chunk.levels);
         for level in 0..top {
             for path in 0..1usize << level {
                 let node = chunk.top_nodes as usize + (1 << level) + path;
-                let Some(node) = self.top_nodes.get_mut(node) else { continue };
+                let node = &mut self.top_nodes[node];
                 (node.columns[lane], node.ranks[lane]) = compared(level, path);
             }
         }
@@ -166,7 +166,7 @@ impl Chunks {
             let below = level - TOP_LEVELS;
             for path in 0..1usize << level {
                 let block = chunk.blocks as usize + (lane << TOP_LEVELS) + (path >> below);
-                let Some(block) = self.node_blocks.get_mut(block) else { continue };
+                let block = &mut self.node_blocks[block];
                 let node = (1 << below) - 1 + (path & ((1 << below) - 1));
                 (block.columns[node], block.ranks[node]) = compared(level, path);
             }

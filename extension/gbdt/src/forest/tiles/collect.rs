@@ -17,6 +17,7 @@ use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 use crate::forest::trees::Trees;
 use crate::model::{NODES_PER_CHECK, Precision};
+use crate::verified::sure;
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]
@@ -78,13 +79,13 @@ impl Writer<'_> {
             (self.check_interrupts)();
             let new = more.iter().filter(|predicate| !predicates.contains(*predicate)).count();
             if predicates.len() + new > MAX_PREDICATES {
-                self.segment(groups.get(first..index).unwrap_or_default(), &predicates)?;
+                self.segment(&groups[first..index], &predicates)?;
                 predicates.clear();
                 first = index;
             }
             predicates.extend(more);
         }
-        self.segment(groups.get(first..).unwrap_or_default(), &predicates)
+        self.segment(&groups[first..], &predicates)
     }
 
     /// Successive trees in groups, still without indices of nodes and leaves.
@@ -162,11 +163,8 @@ impl Writer<'_> {
     fn runs(&mut self, predicates: &[Predicate]) -> Result<()> {
         let mut last = None;
         for (index, predicate) in predicates.iter().enumerate() {
-            let Some((column, rank)) = self.columns.find(*predicate) else { continue };
-            let Some(kind) = self.columns.records.get(column).map(|record| record.kind) else {
-                continue;
-            };
-            let operand = match kind {
+            let (column, rank) = self.columns.find(*predicate);
+            let operand = match self.columns.records[column].kind {
                 ColumnKind::Codes => push(&mut self.tiles.code_tables, self.sets.table(*predicate)),
                 ColumnKind::LargeCodes => {
                     push(&mut self.tiles.large_sets, self.sets.large(*predicate))
@@ -199,10 +197,13 @@ impl Writer<'_> {
             TileGroup { nodes: to_u32(self.tiles.nodes.len())?, leaves: to_u32(ends)?, ..*group };
         let count = group.count as usize;
         reserve(&mut self.tiles.nodes, count * group.tile_nodes())?;
-        let index_of = |predicate| predicates.binary_search(&predicate).unwrap_or(0) as u16;
+        let index_of = |predicate| {
+            let index = predicates.binary_search(&predicate).ok();
+            sure(index, "a segment has the predicates of its tiles") as u16
+        };
         for index in group.first as usize..group.first as usize + count {
             let forest = self.forest;
-            let Some(tree) = forest.trees().get(index) else { continue };
+            let tree = &forest.trees()[index];
             let tile = fill(tree, group.levels, &self.sets, index_of);
             if group.symmetric == 1 {
                 self.tiles.nodes.extend(tile.levels(group.levels));
@@ -210,7 +211,7 @@ impl Writer<'_> {
                 self.tiles.nodes.extend_from_slice(&tile.nodes);
             }
             if group.below == 0 {
-                self.leaves(&leaves(tree, group.levels, &tile))?;
+                self.leaves(&leaves(tree, group.levels, &tile)?)?;
             } else {
                 self.exits(index, tree, &tile)?;
             }
@@ -244,17 +245,14 @@ impl Writer<'_> {
             if index.is_multiple_of(NODES_PER_CHECK) {
                 (self.check_interrupts)();
             }
-            if let Position::Node { id, .. } = position
-                && let Some(at) = index_of.get_mut(id as usize)
-            {
-                *at = index;
+            if let Position::Node { id, .. } = position {
+                index_of[id as usize] = index;
             }
         }
-        let root = self.trees.roots.get(index).copied().unwrap_or(0) as usize;
+        let root = self.trees.roots[index] as usize;
         reserve(&mut self.tiles.exits, tile.ends.len())?;
         for id in &tile.ends {
-            let at = index_of.get(*id as usize).copied().unwrap_or(0);
-            self.tiles.exits.push(to_u32(root + at)?);
+            self.tiles.exits.push(to_u32(root + index_of[*id as usize])?);
         }
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::predicates::{Predicate, Sets, predicate_of};
 use super::{TILE_LEVELS, node_index, tile_leaves, tile_nodes};
 use crate::forest::canonical::{Node, Tree};
 use crate::forest::order::children;
+use crate::{Result, verified};
 
 /// What is written of a tree into a tile of a given number of levels.
 pub(super) struct Filled {
@@ -27,13 +28,10 @@ pub(super) fn fill(
         let (Some(predicate), Some([right, left])) = (predicate, children(tree, id)) else {
             // All paths from here on end here.
             let below = levels - level;
-            let ends = tile.ends.get_mut(path << below..(path + 1) << below);
-            ends.unwrap_or_default().fill(id);
+            tile.ends[path << below..(path + 1) << below].fill(id);
             continue;
         };
-        if let Some(node) = tile.nodes.get_mut(node_index(levels, level, path)) {
-            *node = index_of(predicate);
-        }
+        tile.nodes[node_index(levels, level, path)] = index_of(predicate);
         open.push((left, level + 1, 2 * path));
         open.push((right, level + 1, 2 * path + 1));
     }
@@ -44,8 +42,7 @@ impl Filled {
     /// Of a symmetric tree the predicate of each level, and any for those that it does not have.
     pub(super) fn levels(&self, levels: u32) -> impl Iterator<Item = u16> {
         (0..TILE_LEVELS).map(move |level| {
-            let first = (level < levels).then(|| node_index(levels, level, 0));
-            first.and_then(|first| self.nodes.get(first)).copied().unwrap_or(0)
+            if level < levels { self.nodes[node_index(levels, level, 0)] } else { 0 }
         })
     }
 }
@@ -68,14 +65,16 @@ pub(super) fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> bool {
 }
 
 /// The leaves of a tile that holds all of its tree.
-pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Vec<f64> {
+pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Result<Vec<f64>> {
     let mut leaves = vec![0.0; tile_leaves(levels)];
     for (leaf, id) in leaves.iter_mut().zip(&tile.ends) {
-        if let Some(Node::Leaf { value, .. }) = tree.nodes().get(*id as usize) {
-            *leaf = *value;
-        }
+        let value = match tree.nodes()[*id as usize] {
+            Node::Leaf { value, .. } => Some(value),
+            _ => None,
+        };
+        *leaf = verified::known(value, "a tile that holds its tree ends at leaves")?;
     }
-    leaves
+    Ok(leaves)
 }
 
 pub(super) fn levels(tree: &Tree<'_>) -> u32 {

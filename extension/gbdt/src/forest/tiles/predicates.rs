@@ -12,6 +12,7 @@ use crate::forest::key::{monotone_key, number_of_key};
 use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 use crate::model::NODES_PER_CHECK;
+use crate::verified::sure;
 
 /// What decides at a node. Predicates are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,12 +77,12 @@ impl<'a> Sets<'a> {
     }
 
     fn words(&self, predicate: Predicate) -> &'a [u32] {
-        self.sets.get(predicate.threshold_key_or_set as usize).copied().unwrap_or_default()
+        self.sets[predicate.threshold_key_or_set as usize]
     }
 
     /// The record in [`LARGE_SETS`](crate::forest::sections::LARGE_SETS) of a predicate about codes.
     pub(super) fn large(&self, predicate: Predicate) -> u32 {
-        let set = self.in_image.get(predicate.threshold_key_or_set as usize).copied().unwrap_or(0);
+        let set = self.in_image[predicate.threshold_key_or_set as usize];
         2 * set + u32::from(predicate.missing_right())
     }
 
@@ -106,12 +107,12 @@ impl<'a> Sets<'a> {
 /// The words up to the last that is not empty.
 pub(in crate::forest) fn used_words(words: &[u32]) -> &[u32] {
     let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    words.get(..used).unwrap_or_default()
+    &words[..used]
 }
 
 /// The predicate of a node; `None` for a leaf.
 pub(super) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Predicate> {
-    match *tree.nodes().get(id as usize)? {
+    match tree.nodes()[id as usize] {
         Node::Numerical { feature, threshold, default_left, .. } => {
             let kind = [PredicateKind::BelowMissingRight, PredicateKind::BelowMissingLeft]
                 [usize::from(default_left)];
@@ -120,8 +121,8 @@ pub(super) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<
         Node::Categorical { feature, set, default_left, .. } => {
             let kind = [PredicateKind::InSetMissingRight, PredicateKind::InSetMissingLeft]
                 [usize::from(default_left)];
-            let words = used_words(tree.sets.get(set as usize)?);
-            Some(Predicate { feature, kind, threshold_key_or_set: *sets.indices.get(words)? })
+            let words = used_words(tree.sets[set as usize]);
+            Some(Predicate { feature, kind, threshold_key_or_set: sets.indices[words] })
         }
         Node::Leaf { .. } | Node::Deleted => None,
     }
@@ -227,12 +228,14 @@ impl Columns {
         Ok(())
     }
 
-    /// The column of a predicate, and the rank from which on a value goes right.
-    pub(super) fn find(&self, predicate: Predicate) -> Option<(usize, u8)> {
-        let index = self.predicates.binary_search(&predicate).ok()?;
-        let column = self.starts.partition_point(|start| *start <= index).checked_sub(1)?;
-        let rank = index - self.starts.get(column)? + 1;
-        Some((column, u8::try_from(rank).unwrap_or(u8::MAX)))
+    /// The column of a predicate of the forest, and the rank from which on a value goes right.
+    pub(super) fn find(&self, predicate: Predicate) -> (usize, u8) {
+        let index = self.predicates.binary_search(&predicate).ok();
+        let index = sure(index, "a forest's columns have its predicates");
+        let column = self.starts.partition_point(|start| *start <= index) - 1;
+        let rank = index - self.starts[column] + 1;
+        // More are predicates of codes, which have no ranks.
+        (column, u8::try_from(rank).unwrap_or(u8::MAX))
     }
 }
 
@@ -252,9 +255,8 @@ pub(crate) fn search_tree(thresholds: &[f32], levels: u32) -> Vec<f32> {
     for level in 0..levels {
         let step = 1usize << (levels - level);
         for path in 0..1usize << level {
-            if let Some(place) = tree.get_mut((1 << level) + path) {
-                let threshold = thresholds.get(path * step + step / 2 - 1);
-                *place = threshold.copied().unwrap_or(f32::INFINITY);
+            if let Some(threshold) = thresholds.get(path * step + step / 2 - 1) {
+                tree[(1 << level) + path] = *threshold;
             }
         }
     }

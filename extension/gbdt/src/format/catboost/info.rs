@@ -39,6 +39,26 @@ impl Info {
         Ok(info)
     }
 
+    /// The best iteration of a training with rows for evaluation, which CatBoost counts from 0 as XGBoost does.
+    /// It stands in the training's history, of which nothing else is read, and which may be anything.
+    fn add_best_iteration(&mut self, history: &str, check_interrupts: &mut dyn FnMut()) {
+        let mut json = Json::new(history.as_bytes(), check_interrupts);
+        let mut best = None;
+        let read = object(&mut json, |reader, key| match key {
+            "metrics" => object(reader, |reader, key| match key {
+                "best_iteration" => {
+                    best = Some(reader.integer()?);
+                    Ok(())
+                }
+                _ => reader.skip(),
+            }),
+            _ => reader.skip(),
+        });
+        if let (Ok(()), Some(best @ 0..)) = (read, best) {
+            self.attributes.push(("best_iteration".to_owned(), best.to_string()));
+        }
+    }
+
     /// Adds a text by its key.
     pub(super) fn add(
         &mut self,
@@ -56,6 +76,7 @@ impl Info {
                     Error::new(error.kind(), format!("\"{key}\": {}", error.message()))
                 })?;
             }
+            "training" => self.add_best_iteration(text, check_interrupts),
             "catboost_version_info" => self.version = version(text),
             "binclass_probability_threshold" => self.class_threshold = Some(threshold(text)?),
             _ if text.len().max(key.len()) <= MAX_ATTRIBUTE
@@ -130,6 +151,22 @@ mod tests {
         assert_eq!(version("Branch: tags/v1.2\n"), [1, 2, 0]);
         assert_eq!(version("Branch: tags/v"), [0; 3]);
         assert_eq!(version("Branch: trunk"), [0; 3]);
+    }
+
+    #[test]
+    fn the_best_iteration_is_read_from_a_history_that_may_be_anything() {
+        let added = |history: &str| {
+            let mut info = Info::default();
+            info.add("training", history, &Limits::default(), &mut || ()).unwrap();
+            info.attributes
+        };
+        let best = [("best_iteration".to_owned(), "7".to_owned())];
+        let history = r#"{"metrics": {"x": [{}], "best_iteration": 7, "y": 1}, "z": null}"#;
+        assert_eq!(added(history), best);
+        for other in ["", "{", "[]", r#"{"metrics": 1}"#, r#"{"metrics": {"best_iteration": -1}}"#]
+        {
+            assert_eq!(added(other), []);
+        }
     }
 
     #[test]

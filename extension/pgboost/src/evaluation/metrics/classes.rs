@@ -1,6 +1,6 @@
 //! Metrics of classes: scikit-learn's `log_loss`, `zero_one_loss`, and `precision_score`,
 //! `recall_score` and `f1_score`, of two classes for the second one, of more the mean over the classes
-//! that a row has or was given (`average="macro"`). A share of nothing is 0.
+//! that a row has or was given, whatever its weight (`average="macro"`). A share of nothing is 0.
 
 use super::{Metrics, Results, named};
 use crate::error::Result;
@@ -11,6 +11,8 @@ use crate::predictor::source::Prediction;
 /// Weights of the rows of a class, of those that were given it, and of those that were so rightly.
 #[derive(Clone, Copy, Default)]
 struct Counts {
+    /// Whether a row has the class or was given it.
+    met: bool,
     actual: f64,
     predicted: f64,
     right: f64,
@@ -43,22 +45,26 @@ impl Classes {
         self.weight += weight;
         self.log += weight * log;
         if let Some(counts) = self.counts.get_mut(actual) {
+            counts.met = true;
             counts.actual += weight;
             counts.right += if actual == predicted { weight } else { 0.0 };
         }
         if let Some(counts) = self.counts.get_mut(predicted) {
+            counts.met = true;
             counts.predicted += weight;
         }
         self.wrong += if actual == predicted { 0.0 } else { weight };
     }
 }
 
-/// The metrics by these names: the logarithmic loss if there is one, the error, and the other scores.
+/// The metrics by these names: the logarithmic loss if there is one, the error, and the other scores. All are
+/// means over the weight, and not defined where there is none.
 fn results(names: [&str; 2], log: Option<f64>, error: f64, scores: [f64; 3]) -> Results {
     let [log_name, error_name] = names;
     let log = log.map(|log| named(log_name, log));
     let scores = ["precision", "recall", "f1"].into_iter().zip(scores);
-    let scores = scores.map(|(name, score)| named(name, score));
+    let scores =
+        scores.map(|(name, score)| named(name, if error.is_nan() { error } else { score }));
     log.into_iter().chain([named(error_name, error)]).chain(scores).collect()
 }
 
@@ -108,18 +114,19 @@ impl Metrics for Binary {
         Ok(())
     }
 
-    fn results(&mut self) -> Results {
+    fn results(&mut self) -> Result<Results> {
         self.add_logarithm();
         let [[first, wrong_second], [wrong_first, second]] = self.cells;
         let wrong = wrong_first + wrong_second;
         let weight = first + second + wrong;
         let counts = Counts {
+            met: true,
             actual: second + wrong_first,
             predicted: second + wrong_second,
             right: second,
         };
         let log = self.probability.then(|| self.log / weight);
-        results(["logloss", "error"], log, wrong / weight, counts.scores())
+        Ok(results(["logloss", "error"], log, wrong / weight, counts.scores()))
     }
 }
 
@@ -142,8 +149,8 @@ impl Metrics for Multiclass {
         Ok(())
     }
 
-    fn results(&mut self) -> Results {
-        let met = self.classes.counts.iter().filter(|class| class.actual + class.predicted > 0.0);
+    fn results(&mut self) -> Result<Results> {
+        let met = self.classes.counts.iter().filter(|class| class.met);
         let scores: Vec<[f64; 3]> = met.map(|class| class.scores()).collect();
         let mean = |which: fn(&[f64; 3]) -> f64| {
             scores.iter().map(which).sum::<f64>() / scores.len() as f64
@@ -151,6 +158,6 @@ impl Metrics for Multiclass {
         let means = [mean(|[x, _, _]| *x), mean(|[_, x, _]| *x), mean(|[_, _, x]| *x)];
         let Classes { weight, log, wrong, .. } = self.classes;
         let log = self.probabilities.then(|| log / weight);
-        results(["mlogloss", "merror"], log, wrong / weight, means)
+        Ok(results(["mlogloss", "merror"], log, wrong / weight, means))
     }
 }

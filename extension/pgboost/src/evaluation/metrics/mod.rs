@@ -22,7 +22,7 @@ pub trait Metrics {
         both.try_for_each(|(row, prediction)| self.add(row, prediction))
     }
 
-    fn results(&mut self) -> Results;
+    fn results(&mut self) -> Result<Results>;
 }
 
 /// Metrics of no rows yet.

@@ -3,7 +3,8 @@
 //!
 //! The gain is the target itself, and rows of the same score share their places
 //! (sklearn/metrics/_ranking.py, `_tie_averaged_dcg`). XGBoost's own metric has exponential gains and
-//! takes such rows as they come. The weight of a group is that of its first row.
+//! takes such rows as they come. The weight of a group is that of its first row. A group of one row is an error,
+//! as it is in scikit-learn: any order of it is the best.
 
 use pg_interface::source::SourceError;
 
@@ -40,9 +41,11 @@ impl Ranking {
         }
     }
 
-    fn end_group(&mut self) {
-        if self.group.is_empty() {
-            return;
+    fn end_group(&mut self) -> Result<()> {
+        match self.group.len() {
+            0 => return Ok(()),
+            1 => return Err(Error::GroupOfOneRow { number: self.group_number }),
+            _ => {}
         }
         self.weight += self.group_weight;
         self.group.sort_unstable_by(|a, b| b.1.total_cmp(&a.1));
@@ -53,6 +56,7 @@ impl Ranking {
             *sum += self.group_weight * if best > 0.0 { found / best } else { 0.0 };
         }
         self.group.clear();
+        Ok(())
     }
 }
 
@@ -81,7 +85,7 @@ impl Metrics for Ranking {
             return Err(SourceError::ValueRefused { column, what }.into());
         }
         if row.group != self.group_number {
-            self.end_group();
+            self.end_group()?;
             self.group_number = row.group;
             self.group_weight = row.weight;
         }
@@ -92,8 +96,9 @@ impl Metrics for Ranking {
         Ok(())
     }
 
-    fn results(&mut self) -> Results {
-        self.end_group();
-        CUTS.iter().zip(self.sums).map(|((_, name), sum)| named(name, sum / self.weight)).collect()
+    fn results(&mut self) -> Result<Results> {
+        self.end_group()?;
+        let means = CUTS.iter().zip(self.sums);
+        Ok(means.map(|((_, name), sum)| named(name, sum / self.weight)).collect())
     }
 }

@@ -38,22 +38,22 @@ impl Metrics for Regression {
         Ok(())
     }
 
-    fn results(&mut self) -> Results {
+    fn results(&mut self) -> Result<Results> {
         let mse = self.squared / self.weight;
         let r2 = match (self.squared, self.deviation) {
-            _ if self.rows < 2 => f64::NAN,
+            _ if self.rows < 2 || self.weight == 0.0 => f64::NAN,
             // As scikit-learn has it where all targets are the same.
             (0.0, 0.0) => 1.0,
             (_, 0.0) => 0.0,
             (squared, deviation) => 1.0 - squared / deviation,
         };
-        vec![
+        Ok(vec![
             named("rmse", mse.sqrt()),
             named("mse", mse),
             named("mae", self.absolute / self.weight),
             named("mape", self.relative / self.weight),
             named("r2", r2),
-        ]
+        ])
     }
 }
 
@@ -79,11 +79,11 @@ impl Metrics for Quantiles {
         Ok(())
     }
 
-    fn results(&mut self) -> Results {
+    fn results(&mut self) -> Result<Results> {
         let sum: f64 = self.sums.iter().sum();
         let mean = sum / self.weight / self.levels.len() as f64;
         let each = self.levels.iter().zip(&self.sums);
         let each = each.map(|(level, sum)| named(&format!("quantile@{level}"), sum / self.weight));
-        std::iter::once(named("quantile", mean)).chain(each).collect()
+        Ok(std::iter::once(named("quantile", mean)).chain(each).collect())
     }
 }

@@ -1,0 +1,105 @@
+"""Rows that `push` draws to compare a model before it is deployed.
+
+What a tree model computes changes at its thresholds only. So the numbers of a feature are drawn on,
+next to and between the thresholds of its splits, every category occurs, and some values are missing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+ROWS = 1000
+_SEED = 1
+_MISSING = 0.1
+_ZERO = 0.03
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a model's splits ask of its features, by their position.
+
+    `dtype` is the type of NumPy in which the library compares. `exact` is false where the file rounds
+    what the library does not, so that numbers on a threshold may fall on either side.
+    """
+
+    width: int
+    thresholds: Mapping[int, Any]
+    dtype: Any
+    names: Sequence[str] | None = None
+    # The values of categorical features. They are of pandas' category type, unless `plain`.
+    categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    plain: bool = False
+    missing: bool = True
+    exact: bool = True
+
+
+def drawn(
+    inputs: Inputs, features: Sequence[str], categories: Mapping[str, Sequence[Any]] | None = None
+) -> Any:
+    """A frame of at least `ROWS` rows; an array if the features have no names.
+
+    `categories` are values by the name in `features`, where the model itself has codes.
+    """
+    import numpy as np
+
+    if categories:
+        given = {list(features).index(name): values for name, values in categories.items()}
+        merged = {**inputs.categories, **given}
+        inputs = replace(inputs, categories=merged, names=inputs.names or features, plain=False)
+    generator = np.random.default_rng(_SEED)
+    rows = max([ROWS, *(len(values) + 1 for values in inputs.categories.values())])
+    numbers = np.empty((rows, inputs.width), inputs.dtype)
+    for column in range(inputs.width):
+        thresholds = np.unique(np.asarray(inputs.thresholds.get(column, ()), inputs.dtype))
+        # A split of missing values from all others is at the largest number, or at infinity.
+        usual = thresholds[np.abs(thresholds) < np.finfo(inputs.dtype).max / 16]
+        numbers[:, column] = _numbers(generator, usual, rows, inputs.exact)
+    numbers[generator.random(numbers.shape) < _ZERO] = 0
+    if inputs.missing:
+        numbers[generator.random(numbers.shape) < _MISSING] = np.nan
+    if inputs.names is None:
+        for column, values in inputs.categories.items():
+            numbers[:, column] = generator.permutation(np.resize(values, rows))
+        return numbers
+    return _frame(generator, numbers, inputs)
+
+
+def _numbers(generator: Any, thresholds: Any, rows: int, exact: bool) -> Any:
+    """Numbers of which equally many lie between any two thresholds; a third of them on or next to one."""
+    import numpy as np
+
+    if not len(thresholds):
+        return generator.normal(size=rows)
+    spread = np.ptp(thresholds) / 8 + abs(thresholds[0]) / 8 + thresholds.dtype.type(1e-3)
+    edges = np.concatenate(([thresholds[0] - spread], thresholds, [thresholds[-1] + spread]))
+    if not exact:
+        # Numbers far enough from the edges of their interval that rounding does not move them across.
+        edges = edges[np.append(np.diff(edges) > 1e-4 * np.abs(edges[1:]), True)]
+    lower = generator.integers(0, len(edges) - 1, rows)
+    share = generator.uniform(0.25, 0.75, rows).astype(edges.dtype)
+    between = edges[lower] + (edges[lower + 1] - edges[lower]) * share
+    if not exact:
+        return between
+    on = generator.choice(thresholds, rows)
+    near = np.stack([on, np.nextafter(on, -np.inf), np.nextafter(on, np.inf)])
+    near = near[generator.integers(0, 3, rows), np.arange(rows)].astype(edges.dtype)
+    return np.where(generator.random(rows) < 1 / 3, near, between)
+
+
+def _frame(generator: Any, numbers: Any, inputs: Inputs) -> Any:
+    import numpy as np
+    import pandas
+
+    frame = pandas.DataFrame(numbers, columns=list(inputs.names or ()), copy=False)
+    for column, values in inputs.categories.items():
+        # The code of a missing value is -1.
+        codes = np.arange(0 if inputs.plain else -1, len(values))
+        codes = generator.permutation(np.resize(codes, len(frame)))
+        if inputs.plain:
+            cells = pandas.Series([values[code] for code in codes])
+        else:
+            cells = pandas.Series(pandas.Categorical.from_codes(codes, list(values)))
+        frame = frame.assign(**{frame.columns[column]: cells})
+    return frame
