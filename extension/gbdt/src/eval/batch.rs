@@ -2,8 +2,7 @@
 //!
 //! Rows lie one after another, and so do their margins. However many are handed over in one call,
 //! each row's margins have the bits that [`Image::margins`] gives. Blocks of rows go through the
-//! tiles of the image where the processor has vectors for it; few rows, models without tiles, and
-//! other processors take one row after another.
+//! tiles of the image; few rows and models without tiles take one row after another.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
 use super::block::{BLOCK, BlockSum, Buffers, Rows};
@@ -153,7 +152,7 @@ impl<B: StableBytes> Image<B> {
         out: &mut [S],
     ) -> bool {
         let rows = Rows { features: rows, num_features: self.num_features(), count };
-        let Some(kernel) = scratch.kernel.block() else { return false };
+        let kernel = scratch.kernel.block();
         let (image, total_depth) = (self.sections(), self.total_depth());
         // SAFETY: there is no such Kernel where the processor lacks the instructions.
         unsafe { kernel.sums(image, total_depth, S::buffers(scratch), &rows, out) }

@@ -19,7 +19,9 @@ use super::records::{
     WideNode,
 };
 use super::tiles::chunks::{Chunk, NodeBlock, TopNode};
-use super::tiles::{CodeTable, PredicateColumn, PredicateRun, Segment, TileGroup};
+use super::tiles::{
+    CodeTable, Coding, CompoundRun, PredicateColumn, PredicateRun, Segment, TileGroup,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// The error that an image is not one, or not whole.
@@ -154,6 +156,11 @@ sections! {
     LARGE_SETS: u32,
     /// The predicates of the nodes of tiles.
     TILE_NODES: u16,
+    /// One per group of tiles, or none if no tree is recoded.
+    CODINGS: Coding,
+    COMPOUND_RUNS: CompoundRun,
+    /// The operations and masks of compounds.
+    COMPOUND_WORDS: u16,
     /// One per tree: the tree of the model that it comes from.
     SOURCES: u32,
     /// One per tree: index of its root in the nodes of its kind.

@@ -69,6 +69,9 @@ pub fn compile(
     writer.put(CODE_TABLES, &tiles.code_tables);
     writer.put(LARGE_SETS, &tiles.large_sets);
     writer.put(TILE_NODES, &tiles.nodes);
+    writer.put(CODINGS, &tiles.codings);
+    writer.put(COMPOUND_RUNS, &tiles.compound_runs);
+    writer.put(COMPOUND_WORDS, &tiles.compound_words);
     writer.put(SOURCES, &sources);
     writer.put(ROOTS, &trees.roots);
     writer.put(GROUPS, &trees.groups);

@@ -45,7 +45,7 @@ pub(super) fn verify(
             }
             let root = image.get(ROOTS)[tree as usize] as usize;
             let tree = Tree { root, depth: group.depth, kind: group.kind, index: tree };
-            let tile = tiles.last();
+            let tile = tiles.len().checked_sub(1);
             match group.kind {
                 GroupKind::Compact => {
                     let end = std::mem::replace(&mut compact_end, root);
@@ -96,13 +96,13 @@ struct Tree {
 }
 
 impl Tree {
-    /// `tile` is the group of tiles that has this tree, if there are tiles.
+    /// `tile` is the index of the group of tiles that has this tree, if there are tiles.
     fn verify<N: InterleavedNode>(
         &self,
         image: &Sections<'_>,
         nodes: &[N],
         end: usize,
-        tile: Option<&TileGroup>,
+        tile: Option<usize>,
         heights: &mut Vec<u32>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
@@ -132,7 +132,7 @@ impl Tree {
             }
         }
         ensure(heights[0] <= self.depth, "has a leaf deeper than its group says")?;
-        match tile {
+        match tile.map(|index| &image.get(TILE_GROUPS)[index]) {
             Some(tile) if tile.below > 0 => self.exits(image, tile, heights),
             _ => Ok(()),
         }
