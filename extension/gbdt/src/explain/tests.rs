@@ -206,33 +206,6 @@ proptest! {
     }
 }
 
-/// A tree that grows leaf by leaf, of so many leaves: `last` of three times where it grew last.
-fn grown(random: &mut Random, features: usize, leaves: usize, last: usize) -> Tree {
-    let leaf = |random: &mut Random| Node::Leaf {
-        value: random.below(2001) as f64 / 1e3 - 1.0,
-        cover: 0.0,
-    };
-    let mut nodes = vec![leaf(random)];
-    let (mut open, mut depths) = (vec![0usize], vec![0u32]);
-    while open.len() < leaves {
-        let at = if random.below(3) < last { open.len() - 1 } else { random.below(open.len()) };
-        let parent = open.swap_remove(at);
-        let first = nodes.len() as u32;
-        let threshold = random.below(9) as f64 / 4.0 - 1.0;
-        let feature = random.below(features) as u32;
-        let children = [first, first + 1];
-        nodes[parent] = Node::numerical(feature, threshold, random.one_in(2), children, 0.0, 0.0);
-        for _ in 0..2 {
-            open.push(nodes.len());
-            depths.push(depths[parent] + 1);
-            nodes.push(leaf(random));
-        }
-    }
-    let mut tree = Tree::of(nodes, depths.into_iter().max().unwrap());
-    cover_tree(&mut tree, random);
-    tree
-}
-
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -240,19 +213,13 @@ proptest! {
     #[test]
     fn trees_that_grow_leaf_by_leaf_agree_with_the_oracle(
         seed in any::<u64>(),
-        (features, leaves, last, trees) in (1usize..40, 2usize..120, 0usize..4, 1usize..4),
+        (features, outputs, leaves, trees) in (1usize..40, 1usize..3, 2usize..120, 1usize..4),
+        categorical in 0usize..3,
+        any_library in any::<bool>(),
     ) {
-        let mut model = model(seed, Shape::of(features, 1, 1, 1));
-        let mut random = Random(seed ^ 0x9e);
-        model.trees = (0..trees).map(|_| grown(&mut random, features, leaves, last)).collect();
-        model.round_starts = (0..=trees as u32).collect();
-        let values = |random: &mut Random| match random.below(10) {
-            0 => f64::NAN,
-            number => number as f64 / 4.0 - 1.1,
-        };
-        let rows: Vec<Vec<f64>> =
-            (0..20).map(|_| (0..features).map(|_| values(&mut random)).collect()).collect();
-        agrees(&model, &rows);
+        let shape = Shape { categorical, any_library, ..Shape::of(features, outputs, trees, 6) };
+        let model = with_covers(seed, leaf_wise(seed, model(seed, shape), leaves));
+        agrees(&model, &rows(seed ^ 1, &model, 20));
     }
 }
 

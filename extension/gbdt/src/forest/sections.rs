@@ -204,8 +204,6 @@ sections! {
     WORDS: u8,
     /// One per dictionary value: codes in the order of their values.
     SORTED: u32,
-    /// By code the number of a leaf, of each tree from left to right: verification reads them.
-    LEAF_NUMBERS: u16,
     /// One per tree, or none if the model has no covers: only explanations read them and what follows.
     TREE_SUMMARIES: TreeSummary,
     /// One per compact node, likewise: of a split's rows, the share that went left.

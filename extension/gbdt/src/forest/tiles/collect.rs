@@ -42,7 +42,6 @@ pub(in crate::forest) struct Tiles {
     pub(in crate::forest) codings: Vec<Coding>,
     pub(in crate::forest) compound_runs: Vec<CompoundRun>,
     pub(in crate::forest) compound_words: Vec<u16>,
-    pub(in crate::forest) leaf_numbers: Vec<u16>,
     pub(in crate::forest) chunks: Chunks,
 }
 
