@@ -103,6 +103,6 @@ pub(super) struct Numbers(Vec<u32>);
 
 impl Numbers {
     pub(super) fn of(&self, literal: Literal) -> Literal {
-        2 * self.0[literal as usize / 2] | literal & 1
+        (2 * self.0[literal as usize / 2]) | literal & 1
     }
 }
