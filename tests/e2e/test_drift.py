@@ -1,4 +1,4 @@
-"""feature_drift says what evidently says of the same columns; a profile keeps what a training has read.
+"""feature_drift says what evidently says of the same columns; a baseline keeps what a training has read.
 
 evidently itself is not installed here: `stability_index` follows its formula (psi.py and `get_binned_data` of
 src/evidently/calculations/stattests), with numpy's bins, and the statistic is scipy's.
@@ -16,7 +16,7 @@ from tests.e2e.reference import model_bytes
 
 ROWS = 4_000
 NAMES = ["exact", "many", "few", "region"]
-# Of more than a thousand distinct numbers, a profile has as many quantiles.
+# Of more than a thousand distinct numbers, a baseline has as many quantiles.
 QUANTILES = 2e-3
 REGIONS = np.array(["east", "north", "south", "west"])
 
@@ -55,7 +55,7 @@ def stability_index(reference: np.ndarray, current: np.ndarray) -> float:
 
 @pytest.fixture(scope="module", autouse=True)
 def tables(cluster: Cluster, dbname: str) -> None:
-    """Tables `before` and `now`; a model trained on the first, which has a profile, and a loaded one."""
+    """Tables `before` and `now`; a model trained on the first, which has a baseline, and a loaded one."""
     with cluster.connect(dbname) as connection:
         connection.execute("CREATE EXTENSION pgboost_train")
         for table, columns in (("before", drawn(1, 0)), ("now", drawn(2, 0.3))):
@@ -72,7 +72,7 @@ def tables(cluster: Cluster, dbname: str) -> None:
 
 
 def drift(connection: psycopg.Connection, source: str, model: str = "trained") -> dict[str, tuple]:
-    query = "SELECT * FROM feature_drift(%s, %s)"
+    query = "SELECT feature, psi, ks, p_value, baseline_missing, missing FROM feature_drift(%s, %s)"
     return {name: tuple(row) for name, *row in connection.execute(query, (model, source))}
 
 
@@ -99,7 +99,7 @@ def test_what_a_model_was_trained_on_has_not_drifted(connection: psycopg.Connect
             assert p_value > 0.99
 
 
-def test_a_profile_has_what_the_rows_have(connection: psycopg.Connection) -> None:
+def test_a_baseline_has_what_the_rows_have(connection: psycopg.Connection) -> None:
     before = drawn(1, 0)
     rows = connection.execute("SELECT * FROM feature_baseline('trained')").fetchall()
     assert [row[:3] for row in rows] == [(name, ROWS, 0) for name in NAMES]
@@ -113,12 +113,22 @@ def test_a_profile_has_what_the_rows_have(connection: psycopg.Connection) -> Non
     assert shares == pytest.approx(counts / ROWS)
 
 
-def test_a_loaded_model_has_a_profile_once_it_is_recorded(connection: psycopg.Connection) -> None:
-    with pytest.raises(errors.ObjectNotInPrerequisiteState, match="no profile"):
+def test_a_loaded_model_has_a_baseline_once_it_is_set(connection: psycopg.Connection) -> None:
+    with pytest.raises(errors.ObjectNotInPrerequisiteState, match="no baseline"):
         drift(connection, "now", "loaded")
     connection.execute("SELECT set_baseline('loaded', 'SELECT exact, many FROM before')")
     trained, loaded = drift(connection, "now"), drift(connection, "now", "loaded")
     assert loaded == {name: trained[name] for name in ("exact", "many")}
+
+
+def test_severity_is_that_of_the_stability_index(connection: psycopg.Connection) -> None:
+    query = "SELECT psi, severity, baseline_rows, rows FROM feature_drift('trained', %s)"
+    rows = connection.execute(query, ("now",)).fetchall()
+    rows += connection.execute(query, ("SELECT * FROM before LIMIT 9",)).fetchall()
+    assert {severity for _, severity, *_ in rows} == {"none", "minor", "major"}
+    for psi, severity, before, now in rows:
+        assert severity == ("none" if psi < 0.1 else "minor" if psi < 0.25 else "major")
+        assert before == ROWS and now in (ROWS, 9)
 
 
 def test_missing_values_are_told_and_left_out(connection: psycopg.Connection) -> None:
@@ -138,14 +148,14 @@ def test_no_values_at_all_have_no_distance(connection: psycopg.Connection) -> No
     assert found["many"][0] > 1
 
 
-def test_a_profile_is_the_same_from_a_temporary_file(connection: psycopg.Connection) -> None:
+def test_a_baseline_is_the_same_from_a_temporary_file(connection: psycopg.Connection) -> None:
     connection.execute("SET work_mem = '64kB'")
     small = drift(connection, "now")
     connection.execute("RESET work_mem")
     assert small == drift(connection, "now")
 
 
-def test_a_profile_goes_with_its_version(connection: psycopg.Connection) -> None:
+def test_a_baseline_goes_with_its_version(connection: psycopg.Connection) -> None:
     count = "SELECT count(*) FROM pgboost_baseline WHERE model = 'trained'"
     connection.execute("SELECT * FROM train_model('trained', 'before', 'y', rounds => 1)")
     assert connection.execute(count).fetchone() == (8,)
@@ -153,7 +163,7 @@ def test_a_profile_goes_with_its_version(connection: psycopg.Connection) -> None
     assert connection.execute(count).fetchone() == (4,)
 
 
-def test_a_profile_that_is_none_is_refused(connection: psycopg.Connection) -> None:
-    for profile in ("{}", "[]", '[{"feature": "exact"}]'):
-        with pytest.raises(errors.InvalidParameterValue, match="profile"):
-            connection.execute("SELECT set_baseline('loaded', %s::jsonb)", (profile,))
+def test_a_baseline_that_is_none_is_refused(connection: psycopg.Connection) -> None:
+    for baseline in ("{}", "[]", '[{"feature": "exact"}]'):
+        with pytest.raises(errors.InvalidParameterValue, match="baseline"):
+            connection.execute("SELECT set_baseline('loaded', %s::jsonb)", (baseline,))

@@ -331,4 +331,7 @@ def check(found: tuple, a: np.ndarray, b: np.ndarray) -> None:
     mean = difference.mean()
     expected = [a.mean(), b.mean(), mean, mean - half, mean + half]
     assert list(found[:5]) == pytest.approx(expected, rel=1e-8)
-    assert found[5:] == ((difference < 0).sum(), (difference > 0).sum())
+    assert found[5:7] == ((difference < 0).sum(), (difference > 0).sum())
+    low, high = mean - half, mean + half
+    better = "candidate" if high < 0 else "baseline"
+    assert found[7] == (f"{better} is better" if low > 0 or high < 0 else "no difference")

@@ -122,6 +122,15 @@ def test_a_function_of_anothers_is_not_replaced(
     assert one(connection, "SELECT to_regprocedure('scored(integer)') IS NOT NULL")
 
 
+def test_a_function_that_is_gone_keeps_no_name(connect: Connect) -> None:
+    alice, bob = connect("alice"), connect("bob")
+    namesake(alice, bob, "predict('am', f0)")
+    alice.execute("SELECT rename_model('am', 'renamed')")
+    alice.execute("SELECT create_predict_function('renamed', 'of_am')")
+    with pytest.raises(errors.ObjectInUse):
+        alice.execute("SELECT rename_model('renamed', 'am')")
+
+
 def owner(connection: psycopg.Connection, name: str) -> str:
     return one(connection, "SELECT owner::text FROM pgboost_models WHERE name = %s", (name,))
 
@@ -141,9 +150,7 @@ def test_a_model_whose_owner_was_dropped_has_another(
     load(connect("alice"), "other", constant(2))
     assert owner(connection, "carls") == "postgres"
     assert one(connect("dora"), "SELECT predict('carls', 1)") == 1
-    connection.execute(
-        "UPDATE pgboost_privilege SET role = 'dora' WHERE (model, privilege) = ('carls', 'owner')"
-    )
+    connection.execute("SELECT set_model_owner('carls', 'dora')")
     load(connect("dora"), "carls", constant(3))
     connect("dora").execute("SELECT drop_model('carls')")
     assert not is_there(connection)

@@ -19,10 +19,10 @@ def model(connection: psycopg.Connection) -> str:
     """The model m, whose first free version is pinned; its reference."""
     connection.execute("DROP TABLE IF EXISTS t")
     drop_unpinned(connection)
-    version = load(connection, "m", constant(1))
-    connection.execute("SELECT pin_model(%s)", (f"m@{version}",))
+    reference = f"m@{load(connection, 'm', constant(1))}"
+    connection.execute("SELECT pin_model(%s)", (reference,))
     connection.execute("CREATE TABLE t AS SELECT i::real AS a FROM generate_series(1, 100) AS i")
-    return f"m@{version}"
+    return reference
 
 
 def drop_unpinned(connection: psycopg.Connection) -> None:

@@ -10,13 +10,15 @@
 //! the model ready, use one thread, and read rows where they lie. A line of JSON is written for every
 //! model, number of rows a call, and side: nanoseconds a row, a block each.
 //!
-//! `serve MODEL ROWS` instead has one model measured at the word of `grid/formats.py`.
+//! `serve MODEL ROWS KERNEL` instead has one model measured at the word of `grid/formats.py`.
 //!
 //! SECONDS bounds the whole: blocks are cut to fit their part of it, down to one call. Where
 //! [`MOST_ROWS`] rows would take longer, fewer are handed over, which the line says.
 #![allow(unsafe_code, reason = "calls a C library")]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a benchmark stops where it fails")]
 
+#[path = "grid/clock.rs"]
+mod clock;
 mod lightgbm;
 #[path = "grid/serve.rs"]
 mod serve;
@@ -26,6 +28,7 @@ use std::hint::black_box;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use clock::Clock;
 use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch};
 use libloading::Library;
 use lightgbm::{Booster, is_lightgbm};
@@ -144,12 +147,12 @@ impl<'a> Rotation<'a> {
 /// Nanoseconds a row of so many calls.
 fn block(side: &mut Side<'_>, rotation: &mut Rotation<'_>, count: usize, calls: usize) -> f64 {
     let mut out = Vec::new();
-    let start = Instant::now();
+    let start = Clock::now();
     for _ in 0..calls {
         (side.margins)(black_box(rotation.take(count)), &mut out);
         black_box(&out);
     }
-    start.elapsed().as_nanos() as f64 / (calls * count) as f64
+    start.nanoseconds() / (calls * count) as f64
 }
 
 /// How many rows a side is handed in a call, and in how many calls a block.
@@ -255,10 +258,10 @@ fn main() {
     // Cargo passes --bench.
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
-    if let [serve, model, rows] = &arguments[..]
+    if let [serve, model, rows, kernel] = &arguments[..]
         && serve == "serve"
     {
-        return serve::run(Path::new(model), Path::new(rows));
+        return serve::run(Path::new(model), Path::new(rows), kernel);
     }
     let [folder, seconds, libraries @ ..] = &arguments[..] else {
         eprintln!("usage: cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBRARY...");

@@ -44,9 +44,9 @@ Predict = Callable[[int, int], object]
 class Engine:
     """The engine with one model, in a process of its own."""
 
-    def __init__(self, bench: Path, model: Path, rows: Path) -> None:
+    def __init__(self, bench: Path, model: Path, rows: Path, kernel: str = "auto") -> None:
         pipe = subprocess.PIPE
-        command = [bench, "serve", model, rows]
+        command = [bench, "serve", model, rows, kernel]
         self._child = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True)
 
     def _ask(self, line: str) -> str:

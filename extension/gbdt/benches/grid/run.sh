@@ -9,8 +9,10 @@
 # onnxruntime and onnxmltools; without them that part is left out. LIBLIGHTGBM is LightGBM's library, beside
 # which its own models are measured (lightgbm.jsonl), for which PYTHON has lightgbm; with catboost,
 # onnxruntime, skl2onnx and scikit-learn so are theirs (formats.jsonl), all three times, in five minutes. Training
-# takes a quarter of an hour once; measuring takes SECONDS, 900 unless given, the same again for explanations
-# (explanations.jsonl), and two minutes for the other engines. Nothing else should run.
+# takes half an hour once; measuring takes SECONDS, 900 unless given, the same again for explanations
+# (explanations.jsonl), and two minutes for the other engines. Where PYTHON has all of these, leaf-wise, deep and
+# symmetric trees and forests are measured too, ten minutes (shapes-grid.jsonl in one process beside the C
+# libraries, shapes.jsonl beside the others). Nothing else should run.
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../../.." && pwd)
@@ -59,3 +61,8 @@ for _ in 1 2 3; do
 		"$bench" "$models/lightgbm" 36 "$LIBLIGHTGBM" >>"$results/lightgbm.jsonl"
 	fi
 done
+if [ -n "${LIBLIGHTGBM:-}" ] && "$PYTHON" -c 'import catboost, onnxruntime, skl2onnx, sklearn' 2>/dev/null; then
+	"$PYTHON" "$here/shapes.py" "$models/shapes" train
+	"$bench" "$models/shapes" 300 "${libraries[0]}" "$LIBLIGHTGBM" >"$results/shapes-grid.jsonl"
+	"$PYTHON" "$here/shapes.py" "$models/shapes" "$bench" 300 >"$results/shapes.jsonl"
+fi

@@ -1,37 +1,38 @@
 //! The engine with one model, measured at the word of another program, which takes turns with it.
 //!
 //! Lines of standard input are answered in turn: `block ROWS CALLS` with the nanoseconds a row that so
-//! many calls of so many rows took, walking on through all rows; `margins ROWS` with the margins of the
+//! many calls of so many rows took of CPU time, walking on through all rows; `margins ROWS` with the margins of the
 //! first rows, a list in JSON.
 
 use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
 use std::path::Path;
-use std::time::Instant;
 
 use gbdt::eval::Margin;
 use gbdt::forest::AlignedBytes;
 use gbdt::model::Precision;
-use gbdt::{BatchScratch, Image, Limits};
+use gbdt::{BatchScratch, Image, Kernel, Limits};
 
 use crate::Rotation;
+use crate::clock::Clock;
 use crate::xgboost::floats;
 
-pub fn run(model: &Path, rows: &Path) {
+pub fn run(model: &Path, rows: &Path, kernel: &str) {
+    let kernel = Kernel::from_name(kernel).unwrap();
     let bytes = std::fs::read(model).unwrap();
     let model = gbdt::parse(&bytes, &Limits::default(), &mut || {}).unwrap();
     let image = Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
     let rows = floats(rows);
     // Margins in the width of the model's sums, as a caller has them who wants speed.
     match model.sum_precision() {
-        Precision::Single => answer::<f32>(&image, &rows),
-        Precision::Double => answer::<f64>(&image, &rows),
+        Precision::Single => answer::<f32>(&image, kernel, &rows),
+        Precision::Double => answer::<f64>(&image, kernel, &rows),
     }
 }
 
-fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, rows: &[f32]) {
+fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, kernel: Kernel, rows: &[f32]) {
     let (features, outputs) = (image.num_features(), image.num_outputs());
-    let mut scratch = BatchScratch::new(image);
+    let mut scratch = BatchScratch::with_kernel(image, kernel);
     let mut rotation = Rotation { rows, features, next: 0 };
     let mut out: Vec<M> = Vec::new();
     for line in stdin().lines() {
@@ -41,14 +42,14 @@ fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, rows: &[f32]) {
             ["block", count, calls] => {
                 let (count, calls) = (number(count), number(calls));
                 out.resize(count * outputs, M::default());
-                let start = Instant::now();
+                let start = Clock::now();
                 for _ in 0..calls {
                     image
                         .margins_batch(&mut scratch, black_box(rotation.take(count)), &mut out)
                         .unwrap();
                     black_box(&out);
                 }
-                println!("{}", start.elapsed().as_nanos() as f64 / (calls * count) as f64);
+                println!("{}", start.nanoseconds() / (calls * count) as f64);
             }
             ["margins", count] => {
                 let count = number(count);

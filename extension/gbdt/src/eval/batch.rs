@@ -2,8 +2,7 @@
 //!
 //! Rows lie one after another, and so do their margins. However many are handed over in one call,
 //! each row's margins have the bits that [`Image::margins`] gives. Blocks of rows go through the
-//! tiles of the image where the processor has vectors for it; few rows, models without tiles, and
-//! other processors take one row after another.
+//! tiles of the image; few rows and models without tiles take one row after another.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
 use super::block::{BLOCK, BlockSum, Buffers, Rows};
@@ -127,8 +126,7 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// Calls `visit` with every tree and the index of each row's leaf in its tile, of up to [`BLOCK`] rows,
-    /// zeros that are missing being NaN. Returns whether it did: where the processor has vectors for it, and
-    /// tiles hold all trees.
+    /// zeros that are missing being NaN. Returns whether it did: where tiles hold all trees.
     pub(crate) fn tile_leaves(
         &self,
         scratch: &mut BatchScratch,
@@ -137,7 +135,7 @@ impl<B: StableBytes> Image<B> {
     ) -> bool {
         let num_features = self.num_features();
         let rows = Rows { features: rows, num_features, count: rows.len() / num_features };
-        let Some(kernel) = scratch.kernel.block() else { return false };
+        let kernel = scratch.kernel.block();
         // SAFETY: there is no such Kernel where the processor lacks the instructions.
         unsafe { kernel.leaf_indices(self.sections(), &mut scratch.block, &rows, visit) }
     }
@@ -169,7 +167,7 @@ impl<B: StableBytes> Image<B> {
         out: &mut [S],
     ) -> bool {
         let rows = Rows { features: rows, num_features: self.num_features(), count };
-        let Some(kernel) = scratch.kernel.block() else { return false };
+        let kernel = scratch.kernel.block();
         let (image, total_depth) = (self.sections(), self.total_depth());
         // SAFETY: there is no such Kernel where the processor lacks the instructions.
         unsafe { kernel.sums(image, total_depth, S::buffers(scratch), &rows, out) }

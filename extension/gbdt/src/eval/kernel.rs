@@ -6,9 +6,9 @@
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-use super::block::BlockKernel;
 #[cfg(target_arch = "aarch64")]
 use super::block::neon;
+use super::block::{BlockKernel, portable};
 #[cfg(target_arch = "x86_64")]
 use super::block::{avx2, avx512, avx512bw};
 #[cfg(target_arch = "x86_64")]
@@ -28,7 +28,7 @@ pub(super) type RowKernel<S> = unsafe fn(Sections<'_>, features: &[f32], sums: &
 struct Entry {
     name: &'static str,
     present: fn() -> bool,
-    block: Option<&'static BlockKernel>,
+    block: &'static BlockKernel,
     row: Option<RowKernel<f32>>,
     row_double: Option<RowKernel<f64>>,
 }
@@ -52,7 +52,7 @@ static KERNELS: &[Entry] = &[
             "avx2",
             "popcnt"
         ),
-        block: Some(&avx512::KERNEL),
+        block: &avx512::KERNEL,
         row: Some(row_avx512::add::<f32>),
         row_double: Some(row_avx512::add::<f64>),
     },
@@ -60,19 +60,24 @@ static KERNELS: &[Entry] = &[
     Entry {
         name: "avx512bw",
         present: has!("avx512f", "avx512bw", "avx512dq", "avx512vl"),
-        block: Some(&avx512bw::KERNEL),
+        block: &avx512bw::KERNEL,
         ..PORTABLE
     },
     #[cfg(target_arch = "x86_64")]
-    Entry { name: "avx2", present: has!("avx2"), block: Some(&avx2::KERNEL), ..PORTABLE },
+    Entry { name: "avx2", present: has!("avx2"), block: &avx2::KERNEL, ..PORTABLE },
     // Every aarch64 has it.
     #[cfg(target_arch = "aarch64")]
-    Entry { name: "neon", present: || true, block: Some(&neon::KERNEL), ..PORTABLE },
+    Entry { name: "neon", present: || true, block: &neon::KERNEL, ..PORTABLE },
     PORTABLE,
 ];
 
-const PORTABLE: Entry =
-    Entry { name: "portable", present: || true, block: None, row: None, row_double: None };
+const PORTABLE: Entry = Entry {
+    name: "portable",
+    present: || true,
+    block: &portable::KERNEL,
+    row: None,
+    row_double: None,
+};
 
 impl Default for Kernel {
     /// The best that this processor can run.
@@ -120,7 +125,7 @@ impl Kernel {
         self.0.name
     }
 
-    pub(super) fn block(self) -> Option<&'static BlockKernel> {
+    pub(super) fn block(self) -> &'static BlockKernel {
         self.0.block
     }
 }

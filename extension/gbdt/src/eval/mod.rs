@@ -15,6 +15,8 @@ mod kernel;
 #[cfg(test)]
 pub(crate) mod random;
 #[cfg(test)]
+pub(crate) mod random_leaf_wise;
+#[cfg(test)]
 mod random_library;
 #[cfg(test)]
 pub(crate) mod random_model;
@@ -259,7 +261,7 @@ impl<B: StableBytes> Image<B> {
     /// Says that so many rows will be evaluated soon by this kernel: what they read is asked for, of a large
     /// image the first part. Worth its time where each of many images evaluates a few rows.
     pub fn fetch_ahead(&self, kernel: Kernel, rows: usize) {
-        let by_block = kernel.block().is_some_and(|block| block.takes(rows));
+        let by_block = kernel.block().takes(rows);
         let by_chunks = <f32 as RowSum>::row_kernel(kernel).is_some() && self.has_chunks();
         if by_block {
             fetch(self.between(OUTPUTS, SOURCES), MAX_FETCHED);

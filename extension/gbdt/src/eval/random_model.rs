@@ -90,7 +90,8 @@ pub(crate) fn symmetric(seed: u64, mut model: Model) -> Model {
     let mut random = Random(seed);
     for tree in &mut model.trees {
         let splits = tree.nodes.iter().filter(|node| node.children().is_some()).copied();
-        let levels: Vec<Node> = splits.take(1 + random.below(8)).collect();
+        let most = if random.one_in(6) { 13 } else { 8 };
+        let levels: Vec<Node> = splits.take(1 + random.below(most)).collect();
         let leaf = |_| Node::Leaf { value: random.below(4000) as f64 / 1024.0, cover: 0.0 };
         let inner = (1u32 << levels.len()) - 1;
         let node = |id: u32| {

@@ -3,11 +3,12 @@
 use proptest::prelude::*;
 
 use super::random::{Random, Shape};
+use super::random_leaf_wise::leaf_wise;
 use super::random_model::{model, narrowed, rows, symmetric, with_categories};
 use super::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::forest::records::GroupKind;
 use crate::forest::sections::{GROUPS, PREDICATE_COLUMNS, TILE_GROUPS};
-use crate::forest::tiles::MAX_SHARING;
+use crate::forest::tiles::{CODE_LEVELS, MAX_SHARING, TileForm};
 use crate::forest::{AlignedBytes, Image, StableBytes, compile};
 use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
 use crate::{ContributionKind, ContributionScratch, ErrorKind};
@@ -106,9 +107,32 @@ fn symmetric_trees_agree_with_the_oracle() {
         agrees(&model, &rows(seed ^ 1, &model, 130));
         let image = opened(&model);
         let groups = image.sections().get(TILE_GROUPS);
-        symmetric_groups += groups.iter().filter(|group| group.symmetric == 1).count();
+        symmetric_groups += groups.iter().filter(|group| group.form == TileForm::Symmetric).count();
     }
     assert!(symmetric_groups > 100, "{symmetric_groups}");
+}
+
+/// Leaf-wise trees, chains among them: with every kind of missing values, categories, precision and output.
+#[test]
+fn recoded_trees_agree_with_the_oracle() {
+    let mut coded = [0; CODE_LEVELS as usize + 1];
+    for seed in 0..100 * times() as u64 {
+        let shape = Shape {
+            any_library: seed % 3 != 0,
+            categorical: [0, 1, 3][seed as usize % 3],
+            ..Shape::of([1, 3, 10, 60][seed as usize % 4], 1 + seed as usize / 4 % 2, 40, 9)
+        };
+        let leaves =
+            [5, 12, 31, 33, 64, 100, 127, 200, 255, 256, 257, 1000, 3000][seed as usize % 13];
+        // Fewer of the large ones, and few thresholds, so that codes pay.
+        let trees = if leaves > 256 { 6 } else { 40 };
+        let model = leaf_wise(seed, model(seed, Shape { trees, ..shape }), leaves);
+        agrees(&model, &rows(seed ^ 1, &model, [70, 130, 512, 600][seed as usize / 2 % 4]));
+        for group in opened(&model).sections().get(TILE_GROUPS) {
+            coded[group.levels as usize] += u32::from(group.form == TileForm::Coded);
+        }
+    }
+    assert!(coded[4..].iter().all(|groups| *groups > 2), "{coded:?}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 
 use super::{ContributionKind, ContributionScratch, reference};
 use crate::eval::random::{Random, Shape};
+use crate::eval::random_leaf_wise::leaf_wise;
 use crate::eval::random_model::{model, narrowed, rows};
 use crate::eval::{self, Kernel, Scratch};
 use crate::forest::{AlignedBytes, Image, compile};
@@ -46,7 +47,10 @@ fn cover_tree(tree: &mut Tree, random: &mut Random) {
 }
 
 fn covered(seed: u64, shape: Shape) -> Model {
-    let mut model = model(seed, shape);
+    with_covers(seed, model(seed, shape))
+}
+
+fn with_covers(seed: u64, mut model: Model) -> Model {
     let mut random = Random(seed ^ 0xc0);
     model.trees.iter_mut().for_each(|tree| cover_tree(tree, &mut random));
     model

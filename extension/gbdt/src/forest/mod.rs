@@ -39,4 +39,4 @@ pub use write::compile;
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 8;
+pub const IMAGE_VERSION: u32 = 9;

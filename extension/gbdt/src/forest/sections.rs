@@ -18,7 +18,9 @@ use super::records::{
     AnswerNode, AnswerTable, CompactNode, Dictionary, Group, GroupKind, SetSpan, WideNode,
 };
 use super::tiles::chunks::{Chunk, NodeBlock, TopNode};
-use super::tiles::{CodeTable, PredicateColumn, PredicateRun, Segment, TileGroup};
+use super::tiles::{
+    CodeTable, Coding, CompoundRun, PredicateColumn, PredicateRun, Segment, TileGroup,
+};
 use crate::{Error, ErrorKind, Result};
 
 /// The error that an image is not one, or not whole.
@@ -153,6 +155,11 @@ sections! {
     LARGE_SETS: u32,
     /// The predicates of the nodes of tiles.
     TILE_NODES: u16,
+    /// One per group of tiles, or none if no tree is recoded.
+    CODINGS: Coding,
+    COMPOUND_RUNS: CompoundRun,
+    /// The operations and masks of compounds.
+    COMPOUND_WORDS: u16,
     /// One per tree: the tree of the model that it comes from.
     SOURCES: u32,
     /// One per tree: index of its root in the nodes of its kind.
@@ -196,6 +203,8 @@ sections! {
     WORDS: u8,
     /// One per dictionary value: codes in the order of their values.
     SORTED: u32,
+    /// By code the number of a leaf, of each tree from left to right: only explanations read them.
+    LEAF_NUMBERS: u16,
     /// One per compact node, or none if the model has no covers: only explanations read them.
     COMPACT_COVERS: f32,
     /// One per wide node, likewise.

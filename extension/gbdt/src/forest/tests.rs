@@ -9,6 +9,7 @@ use super::tiles::TileGroup;
 use super::{AlignedBytes, Image, compile, seal};
 use crate::ErrorKind;
 use crate::eval::random::{Random, Shape};
+use crate::eval::random_leaf_wise::leaf_wise;
 use crate::eval::random_model::{model, narrowed, rows, symmetric, with_categories};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::model::{Model, Task, Transform};
@@ -216,6 +217,13 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
         if width * image.num_trees() < 100 {
             image.interactions(&mut scratch, row, &mut out, &mut || ()).unwrap();
         }
+        // As many rows as make tables of leaves worth their time.
+        if width * image.num_trees() < 300 {
+            let kind = ContributionKind::Approximate;
+            let rows = vec![0.5; 130 * (width - 1)];
+            let mut out = vec![0.0; 130 * image.num_outputs() * width];
+            image.contributions(&mut scratch, kind, &rows, &mut out, &mut || ()).unwrap();
+        }
     }
     for feature in 0..=image.num_features() {
         image.feature_name(feature);
@@ -305,7 +313,9 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
     let any_library = Shape { any_library: true, categorical: 4, ..Shape::of(6, 2, 30, 5) };
     let others = (20..23).map(|seed| (seed, model(seed, any_library)));
     let even = others.clone().map(|(seed, model)| (seed, symmetric(seed, model)));
-    for (seed, model) in plain.chain(others).chain(even) {
+    // Codes, compounds and leaf numbers, with covers of leaves.
+    let coded = others.clone().map(|(seed, model)| (seed, leaf_wise(seed, model, 25)));
+    for (seed, model) in plain.chain(others).chain(even).chain(coded) {
         let model = with_categories(model);
         let rows = rows(seed, &model, 4);
         let whole = compile(&model, &[], &mut || ()).unwrap().to_vec();

@@ -69,6 +69,9 @@ pub fn compile(
     writer.put(CODE_TABLES, &tiles.code_tables);
     writer.put(LARGE_SETS, &tiles.large_sets);
     writer.put(TILE_NODES, &tiles.nodes);
+    writer.put(CODINGS, &tiles.codings);
+    writer.put(COMPOUND_RUNS, &tiles.compound_runs);
+    writer.put(COMPOUND_WORDS, &tiles.compound_words);
     writer.put(SOURCES, &sources);
     writer.put(ROOTS, &trees.roots);
     writer.put(GROUPS, &trees.groups);
@@ -93,6 +96,7 @@ pub fn compile(
     writer.put(NUMBERS, &dictionaries.numbers);
     writer.put(WORDS, &words);
     writer.put(SORTED, &dictionaries.sorted);
+    writer.put(LEAF_NUMBERS, &tiles.leaf_numbers);
     writer.put(COMPACT_COVERS, &trees.compact_covers);
     writer.put(WIDE_COVERS, &trees.wide_covers);
     let header = Header {

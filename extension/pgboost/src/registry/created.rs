@@ -64,13 +64,28 @@ pub fn is_made(registry: &Registry, signature: &str, output: &str, name: &str) -
     Ok(made.is_some_and(|function| predicts(&function, name, |called| called == output)))
 }
 
+/// A function of a model that is there and still the model's.
+pub fn present(registry: &Registry, name: &str) -> Result<Option<String>> {
+    for signature in of_model(registry, name)? {
+        if let Some(function) = found(registry, &signature)?
+            && owner_of(registry, name, function).is_some()
+        {
+            return Ok(Some(signature));
+        }
+    }
+    Ok(None)
+}
+
 /// Drops what has the name of a function of a model, if it is the model's and the user may drop it. The model
 /// still has its owner.
 pub fn drop_function(registry: &Registry, name: &str, signature: &str) -> Result<()> {
     if let Some(function) = found(registry, signature)? {
         Lock::of_function(function).take(Mode::Changed);
         // It may have been renamed, or dropped, before it was locked.
-        if found(registry, signature)? == Some(function) && is_of_model(registry, name, function) {
+        if found(registry, signature)? == Some(function)
+            && let Some(owner) = owner_of(registry, name, function)
+            && identity::has_rights_of(identity::current_user(), owner)
+        {
             catalog::drop_function(function);
         }
     }
@@ -81,14 +96,13 @@ pub fn drop_function(registry: &Registry, name: &str, signature: &str) -> Result
     )
 }
 
-fn is_of_model(registry: &Registry, name: &str, function: Oid) -> bool {
-    let is_owners = |owner| {
-        privilege::access(registry, name, owner) == Access::Owner
-            && identity::has_rights_of(identity::current_user(), owner)
-    };
+/// The owner of a function, if it is the model's: owned by an owner of the model, which it calls.
+fn owner_of(registry: &Registry, name: &str, function: Oid) -> Option<Oid> {
     let is_extensions = |called| catalog::schema_of(called) == registry.schema;
-    Object::function(function).stored().is_some_and(|function| {
-        function.owner.is_some_and(is_owners) && predicts(&function, name, is_extensions)
+    let function = Object::function(function).stored()?;
+    function.owner.filter(|owner| {
+        privilege::access(registry, name, *owner) == Access::Owner
+            && predicts(&function, name, is_extensions)
     })
 }
 

@@ -180,13 +180,7 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
 /// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
 pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
     lock(registry, name)?;
-    for pinned in [name, new_name] {
-        if pin::first_version(registry, pinned)? > 1 {
-            let (name, pinned) = (name.to_owned(), pinned.to_owned());
-            return Err(Error::RenamePinned { name, pinned });
-        }
-    }
-    if let Some(function) = created::of_model(registry, name)?.into_iter().next() {
+    if let Some(function) = created::present(registry, name)? {
         return Err(Error::RenameInUse { name: name.to_owned(), function });
     }
     query::<i32>(
@@ -196,6 +190,13 @@ pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
         &[name.into(), new_name.into()],
     )?
     .ok_or_else(|| Error::ModelExists { name: new_name.to_owned() })?;
+    // Nobody else can pin a version under either name from here on.
+    for pinned in [name, new_name] {
+        if pin::first_version(registry, pinned)? > 1 {
+            let (name, pinned) = (name.to_owned(), pinned.to_owned());
+            return Err(Error::RenamePinned { name, pinned });
+        }
+    }
     for statement in [
         "UPDATE {schema}.pgboost_version AS v SET model = $2 WHERE v.model = $1",
         "UPDATE {schema}.pgboost_part AS p SET model = $2 WHERE p.model = $1",

@@ -11,7 +11,7 @@ use super::{BLOCK, Codes, Mask, PathBits, Sums, WORDS};
 use crate::forest::tiles::CodeTable;
 
 block_kernel! {
-    Bytes, "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi",
+    Bytes, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")],
     min_rows: 24,
     min_sharing: 12,
     costs: Costs { level: 100, node: 400, predicate: 1200 },
@@ -47,6 +47,7 @@ struct Bytes;
 
 impl LookUp for Bytes {
     type Masks = Whole;
+    const IN_ORDER: bool = false;
 
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {

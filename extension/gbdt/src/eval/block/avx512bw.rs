@@ -10,7 +10,7 @@ use super::{Codes, Mask, PathBits, Sums, WORDS};
 use crate::forest::tiles::CodeTable;
 
 block_kernel! {
-    Numbers, "avx512f,avx512bw,avx512dq,avx512vl",
+    Numbers, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")],
     min_rows: 24,
     min_sharing: 12,
     costs: Costs { level: 100, node: 450, predicate: 1200 },
@@ -22,6 +22,7 @@ struct Numbers;
 
 impl LookUp for Numbers {
     type Masks = Whole;
+    const IN_ORDER: bool = true;
 
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {

@@ -14,15 +14,17 @@ use super::lower_levels::{BlockKeys, LowerLevels};
 use super::predicates::{bit_of_code, columns_by_search, goes_right_large, operands, search_tree};
 use super::{
     BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
-    WORDS, Walk,
+    WORDS,
 };
 use crate::eval::interleaved::NodeSections;
 use crate::forest::sections::{
-    BASE_MARGINS, CODE_TABLES, LARGE_SETS, OUTPUTS, PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS,
-    SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS, TILE_GROUPS, TILE_NODES,
+    BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, LARGE_SETS, OUTPUTS,
+    PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS,
+    TILE_GROUPS, TILE_NODES,
 };
 use crate::forest::tiles::{
-    ColumnKind, MAX_PREDICATES, PredicateColumn, Segment, TILE_LEVELS, TileGroup, tile_leaves,
+    ColumnKind, MAX_COMPOUNDS, MAX_LEVELS, MAX_MASKS, MAX_PREDICATES, PredicateColumn, Segment,
+    TileForm, TileGroup, tile_leaves,
 };
 
 const NO_MASK: Mask = Mask([0; WORDS]);
@@ -36,7 +38,7 @@ pub(in crate::eval) struct Buffers<S> {
     ranks: Vec<Ranks>,
     codes: Vec<Codes>,
     values: Vec<Values>,
-    /// One per predicate of a segment.
+    /// One per predicate of a segment, and one per compound of a group: [`MAX_MASKS`].
     masks: Box<[Mask]>,
     path: PathBits,
     leaf_indices: Box<[u8; BLOCK]>,
@@ -53,14 +55,20 @@ impl<S: BlockSum> Buffers<S> {
             ranks: Vec::new(),
             codes: Vec::new(),
             values: Vec::new(),
-            masks: vec![NO_MASK; MAX_PREDICATES].into_boxed_slice(),
-            path: [NO_MASK; TILE_LEVELS as usize],
+            masks: no_masks(),
+            path: [NO_MASK; MAX_LEVELS as usize],
             leaf_indices: Box::new([0; BLOCK]),
             start: Vec::new(),
             sums: Vec::new(),
             keys: BlockKeys::default(),
         }
     }
+}
+
+/// As many as there can be; memory is taken of those alone that are used.
+fn no_masks() -> Box<[Mask]> {
+    // SAFETY: a mask of zeros is one.
+    unsafe { Box::new_zeroed_slice(MAX_MASKS).assume_init() }
 }
 
 impl Rows<'_> {
@@ -98,8 +106,9 @@ pub(super) unsafe fn sums<S: BlockSum>(
         // SAFETY: the caller's promise; the segment is one of the image's.
         unsafe {
             evaluate_predicates(kernel, image, segment, buffers, rows.count);
-            let groups = groups.iter().skip(segment.first_group as usize);
-            for group in groups.take(segment.groups as usize) {
+            let groups = groups.iter().enumerate().skip(segment.first_group as usize);
+            for (index, group) in groups.take(segment.groups as usize) {
+                evaluate_compounds(kernel, image, index, &mut buffers.masks, rows.count);
                 add_group(kernel, image, group, buffers, rows);
             }
         }
@@ -126,7 +135,7 @@ unsafe fn read_columns<S>(
     let mut counts = [0usize; 3];
     column_indices.clear();
     let mut column_values = NO_VALUES;
-    let mut copied = None;
+    let (mut copied, mut before) = (None, None::<&PredicateColumn>);
     for sharing in columns_by_search(image) {
         let column = sharing[0];
         if copied != Some(column.feature) {
@@ -140,6 +149,12 @@ unsafe fn read_columns<S>(
             first..counts[kind]
         };
         match column.kind {
+            ColumnKind::RankedMissingRight if before.is_some_and(|it| column.follows(it)) => {
+                let places = next(0);
+                let ranks = grown(ranks, 0..places.end, [NO_MASK; RANK_BITS]);
+                // SAFETY: the caller's promise.
+                unsafe { rank_missing_right(kernel, &column_values, rows.count, ranks) };
+            }
             ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
                 let ranks = grown(ranks, next(0), [NO_MASK; RANK_BITS]);
                 // SAFETY: the caller's promise.
@@ -152,6 +167,7 @@ unsafe fn read_columns<S>(
             }
             ColumnKind::LargeCodes => grown(values, next(2), NO_VALUES).fill(column_values),
         }
+        before = sharing.last();
     }
 }
 
@@ -161,6 +177,26 @@ fn grown<T: Clone>(buffers: &mut Vec<T>, places: Range<usize>, empty: T) -> &mut
         buffers.resize(places.end, empty);
     }
     &mut buffers[places]
+}
+
+/// Makes the last ranks of those before, in the same thresholds: missing values have the highest there.
+///
+/// # Safety
+/// The processor has the instructions of the kernel.
+unsafe fn rank_missing_right(
+    kernel: &BlockKernel,
+    values: &Values,
+    rows: usize,
+    ranks: &mut [Ranks],
+) {
+    let [.., before, ranks] = ranks else { return };
+    let mut missing = NO_MASK;
+    // SAFETY: the caller's promise.
+    unsafe { (kernel.missing)(values, rows, &mut missing) };
+    for (bits, before) in ranks.iter_mut().zip(before) {
+        let words = before.0.iter().zip(&missing.0).map(|(word, missing)| word | missing);
+        bits.0.iter_mut().zip(words).for_each(|(bits, word)| *bits = word);
+    }
 }
 
 /// Finds the ranks of columns that share a search, or of one.
@@ -235,6 +271,39 @@ unsafe fn evaluate_predicates<S>(
     }
 }
 
+/// Evaluates the compounds of a group, if it has any.
+///
+/// # Safety
+/// The processor has the instructions of the kernel; the group is one of the image's.
+unsafe fn evaluate_compounds(
+    kernel: &BlockKernel,
+    image: Sections<'_>,
+    group: usize,
+    masks: &mut [Mask],
+    rows: usize,
+) {
+    let codings = image.get(CODINGS);
+    if codings.is_empty() {
+        return;
+    }
+    let (first, count) = (codings[group].first_run as usize, codings[group].runs as usize);
+    assert_eq!(masks.len(), MAX_MASKS);
+    let masks = masks.as_mut_ptr();
+    let mut done = 0;
+    for run in &image.get(COMPOUND_RUNS)[first..first + count] {
+        let words = run.words as usize;
+        let words = &image.get(COMPOUND_WORDS)[words..words + run.num_words()];
+        debug_assert!(done + run.count as usize <= MAX_COMPOUNDS, "compounds");
+        // SAFETY: the caller's promise; the image's check found all indices below MAX_MASKS, and the
+        // compounds of a group to be MAX_COMPOUNDS at most, for which masks have room behind predicates.
+        unsafe {
+            let out = masks.add(MAX_PREDICATES + done);
+            (kernel.compounds)(run.length as usize, words, rows, masks, out);
+        }
+        done += run.count as usize;
+    }
+}
+
 fn look_up_large(
     nodes: &NodeSections<'_>,
     set: u32,
@@ -254,25 +323,30 @@ fn look_up_large(
 ///
 /// # Safety
 /// The processor has the instructions of the kernel; the tile is one of the image's, and the predicates of
-/// its segment have been evaluated.
+/// its segment and the compounds of its group have been evaluated.
 unsafe fn walk_tile(
-    walk: Walk,
+    kernel: &BlockKernel,
     group: &TileGroup,
     nodes: &[u16],
     masks: &[Mask],
     rows: usize,
     path: &mut PathBits,
 ) {
-    debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "predicates");
-    if group.symmetric == 1 {
+    debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "masks");
+    if group.form == TileForm::Symmetric {
         // Each level of the path is the answer of its one predicate.
         for (bits, node) in path.iter_mut().zip(nodes).take(group.levels as usize) {
-            *bits = masks[usize::from(*node) % MAX_PREDICATES];
+            *bits = masks[usize::from(*node) % MAX_MASKS];
         }
-    } else {
-        // SAFETY: the caller's promise; the image's check found each node's predicate to be below
-        // MAX_PREDICATES, of which there are as many masks.
-        unsafe { walk(nodes, masks, rows, path) };
+        return;
+    }
+    // SAFETY: the caller's promise; the image's check found each node's mask to be below MAX_MASKS, as many
+    // as there are.
+    unsafe {
+        match kernel.walk.get(group.levels as usize) {
+            Some(walk) => walk(nodes, masks, rows, path),
+            None => (kernel.walk_wide)(nodes, masks, rows, group.levels, path),
+        }
     }
 }
 
@@ -293,16 +367,17 @@ pub(super) unsafe fn leaf_indices(
     for segment in image.get(SEGMENTS) {
         // SAFETY: the caller's promise; the segment is one of the image's.
         unsafe { evaluate_predicates(kernel, image, segment, buffers, rows.count) };
-        let groups = image.get(TILE_GROUPS).iter().skip(segment.first_group as usize);
-        for group in groups.take(segment.groups as usize) {
+        let groups = image.get(TILE_GROUPS).iter().enumerate().skip(segment.first_group as usize);
+        for (index, group) in groups.take(segment.groups as usize) {
             let Buffers { masks, path, leaf_indices, .. } = &mut *buffers;
-            let walk = kernel.walk[group.levels as usize];
+            // SAFETY: the caller's promise; the group is one of the image's.
+            unsafe { evaluate_compounds(kernel, image, index, masks, rows.count) };
             let nodes =
                 image.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
             for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
                 // SAFETY: the caller's promise; the group is one of the segment's.
                 unsafe {
-                    walk_tile(walk, group, nodes, masks, rows.count, path);
+                    walk_tile(kernel, group, nodes, masks, rows.count, path);
                     (kernel.leaf_indices)(path, rows.count, group.levels, leaf_indices);
                 }
                 visit(group.first as usize + tree, leaf_indices);
@@ -325,18 +400,30 @@ unsafe fn add_group<S: BlockSum>(
 ) {
     let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
     let levels = group.levels;
-    let (walk, add) = (kernel.walk[levels as usize], S::add_kernel(kernel, levels));
+    let add = S::add_kernel(kernel, levels);
     let (outputs, leaves) = (image.get(OUTPUTS), S::tile_leaves(image));
     let nodes = image.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
         let sums = &mut sums[outputs[group.first as usize + tree] as usize];
-        // SAFETY: the caller's promise; the walk is that of the group's levels.
-        unsafe { walk_tile(walk, group, nodes, masks, rows.count, path) };
+        // SAFETY: the caller's promise.
+        unsafe { walk_tile(kernel, group, nodes, masks, rows.count, path) };
         if group.below == 0 {
             let start = group.leaves as usize + tree * tile_leaves(levels);
             let leaves = &leaves[start..start + tile_leaves(levels)];
             // SAFETY: the caller's promise; the leaves are those of the tile.
-            unsafe { add(path, rows.count, leaves, sums) };
+            unsafe {
+                match add {
+                    Some(add) => add(path, rows.count, leaves, sums),
+                    None => S::add_wide(kernel)(
+                        path,
+                        rows.count,
+                        levels,
+                        leaves,
+                        S::lanes(kernel),
+                        sums,
+                    ),
+                }
+            }
         } else {
             let start = group.leaves as usize + (tree << levels);
             let exits = &image.get(TILE_EXITS)[start..start + (1 << levels)];

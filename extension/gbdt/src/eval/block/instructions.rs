@@ -28,6 +28,12 @@ pub(super) trait Instructions: Copy {
     /// By each bit, `right` if it is set, else `left`.
     unsafe fn choose(self, right: Self, left: Self) -> Self;
 
+    /// AND.
+    unsafe fn both(self, other: Self) -> Self;
+
+    /// OR.
+    unsafe fn either(self, other: Self) -> Self;
+
     /// `greater | equal & rest`, where `greater` implies `equal`.
     #[inline(always)]
     unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {
@@ -39,7 +45,7 @@ pub(super) trait Instructions: Copy {
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS];
 
     /// The leaf indices of the rows of a word, below 2^`levels`. Safety: `word` is below [`WORDS`].
-    unsafe fn leaf_indices(path: &PathBits, word: usize, levels: u32) -> [u8; 64];
+    unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64];
 
     /// See [`super::BlockKernel::rank`]; this one searches value by value.
     #[inline(always)]
@@ -58,6 +64,18 @@ pub(super) trait Instructions: Copy {
         for (word, bytes) in found.as_chunks::<64>().0.iter().enumerate().take(rows.div_ceil(64)) {
             // SAFETY: the caller's promise.
             unsafe { Self::put_ranks(bytes, word, ranks) };
+        }
+    }
+
+    /// See [`super::BlockKernel::missing`].
+    #[inline(always)]
+    unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
+        let words = missing.0.iter_mut().zip(values.0.as_chunks::<64>().0);
+        for (word, values) in words.take(rows.div_ceil(64)) {
+            let bytes = values.map(|value| if value.is_nan() { 0x80 } else { 0 });
+            // SAFETY: the caller's promise.
+            let [highest, ..] = unsafe { Self::bits_of_bytes(&bytes) };
+            *word = highest;
         }
     }
 
@@ -101,6 +119,8 @@ pub(super) trait Instructions: Copy {
 pub(super) trait LookUp {
     /// What it does with masks.
     type Masks: Instructions;
+    /// Whether sums lie in the order of the rows.
+    const IN_ORDER: bool;
 
     /// See [`super::BlockKernel::look_up`].
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
@@ -237,7 +257,7 @@ pub(super) use by_levels;
 /// `KERNEL`, the [`super::BlockKernel`] of the module: what `$look_up` and its masks implement, compiled
 /// with `$features`.
 macro_rules! block_kernel {
-    ($look_up:ty, $features:literal, $($field:ident: $value:expr),* $(,)?) => {
+    ($look_up:ty, $(#[$features:meta],)? $($field:ident: $value:expr),* $(,)?) => {
         pub(in crate::eval) static KERNEL: $crate::eval::block::BlockKernel = {
             use $crate::eval::block::instructions::{Instructions, LookUp};
             use $crate::eval::block::*;
@@ -245,7 +265,7 @@ macro_rules! block_kernel {
 
             type Masks = <$look_up as LookUp>::Masks;
 
-            #[target_feature(enable = $features)]
+            $(#[$features])?
             unsafe fn rank(
                 values: &Values,
                 rows: usize,
@@ -257,7 +277,7 @@ macro_rules! block_kernel {
                 unsafe { Masks::rank(values, rows, tree, missing_right, ranks) }
             }
 
-            #[target_feature(enable = $features)]
+            $(#[$features])?
             unsafe fn rank_wide(
                 values: &Values,
                 rows: usize,
@@ -269,13 +289,19 @@ macro_rules! block_kernel {
                 unsafe { Masks::rank_wide(values, rows, trees, missing_right, ranks) }
             }
 
-            #[target_feature(enable = $features)]
+            $(#[$features])?
+            unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
+                // SAFETY: see above.
+                unsafe { Masks::missing(values, rows, missing) }
+            }
+
+            $(#[$features])?
             unsafe fn compare(ranks: &Ranks, thresholds: &[u8], masks: &mut [Mask]) {
                 // SAFETY: see above.
                 unsafe { instructions::compare::<Masks>(ranks, thresholds, masks) }
             }
 
-            #[target_feature(enable = $features)]
+            $(#[$features])?
             unsafe fn look_up(
                 codes: &Codes,
                 rows: usize,
@@ -286,7 +312,19 @@ macro_rules! block_kernel {
                 unsafe { <$look_up>::look_up(codes, rows, tables, masks) }
             }
 
-            #[target_feature(enable = $features)]
+            $(#[$features])?
+            unsafe fn compounds(
+                length: usize,
+                words: &[u16],
+                rows: usize,
+                masks: *const Mask,
+                out: *mut Mask,
+            ) {
+                // SAFETY: see above.
+                unsafe { compounds::evaluate::<Masks>(length, words, rows, masks, out) }
+            }
+
+            $(#[$features])?
             unsafe fn walk<const LEVELS: u32>(
                 nodes: &[u16],
                 masks: &[Mask],
@@ -299,7 +337,21 @@ macro_rules! block_kernel {
                 }
             }
 
-            #[target_feature(enable = $features)]
+            $(#[$features])?
+            unsafe fn walk_wide(
+                nodes: &[u16],
+                masks: &[Mask],
+                rows: usize,
+                levels: u32,
+                path: &mut PathBits,
+            ) {
+                // SAFETY: see above.
+                unsafe {
+                    mux::walk_wide::<Masks>(nodes.as_ptr(), masks.as_ptr(), rows, levels, path)
+                }
+            }
+
+            $(#[$features])?
             unsafe fn add<const LEVELS: u32>(
                 path: &PathBits,
                 rows: usize,
@@ -310,7 +362,7 @@ macro_rules! block_kernel {
                 unsafe { <$look_up>::add::<LEVELS>(path, rows, leaves, sums) }
             }
 
-            #[target_feature(enable = $features)]
+            $(#[$features])?
             unsafe fn add_double<const LEVELS: u32>(
                 path: &PathBits,
                 rows: usize,
@@ -321,7 +373,33 @@ macro_rules! block_kernel {
                 unsafe { <$look_up>::add_double::<LEVELS>(path, rows, leaves, sums) }
             }
 
-            #[target_feature(enable = $features)]
+            $(#[$features])?
+            unsafe fn add_wide(
+                path: &PathBits,
+                rows: usize,
+                levels: u32,
+                leaves: &[f32],
+                lanes: &[u16; BLOCK],
+                sums: &mut Sums<f32>,
+            ) {
+                // SAFETY: see above.
+                unsafe { wide::add::<$look_up, f32>(path, rows, levels, leaves, lanes, sums) }
+            }
+
+            $(#[$features])?
+            unsafe fn add_wide_double(
+                path: &PathBits,
+                rows: usize,
+                levels: u32,
+                leaves: &[f64],
+                lanes: &[u16; BLOCK],
+                sums: &mut Sums<f64>,
+            ) {
+                // SAFETY: see above.
+                unsafe { wide::add::<$look_up, f64>(path, rows, levels, leaves, lanes, sums) }
+            }
+
+            $(#[$features])?
             unsafe fn leaf_indices(
                 path: &PathBits,
                 rows: usize,
@@ -335,11 +413,16 @@ macro_rules! block_kernel {
             BlockKernel {
                 rank,
                 rank_wide,
+                missing,
                 compare,
                 look_up,
+                compounds,
                 walk: instructions::by_levels!(walk),
+                walk_wide,
                 add: instructions::by_levels!(add),
                 add_double: instructions::by_levels!(add_double),
+                add_wide,
+                add_wide_double,
                 leaf_indices,
                 $($field: $value),*
             }

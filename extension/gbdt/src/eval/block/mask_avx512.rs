@@ -3,7 +3,7 @@
 use std::arch::x86_64::*;
 
 use super::instructions::Instructions;
-use super::{BLOCK, Mask, PathBits, RANK_BITS, Ranks, Values};
+use super::{BLOCK, Mask, RANK_BITS, Ranks, Values};
 
 #[derive(Clone, Copy)]
 pub(super) struct Whole(__m512i);
@@ -36,6 +36,18 @@ impl Instructions for Whole {
     }
 
     #[inline(always)]
+    unsafe fn both(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Whole(_mm512_and_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
+    unsafe fn either(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Whole(_mm512_or_si512(self.0, other.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
         // SAFETY: the caller's promise; 64 bytes are read.
         unsafe {
@@ -50,7 +62,7 @@ impl Instructions for Whole {
     }
 
     #[inline(always)]
-    unsafe fn leaf_indices(path: &PathBits, word: usize, levels: u32) -> [u8; 64] {
+    unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
         let mut out = [0; 64];
         // SAFETY: the caller's promise; 64 bytes are written.
         unsafe { _mm512_storeu_si512(out.as_mut_ptr().cast(), indices(path, word, levels)) };
@@ -149,7 +161,7 @@ unsafe fn nodes(first: *const f32, at: __m512i) -> __m512 {
 /// # Safety
 /// The processor has the instructions.
 #[inline(always)]
-pub(super) unsafe fn indices(path: &PathBits, word: usize, levels: u32) -> __m512i {
+pub(super) unsafe fn indices(path: &[Mask], word: usize, levels: u32) -> __m512i {
     // SAFETY: the caller's promise.
     unsafe {
         let mut indices = _mm512_setzero_si512();

@@ -19,6 +19,7 @@ pub(super) mod avx512;
 pub(super) mod avx512bw;
 #[cfg(target_arch = "x86_64")]
 mod bytes_avx512;
+mod compounds;
 mod evaluate;
 mod instructions;
 mod lower_levels;
@@ -27,16 +28,22 @@ mod mask_avx512;
 mod mux;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
+pub(super) mod portable;
 mod predicates;
+#[cfg(target_arch = "x86_64")]
+mod rank_avx2;
 mod rank_scalar;
+mod wide;
 
 pub(super) use self::evaluate::Buffers;
 
 use self::predicates::columns_by_search;
 use super::sum::Sum;
-use crate::forest::sections::{PREDICATE_RUNS, Sections, TILE_GROUPS};
+use crate::forest::sections::{
+    COMPOUND_RUNS, PREDICATE_COLUMNS, PREDICATE_RUNS, Sections, TILE_GROUPS,
+};
 use crate::forest::tiles::{
-    CodeTable, LargestTree, MAX_TREE, PredicateColumn, TILE_LEVELS, TileGroup,
+    CodeTable, LargestTree, MAX_LEVELS, MAX_TREE, PredicateColumn, TILE_LEVELS, TileForm, TileGroup,
 };
 
 pub(super) const BLOCK: usize = 512;
@@ -78,7 +85,7 @@ struct Codes {
 }
 
 /// The bits of all rows' paths through a tile, the root's level first.
-pub(super) type PathBits = [Mask; TILE_LEVELS as usize];
+pub(super) type PathBits = [Mask; MAX_LEVELS as usize];
 
 /// Up to [`BLOCK`] rows: `features.len() == count * num_features`, row-major.
 pub(super) struct Rows<'a> {
@@ -92,17 +99,25 @@ pub(super) struct Rows<'a> {
 struct Costs {
     /// Per level of a search tree and row.
     level: u64,
-    /// Per node of a tile and block, however few of its rows are in use.
+    /// Per node of a tile or operation of a compound, and block, however few of its rows are in use.
     node: u64,
     /// Per predicate and block, likewise.
     predicate: u64,
 }
 
-/// Levels that a tile can have: none, or up to [`TILE_LEVELS`].
+/// Levels that a tile can have whose nodes are walked: none, or up to [`TILE_LEVELS`].
 const LEVELS: usize = TILE_LEVELS as usize + 1;
 
 type Walk = unsafe fn(nodes: &[u16], &[Mask], rows: usize, &mut PathBits);
 type Add<S> = unsafe fn(&PathBits, rows: usize, leaves: &[S], &mut Sums<S>);
+type AddWide<S> = unsafe fn(
+    &PathBits,
+    rows: usize,
+    levels: u32,
+    leaves: &[S],
+    lanes: &[u16; BLOCK],
+    &mut Sums<S>,
+);
 
 /// A kernel: what one instruction set does for a block of rows. `instructions::block_kernel` makes it.
 ///
@@ -126,18 +141,30 @@ pub(super) struct BlockKernel {
     /// The ranks of the first `rows` values in the search trees of columns that share a search, as many
     /// as there are trees: see [`PredicateColumn::shares_search_with`].
     rank_wide: unsafe fn(&Values, rows: usize, &[LargestTree], missing_right: bool, &mut [Ranks]),
+    /// Which of the first `rows` values are missing.
+    missing: unsafe fn(&Values, rows: usize, &mut Mask),
     /// One mask per threshold: whether a row's rank is at least that.
     compare: unsafe fn(&Ranks, thresholds: &[u8], &mut [Mask]),
     /// One mask per table: whether the bit of a row's code is set in it.
     look_up: unsafe fn(&Codes, rows: usize, &[CodeTable], &mut [Mask]),
+    /// The masks of the first `rows` rows for the compounds of a run, by its `length` and words: see
+    /// [`CompoundRun`](crate::forest::tiles::CompoundRun). Every index among the words is of a mask there,
+    /// and as many masks have room at `out` as there are compounds.
+    compounds: unsafe fn(length: usize, words: &[u16], rows: usize, *const Mask, out: *mut Mask),
     /// By levels: the paths of the first `rows` rows through a tile of as many levels, whose `nodes`
     /// each are an index of a mask.
     walk: [Walk; LEVELS],
+    /// As `walk`, through a tile of more than [`TILE_LEVELS`] levels, whose nodes each have a predicate.
+    walk_wide: unsafe fn(nodes: &[u16], &[Mask], rows: usize, levels: u32, &mut PathBits),
     /// By levels: adds to each row's sum the leaf at the end of its path, among the `leaves` of a tile
     /// of as many levels.
     add: [Add<f32>; LEVELS],
     /// The same for sums of f64.
     add_double: [Add<f64>; LEVELS],
+    /// As `add`, for a tile of more than [`TILE_LEVELS`] levels; `lanes` are the kernel's.
+    add_wide: AddWide<f32>,
+    /// The same for sums of f64.
+    add_wide_double: AddWide<f64>,
     /// The index of each row's leaf, in the order of the rows, of a tile of `levels` levels.
     leaf_indices: unsafe fn(&PathBits, rows: usize, levels: u32, &mut [u8; BLOCK]),
 }
@@ -156,7 +183,10 @@ const IN_ORDER: [u16; BLOCK] = {
 /// Sums of a width that kernels add to.
 pub(super) trait BlockSum: Sum {
     /// For tiles of so many levels, at most [`TILE_LEVELS`].
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Add<Self>;
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>>;
+
+    /// For tiles of more levels.
+    fn add_wide(kernel: &BlockKernel) -> AddWide<Self>;
 
     /// Where the sum of each row of a block lies.
     fn lanes(kernel: &BlockKernel) -> &[u16; BLOCK];
@@ -164,8 +194,13 @@ pub(super) trait BlockSum: Sum {
 
 impl BlockSum for f32 {
     #[inline(always)]
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Add<Self> {
-        kernel.add[levels as usize]
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>> {
+        kernel.add.get(levels as usize).copied()
+    }
+
+    #[inline(always)]
+    fn add_wide(kernel: &BlockKernel) -> AddWide<Self> {
+        kernel.add_wide
     }
 
     #[inline(always)]
@@ -176,8 +211,13 @@ impl BlockSum for f32 {
 
 impl BlockSum for f64 {
     #[inline(always)]
-    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Add<Self> {
-        kernel.add_double[levels as usize]
+    fn add_kernel(kernel: &BlockKernel, levels: u32) -> Option<Add<Self>> {
+        kernel.add_double.get(levels as usize).copied()
+    }
+
+    #[inline(always)]
+    fn add_wide(kernel: &BlockKernel) -> AddWide<Self> {
+        kernel.add_wide_double
     }
 
     #[inline(always)]
@@ -218,7 +258,7 @@ impl BlockKernel {
     }
 
     /// Calls `visit` with every tree and the index of each row's leaf in its tile, of up to [`BLOCK`] rows.
-    /// Returns whether it did: the image's tiles must hold all of its trees.
+    /// Returns whether it did: the image's tiles must hold all of its trees, in [`TILE_LEVELS`] levels.
     ///
     /// # Safety
     /// The processor has the instructions.
@@ -232,7 +272,7 @@ impl BlockKernel {
         let groups = image.get(TILE_GROUPS);
         if groups.is_empty()
             || !self.takes(rows.count)
-            || groups.iter().any(|group| group.below > 0)
+            || groups.iter().any(|group| group.below > 0 || group.levels > TILE_LEVELS)
         {
             return false;
         }
@@ -266,16 +306,21 @@ impl BlockKernel {
                 SHARED_LEVEL_COST * u64::from(levels) + SHARING_COST * columns.len() as u64
             }
         };
-        columns_by_search(image).map(cost_of).sum()
+        let columns = image.get(PREDICATE_COLUMNS).windows(2);
+        let follow = columns.filter(|pair| pair[1].follows(&pair[0]));
+        let saved = follow.map(|pair| self.costs.level * u64::from(pair[1].levels)).sum();
+        columns_by_search(image).map(cost_of).sum::<u64>().saturating_sub(saved)
     }
 
     fn block_cost(&self, image: Sections<'_>) -> u64 {
         let groups = image.get(TILE_GROUPS);
-        let nodes_of = |group: &TileGroup| match group.symmetric {
-            1 => u64::from(group.count) * u64::from(group.levels),
-            _ => u64::from(group.count) << group.levels,
+        let nodes_of = |group: &TileGroup| match group.form {
+            TileForm::Symmetric => u64::from(group.count) * u64::from(group.levels),
+            TileForm::Plain | TileForm::Coded => u64::from(group.count) << group.levels,
         };
-        let nodes: u64 = groups.iter().map(nodes_of).sum();
+        let compounds = image.get(COMPOUND_RUNS).iter();
+        let ops = compounds.map(|run| u64::from(run.count) * u64::from(run.length));
+        let nodes = groups.iter().map(nodes_of).chain(ops).sum::<u64>();
         let runs = image.get(PREDICATE_RUNS);
         let predicates: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
         self.costs.node * nodes + self.costs.predicate * predicates

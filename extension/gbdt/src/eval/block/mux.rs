@@ -5,7 +5,7 @@
 
 use super::instructions::Instructions;
 use super::{BLOCK, Mask, PathBits};
-use crate::forest::tiles::{BLOCK_LEVELS, TILE_LEVELS, TOP_LEVELS, node_index};
+use crate::forest::tiles::{BLOCK_LEVELS, CODE_LEVELS, TILE_LEVELS, TOP_LEVELS, node_index};
 
 /// Masks by index, among which a choice is made. A trait and not a closure, since only functions can
 /// be inlined whatever their size, and these must be: their instructions are those of the function
@@ -157,4 +157,86 @@ unsafe fn walk_part<B: Instructions, const LEVELS: u32>(
             bits.store(mask, part);
         }
     }
+}
+
+/// Groups of this many levels are chosen in registers in the walk of a wide tile.
+const GROUP: u32 = 5;
+/// Most such groups at a level.
+const GROUPS: usize = 1 << (CODE_LEVELS - 1 - GROUP);
+
+/// The nodes of a level of a tile that is all top, from one of them on.
+struct Level {
+    nodes: *const u16,
+    masks: *const Mask,
+    part: usize,
+}
+
+impl<B: Instructions> MaskSource<B> for Level {
+    #[inline(always)]
+    unsafe fn get(&self, path: usize) -> B {
+        // SAFETY: the caller's promise.
+        unsafe { B::load(self.masks.add(usize::from(*self.nodes.add(path))), self.part) }
+    }
+}
+
+/// The paths of the first `rows` rows through a tile of 9 to [`CODE_LEVELS`] levels.
+///
+/// # Safety
+/// As for [`walk`].
+#[inline(always)]
+pub(super) unsafe fn walk_wide<B: Instructions>(
+    nodes: *const u16,
+    masks: *const Mask,
+    rows: usize,
+    levels: u32,
+    path: &mut PathBits,
+) {
+    for part in 0..(rows * B::PARTS).div_ceil(BLOCK).min(B::PARTS) {
+        // SAFETY: the caller's promise is this function's; there are at most so many levels.
+        unsafe {
+            let mut bits = [B::fill(false); CODE_LEVELS as usize];
+            for level in 0..levels.min(CODE_LEVELS) {
+                let nodes = Level { nodes: nodes.add(1 << level), masks, part };
+                let bit = match level {
+                    0 => nodes.get(0),
+                    1 => Mux1::choose(&bits[..1], &nodes, 0),
+                    2 => Mux2::choose(&bits[..2], &nodes, 0),
+                    3 => Mux3::choose(&bits[..3], &nodes, 0),
+                    4 => Mux4::choose(&bits[..4], &nodes, 0),
+                    5 => Mux5::choose(&bits[..5], &nodes, 0),
+                    _ => by_groups(&bits, &nodes, level),
+                };
+                bits[level as usize] = bit;
+                bit.store(&raw mut path[level as usize], part);
+            }
+        }
+    }
+}
+
+/// The choice among the nodes of a level: in groups by the last bits, then among the groups by the others.
+///
+/// # Safety
+/// As for [`walk_wide`], of which this is a level above [`GROUP`].
+#[inline(always)]
+unsafe fn by_groups<B: Instructions>(
+    bits: &[B; CODE_LEVELS as usize],
+    nodes: &Level,
+    level: u32,
+) -> B {
+    let upper = (level - GROUP) as usize;
+    let (first, last) = (&bits[..upper], &bits[upper..level as usize]);
+    // SAFETY: the caller's promise is this function's, here and below.
+    let mut chosen = unsafe { [B::fill(false); GROUPS] };
+    for (group, chosen) in chosen.iter_mut().enumerate().take(1 << upper) {
+        // SAFETY: see above.
+        *chosen = unsafe { Mux5::choose(last, nodes, group) };
+    }
+    for (count, bit) in first.iter().enumerate().rev() {
+        for group in 0..1usize << count {
+            let [left, right] = [chosen[2 * group], chosen[2 * group + 1]];
+            // SAFETY: see above.
+            chosen[group] = unsafe { bit.choose(right, left) };
+        }
+    }
+    chosen[0]
 }

@@ -6,11 +6,11 @@
 use std::arch::aarch64::*;
 
 use super::instructions::{Instructions, LookUp, block_kernel};
-use super::{Codes, Mask, PathBits, RANK_BITS, WORDS};
+use super::{Codes, Mask, RANK_BITS, WORDS};
 use crate::forest::tiles::CodeTable;
 
 block_kernel! {
-    Half, "neon",
+    Half, #[target_feature(enable = "neon")],
     // Not measured: it has run under emulation only. These are AVX2's, which has registers for as
     // many rows.
     min_rows: 64,
@@ -63,6 +63,18 @@ impl Instructions for Half {
     }
 
     #[inline(always)]
+    unsafe fn both(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Half([vandq_u64(self.0[0], other.0[0]), vandq_u64(self.0[1], other.0[1])]) }
+    }
+
+    #[inline(always)]
+    unsafe fn either(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Half([vorrq_u64(self.0[0], other.0[0]), vorrq_u64(self.0[1], other.0[1])]) }
+    }
+
+    #[inline(always)]
     unsafe fn bits_of_bytes(bytes: &[u8; 64]) -> [u64; RANK_BITS] {
         // SAFETY: the caller's promise; four times 16 bytes are read.
         unsafe {
@@ -81,7 +93,7 @@ impl Instructions for Half {
     }
 
     #[inline(always)]
-    unsafe fn leaf_indices(path: &PathBits, word: usize, levels: u32) -> [u8; 64] {
+    unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64] {
         let mut out = [0; 64];
         // SAFETY: the caller's promise; four times 16 bytes are written.
         unsafe {
@@ -106,6 +118,7 @@ impl Instructions for Half {
 
 impl LookUp for Half {
     type Masks = Self;
+    const IN_ORDER: bool = true;
 
     #[inline(always)]
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]) {

@@ -6,7 +6,8 @@ use crate::eval::row_keys::RowKeys;
 use crate::explain::nodes::{Explained, Step, Visit, each_tree};
 use crate::explain::tables::{Line, WIDTH};
 use crate::forest::records::{GroupKind, InterleavedNode};
-use crate::forest::sections::{GROUPS, ROOTS, Sections, TILE_GROUPS};
+use crate::forest::sections::{CODINGS, GROUPS, LEAF_NUMBERS, ROOTS, Sections, TILE_GROUPS};
+use crate::forest::tiles::{TILE_LEVELS, TileForm, TileGroup};
 use crate::model::NODES_PER_CHECK;
 
 impl LeafChanges {
@@ -74,7 +75,8 @@ impl LeafChanges {
         let (groups, roots) = (image.get(TILE_GROUPS), image.get(ROOTS));
         let leaves: usize = groups.iter().map(|group| (group.count as usize) << group.levels).sum();
         let bytes = (leaves + 1).saturating_mul(size_of::<Line>());
-        if groups.iter().any(|group| group.below > 0) || leaves == 0 || bytes > max_bytes {
+        let whole = groups.iter().all(|group| group.below == 0 && group.levels <= TILE_LEVELS);
+        if !whole || leaves == 0 || bytes > max_bytes {
             return;
         }
         let nodes = NodeSections::of(image);
@@ -88,18 +90,20 @@ impl LeafChanges {
         let mut tiles = vec![0; roots.len()];
         // Several paths may lead to one leaf, all of one tree.
         let mut entries = vec![0; self.entries.len()];
-        for group in groups {
+        for (index, group) in groups.iter().enumerate() {
             check_interrupts();
             for tree in group.first..group.first + group.count {
                 let tree = tree as usize;
                 tiles[tree] = ordered.len() as u32;
-                for path in 0..1usize << group.levels {
-                    let place = match kinds[tree] {
-                        GroupKind::Compact => end(nodes.compact, roots[tree], group.levels, path),
-                        GroupKind::Wide | GroupKind::Categorical => {
-                            self.first_wide + end(nodes.wide, roots[tree], group.levels, path)
-                        }
-                    };
+                let (root, numbers) = (roots[tree], leaf_numbers(image, index, tree));
+                let (first, ends) = match kinds[tree] {
+                    GroupKind::Compact => (0, ends(nodes.compact, root, group, numbers)),
+                    GroupKind::Wide | GroupKind::Categorical => {
+                        (self.first_wide, ends(nodes.wide, root, group, numbers))
+                    }
+                };
+                for end in ends {
+                    let place = first + end;
                     entries[place] = ordered.len() as u32;
                     ordered.push(lines[self.entries[place] as usize]);
                 }
@@ -112,6 +116,45 @@ impl LeafChanges {
 
 /// Leaves, each with its path, between two looks for interrupts.
 const LEAVES_PER_CHECK: usize = 1 << 10;
+
+/// By code the number of the leaf that it means, of a tree of a group by their indices; nothing if the group is
+/// not recoded.
+fn leaf_numbers(image: Sections<'_>, group: usize, tree: usize) -> &[u16] {
+    let own = &image.get(TILE_GROUPS)[group];
+    if own.form != TileForm::Coded {
+        return &[];
+    }
+    let lane = tree - own.first as usize;
+    let first = image.get(CODINGS)[group].leaf_numbers as usize + (lane << own.levels);
+    &image.get(LEAF_NUMBERS)[first..first + (1 << own.levels)]
+}
+
+/// By path through the tile of a tree the node at its end.
+fn ends<N: InterleavedNode>(
+    nodes: &[N],
+    root: u32,
+    group: &TileGroup,
+    leaf_numbers: &[u16],
+) -> Vec<usize> {
+    if group.form != TileForm::Coded {
+        return (0..1 << group.levels).map(|path| end(nodes, root, group.levels, path)).collect();
+    }
+    let leaves = leaves_in_order(nodes, root);
+    leaf_numbers.iter().map(|number| leaves[usize::from(*number)]).collect()
+}
+
+/// The leaves of a tree from left to right.
+fn leaves_in_order<N: InterleavedNode>(nodes: &[N], root: u32) -> Vec<usize> {
+    let mut leaves = Vec::new();
+    let mut open = vec![root as usize];
+    while let Some(at) = open.pop() {
+        match nodes[at].right_offset() {
+            0 => leaves.push(at),
+            offset => open.extend([at + offset as usize, at + offset as usize + 1]),
+        }
+    }
+    leaves
+}
 
 /// The node at the end of a path of so many steps, the first in the highest bit, 1 for right.
 fn end<N: InterleavedNode>(nodes: &[N], root: u32, levels: u32, path: usize) -> usize {

@@ -1,6 +1,8 @@
 //! Contributions by tables against the oracle, with every kernel, room and number of rows.
 
 use super::*;
+use crate::forest::sections::TILE_GROUPS;
+use crate::forest::tiles::TileForm;
 
 /// The contributions by tables of at most so many bytes: all rows in one call, then a few alone.
 fn by_tables(
@@ -161,4 +163,21 @@ fn tables_of_many_rows_agree_with_the_oracle() {
         tables_agree(&covered(seed, shape), seed ^ 1, rows, 20);
         pairs_agree(&covered(seed, shape), seed ^ 1, rows, 5);
     }
+}
+
+/// Lines of leaves lie in the order of codes where trees are recoded.
+#[test]
+fn tables_of_recoded_trees_agree_with_the_oracle() {
+    let mut coded = 0;
+    for seed in 0..12 {
+        let shape =
+            Shape { any_library: seed % 2 == 0, ..Shape::of(6, 1 + seed as usize % 2, 20, 6) };
+        let model = leaf_wise(seed, model(seed, shape), [20, 40, 90][seed as usize % 3]);
+        let model = with_covers(seed, model);
+        tables_agree(&model, seed ^ 1, 600, 30);
+        let image = opened(&model);
+        let groups = image.sections().get(TILE_GROUPS);
+        coded += groups.iter().filter(|group| group.form == TileForm::Coded).count();
+    }
+    assert!(coded > 10, "{coded}");
 }

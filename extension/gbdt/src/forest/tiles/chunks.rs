@@ -87,7 +87,7 @@ impl Chunks {
         let mut chunks = Chunks::default();
         if columns.records.len() > CHUNK_COLUMNS
             || !columns.records.iter().all(|column| column.kind.is_ranked())
-            || groups.iter().any(|group| group.below > 0)
+            || !groups.iter().all(TileGroup::fits_chunk)
             || !pays(forest, columns)
         {
             return Ok(chunks);

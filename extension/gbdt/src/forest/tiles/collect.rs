@@ -2,12 +2,16 @@
 
 use std::collections::HashSet;
 
+mod coded;
+
 use super::chunks::Chunks;
-use super::fill::{Filled, fill, is_symmetric, leaves, levels};
+use super::fill::{Filled, fill, leaves};
+use super::forms::{Form, forms};
 use super::predicates::{Columns, Predicate, Sets, predicates_of};
+use super::symmetric;
 use super::{
-    CodeTable, ColumnKind, MAX_PREDICATES, PredicateColumn, PredicateRun, Segment, TILE_LEVELS,
-    TileGroup,
+    CodeTable, Coding, ColumnKind, CompoundRun, GROUP_COMPOUNDS, MAX_PREDICATES, PredicateColumn,
+    PredicateRun, Segment, TILE_LEVELS, TileForm, TileGroup,
 };
 use crate::Result;
 use crate::forest::canonical::{Forest, Tree};
@@ -34,6 +38,11 @@ pub(in crate::forest) struct Tiles {
     pub(in crate::forest) leaves: Vec<f32>,
     pub(in crate::forest) leaves_double: Vec<f64>,
     pub(in crate::forest) exits: Vec<u32>,
+    /// One per group, or none if no group is recoded.
+    pub(in crate::forest) codings: Vec<Coding>,
+    pub(in crate::forest) compound_runs: Vec<CompoundRun>,
+    pub(in crate::forest) compound_words: Vec<u16>,
+    pub(in crate::forest) leaf_numbers: Vec<u16>,
     pub(in crate::forest) chunks: Chunks,
 }
 
@@ -45,11 +54,16 @@ impl Tiles {
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
         let sets = Sets::of(forest, check_interrupts)?;
-        let Some(columns) = Columns::of(forest, &sets, check_interrupts)? else {
-            return Ok(Tiles::default());
-        };
+        let mut forms = forms(forest, &sets, check_interrupts);
+        let mut columns = Columns::of(forest, &forms, &sets, check_interrupts)?;
+        if columns.is_none() && forms.iter().any(|form| form.code().is_some()) {
+            // Codes need the predicates of all levels, which may be too many.
+            forms.fill_with(|| Form::Plain);
+            columns = Columns::of(forest, &forms, &sets, check_interrupts)?;
+        }
+        let Some(columns) = columns else { return Ok(Tiles::default()) };
         let tiles = Tiles::default();
-        let mut writer = Writer { forest, trees, sets, columns, tiles, check_interrupts };
+        let mut writer = Writer { forest, trees, forms, sets, columns, tiles, check_interrupts };
         writer.write()?;
         let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
         tiles.chunks = Chunks::of(forest, &tiles.groups, &columns, &sets, check_interrupts)?;
@@ -62,6 +76,8 @@ impl Tiles {
 struct Writer<'a> {
     forest: &'a Forest<'a>,
     trees: &'a Trees,
+    /// By tree.
+    forms: Vec<Form>,
     sets: Sets<'a>,
     columns: Columns,
     tiles: Tiles,
@@ -70,8 +86,7 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn write(&mut self) -> Result<()> {
-        let symmetric = u32::from(self.is_symmetric());
-        let groups = self.groups(symmetric)?;
+        let groups = self.groups()?;
         let mut first = 0;
         let mut predicates = HashSet::new();
         for (index, group) in groups.iter().enumerate() {
@@ -85,57 +100,72 @@ impl Writer<'_> {
             }
             predicates.extend(more);
         }
-        self.segment(&groups[first..], &predicates)
+        self.segment(&groups[first..], &predicates)?;
+        if self.tiles.groups.iter().all(|group| group.form != TileForm::Coded) {
+            self.tiles.codings.clear();
+        }
+        Ok(())
     }
 
     /// Successive trees in groups, still without indices of nodes and leaves.
-    fn groups(&self, symmetric: u32) -> Result<Vec<TileGroup>> {
+    fn groups(&self) -> Result<Vec<TileGroup>> {
         let mut groups: Vec<TileGroup> = Vec::new();
-        for (index, tree) in self.forest.trees().iter().enumerate() {
-            let below = tree.depth().saturating_sub(TILE_LEVELS);
-            let levels = levels(tree);
+        let mut compounds = 0;
+        for (index, (tree, form)) in self.forest.trees().iter().zip(&self.forms).enumerate() {
             let kind = self.trees.kind_of(index);
+            let depth = tree.depth();
+            let (form, levels, below) = match form {
+                Form::Plain => {
+                    (TileForm::Plain, depth.min(TILE_LEVELS), depth.saturating_sub(TILE_LEVELS))
+                }
+                Form::Symmetric => (TileForm::Symmetric, depth, 0),
+                Form::Coded(code) => (TileForm::Coded, code.levels, 0),
+            };
+            let own = self.forms[index].code().map_or(0, |code| code.compounds);
+            let joins = |group: &TileGroup| {
+                group.count < LANES as u32
+                    && group.form == form
+                    && match form {
+                        TileForm::Plain => joins(group, below, kind),
+                        TileForm::Symmetric => {
+                            group.levels == levels || group.levels.max(levels) <= TILE_LEVELS
+                        }
+                        TileForm::Coded => {
+                            group.levels == levels && compounds + own <= GROUP_COMPOUNDS as u32
+                        }
+                    }
+            };
             match groups.last_mut() {
-                Some(group) if group.count < LANES as u32 && joins(group, below, kind) => {
+                Some(group) if joins(group) => {
                     group.count += 1;
                     group.below = group.below.max(below);
                     group.levels = group.levels.max(levels);
                     group.kind = kind;
                 }
-                _ => groups.push(TileGroup {
-                    first: to_u32(index)?,
-                    count: 1,
-                    levels,
-                    below,
-                    kind,
-                    nodes: 0,
-                    leaves: 0,
-                    symmetric,
-                }),
+                _ => {
+                    groups.push(TileGroup {
+                        first: to_u32(index)?,
+                        count: 1,
+                        levels,
+                        below,
+                        kind,
+                        nodes: 0,
+                        leaves: 0,
+                        form,
+                    });
+                    compounds = 0;
+                }
             }
+            compounds += own;
         }
         Ok(groups)
     }
 
-    /// Whether all trees are symmetric, and not only because they are too small to be anything else.
-    fn is_symmetric(&mut self) -> bool {
-        let trees = self.forest.trees();
-        trees.iter().any(|tree| tree.depth() > 1)
-            && trees.iter().all(|tree| {
-                (self.check_interrupts)();
-                is_symmetric(tree, &self.sets)
-            })
-    }
-
-    fn members(&self, group: &TileGroup) -> impl Iterator<Item = (usize, &Tree<'_>)> {
-        let trees = self.forest.trees().iter().enumerate();
-        trees.skip(group.first as usize).take(group.count as usize)
-    }
-
     fn predicates_of(&self, group: &TileGroup) -> Result<HashSet<Predicate>> {
         let mut predicates = Vec::new();
-        for (_, tree) in self.members(group) {
-            predicates_of(tree, &self.sets, &mut predicates)?;
+        let members = self.forest.trees().iter().zip(&self.forms);
+        for (tree, form) in members.skip(group.first as usize).take(group.count as usize) {
+            predicates_of(tree, form, &self.sets, &mut predicates)?;
         }
         Ok(predicates.into_iter().collect())
     }
@@ -201,15 +231,23 @@ impl Writer<'_> {
             let index = predicates.binary_search(&predicate).ok();
             sure(index, "a segment has the predicates of its tiles") as u16
         };
+        if group.form == TileForm::Coded {
+            self.coded_group(group, index_of)?;
+            self.tiles.groups.push(placed);
+            return Ok(());
+        }
+        self.tiles.codings.push(Coding::default());
         for index in group.first as usize..group.first as usize + count {
             let forest = self.forest;
             let tree = &forest.trees()[index];
-            let tile = fill(tree, group.levels, &self.sets, index_of);
-            if group.symmetric == 1 {
-                self.tiles.nodes.extend(tile.levels(group.levels));
-            } else {
-                self.tiles.nodes.extend_from_slice(&tile.nodes);
-            }
+            let tile = match group.form {
+                TileForm::Symmetric => {
+                    let nodes = group.tile_nodes();
+                    symmetric::fill(tree, group.levels, nodes, &self.sets, index_of)
+                }
+                TileForm::Plain | TileForm::Coded => fill(tree, group.levels, &self.sets, index_of),
+            };
+            self.tiles.nodes.extend_from_slice(&tile.nodes);
             if group.below == 0 {
                 self.leaves(&leaves(tree, group.levels, &tile)?)?;
             } else {

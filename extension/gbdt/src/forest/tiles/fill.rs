@@ -1,7 +1,7 @@
 //! Fills the tile of one tree.
 
 use super::predicates::{Predicate, Sets, predicate_of};
-use super::{TILE_LEVELS, node_index, tile_leaves, tile_nodes};
+use super::{node_index, tile_leaves, tile_nodes};
 use crate::forest::canonical::{Node, Tree};
 use crate::forest::order::children;
 use crate::{Result, verified};
@@ -38,45 +38,24 @@ pub(super) fn fill(
     tile
 }
 
-impl Filled {
-    /// Of a symmetric tree the predicate of each level, and any for those that it does not have.
-    pub(super) fn levels(&self, levels: u32) -> impl Iterator<Item = u16> {
-        (0..TILE_LEVELS).map(move |level| {
-            if level < levels { self.nodes[node_index(levels, level, 0)] } else { 0 }
-        })
-    }
-}
-
-/// Whether a tree fits a tile, has all leaves at its last level, and one predicate per other level.
-pub(super) fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> bool {
-    if tree.depth() > TILE_LEVELS {
-        return false;
-    }
-    let mut level = vec![0u32];
-    for _ in 0..tree.depth() {
-        let mut predicates = level.iter().map(|id| predicate_of(tree, *id, sets));
-        let first = predicates.next().flatten();
-        if first.is_none() || predicates.any(|predicate| predicate != first) {
-            return false;
-        }
-        level = level.iter().filter_map(|id| children(tree, *id)).flatten().collect();
-    }
-    true
-}
-
 /// The leaves of a tile that holds all of its tree.
 pub(super) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Result<Vec<f64>> {
-    let mut leaves = vec![0.0; tile_leaves(levels)];
-    for (leaf, id) in leaves.iter_mut().zip(&tile.ends) {
-        let value = match tree.nodes()[*id as usize] {
+    leaf_values(tree, tile.ends.iter().copied(), tile_leaves(levels))
+}
+
+/// The values of leaves by their ids, and zeros up to a length.
+pub(super) fn leaf_values(
+    tree: &Tree<'_>,
+    ids: impl Iterator<Item = u32>,
+    length: usize,
+) -> Result<Vec<f64>> {
+    let mut leaves = vec![0.0; length];
+    for (leaf, id) in leaves.iter_mut().zip(ids) {
+        let value = match tree.nodes()[id as usize] {
             Node::Leaf { value, .. } => Some(value),
             _ => None,
         };
         *leaf = verified::known(value, "a tile that holds its tree ends at leaves")?;
     }
     Ok(leaves)
-}
-
-pub(super) fn levels(tree: &Tree<'_>) -> u32 {
-    tree.depth().min(TILE_LEVELS)
 }

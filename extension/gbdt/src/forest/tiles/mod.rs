@@ -14,15 +14,22 @@
 //! A tile is a perfect binary tree of up to [`TILE_LEVELS`] levels. Nodes that the tree does not have
 //! name any predicate and lead to copies of the leaf that is there. A deeper tree has its top in the
 //! tile, whose exits lead to the nodes of interleaved traversal. Groups of successive trees have tiles
-//! of the same number of levels. Where all nodes of a level share a predicate, as in CatBoost's symmetric
+//! of the same number of levels. A tree of few leaves that is deep all the same becomes another tree, as high
+//! as its number of leaves needs, whose nodes ask for chains of predicates joined by AND and OR: *compounds*,
+//! which a kernel evaluates group by group. Its tile leads to *codes*, of which each means a leaf: see `codes`.
+//! Where all nodes of a level share a predicate, as in CatBoost's symmetric
 //! trees, the tile names it once, and traversal is nothing but its bits. A node has 16 bits for its
 //! predicate, and kernels keep the answers of a block at hand, so successive groups form *segments* of at
 //! most [`MAX_PREDICATES`] predicates.
 
 pub(crate) mod chunks;
+mod codes;
 mod collect;
+mod compounds;
 mod fill;
+mod forms;
 mod predicates;
+mod symmetric;
 mod verify;
 
 pub(super) use collect::Tiles;
@@ -37,11 +44,23 @@ use super::records::GroupKind;
 
 /// Most levels of a tree that its tile holds.
 pub(crate) const TILE_LEVELS: u32 = 8;
+/// Most levels of the tile of a symmetric tree.
+pub(crate) const MAX_LEVELS: u32 = 16;
 /// The levels at the bottom of a larger tile that lie together, a block a subtree.
 pub(crate) const BLOCK_LEVELS: u32 = 3;
 /// Tiles of more levels than this consist of a top and blocks; a smaller one is all top.
 pub(crate) const TOP_LEVELS: u32 = TILE_LEVELS - BLOCK_LEVELS;
 pub(crate) const MAX_PREDICATES: usize = 4096;
+/// Most levels of the tile of a recoded tree.
+pub(crate) const CODE_LEVELS: u32 = 12;
+/// Most leaves of a tree that is recoded.
+pub(crate) const MAX_LEAVES: usize = 1 << CODE_LEVELS;
+/// Most compounds of a group: a tree has fewer than it has leaves.
+pub(crate) const MAX_COMPOUNDS: usize = MAX_LEAVES;
+/// Most of a group of several trees, so that their masks stay in a processor's first cache.
+const GROUP_COMPOUNDS: usize = 384;
+/// The masks of a block: of a segment's predicates, then of a group's compounds.
+pub(crate) const MAX_MASKS: usize = MAX_PREDICATES + MAX_COMPOUNDS;
 /// Most columns of a model that has tiles.
 pub(crate) const MAX_COLUMNS: usize = 4096;
 /// Most thresholds of a ranked column, so that a rank is a byte.
@@ -91,6 +110,15 @@ pub(crate) struct PredicateColumn {
 }
 
 impl PredicateColumn {
+    /// Whether a value's rank is that in the column before unless it is missing: both have the same thresholds, for
+    /// both directions of missing values.
+    pub(crate) fn follows(&self, before: &PredicateColumn) -> bool {
+        let kinds = [before.kind, self.kind];
+        kinds == [ColumnKind::RankedMissingLeft, ColumnKind::RankedMissingRight]
+            && (self.feature, self.tree, self.levels)
+                == (before.feature, before.tree, before.levels)
+    }
+
     /// Whether the next column has more of the same thresholds, in a search tree of the same size that lies
     /// next: then a value's ranks in both follow from its rank among all of them.
     pub(crate) fn shares_search_with(&self, next: &PredicateColumn) -> bool {
@@ -146,7 +174,7 @@ pub(crate) struct TileGroup {
     pub(crate) first: u32,
     pub(crate) count: u32,
     pub(crate) levels: u32,
-    /// Steps from an exit to the deepest leaf; 0 if the tiles hold all of the trees.
+    /// Steps from an exit to the deepest leaf; 0 if the tiles hold all of the trees, as those of codes do.
     pub(crate) below: u32,
     /// Of the nodes that the exits lead to.
     pub(crate) kind: GroupKind,
@@ -154,21 +182,85 @@ pub(crate) struct TileGroup {
     pub(crate) nodes: u32,
     /// Index of the first tile's first leaf, or of its first exit.
     pub(crate) leaves: u32,
-    /// 1 if each level of a tree has one predicate, else 0.
-    pub(crate) symmetric: u32,
+    pub(crate) form: TileForm,
+}
+
+/// How tiles come from trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
+#[repr(u32)]
+pub(crate) enum TileForm {
+    /// Node by node.
+    Plain = 0,
+    /// Each level of a tree has one predicate.
+    Symmetric = 1,
+    /// The tree was recoded; leaves have the order of codes.
+    Coded = 2,
+}
+
+/// What a group of recoded trees has beside its tiles; nothing for other groups.
+#[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct Coding {
+    pub(crate) first_run: u32,
+    pub(crate) runs: u32,
+    /// Index of the first tree's first leaf number; there is one per code.
+    pub(crate) leaf_numbers: u32,
+    /// Fills the record to a power of two, by which a length is divided faster.
+    pub(crate) reserved: u32,
+}
+
+/// Compounds of the same length and operations.
+///
+/// Their masks follow those of the runs before; the first of a group is [`MAX_PREDICATES`].
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct CompoundRun {
+    /// Number of operations, at least one.
+    pub(crate) length: u32,
+    pub(crate) count: u32,
+    /// Index of the first word: the operations, then of each compound the indices of its masks, the innermost
+    /// first, one more than there are operations.
+    pub(crate) words: u32,
+    /// Fills the record to a power of two, by which a length is divided faster.
+    pub(crate) reserved: u32,
+}
+
+impl CompoundRun {
+    /// Words that so many operations take, a bit each: 1 for OR.
+    #[inline(always)]
+    pub(crate) const fn op_words(length: usize) -> usize {
+        length.div_ceil(u16::BITS as usize)
+    }
+
+    /// Words of the run.
+    #[inline(always)]
+    pub(crate) const fn num_words(&self) -> usize {
+        let length = self.length as usize;
+        Self::op_words(length) + self.count as usize * (length + 1)
+    }
 }
 
 impl TileGroup {
-    /// Number of nodes that a tile has: one per level if it is symmetric, at most 8.
+    /// Whether its tiles lie as trees do, all of them.
+    pub(crate) fn fits_chunk(&self) -> bool {
+        self.below == 0 && self.levels <= TILE_LEVELS && self.form != TileForm::Coded
+    }
+
+    /// Number of nodes that a tile has: one per level if it is symmetric, and a multiple of 8.
     #[inline(always)]
     pub(crate) fn tile_nodes(&self) -> usize {
-        if self.symmetric == 1 { TILE_LEVELS as usize } else { tile_nodes(self.levels) }
+        match self.form {
+            TileForm::Symmetric => self.levels.max(1).next_multiple_of(8) as usize,
+            TileForm::Plain | TileForm::Coded => tile_nodes(self.levels),
+        }
     }
 }
 
 #[inline(always)]
 pub(crate) const fn tile_nodes(levels: u32) -> usize {
-    if levels <= TOP_LEVELS {
+    if levels > TILE_LEVELS {
+        1 << levels
+    } else if levels <= TOP_LEVELS {
         let nodes = 1 << levels;
         if nodes < 8 { 8 } else { nodes }
     } else {
@@ -185,10 +277,12 @@ pub(crate) const fn tile_leaves(levels: u32) -> usize {
 
 /// Where a node lies in its tile; `path` has a bit for each step from the root, 1 for right.
 ///
-/// The top lies level by level, its root at 1. Below it each block lies in the same way.
+/// The top lies level by level, its root at 1. Below it each block lies in the same way. A tile of more than
+/// [`TILE_LEVELS`] levels is all top.
 #[inline(always)]
 pub(crate) const fn node_index(levels: u32, level: u32, path: usize) -> usize {
-    let top = if levels <= TOP_LEVELS { levels } else { levels - BLOCK_LEVELS };
+    let blocks = levels > TOP_LEVELS && levels <= TILE_LEVELS;
+    let top = if blocks { levels - BLOCK_LEVELS } else { levels };
     if level < top {
         (1 << level) + path
     } else {
@@ -204,7 +298,7 @@ mod tests {
 
     #[test]
     fn every_node_of_a_tile_has_its_own_place() {
-        for levels in 0..=TILE_LEVELS {
+        for levels in 0..=CODE_LEVELS {
             let mut places: Vec<usize> = (0..levels)
                 .flat_map(|level| (0..1 << level).map(move |path| node_index(levels, level, path)))
                 .collect();

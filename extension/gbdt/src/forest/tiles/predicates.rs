@@ -2,6 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::codes::Boundaries;
+use super::forms::Form;
+use super::symmetric;
 use super::{
     CodeTable, ColumnKind, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS, MIN_SHARING,
     PredicateColumn, TABLE_CODES, TILE_LEVELS,
@@ -12,7 +15,7 @@ use crate::forest::key::{monotone_key, number_of_key};
 use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 use crate::model::NODES_PER_CHECK;
-use crate::verified::sure;
+use crate::verified::{known, sure};
 
 /// What decides at a node. Predicates are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,8 +39,27 @@ impl Predicate {
         matches!(self.kind, PredicateKind::InSetMissingLeft | PredicateKind::InSetMissingRight)
     }
 
+    fn threshold(self) -> f32 {
+        number_of_key(self.threshold_key_or_set)
+    }
+
     fn missing_right(self) -> bool {
         matches!(self.kind, PredicateKind::BelowMissingRight | PredicateKind::InSetMissingRight)
+    }
+
+    /// The predicate that both together are, joined by AND or else by OR, if it is one: of two thresholds of
+    /// a column the higher implies the lower.
+    pub(super) fn joined(self, other: Predicate, by_and: bool) -> Option<Predicate> {
+        let alike = self.feature == other.feature && self.kind == other.kind;
+        if self == other {
+            Some(self)
+        } else if !alike || self.tests_codes() {
+            None
+        } else if by_and {
+            Some(self.max(other))
+        } else {
+            Some(self.min(other))
+        }
     }
 
     /// Whether one column can evaluate both, as far as their kinds go.
@@ -131,10 +153,23 @@ pub(super) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<
 /// Appends the predicates of a tree's tile, without order, some repeatedly.
 pub(super) fn predicates_of(
     tree: &Tree<'_>,
+    form: &Form,
     sets: &Sets<'_>,
     into: &mut Vec<Predicate>,
 ) -> Result<()> {
     reserve(into, tree.nodes().len().min(1 << TILE_LEVELS))?;
+    match form {
+        Form::Plain => {}
+        Form::Symmetric => {
+            into.extend(symmetric::predicates(tree, sets));
+            return Ok(());
+        }
+        Form::Coded(code) => {
+            let boundaries = known(Boundaries::of(tree), "a recoded tree has boundaries")?;
+            code.nodes(tree, sets, &boundaries, |node| into.extend(node.chain.predicates()));
+            return Ok(());
+        }
+    }
     let mut open = vec![(0u32, 0u32)];
     while let Some((id, level)) = open.pop() {
         let Some(predicate) = predicate_of(tree, id, sets) else { continue };
@@ -155,20 +190,23 @@ pub(super) struct Columns {
     predicates: Vec<Predicate>,
     /// Of each column the index of its first predicate.
     starts: Vec<usize>,
+    /// Of each predicate the rank from which on a value goes right; any of one about codes.
+    ranks: Vec<u8>,
 }
 
 impl Columns {
     /// The columns of all predicates of a forest; `None` if they are more than [`MAX_COLUMNS`].
     pub(super) fn of(
         forest: &Forest<'_>,
+        forms: &[Form],
         sets: &Sets<'_>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Option<Self>> {
         let mut predicates = Vec::new();
         // Repetitions go whenever they may be half of it all.
         let mut dense = 1 << 16;
-        for tree in forest.trees() {
-            predicates_of(tree, sets, &mut predicates)?;
+        for (tree, form) in forest.trees().iter().zip(forms) {
+            predicates_of(tree, form, sets, &mut predicates)?;
             check_interrupts();
             if predicates.len() > 2 * dense {
                 sort_dedup(&mut predicates);
@@ -179,7 +217,13 @@ impl Columns {
         let mut columns = Columns::default();
         let same = |a: &Predicate, b: &Predicate| a.may_share_column(*b);
         let mut start = 0;
-        for run in predicates.chunk_by(same) {
+        let mut runs = predicates.chunk_by(same).peekable();
+        while let Some(run) = runs.next() {
+            if let Some(other) = runs.next_if(|other| has_both_directions(run, other)) {
+                columns.add_both(run, other, start)?;
+                start += run.len() + other.len();
+                continue;
+            }
             let codes = run.first().is_some_and(|first| first.tests_codes());
             let max = if codes { run.len() } else { MAX_RANKS };
             let min_levels = if run.len() > (MIN_SHARING - 1) * MAX_RANKS {
@@ -219,12 +263,35 @@ impl Columns {
         let tree = if ranked { to_u32(self.search_trees.len())? } else { 0 };
         let levels = if ranked { search_levels(predicates.len()).max(min_levels) } else { 0 };
         if ranked {
-            let thresholds =
-                predicates.iter().map(|predicate| number_of_key(predicate.threshold_key_or_set));
+            let thresholds = predicates.iter().map(|predicate| predicate.threshold());
             self.search_trees.extend(search_tree(&thresholds.collect::<Vec<_>>(), levels));
         }
         self.records.push(PredicateColumn { feature: first.feature, kind, tree, levels });
         self.starts.push(start);
+        // More are predicates of codes, which have no ranks.
+        self.ranks.extend((1..=predicates.len()).map(|rank| u8::try_from(rank).unwrap_or(u8::MAX)));
+        Ok(())
+    }
+
+    /// Adds the two columns of a feature's thresholds, of which some send missing values left and others right,
+    /// with one search tree of all.
+    fn add_both(&mut self, left: &[Predicate], right: &[Predicate], start: usize) -> Result<()> {
+        let (feature, thresholds) = (left[0].feature, thresholds_of(left, right));
+        let tree = to_u32(self.search_trees.len())?;
+        let levels = search_levels(thresholds.len()).max(MIN_SEARCH_LEVELS);
+        let numbers: Vec<f32> = thresholds.iter().map(|key| number_of_key(*key)).collect();
+        self.search_trees.extend(search_tree(&numbers, levels));
+        let kinds = [ColumnKind::RankedMissingLeft, ColumnKind::RankedMissingRight];
+        for ((predicates, kind), start) in
+            [left, right].into_iter().zip(kinds).zip([start, start + left.len()])
+        {
+            self.records.push(PredicateColumn { feature, kind, tree, levels });
+            self.starts.push(start);
+            let rank = |predicate: &Predicate| {
+                thresholds.partition_point(|key| *key <= predicate.threshold_key_or_set) as u8
+            };
+            self.ranks.extend(predicates.iter().map(rank));
+        }
         Ok(())
     }
 
@@ -233,10 +300,24 @@ impl Columns {
         let index = self.predicates.binary_search(&predicate).ok();
         let index = sure(index, "a forest's columns have its predicates");
         let column = self.starts.partition_point(|start| *start <= index) - 1;
-        let rank = index - self.starts[column] + 1;
-        // More are predicates of codes, which have no ranks.
-        (column, u8::try_from(rank).unwrap_or(u8::MAX))
+        (column, self.ranks[index])
     }
+}
+
+/// Whether these are the thresholds of a feature that send missing values left, and those that send them right,
+/// few enough for one search tree.
+fn has_both_directions(left: &[Predicate], right: &[Predicate]) -> bool {
+    let ranked = !left[0].tests_codes() && !right[0].tests_codes();
+    ranked && left[0].feature == right[0].feature && thresholds_of(left, right).len() <= MAX_RANKS
+}
+
+/// The keys of thresholds, in order.
+fn thresholds_of(left: &[Predicate], right: &[Predicate]) -> Vec<u32> {
+    let both = left.iter().chain(right).map(|predicate| predicate.threshold_key_or_set);
+    let mut thresholds: Vec<u32> = both.collect();
+    thresholds.sort_unstable();
+    thresholds.dedup();
+    thresholds
 }
 
 fn sort_dedup(predicates: &mut Vec<Predicate>) {

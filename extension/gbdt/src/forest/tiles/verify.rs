@@ -1,9 +1,11 @@
 //! What must hold of tiles before a kernel traverses them.
 
 use super::chunks::{CHUNK_COLUMNS, CHUNK_TREES, Chunk};
+mod coded;
+
 use super::{
-    ColumnKind, MAX_COLUMNS, MAX_PREDICATES, MIN_SEARCH_LEVELS, PredicateColumn, PredicateRun,
-    Segment, TILE_LEVELS, TileGroup, tile_leaves,
+    CODE_LEVELS, ColumnKind, MAX_COLUMNS, MAX_LEVELS, MAX_MASKS, MAX_PREDICATES, MIN_SEARCH_LEVELS,
+    PredicateColumn, PredicateRun, Segment, TILE_LEVELS, TileForm, TileGroup, tile_leaves,
 };
 use crate::Result;
 use crate::forest::records::LANES;
@@ -39,6 +41,7 @@ pub(in crate::forest) fn verify(
         verify_segment(segment, image, sums)?;
     }
     ensure(next_group == groups.len(), "has a tile in no segment")?;
+    coded::verify(image)?;
     let mut next_tree = 0;
     for group in groups {
         ensure(group.first as usize == next_tree, "has a tree in no tile or in two")?;
@@ -63,8 +66,8 @@ fn verify_chunks(image: &Sections<'_>) -> Result<()> {
         let groups = groups.ok_or_else(|| damaged("has a chunk without tiles"))?;
         next += groups.len();
         let trees: u32 = groups.iter().map(|group| group.count).sum();
-        let whole = groups.iter().all(|group| group.below == 0);
-        ensure(whole, "has a chunk of tiles with exits")?;
+        let whole = groups.iter().all(TileGroup::fits_chunk);
+        ensure(whole, "has a chunk of tiles with exits or codes")?;
         let size = trees == chunk.trees && trees as usize <= CHUNK_TREES;
         ensure(size, "has a chunk of a wrong size")?;
         let levels =
@@ -122,15 +125,20 @@ fn verify_segment(segment: &Segment, image: &Sections<'_>, sums: Precision) -> R
 fn verify_group(group: &TileGroup, image: &Sections<'_>, sums: Precision) -> Result<()> {
     let count = group.count as usize;
     ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
-    ensure(group.levels <= TILE_LEVELS, "has a tile of too many levels")?;
-    let symmetric = group.symmetric == 0 || group.symmetric == 1 && group.below == 0;
-    ensure(symmetric, "has a symmetric tile that is none")?;
+    let most = match group.form {
+        TileForm::Plain => TILE_LEVELS,
+        TileForm::Coded => CODE_LEVELS,
+        TileForm::Symmetric => MAX_LEVELS,
+    };
+    ensure(group.levels <= most, "has a tile of too many levels")?;
+    let form = group.form == TileForm::Plain || group.below == 0;
+    ensure(form, "has a tile of a form that has no exits with exits")?;
     let start = group.nodes as usize;
     let nodes = image.get(TILE_NODES).get(start..start + count * group.tile_nodes());
     let nodes = nodes.ok_or_else(|| damaged("has a tile without nodes"))?;
-    // There are answers for MAX_PREDICATES predicates, however many the segment has.
+    // There are masks for MAX_PREDICATES predicates, however many the segment has, and for compounds.
     let largest = nodes.iter().copied().fold(0, u16::max);
-    ensure(usize::from(largest) < MAX_PREDICATES, "has a node without a predicate")?;
+    ensure(usize::from(largest) < MAX_MASKS, "has a node without a predicate")?;
     if group.below == 0 {
         let all = match sums {
             Precision::Single => image.get(TILE_LEAVES).len(),

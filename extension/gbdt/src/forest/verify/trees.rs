@@ -10,7 +10,7 @@ use crate::Result;
 use crate::forest::records::{GroupKind, InterleavedNode};
 use crate::forest::reserve::reserve;
 use crate::forest::sections::*;
-use crate::forest::tiles::TileGroup;
+use crate::forest::tiles::{TileForm, TileGroup};
 use crate::model::{NODES_PER_CHECK, Precision};
 
 /// Marks the height of a node that is a child.
@@ -45,7 +45,7 @@ pub(super) fn verify(
             }
             let root = image.get(ROOTS)[tree as usize] as usize;
             let tree = Tree { root, depth: group.depth, kind: group.kind, index: tree };
-            let tile = tiles.last();
+            let tile = tiles.len().checked_sub(1);
             match group.kind {
                 GroupKind::Compact => {
                     let end = std::mem::replace(&mut compact_end, root);
@@ -96,13 +96,13 @@ struct Tree {
 }
 
 impl Tree {
-    /// `tile` is the group of tiles that has this tree, if there are tiles.
+    /// `tile` is the index of the group of tiles that has this tree, if there are tiles.
     fn verify<N: InterleavedNode>(
         &self,
         image: &Sections<'_>,
         nodes: &[N],
         end: usize,
-        tile: Option<&TileGroup>,
+        tile: Option<usize>,
         heights: &mut Vec<u32>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
@@ -132,10 +132,37 @@ impl Tree {
             }
         }
         ensure(heights[0] <= self.depth, "has a leaf deeper than its group says")?;
-        match tile {
-            Some(tile) if tile.below > 0 => self.exits(image, tile, heights),
-            _ => Ok(()),
+        let Some(index) = tile else { return Ok(()) };
+        let tile = &image.get(TILE_GROUPS)[index];
+        if tile.below > 0 {
+            self.exits(image, tile, heights)
+        } else if tile.form == TileForm::Coded {
+            self.leaf_numbers(image, index, nodes)
+        } else {
+            Ok(())
         }
+    }
+
+    /// Codes that mean leaves that the tree has.
+    fn leaf_numbers<N: InterleavedNode>(
+        &self,
+        image: &Sections<'_>,
+        index: usize,
+        nodes: &[N],
+    ) -> Result<()> {
+        let (mut leaves, mut open) = (0usize, vec![self.root]);
+        while let Some(at) = open.pop() {
+            match nodes[at].right_offset() as usize {
+                0 => leaves += 1,
+                offset => open.extend([at + offset, at + offset + 1]),
+            }
+        }
+        let tile = &image.get(TILE_GROUPS)[index];
+        let start = image.get(CODINGS)[index].leaf_numbers as usize
+            + (((self.index - tile.first) as usize) << tile.levels);
+        let numbers = &image.get(LEAF_NUMBERS)[start..start + (1 << tile.levels)];
+        let right = numbers.iter().all(|number| usize::from(*number) < leaves);
+        ensure(right, "has a code of no leaf")
     }
 
     /// Exits of the tree's tile that are nodes of the tree, no further from its leaves than the group says.
