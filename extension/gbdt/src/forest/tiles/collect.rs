@@ -207,12 +207,12 @@ impl Writer<'_> {
         for (index, predicate) in predicates.iter().enumerate() {
             let (column, rank) = self.columns.find(*predicate);
             let operand = match self.columns.records[column].kind {
-                ColumnKind::Codes => push(&mut self.tiles.code_tables, self.sets.table(*predicate)),
+                ColumnKind::Codes => push(&mut self.tiles.code_tables, self.sets.table(*predicate))?,
                 ColumnKind::LargeCodes => {
-                    push(&mut self.tiles.large_sets, self.sets.large(*predicate))
+                    push(&mut self.tiles.large_sets, self.sets.large(*predicate))?
                 }
                 ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
-                    push(&mut self.tiles.ranks, rank)
+                    push(&mut self.tiles.ranks, rank)?
                 }
             };
             match self.tiles.runs.last_mut() {
@@ -313,7 +313,9 @@ fn joins(group: &TileGroup, below: u32, kind: GroupKind) -> bool {
     (group.below == 0) == (below == 0) && (below == 0 || group.kind == kind)
 }
 
-fn push<T>(values: &mut Vec<T>, value: T) -> usize {
+/// Appends a value and returns its index, or says that there is no memory for it.
+fn push<T>(values: &mut Vec<T>, value: T) -> Result<usize> {
+    reserve(values, 1)?;
     values.push(value);
-    values.len() - 1
+    Ok(values.len() - 1)
 }
