@@ -113,7 +113,7 @@ impl Summaries {
                     products.resize(end, 0.0);
                 }
                 let (above, own) = products.split_at_mut((level + 1) * level_size);
-                let above = above.get(level * level_size..).unwrap_or_default();
+                let above = &above[level * level_size..];
                 let rows = above.chunks_exact(row).zip(own.chunks_exact_mut(row)).zip(ROWS);
                 for ((above, own), kind) in rows {
                     for ((above, own), q) in above.iter().zip(own).zip(&points) {
@@ -123,7 +123,7 @@ impl Summaries {
                 }
             }
             Event::Leaf { level, features, .. } if features > EXACT => {
-                let own = products.get(level * level_size..).unwrap_or_default();
+                let own = &products[level * level_size..];
                 for own in own.chunks_exact(row).take(ROWS.len()) {
                     let (few, others) = own.split_at(FEW);
                     let (many, exact) = others.split_at(MANY);
@@ -155,17 +155,16 @@ impl Summaries {
         while let Some(step) = self.open.pop() {
             match step {
                 Step::Restore { feature, share } => {
-                    if let Some(own) = self.on_path.get_mut(feature as usize) {
-                        features -= usize::from(share.is_none() && own.is_some());
-                        *own = share;
-                    }
+                    let own = &mut self.on_path[feature as usize];
+                    features -= usize::from(share.is_none() && own.is_some());
+                    *own = share;
                 }
                 Step::Edge { child, level, feature, share, weight } => {
                     met += 1;
                     if met.is_multiple_of(NODES_PER_CHECK) {
                         check_interrupts();
                     }
-                    let Some(own) = self.on_path.get_mut(feature as usize) else { continue };
+                    let own = &mut self.on_path[feature as usize];
                     let before = *own;
                     let after = (before.unwrap_or(1.0) * share).max(LEAST);
                     *own = Some(after);
@@ -186,7 +185,7 @@ impl Summaries {
         (level, weight, features): (usize, f64, usize),
         meet: &mut dyn FnMut(Event),
     ) {
-        match *tree.nodes().get(id as usize).unwrap_or(&Node::Deleted) {
+        match tree.nodes()[id as usize] {
             Node::Leaf { value, .. } => meet(Event::Leaf { level, features, value, weight }),
             Node::Numerical { feature, left, right, cover, .. }
             | Node::Categorical { feature, left, right, cover, .. } => {

@@ -189,7 +189,8 @@ unsafe fn rank_missing_right(
     rows: usize,
     ranks: &mut [Ranks],
 ) {
-    let [.., before, ranks] = ranks else { return };
+    let (known, last) = ranks.split_at_mut(ranks.len() - 1);
+    let (before, ranks) = (&known[known.len() - 1], &mut last[0]);
     let mut missing = NO_MASK;
     // SAFETY: the caller's promise.
     unsafe { (kernel.missing)(values, rows, &mut missing) };
