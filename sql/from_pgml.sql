@@ -144,7 +144,7 @@ BEGIN
                 number := load_model(found.project, pg_temp.model_file(found), labels => classes,
                                      feature_names => pg_temp.feature_names(found.columns),
                                      categories => pg_temp.categories(found.columns),
-                                     parameters => found.hyperparams, metrics => found.metrics);
+                                     params => found.hyperparams, metrics => found.metrics);
             EXCEPTION WHEN invalid_parameter_value THEN
                 -- pgml counts the missing label as a class of its own, which the model may not have.
                 IF classes IS NULL THEN
@@ -153,7 +153,7 @@ BEGIN
                 number := load_model(found.project, pg_temp.model_file(found),
                                      feature_names => pg_temp.feature_names(found.columns),
                                      categories => pg_temp.categories(found.columns),
-                                     parameters => found.hyperparams, metrics => found.metrics);
+                                     params => found.hyperparams, metrics => found.metrics);
                 reason := 'loaded without labels, since their number is not that of the classes';
             END;
             info := model_info(format('%s@%s', found.project, number));

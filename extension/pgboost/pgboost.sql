@@ -256,11 +256,6 @@ CREATE FUNCTION @extschema@.predict_contribs(model text, VARIADIC features "any"
     AS 'MODULE_PATHNAME', 'pgboost_predict_contribs';
 COMMENT ON FUNCTION @extschema@.predict_contribs(text, "any") IS 'what each feature contributed to the margins of a row, and the bias: SHAP values';
 
-CREATE FUNCTION @extschema@.predict_contribs_approx(model text, VARIADIC features "any") RETURNS real[]
-    LANGUAGE c STABLE PARALLEL SAFE COST 100 SUPPORT @extschema@.pgboost_explain_support
-    AS 'MODULE_PATHNAME', 'pgboost_predict_contribs_approx';
-COMMENT ON FUNCTION @extschema@.predict_contribs_approx(text, "any") IS 'as predict_contribs, by the simpler method of Saabas';
-
 CREATE FUNCTION @extschema@.predict_interactions(model text, VARIADIC features "any") RETURNS real[]
     LANGUAGE c STABLE PARALLEL SAFE COST 10000 SUPPORT @extschema@.pgboost_explain_support
     AS 'MODULE_PATHNAME', 'pgboost_predict_interactions';

@@ -1,7 +1,7 @@
 """`python -m tests.e2e.explained MODEL ROWS OUT`: what the newest XGBoost explains, in a process of its own.
 
 A process has one XGBoost, and that of the tests is the one that pip installs. ROWS is a .npy, OUT an .npz
-with the arrays `contribs`, `approx` and `interactions`.
+with the arrays `contribs` and `interactions`.
 """
 
 import subprocess
@@ -15,7 +15,6 @@ from python_baseline.releases import load
 
 KINDS = {
     "contribs": {"pred_contribs": True},
-    "approx": {"pred_contribs": True, "approx_contribs": True},
     "interactions": {"pred_interactions": True},
 }
 

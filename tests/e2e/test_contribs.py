@@ -1,4 +1,4 @@
-"""predict_contribs, predict_contribs_approx and predict_interactions give what XGBoost gives.
+"""predict_contribs and predict_interactions give what XGBoost gives.
 
 XGBoost's own error is some millionths of the largest contribution, and so is what is allowed here.
 """
@@ -69,11 +69,7 @@ def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
 
 @pytest.mark.parametrize(
     ("function", "kind"),
-    [
-        ("predict_contribs", "contribs"),
-        ("predict_contribs_approx", "approx"),
-        ("predict_interactions", "interactions"),
-    ],
+    [("predict_contribs", "contribs"), ("predict_interactions", "interactions")],
 )
 def test_explanations_are_those_of_xgboost(case: Explained, function: str, kind: str) -> None:
     found = case.ask(function, "row")
@@ -82,9 +78,8 @@ def test_explanations_are_those_of_xgboost(case: Explained, function: str, kind:
         assert np.array_equal(case.ask(function, form), found)
 
 
-@pytest.mark.parametrize("function", ["predict_contribs", "predict_contribs_approx"])
-def test_contributions_add_up_to_the_margin(case: Explained, function: str) -> None:
-    found = case.ask(function, "row")
+def test_contributions_add_up_to_the_margin(case: Explained) -> None:
+    found = case.ask("predict_contribs", "row")
     margins = case.ask("predict_margin", "row")
     sums = found.astype(np.float64).sum(axis=-1).reshape(margins.shape)
     sizes = np.abs(found).sum(axis=-1).reshape(margins.shape) + np.abs(margins)

@@ -93,7 +93,7 @@ def test_onnx_has_no_covers(connection: psycopg.Connection) -> None:
     # By row, and in batches.
     for rows in (1, 1000):
         source = f"FROM generate_series(1, {rows}) AS i"
-        for function in ("predict_contribs", "predict_contribs_approx", "predict_interactions"):
+        for function in ("predict_contribs", "predict_interactions"):
             with pytest.raises(errors.FeatureNotSupported) as refused:
                 connection.execute(f"SELECT {function}('m', {row}) {source}")
             assert refused.value.diag.message_hint

@@ -72,9 +72,7 @@ def tables(cluster: Cluster, dbname: str) -> None:
 
 
 def drift(connection: psycopg.Connection, source: str, model: str = "trained") -> dict[str, tuple]:
-    query = (
-        "SELECT feature, psi, ks, p_value, baseline_missing, missing FROM feature_drift(%s, %s)"
-    )
+    query = "SELECT feature, psi, ks, p_value, baseline_missing, missing FROM feature_drift(%s, %s)"
     return {name: tuple(row) for name, *row in connection.execute(query, (model, source))}
 
 

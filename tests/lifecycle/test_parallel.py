@@ -180,24 +180,3 @@ def test_settings_reach_the_workers(connect: Connect) -> None:
     connection.execute("SET pgboost.unknown_category = 'missing'")
     assert workers_launched(connection, query) == 2
     assert one(connection, query) == ROWS
-
-
-def test_workers_keep_to_the_bound_of_tables(connect: Connect) -> None:
-    """What a worker takes for explanations is what the leader may take."""
-    memory = "pg_read_file('/proc/self/status')"
-    explained = f"predict_contribs('m', {BY_COLUMN})"
-    query = (
-        f"SELECT max(substring({memory} FROM 'RssAnon:\\s+(\\d+)')::integer), count({explained}) "
-        "FROM points WHERE id <= 5000"
-    )
-    taken = {}
-    for bound in ("0", "2MB", "64MB"):
-        connection = connect()
-        in_parallel(connection, 2)
-        connection.execute(f"SET pgboost.explain_memory = '{bound}'")
-        assert workers_launched(connection, query) == 2
-        taken[bound], count = connection.execute(query).fetchone()
-        assert count == 5000
-    # The model's tables take some nine megabytes, and twice the bound may be in use while they are made.
-    assert taken["64MB"] - taken["0"] > 6 * 1024
-    assert taken["2MB"] - taken["0"] < 2 * 2048

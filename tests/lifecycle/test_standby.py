@@ -115,7 +115,7 @@ def test_a_pinned_version_predicts(pair: Pair) -> None:
             f"SELECT {function}('grown', {ROW})"
             for function in (
                 "predict", "predict_array", "predict_margin", "predict_leaf", "predict_contribs",
-                "predict_contribs_approx", "predict_interactions",
+                "predict_interactions",
             )
         ],
         f"SELECT array_agg(e::text) FROM explain_prediction('grown', {ROW}) AS e",

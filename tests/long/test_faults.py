@@ -70,7 +70,7 @@ CASES = [
         ("predict", "'m'"), ("predict_array", "'m'"), ("predict_class", "'m'"), ("predict_margin", "'m'"),
         ("predict_pinned", "'m@1'"), ("predict_from", "'m', 1"), ("predict_proba", "'m'"),
         ("predict_leaf", "'m'"), ("predict_contribs", "'m'"),
-        ("predict_contribs_approx", "'m'"), ("predict_interactions", "'m'"),
+        ("predict_interactions", "'m'"),
     )],
     ("called: pgboost_predict_support", f"SELECT predict('m', {COLUMNS}) FROM rows"),
     ("called: pgboost_pinned_support", f"SELECT predict_pinned('m@1', {COLUMNS}) FROM rows"),

@@ -4,7 +4,7 @@ INSERT INTO homes SELECT i, i % 100, i % 7, i % 9, 'town ' || i % 5 FROM generat
 INSERT INTO homes (id) SELECT i FROM generate_series(2001, 2010) AS i;
 ANALYZE homes;
 EXPLAIN (VERBOSE, COSTS OFF) SELECT predict_contribs('large', area, rooms, age) FROM homes;
-EXPLAIN (COSTS OFF) SELECT id, predict_contribs_approx('large', homes), predict('large', homes) FROM homes WHERE id > 100;
+EXPLAIN (COSTS OFF) SELECT id, predict_contribs('large', homes), predict('large', homes) FROM homes WHERE id > 100;
 EXPLAIN (COSTS OFF) SELECT mean_abs_contribs(predict_contribs('large', homes)) FROM homes;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE (predict_contribs('large', homes))[1] > 1;
 EXPLAIN (COSTS OFF) SELECT predict_interactions('large', homes) FROM homes;
@@ -31,19 +31,14 @@ BEGIN
                   CASE WHEN batches THEN 'in batches' ELSE 'row by row' END);
 END $$;
 SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age) FROM homes');
-SELECT with_and_without('SELECT id, predict_contribs(''large'', homes), predict_contribs_approx(''large'', homes), predict(''large'', homes) FROM homes');
+SELECT with_and_without('SELECT id, predict_contribs(''large'', homes), predict(''large'', homes) FROM homes');
 SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age), predict_contribs(''targets'', area, age) FROM homes');
 SELECT with_and_without('SELECT id, predict_contribs(''large'', to_jsonb(homes)), predict_contribs(''large'', ARRAY[area, rooms, age]) FROM homes');
 SELECT with_and_without('SELECT id, predict_interactions(''large'', area, rooms, age), predict_interactions(''targets'', area, age) FROM homes');
 SELECT with_and_without('SELECT id FROM homes WHERE (predict_contribs(''large'', area, rooms, age))[1] > 0.1');
 SELECT with_and_without('SELECT town, mean_abs_contribs(predict_contribs(''large'', homes)) FROM homes GROUP BY town ORDER BY town');
 SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age) FROM homes LIMIT ' || n) FROM unnest(ARRAY[1, 64, 74, 1999, 3000]) AS n;
--- Without room for tables, and with little.
-SET pgboost.explain_memory = 0;
-SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_contribs_approx(''large'', homes), predict_interactions(''large'', homes) FROM homes');
-SET pgboost.explain_memory = '4kB';
-SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_contribs_approx(''large'', homes), predict_interactions(''large'', homes) FROM homes');
-RESET pgboost.explain_memory;
+SELECT with_and_without('SELECT id, predict_contribs(''large'', area, rooms, age), predict_interactions(''large'', homes) FROM homes');
 -- Batches that are small because memory is.
 SET work_mem = '64kB';
 SELECT with_and_without('SELECT id, predict_contribs(''flower'', area, age), predict_interactions(''large'', homes) FROM homes');
@@ -64,8 +59,7 @@ BEGIN
     EXECUTE 'EXPLAIN (FORMAT JSON) ' || query INTO plan;
     RETURN plan -> 0 -> 'Plan' ->> 'Total Cost';
 END $$;
-SELECT cost_of('SELECT predict(''large'', homes) FROM homes') < cost_of('SELECT predict_contribs_approx(''large'', homes) FROM homes') AS approx,
-       cost_of('SELECT predict_contribs_approx(''large'', homes) FROM homes') < cost_of('SELECT predict_contribs(''large'', homes) FROM homes') AS exact,
+SELECT cost_of('SELECT predict(''large'', homes) FROM homes') < cost_of('SELECT predict_contribs(''large'', homes) FROM homes') AS contributions,
        cost_of('SELECT predict_contribs(''large'', homes) FROM homes') < cost_of('SELECT predict_interactions(''large'', homes) FROM homes') AS interactions,
        cost_of('SELECT predict_contribs(''price'', homes) FROM homes') < cost_of('SELECT predict_contribs(''large'', homes) FROM homes') AS model;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE (predict_contribs('price', homes))[1] > 5 AND predict('price', homes) > 5 AND age = 3;

@@ -59,12 +59,13 @@ mod format;
 pub mod limits;
 pub mod model;
 pub mod prefetch;
+mod quadrature;
 pub mod transform;
 mod verified;
 
 pub use error::{Error, ErrorKind, Place, Result};
 pub use eval::{BatchScratch, Kernel, Margin, Scratch};
-pub use explain::{ContributionKind, ContributionScratch};
+pub use explain::ContributionScratch;
 pub use forest::{Image, Narrowing, compile};
 pub use format::{parse, read_categories, xgboost_objectives};
 pub use limits::Limits;

@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::{ContributionKind, ContributionScratch, Image, Limits, explain};
+use gbdt::{ContributionScratch, Image, Limits, explain};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -57,18 +57,17 @@ fn contributions_are_those_of_every_release() {
             let bytes = fs::read(file.unwrap()).unwrap();
             let model = gbdt::parse(&bytes, &Limits::default(), &mut || ()).unwrap();
             let image = Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
-            let mut scratch = ContributionScratch::new(&image).unwrap();
+            let mut scratch = ContributionScratch::default();
             let width = image.num_features() + 1;
             let mut found = vec![0.0; image.num_outputs() * width];
             let numbers = contribs["rows"].as_array().unwrap();
             for (number, line) in numbers.iter().zip(contribs["values"].as_array().unwrap()) {
                 let number = usize::try_from(number.as_u64().unwrap()).unwrap();
                 let row = floats(&expected["rows"][number]);
-                let kind = ContributionKind::Exact;
-                image.contributions(&mut scratch, kind, &row, &mut found, &mut || ()).unwrap();
+                image.contributions(&mut scratch, &row, &mut found, &mut || ()).unwrap();
                 let theirs = floats(line);
                 assert_eq!(found.len(), theirs.len(), "{base}");
-                let oracle = explain::reference::contributions(&model, kind, &row);
+                let oracle = explain::reference::contributions(&model, &row);
                 let by_output = theirs.chunks(width).zip(oracle.chunks(width));
                 for (found, (theirs, oracle)) in found.chunks(width).zip(by_output) {
                     let from_them = apart(found, theirs.iter().copied().map(f64::from));
@@ -127,12 +126,11 @@ fn hex(line: &Value, digits: usize) -> Vec<f64> {
 
 fn found(opened: &Opened<'_>) -> Vec<f32> {
     let image = Image::open(gbdt::compile(opened.model, &[], &mut || ()).unwrap()).unwrap();
-    let mut scratch = ContributionScratch::new(&image).unwrap();
+    let mut scratch = ContributionScratch::default();
     let mut row = vec![0.0; image.num_features()];
     image.narrow_row(opened.row, &mut row);
     let mut found = vec![0.0; image.num_outputs() * (image.num_features() + 1)];
-    let kind = ContributionKind::Exact;
-    image.contributions(&mut scratch, kind, &row, &mut found, &mut || ()).unwrap();
+    image.contributions(&mut scratch, &row, &mut found, &mut || ()).unwrap();
     found
 }
 

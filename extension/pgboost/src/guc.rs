@@ -16,7 +16,6 @@ use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_gu
 use crate::error::Error;
 
 const DEFAULT_CACHE_KB: i32 = 256 << 10;
-const DEFAULT_EXPLAIN_KB: i32 = 64 << 10;
 const DEFAULT_MAX_MODEL_KB: i32 = 256 << 10;
 
 /// What to do with a category that the model was not trained on.
@@ -73,7 +72,6 @@ unsafe impl GucEnum for KernelChoice {
 
 static BATCH: GucSetting<bool> = GucSetting::<bool>::new(true);
 static CACHE_SIZE: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_CACHE_KB);
-static EXPLAIN_MEMORY: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_EXPLAIN_KB);
 static KERNEL: GucSetting<KernelChoice> = GucSetting::<KernelChoice>::new(KernelChoice::AUTO);
 /// The value of the setting above, which every prediction reads: it costs less than a `GucSetting`.
 static CHOSEN_KERNEL: AtomicI32 = AtomicI32::new(0);
@@ -89,11 +87,6 @@ pub fn batch() -> bool {
 
 pub fn cache_bytes() -> usize {
     kilobytes(CACHE_SIZE.get())
-}
-
-/// The most memory for tables of contributions.
-pub fn explain_bytes() -> usize {
-    kilobytes(EXPLAIN_MEMORY.get())
 }
 
 /// Which kernel is chosen. What was made for another one is made again.
@@ -140,16 +133,6 @@ pub fn define() {
         c"Models shared with other connections count in full. The least recently used are let go first.",
         &CACHE_SIZE,
         1 << 10,
-        i32::MAX,
-        GucContext::Suset,
-        GucFlags::UNIT_KB,
-    );
-    GucRegistry::define_int_guc(
-        c"pgboost.explain_memory",
-        c"Sets the most memory that a connection keeps tables of contributions in.",
-        c"What they have no room for is computed anew for every row.",
-        &EXPLAIN_MEMORY,
-        0,
         i32::MAX,
         GucContext::Suset,
         GucFlags::UNIT_KB,

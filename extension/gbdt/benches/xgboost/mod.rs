@@ -10,9 +10,6 @@ use std::ptr::{null, null_mut};
 
 use libloading::{Library, Symbol};
 
-#[allow(dead_code, reason = "the grid only predicts")]
-pub mod explain;
-
 const CONFIG: &str = r#"{"type":1,"training":false,"iteration_begin":0,"iteration_end":0,"missing":NaN,"strict_shape":false,"cache_id":0}"#;
 
 type Handle = *mut c_void;

@@ -125,21 +125,6 @@ impl<B: StableBytes> Image<B> {
         Err(wrong_length([numbers, numbers - rest], [out, wanted]))
     }
 
-    /// Calls `visit` with every tree and the index of each row's leaf in its tile, of up to [`BLOCK`] rows,
-    /// zeros that are missing being NaN. Returns whether it did: where tiles hold all trees.
-    pub(crate) fn tile_leaves(
-        &self,
-        scratch: &mut BatchScratch,
-        rows: &[f32],
-        visit: &mut dyn FnMut(usize, &[u8; BLOCK]),
-    ) -> bool {
-        let num_features = self.num_features();
-        let rows = Rows { features: rows, num_features, count: rows.len() / num_features };
-        let kernel = scratch.kernel.block();
-        // SAFETY: there is no such Kernel where the processor lacks the instructions.
-        unsafe { kernel.leaf_indices(self.sections(), &mut scratch.block, &rows, visit) }
-    }
-
     fn sums_batch<S: BatchSum>(&self, scratch: &mut BatchScratch, rows: &[f32], out: &mut [S]) {
         let (features, outputs) = (self.num_features(), self.num_outputs());
         let blocks = rows.chunks(BLOCK * features).zip(out.chunks_mut(BLOCK * outputs));

@@ -20,7 +20,7 @@ pub(crate) fn is_in_set(words: &[u32], value: f32) -> bool {
 
 /// The code that a value is, if any.
 #[inline(always)]
-pub(crate) fn code_of(value: f32) -> Option<u32> {
+pub(super) fn code_of(value: f32) -> Option<u32> {
     // -0.5 is below zero and goes left, though truncated it would be code 0.
     (0.0..CODE_END).contains(&value).then_some(value as u32)
 }

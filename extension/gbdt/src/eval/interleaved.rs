@@ -31,7 +31,7 @@ pub(crate) struct NodeSections<'a> {
     pub(crate) compact: &'a [CompactNode],
     pub(crate) wide: &'a [WideNode],
     /// One per wide node, or none.
-    answered: &'a [AnswerNode],
+    pub(crate) answered: &'a [AnswerNode],
     sets: &'a [SetSpan],
     set_words: &'a [u32],
 }

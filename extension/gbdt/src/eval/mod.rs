@@ -29,7 +29,7 @@ mod sum;
 mod tests;
 
 pub use batch::BatchScratch;
-pub(crate) use categorical::{CODES, code_of, is_in_set};
+pub(crate) use categorical::{CODES, is_in_set};
 pub use kernel::Kernel;
 use kernel::RowSum;
 pub use sum::Margin;

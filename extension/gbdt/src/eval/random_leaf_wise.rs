@@ -35,12 +35,12 @@ pub(crate) fn leaf_wise(seed: u64, mut model: Model, leaves: usize) -> Model {
         let vectors = tree.output == TreeOutput::All;
         tree.leaf_vectors.clear();
         for node in &mut tree.nodes {
-            if let Node::Leaf { value, cover } = *node {
-                if vectors {
-                    let vector = (tree.leaf_vectors.len() / outputs) as u32;
-                    tree.leaf_vectors.extend((0..outputs).map(|output| value - output as f64));
-                    *node = Node::LeafVector { vector, cover };
-                }
+            if let Node::Leaf { value, cover } = *node
+                && vectors
+            {
+                let vector = (tree.leaf_vectors.len() / outputs) as u32;
+                tree.leaf_vectors.extend((0..outputs).map(|output| value - output as f64));
+                *node = Node::LeafVector { vector, cover };
             }
         }
     }

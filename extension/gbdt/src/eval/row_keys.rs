@@ -92,12 +92,6 @@ impl RowKeys {
         unsafe { set_answers(answers, image.get(ANSWER_TABLES), image.get(ANSWERS), features) };
     }
 
-    /// Takes a row, without answers: `features.len() == num_features`.
-    #[inline]
-    pub(crate) fn set(&mut self, num_features: usize, features: &[f32]) {
-        self.set_slots(num_features, leaf_slot(num_features) + 1, features);
-    }
-
     /// Takes a row's keys; returns the slots behind that of leaves.
     #[inline(always)]
     fn set_slots(&mut self, num_features: usize, num_slots: usize, features: &[f32]) -> &mut [u32] {
@@ -157,9 +151,9 @@ mod tests {
     #[test]
     fn a_missing_value_has_the_keys_of_none() {
         let mut keys = RowKeys::new(2);
-        keys.set(2, &[1.0, f32::NAN]);
+        keys.set_slots(2, 5, &[1.0, f32::NAN]);
         assert_eq!(keys.as_slice(), [monotone_key(1.0), monotone_key(1.0), 0, u32::MAX, u32::MAX]);
-        keys.set(1, &[f32::NAN]);
+        keys.set_slots(1, 3, &[f32::NAN]);
         assert_eq!(keys.as_slice(), [0, u32::MAX, u32::MAX]);
     }
 }

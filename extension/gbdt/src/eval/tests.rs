@@ -11,7 +11,7 @@ use crate::forest::sections::{GROUPS, PREDICATE_COLUMNS, TILE_GROUPS};
 use crate::forest::tiles::{CODE_LEVELS, MAX_SHARING, TileForm};
 use crate::forest::{AlignedBytes, Image, StableBytes, compile};
 use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
-use crate::{ContributionKind, ContributionScratch, ErrorKind};
+use crate::{ContributionScratch, ErrorKind};
 
 /// How many times larger than usual the tests are that are worth it: `make test-long`.
 fn times() -> usize {
@@ -347,20 +347,15 @@ fn wrong_lengths_are_errors() {
     batch(600, 400).unwrap();
     refused(batch(601, 400), "there are 601 features, not 600");
     refused(batch(600, 399), "there is room for 399 numbers, not for 400");
-    let mut scratch = ContributionScratch::new(&image).unwrap();
-    let kind = ContributionKind::Exact;
+    let mut scratch = ContributionScratch::default();
     let mut explained = |numbers: usize, out: usize| {
         let rows = vec![0.5; numbers];
-        image.contributions(&mut scratch, kind, &rows, &mut vec![0.0; 8 * out], &mut || ())?;
+        image.contributions(&mut scratch, &rows, &mut vec![0.0; 8 * out], &mut || ())?;
         image.interactions(&mut scratch, &rows, &mut vec![0.0; 32 * out], &mut || ())
     };
     explained(6, 2).unwrap();
     refused(explained(7, 2), "there are 7 features, not 6");
     refused(explained(6, 1), "there is room for 8 numbers, not for 16");
-    let other = opened(&model(62, shape));
-    let scratch = &mut ContributionScratch::new(&other).unwrap();
-    let result = image.contributions(scratch, kind, &[0.5; 3], &mut [0.0; 8], &mut || ());
-    refused(result, "buffers of explanations are of another model");
 }
 
 #[test]

@@ -1,63 +1,84 @@
-//! Contributions of rows, by the compiled image.
+//! Contributions and interactions of rows, by the compiled image.
 //!
-//! Sums are of f64 until the end, whatever the width of the model's own. A model's finish, its scale,
-//! divisor and biases, is applied where its margins have it, so that the contributions of a row and the
-//! bias add up to what [`Image::margins`] returns.
+//! A model's finish, its scale, divisor and biases, is applied where its margins have it, so that the
+//! contributions of a row and the bias add up to what [`Image::margins`] returns.
 
-use super::approximate;
-use super::nodes::{Explained, Visit, each_tree};
-use super::paths::{Pairs, Sums, Walk};
-use super::quadrature::{POINTS, rule};
+use std::ops::Range;
+
 use super::scratch::ContributionScratch;
-use crate::Result;
-use crate::eval::present_values;
-use crate::forest::sections::BASE_MARGINS;
+use super::walk::pair;
+use crate::forest::sections::{BASE_MARGINS, OUTPUTS, TREE_SUMMARIES};
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::Precision;
+use crate::{Result, verified};
 
-/// How contributions are computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ContributionKind {
-    /// Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's `pred_contrib`,
-    /// CatBoost's `ShapValues`.
-    Exact,
-    /// After Saabas: XGBoost's `approx_contribs`.
-    Approximate,
+/// Most rows that are explained together.
+const MAX_ROWS: usize = 2048;
+/// What their keys and sums may take, if they are more than a block: as much as stays in a cache.
+const BATCH_BYTES: usize = 2 << 20;
+/// What the sums of several outputs, or of several rows of a matrix, may take.
+const PART_BYTES: usize = 32 << 20;
+
+/// What is computed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum What {
+    Contributions,
+    Interactions,
 }
 
-/// Contributions of one row, tree by tree.
-pub(super) struct Row<'a> {
-    pub(super) kind: ContributionKind,
-    /// The one output that is explained, or all.
-    pub(super) output: Option<usize>,
-    pub(super) num_features: usize,
-    pub(super) contributions: &'a mut [f64],
-    pub(super) pairs: Pairs<'a>,
-    pub(super) walk: Walk<'a>,
+/// A part of what is computed: of some outputs the contributions, or of one some rows of the matrix of
+/// interactions, up to the diagonal, which has contributions.
+#[derive(Clone)]
+pub(super) struct Part {
+    pub(super) outputs: Range<usize>,
+    pub(super) matrix: Option<Range<usize>>,
+    /// Sums of a row and output: by feature, or by pair of them from the first one on.
+    pub(super) places: Range<usize>,
 }
 
-impl Visit for Row<'_> {
-    fn tree(&mut self, tree: &impl Explained, output: usize) {
-        if self.output.is_some_and(|explained| explained != output) {
-            return;
+impl What {
+    /// Numbers of a row and output.
+    fn width(self, num_features: usize) -> usize {
+        match self {
+            What::Contributions => num_features + 1,
+            What::Interactions => (num_features + 1) * (num_features + 1),
         }
-        let width = self.num_features + 1;
-        let own = &mut self.contributions[output * width..][..width];
-        let (contributions, bias) = own.split_at_mut(self.num_features);
-        self.walk.count(1);
-        bias[0] += match self.kind {
-            ContributionKind::Exact => {
-                // A path has at most so many features; a rule of half as many points is exact.
-                let features = (tree.depth() as usize).min(self.num_features);
-                let rule = rule(features.div_ceil(2 * POINTS).max(1));
-                let Pairs { sums, columns, first_row } = &mut self.pairs;
-                let pairs = Pairs { sums, columns: *columns, first_row: *first_row };
-                self.walk.tree(tree, rule, &mut Sums { contributions, pairs })
+    }
+
+    /// The parts of so many outputs and features, for so many rows.
+    fn parts(self, num_outputs: usize, num_features: usize, rows: usize) -> Vec<Part> {
+        let most = PART_BYTES / (size_of::<f64>() * rows);
+        match self {
+            What::Contributions => {
+                let together = (most / num_features).max(1);
+                let starts = (0..num_outputs).step_by(together);
+                let outputs = starts.map(|first| first..num_outputs.min(first + together));
+                let places = 0..num_features;
+                outputs
+                    .map(|outputs| Part { outputs, matrix: None, places: places.clone() })
+                    .collect()
             }
-            ContributionKind::Approximate => {
-                approximate::add(tree, contributions, &mut || self.walk.count(1))
+            What::Interactions => {
+                let mut bands = Vec::new();
+                let mut first = 0;
+                while first < num_features {
+                    let mut end = first + 1;
+                    while end < num_features && pair(end, end) < pair(first, 0) + most {
+                        end += 1;
+                    }
+                    bands.push(first..end);
+                    first = end;
+                }
+                let of_output = |output: usize| {
+                    bands.iter().map(move |rows| Part {
+                        outputs: output..output + 1,
+                        matrix: Some(rows.clone()),
+                        places: pair(rows.start, 0)..pair(rows.end, 0),
+                    })
+                };
+                (0..num_outputs).flat_map(of_output).collect()
             }
-        };
+        }
     }
 }
 
@@ -67,112 +88,151 @@ impl<B: StableBytes> Image<B> {
     /// `rows.len() == n * num_features`, as [`Image::narrow`] makes them, NaN for what is missing;
     /// `out.len() == n * num_outputs * (num_features + 1)`.
     ///
-    /// They are sums of f64, rounded once to f32; LightGBM and CatBoost return f64. Of a row and output
-    /// they add up to [`Image::margins`], to `num_features + 1` roundings to f32 and those of the margin.
-    /// `check_interrupts` is called every few milliseconds; it may unwind.
+    /// They are Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's
+    /// `pred_contrib`, CatBoost's `ShapValues`; sums of f64, rounded once to f32, of trees' f32. Those of a
+    /// row and output add up to [`Image::margins`], to the roundings. A row's are the same bits with any
+    /// kernel and in any call. `check_interrupts` is called every few milliseconds; it may unwind.
     ///
     /// # Errors
-    /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) if the lengths are not these, or the buffers are
-    /// another image's.
+    /// [`crate::ErrorKind::Unsupported`] if the model has no covers, or trees deeper than
+    /// `Limits::default()` allows; [`crate::ErrorKind::RowLength`] if the lengths are not these;
+    /// [`crate::ErrorKind::OutOfMemory`].
     pub fn contributions(
         &self,
         scratch: &mut ContributionScratch,
-        kind: ContributionKind,
         rows: &[f32],
         out: &mut [f32],
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
-        let num_features = self.num_features();
-        let per_row = self.num_outputs() * (num_features + 1);
-        self.has_rows(rows.len(), out.len(), per_row)?;
-        scratch.is_of(self)?;
-        if self.has_tables(scratch, kind, rows.len(), check_interrupts) {
-            return match kind {
-                ContributionKind::Exact => {
-                    self.contributions_by_tables(scratch, rows, out, check_interrupts)
+        self.explain(scratch, What::Contributions, rows, out, check_interrupts)
+    }
+
+    /// The interactions of rows, in the order of XGBoost's `pred_interactions`: for each row and output
+    /// `num_features + 1` rows of as many columns, symmetric. Off the diagonal is half of what two
+    /// features contribute together; rows add up to the contributions; the last element is the bias.
+    /// `out.len() == n * num_outputs * (num_features + 1) * (num_features + 1)`; all else is as for
+    /// [`Image::contributions`].
+    ///
+    /// # Errors
+    /// As for [`Image::contributions`].
+    pub fn interactions(
+        &self,
+        scratch: &mut ContributionScratch,
+        rows: &[f32],
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<()> {
+        self.explain(scratch, What::Interactions, rows, out, check_interrupts)
+    }
+
+    fn explain(
+        &self,
+        scratch: &mut ContributionScratch,
+        what: What,
+        rows: &[f32],
+        out: &mut [f32],
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<()> {
+        let (num_features, num_outputs) = (self.num_features(), self.num_outputs());
+        let width = what.width(num_features);
+        self.has_rows(rows.len(), out.len(), num_outputs * width)?;
+        scratch.begin(self)?;
+        let (biases, scale) = (self.contribution_biases(), self.contribution_scale());
+        let (block, slots) = (scratch.level.rows(), self.sections().num_slots(num_features));
+        let places = num_outputs * width * size_of::<f64>();
+        let a_row = slots * size_of::<u32>() + places.min(PART_BYTES / block);
+        let batch = (BATCH_BYTES / a_row).clamp(block, MAX_ROWS) / block * block;
+        let batches =
+            rows.chunks(batch * num_features).zip(out.chunks_mut(batch * num_outputs * width));
+        for (rows, out) in batches {
+            let count = rows.len() / num_features;
+            self.set_keys(scratch, rows)?;
+            check_interrupts();
+            // Of each row what is left of its contributions.
+            let mut rest = vec![0.0; if what == What::Interactions { rows.len() } else { 0 }];
+            for part in what.parts(num_outputs, num_features, count) {
+                self.add_trees(scratch, &part, count, check_interrupts)?;
+                for (row, out) in out.chunks_exact_mut(num_outputs * width).enumerate() {
+                    for output in part.outputs.clone() {
+                        let out = &mut out[output * width..][..width];
+                        let sums = scratch.sums_of(&part, count, row, output);
+                        let sums = sums.map(|sum| scale * sum);
+                        let bias = biases[output];
+                        match &part.matrix {
+                            None => {
+                                let all = out.iter_mut().zip(sums.chain([bias]));
+                                all.for_each(|(out, sum)| *out = sum as f32);
+                            }
+                            Some(lines) => {
+                                let rest = &mut rest[row * num_features..][..num_features];
+                                let lines = lines.clone();
+                                write_lines(lines, sums, bias, rest, out, check_interrupts);
+                            }
+                        }
+                    }
                 }
-                ContributionKind::Approximate => {
-                    self.contributions_by_leaf(scratch, rows, out, check_interrupts)
-                }
-            };
-        }
-        for (row, out) in rows.chunks_exact(num_features).zip(out.chunks_exact_mut(per_row)) {
-            self.row(scratch, kind, row, None, check_interrupts);
-            self.finish_contributions(&mut scratch.contributions);
-            let sums = scratch.contributions.iter();
-            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = *sum as f32);
+            }
         }
         Ok(())
     }
 
-    /// Sums the trees' contributions of a row, of all outputs or of one; of one with the pairs of as many rows
-    /// of the matrix as there is room for, from the given one on.
-    pub(super) fn row(
-        &self,
-        scratch: &mut ContributionScratch,
-        kind: ContributionKind,
-        row: &[f32],
-        output: Option<(usize, usize)>,
-        check_interrupts: &mut dyn FnMut(),
-    ) {
-        let image = self.sections();
-        scratch.reset();
-        let features = present_values(image, row, &mut scratch.present);
-        scratch.keys.set(self.num_features(), features);
-        let pairs = match output {
-            None => Pairs::none(),
-            Some((_, first_row)) => {
-                let columns = self.num_features() + 1;
-                Pairs { sums: &mut scratch.interactions, columns, first_row }
-            }
-        };
-        let mut visit = Row {
-            kind,
-            output: output.map(|(output, _)| output),
-            num_features: self.num_features(),
-            contributions: &mut scratch.contributions,
-            pairs,
-            walk: Walk {
-                level: scratch.level,
-                on_path: &mut scratch.on_path,
-                order: &mut scratch.order,
-                work: &mut scratch.work,
-                check_interrupts,
-            },
-        };
-        each_tree(image, &scratch.keys, features, &mut visit);
-        scratch.walking = false;
-    }
-
     /// What the sums of leaves are multiplied by in margins.
-    pub(super) fn contribution_scale(&self) -> f64 {
+    fn contribution_scale(&self) -> f64 {
         let (scale, divisor, _) = self.finish_by();
         if self.finish_at() == FinishAt::Margins { scale / divisor } else { 1.0 }
     }
 
-    /// The contributions that all rows have: the biases, by the means of the outputs' trees.
-    pub(super) fn begin_with_means(&self, scratch: &mut ContributionScratch, means: &[f64]) {
-        let num_features = self.num_features();
-        scratch.contributions.fill(0.0);
-        let biases = scratch.contributions.iter_mut().skip(num_features).step_by(num_features + 1);
-        biases.zip(means).for_each(|(bias, mean)| *bias = *mean);
-        self.finish_contributions(&mut scratch.contributions);
-    }
-
-    /// Makes the sums of a row's trees add up to its margins.
-    pub(super) fn finish_contributions(&self, contributions: &mut [f64]) {
-        let base = self.sections().get(BASE_MARGINS);
-        let scale = self.contribution_scale();
-        let (_, _, biases) = self.finish_by();
-        let width = self.num_features() + 1;
-        for (output, own) in contributions.chunks_exact_mut(width).enumerate() {
-            if self.sum_precision() == Precision::Single {
-                own[width - 1] += f64::from(base[output]);
-            }
-            own.iter_mut().for_each(|sum| *sum *= scale);
-            if self.finish_at() == FinishAt::Margins && !biases.is_empty() {
-                own[width - 1] += biases[output];
-            }
+    /// What all rows have, by output: the means of its trees, and what margins begin with.
+    fn contribution_biases(&self) -> Vec<f64> {
+        let image = self.sections();
+        let mut biases: Vec<f64> = image.get(BASE_MARGINS).iter().copied().map(f64::from).collect();
+        if self.sum_precision() == Precision::Double {
+            biases.fill(0.0);
         }
+        for (output, summary) in image.get(OUTPUTS).iter().zip(image.get(TREE_SUMMARIES)) {
+            biases[*output as usize] += summary.mean;
+        }
+        let scale = self.contribution_scale();
+        biases.iter_mut().for_each(|bias| *bias *= scale);
+        let (_, _, own) = self.finish_by();
+        if self.finish_at() == FinishAt::Margins {
+            biases.iter_mut().zip(own).for_each(|(bias, own)| *bias += own);
+        }
+        biases
+    }
+}
+
+/// Writes some lines of the matrix of an output's interactions, and their columns, from the sums of pairs: on
+/// the diagonal these are contributions, and off it twice the interactions. `rest` is what is left of each
+/// contribution so far; the last lines write the diagonal, and the bias.
+fn write_lines(
+    lines: Range<usize>,
+    mut sums: impl Iterator<Item = f64>,
+    bias: f64,
+    rest: &mut [f64],
+    out: &mut [f32],
+    check_interrupts: &mut dyn FnMut(),
+) {
+    let (num_features, end) = (rest.len(), lines.end);
+    let width = num_features + 1;
+    if lines.start == 0 {
+        rest.fill(0.0);
+    }
+    for line in lines {
+        check_interrupts();
+        for column in 0..line {
+            let value = 0.5 * verified::sure(sums.next(), "a pair has a sum");
+            rest[line] -= value;
+            rest[column] -= value;
+            out[line * width + column] = value as f32;
+            out[column * width + line] = value as f32;
+        }
+        rest[line] += verified::sure(sums.next(), "a feature has a sum");
+        out[line * width + num_features] = 0.0;
+        out[num_features * width + line] = 0.0;
+    }
+    if end == num_features {
+        let diagonal = out.iter_mut().step_by(width + 1);
+        diagonal.zip(rest.iter().chain([&bias])).for_each(|(out, rest)| *out = *rest as f32);
     }
 }

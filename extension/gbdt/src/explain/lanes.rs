@@ -1,7 +1,7 @@
-//! Four numbers of f64 that are computed with together, as arrays or by instructions.
+//! Numbers of f32 that are computed with together, one per row, as arrays or by instructions.
 //!
-//! Compilers make vectors of loops over arrays, but tear those apart whose lanes are added up in the end.
-//! Results are the same bits, as nothing is contracted and lanes are added up in one order.
+//! Nothing is contracted: a product is rounded before it is added to, so all instructions give the same bits.
+//! A fused operation would save a tenth of the time, and give others.
 
 #![allow(clippy::needless_range_loop, reason = "loops over lanes become vectors")]
 #![allow(unsafe_code, reason = "vector instructions")]
@@ -9,43 +9,67 @@
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-use super::quadrature::POINTS as LANES;
-
 /// # Safety
 /// All functions need a processor that has the instructions.
 pub(super) trait Lanes: Copy {
-    unsafe fn splat(number: f64) -> Self;
-    unsafe fn load(numbers: &[f64; LANES]) -> Self;
-    unsafe fn array(self) -> [f64; LANES];
+    /// What is true in some lanes.
+    type Mask: Copy;
+
+    const WIDTH: usize;
+
+    unsafe fn splat(number: f32) -> Self;
+
     unsafe fn plus(self, other: Self) -> Self;
     unsafe fn minus(self, other: Self) -> Self;
     unsafe fn times(self, other: Self) -> Self;
-    unsafe fn over(self, other: Self) -> Self;
-    unsafe fn sum(self) -> f64;
+
+    /// The numbers where the mask is true, elsewhere 0.
+    unsafe fn only(self, mask: Self::Mask) -> Self;
+
+    /// `self` where the mask is true, elsewhere the others.
+    unsafe fn or_else(self, mask: Self::Mask, other: Self) -> Self;
+
+    /// Where the keys times the factor are below the key.
+    ///
+    /// # Safety
+    /// There are as many keys as lanes.
+    unsafe fn below(keys: *const u32, factor: u32, key: u32) -> Self::Mask;
+
+    /// Where the bits are set, of which the first lane has the lowest.
+    unsafe fn mask(bits: u32) -> Self::Mask;
+
+    unsafe fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;
+
+    /// Where the first is true and the other is not.
+    unsafe fn but_not(one: Self::Mask, other: Self::Mask) -> Self::Mask;
 }
 
+/// Lanes of arrays, which compilers make vectors of.
+pub(super) const PORTABLE: usize = 8;
+type Array = [f32; PORTABLE];
+
 #[inline(always)]
-fn each(mut one: [f64; LANES], other: [f64; LANES], of: impl Fn(f64, f64) -> f64) -> [f64; LANES] {
-    for lane in 0..LANES {
+fn each(mut one: Array, other: Array, of: impl Fn(f32, f32) -> f32) -> Array {
+    for lane in 0..PORTABLE {
         one[lane] = of(one[lane], other[lane]);
     }
     one
 }
 
-impl Lanes for [f64; LANES] {
-    #[inline(always)]
-    unsafe fn splat(number: f64) -> Self {
-        [number; LANES]
-    }
+#[inline(always)]
+fn each_mask(of: impl Fn(usize) -> u32) -> [u32; PORTABLE] {
+    std::array::from_fn(of)
+}
+
+impl Lanes for Array {
+    /// All bits or none.
+    type Mask = [u32; PORTABLE];
+
+    const WIDTH: usize = PORTABLE;
 
     #[inline(always)]
-    unsafe fn load(numbers: &[f64; LANES]) -> Self {
-        *numbers
-    }
-
-    #[inline(always)]
-    unsafe fn array(self) -> [f64; LANES] {
-        self
+    unsafe fn splat(number: f32) -> Self {
+        [number; PORTABLE]
     }
 
     #[inline(always)]
@@ -64,74 +88,198 @@ impl Lanes for [f64; LANES] {
     }
 
     #[inline(always)]
-    unsafe fn over(self, other: Self) -> Self {
-        each(self, other, |a, b| a / b)
+    unsafe fn only(self, mask: Self::Mask) -> Self {
+        std::array::from_fn(|lane| f32::from_bits(self[lane].to_bits() & mask[lane]))
     }
 
     #[inline(always)]
-    unsafe fn sum(self) -> f64 {
-        (self[0] + self[1]) + (self[2] + self[3])
+    unsafe fn or_else(self, mask: Self::Mask, other: Self) -> Self {
+        std::array::from_fn(|lane| {
+            let (one, other) = (self[lane].to_bits(), other[lane].to_bits());
+            f32::from_bits(one & mask[lane] | other & !mask[lane])
+        })
+    }
+
+    #[inline(always)]
+    unsafe fn below(keys: *const u32, factor: u32, key: u32) -> Self::Mask {
+        // SAFETY: the caller's promise.
+        let keys = unsafe { keys.cast::<Self::Mask>().read_unaligned() };
+        each_mask(|lane| u32::from(keys[lane].wrapping_mul(factor) < key).wrapping_neg())
+    }
+
+    #[inline(always)]
+    unsafe fn mask(bits: u32) -> Self::Mask {
+        each_mask(|lane| (bits >> lane & 1).wrapping_neg())
+    }
+
+    #[inline(always)]
+    unsafe fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask {
+        each_mask(|lane| one[lane] & other[lane])
+    }
+
+    #[inline(always)]
+    unsafe fn but_not(one: Self::Mask, other: Self::Mask) -> Self::Mask {
+        each_mask(|lane| one[lane] & !other[lane])
     }
 }
 
 /// By AVX2's instructions.
 #[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub(super) struct Ymm(__m256d);
+pub(super) struct Ymm(__m256);
 
 #[cfg(target_arch = "x86_64")]
 impl Lanes for Ymm {
+    /// All bits or none.
+    type Mask = __m256;
+
+    const WIDTH: usize = 8;
+
     #[inline(always)]
-    unsafe fn splat(number: f64) -> Self {
+    unsafe fn splat(number: f32) -> Self {
         // SAFETY: as for all functions here, the caller's promise.
-        Ymm(unsafe { _mm256_set1_pd(number) })
-    }
-
-    #[inline(always)]
-    unsafe fn load(numbers: &[f64; LANES]) -> Self {
-        // SAFETY: there are four numbers.
-        Ymm(unsafe { _mm256_loadu_pd(numbers.as_ptr()) })
-    }
-
-    #[inline(always)]
-    unsafe fn array(self) -> [f64; LANES] {
-        let mut numbers = [0.0; LANES];
-        // SAFETY: there is room for four numbers.
-        unsafe { _mm256_storeu_pd(numbers.as_mut_ptr(), self.0) };
-        numbers
+        Ymm(unsafe { _mm256_set1_ps(number) })
     }
 
     #[inline(always)]
     unsafe fn plus(self, other: Self) -> Self {
         // SAFETY: the caller's promise.
-        Ymm(unsafe { _mm256_add_pd(self.0, other.0) })
+        Ymm(unsafe { _mm256_add_ps(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn minus(self, other: Self) -> Self {
         // SAFETY: the caller's promise.
-        Ymm(unsafe { _mm256_sub_pd(self.0, other.0) })
+        Ymm(unsafe { _mm256_sub_ps(self.0, other.0) })
     }
 
     #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
         // SAFETY: the caller's promise.
-        Ymm(unsafe { _mm256_mul_pd(self.0, other.0) })
+        Ymm(unsafe { _mm256_mul_ps(self.0, other.0) })
     }
 
     #[inline(always)]
-    unsafe fn over(self, other: Self) -> Self {
+    unsafe fn only(self, mask: __m256) -> Self {
         // SAFETY: the caller's promise.
-        Ymm(unsafe { _mm256_div_pd(self.0, other.0) })
+        Ymm(unsafe { _mm256_and_ps(self.0, mask) })
     }
 
     #[inline(always)]
-    unsafe fn sum(self) -> f64 {
+    unsafe fn or_else(self, mask: __m256, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        Ymm(unsafe { _mm256_blendv_ps(other.0, self.0, mask) })
+    }
+
+    #[inline(always)]
+    unsafe fn below(keys: *const u32, factor: u32, key: u32) -> __m256 {
         // SAFETY: the caller's promise.
         unsafe {
-            let pairs = _mm256_hadd_pd(self.0, self.0);
-            let last = _mm256_extractf128_pd::<1>(pairs);
-            _mm_cvtsd_f64(_mm_add_sd(_mm256_castpd256_pd128(pairs), last))
+            let mut keys = _mm256_loadu_si256(keys.cast());
+            if factor != 1 {
+                keys = _mm256_mullo_epi32(keys, _mm256_set1_epi32(factor.cast_signed()));
+            }
+            // Numbers without a sign are ordered as those with one whose highest bit is the other.
+            let keys = _mm256_xor_si256(keys, _mm256_set1_epi32(i32::MIN));
+            let key = _mm256_set1_epi32((key ^ 1 << 31).cast_signed());
+            _mm256_castsi256_ps(_mm256_cmpgt_epi32(key, keys))
         }
+    }
+
+    #[inline(always)]
+    unsafe fn mask(bits: u32) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+            let bits = _mm256_and_si256(_mm256_set1_epi32(bits.cast_signed()), own);
+            _mm256_castsi256_ps(_mm256_cmpeq_epi32(bits, own))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn both(one: __m256, other: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_and_ps(one, other) }
+    }
+
+    #[inline(always)]
+    unsafe fn but_not(one: __m256, other: __m256) -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_andnot_ps(other, one) }
+    }
+}
+
+/// By AVX-512's instructions.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+pub(super) struct Zmm(__m512);
+
+#[cfg(target_arch = "x86_64")]
+impl Lanes for Zmm {
+    type Mask = __mmask16;
+
+    const WIDTH: usize = 16;
+
+    #[inline(always)]
+    unsafe fn splat(number: f32) -> Self {
+        // SAFETY: as for all functions here, the caller's promise.
+        Zmm(unsafe { _mm512_set1_ps(number) })
+    }
+
+    #[inline(always)]
+    unsafe fn plus(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        Zmm(unsafe { _mm512_add_ps(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn minus(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        Zmm(unsafe { _mm512_sub_ps(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn times(self, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        Zmm(unsafe { _mm512_mul_ps(self.0, other.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn only(self, mask: __mmask16) -> Self {
+        // SAFETY: the caller's promise.
+        Zmm(unsafe { _mm512_maskz_mov_ps(mask, self.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn or_else(self, mask: __mmask16, other: Self) -> Self {
+        // SAFETY: the caller's promise.
+        Zmm(unsafe { _mm512_mask_blend_ps(mask, other.0, self.0) })
+    }
+
+    #[inline(always)]
+    unsafe fn below(keys: *const u32, factor: u32, key: u32) -> __mmask16 {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let mut keys = _mm512_loadu_si512(keys.cast());
+            if factor != 1 {
+                keys = _mm512_mullo_epi32(keys, _mm512_set1_epi32(factor.cast_signed()));
+            }
+            _mm512_cmplt_epu32_mask(keys, _mm512_set1_epi32(key.cast_signed()))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn mask(bits: u32) -> __mmask16 {
+        bits as __mmask16
+    }
+
+    #[inline(always)]
+    unsafe fn both(one: __mmask16, other: __mmask16) -> __mmask16 {
+        one & other
+    }
+
+    #[inline(always)]
+    unsafe fn but_not(one: __mmask16, other: __mmask16) -> __mmask16 {
+        one & !other
     }
 }

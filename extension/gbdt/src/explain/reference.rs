@@ -6,8 +6,8 @@
 //! adds to coalitions of all sizes, and the sum over coalitions of one size is a coefficient of a
 //! polynomial; all its terms are positive. No quadrature is used.
 
-use super::{ContributionKind, share};
 use crate::eval::reference::goes_left;
+use crate::forest::share;
 use crate::model::{Model, Node, Precision, Tree, TreeOutput};
 
 /// A feature on a path.
@@ -20,18 +20,10 @@ struct Player {
 }
 
 /// The contributions of a row, in the order of [`crate::Image::contributions`].
-pub fn contributions<V: Copy + Into<f64>>(
-    model: &Model,
-    kind: ContributionKind,
-    features: &[V],
-) -> Vec<f64> {
+pub fn contributions<V: Copy + Into<f64>>(model: &Model, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
     let mut sums = vec![0.0; model.num_outputs() * width];
     for tree in model.trees() {
-        if kind == ContributionKind::Approximate {
-            approximate(model, tree, features, &mut sums);
-            continue;
-        }
         each_leaf(model, tree, features, &mut |players, values| {
             let mean: f64 = players.iter().map(|player| player.share).product();
             for (output, value) in values {
@@ -69,7 +61,7 @@ pub fn interactions<V: Copy + Into<f64>>(model: &Model, features: &[V]) -> Vec<f
     }
     let scale = scale(model);
     sums.iter_mut().for_each(|sum| *sum *= scale);
-    let own = contributions(model, ContributionKind::Exact, features);
+    let own = contributions(model, features);
     for (row, (sums, own)) in sums.chunks_exact_mut(width).zip(own).enumerate() {
         sums[row % width] = own - sums.iter().sum::<f64>();
     }
@@ -134,39 +126,6 @@ fn each_leaf<V: Copy + Into<f64>>(
             open.push((child, players));
         }
     }
-}
-
-/// Adds, for each split on the row's path, the change of the mean of the leaves below.
-fn approximate<V: Copy + Into<f64>>(model: &Model, tree: &Tree, features: &[V], sums: &mut [f64]) {
-    let width = model.num_features() + 1;
-    let mut id = 0;
-    for (output, mean) in means(model, tree, id) {
-        sums[output * width + width - 1] += mean;
-    }
-    while let Some([left, right]) = tree.nodes()[id as usize].children() {
-        let node = &tree.nodes()[id as usize];
-        let next = if goes_left(model, tree, node, features) { left } else { right };
-        let changes = means(model, tree, next).into_iter().zip(means(model, tree, id));
-        for ((output, after), (_, before)) in changes {
-            sums[output * width + feature_of(node)] += after - before;
-        }
-        id = next;
-    }
-}
-
-/// The mean of the leaves below a node, weighed by their shares, by output.
-fn means(model: &Model, tree: &Tree, id: u32) -> Vec<(usize, f64)> {
-    let Some(children) = tree.nodes()[id as usize].children() else {
-        return leaf_values(model, tree, id);
-    };
-    let [mut left, right] = children.map(|child| {
-        let share = share(cover(tree, child), cover(tree, id));
-        let mut means = means(model, tree, child);
-        means.iter_mut().for_each(|(_, mean)| *mean *= share);
-        means
-    });
-    left.iter_mut().zip(right).for_each(|((_, left), (_, right))| *left += right);
-    left
 }
 
 /// As they are added to the sums: times the tree's weight, in the precision of sums.

@@ -14,9 +14,8 @@ use super::categories::CategoryView;
 use super::cuts::CutKind;
 use super::sections::damaged;
 use super::sections::{
-    BIASES, CATEGORICAL, CHUNKS, COMPACT_COVERS, COMPACT_NODES, CUT_SPANS, CUTS, DICTIONARIES,
-    Header, LABELS, NAMES, NUMBERS, SORTED, SOURCES, Section, Sections, WIDE_COVERS, WIDE_NODES,
-    WORDS,
+    BIASES, CATEGORICAL, CHUNKS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS, NAMES, NUMBERS,
+    ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS,
 };
 use super::text::TextList;
 use super::verify;
@@ -164,8 +163,7 @@ impl<B: StableBytes> Image<B> {
     /// Whether the file has the covers that explanations need.
     pub fn has_covers(&self) -> bool {
         let sections = self.sections();
-        sections.get(COMPACT_COVERS).len() == sections.get(COMPACT_NODES).len()
-            && sections.get(WIDE_COVERS).len() == sections.get(WIDE_NODES).len()
+        sections.get(TREE_SUMMARIES).len() == sections.get(ROOTS).len()
     }
 
     /// What the values are good for.
@@ -250,11 +248,6 @@ impl<B: StableBytes> Image<B> {
     /// Whether one row can be evaluated 64 trees at a time.
     pub(crate) fn has_chunks(&self) -> bool {
         self.header.sections[CHUNKS.index].length > 0
-    }
-
-    /// What tells the image from others.
-    pub(crate) fn checksum(&self) -> u64 {
-        self.header.checksum
     }
 
     /// What holds the image.

@@ -12,14 +12,15 @@ mod answers;
 mod canonical;
 mod categories;
 mod compiled;
-mod covers;
 pub(crate) mod cuts;
 pub(crate) mod key;
 mod kinds;
 mod order;
+pub(crate) mod points;
 pub(crate) mod records;
 mod reserve;
 pub(crate) mod sections;
+mod shares;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -34,9 +35,10 @@ pub(crate) use compiled::FinishAt;
 pub use compiled::{Image, Narrowing};
 #[cfg(any(test, fuzzing))]
 pub use sections::seal;
+pub(crate) use shares::share;
 pub use write::compile;
 
 /// The version of the image's format, part of the name of a file that holds one.
 ///
 /// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 9;
+pub const IMAGE_VERSION: u32 = 10;

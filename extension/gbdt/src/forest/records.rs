@@ -138,6 +138,17 @@ pub(crate) struct Group {
     pub(crate) kind: GroupKind,
 }
 
+/// What explanations know of a tree before.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct TreeSummary {
+    /// Of the leaves, weighed by their shares.
+    pub(crate) mean: f64,
+    /// Of quadrature, as many as its contributions need.
+    pub(crate) points: u32,
+    pub(crate) splits: u32,
+}
+
 /// Where the bits of a category set lie.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]

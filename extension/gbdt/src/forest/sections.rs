@@ -15,7 +15,8 @@ use super::aligned::PIECE;
 use super::cuts::CutSpan;
 use super::key::leaf_slot;
 use super::records::{
-    AnswerNode, AnswerTable, CompactNode, Dictionary, Group, GroupKind, SetSpan, WideNode,
+    AnswerNode, AnswerTable, CompactNode, Dictionary, Group, GroupKind, SetSpan, TreeSummary,
+    WideNode,
 };
 use super::tiles::chunks::{Chunk, NodeBlock, TopNode};
 use super::tiles::{
@@ -203,12 +204,12 @@ sections! {
     WORDS: u8,
     /// One per dictionary value: codes in the order of their values.
     SORTED: u32,
-    /// By code the number of a leaf, of each tree from left to right: only explanations read them.
-    LEAF_NUMBERS: u16,
-    /// One per compact node, or none if the model has no covers: only explanations read them.
-    COMPACT_COVERS: f32,
+    /// One per tree, or none if the model has no covers: only explanations read them and what follows.
+    TREE_SUMMARIES: TreeSummary,
+    /// One per compact node, likewise: of a split's rows, the share that went left.
+    COMPACT_SHARES: f32,
     /// One per wide node, likewise.
-    WIDE_COVERS: f32,
+    WIDE_SHARES: f32,
 }
 
 /// The sections of an image, verified.

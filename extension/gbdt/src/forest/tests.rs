@@ -7,13 +7,13 @@ use super::sections::{
 };
 use super::tiles::TileGroup;
 use super::{AlignedBytes, Image, compile, seal};
+use crate::ContributionScratch;
 use crate::ErrorKind;
 use crate::eval::random::{Random, Shape};
 use crate::eval::random_leaf_wise::leaf_wise;
 use crate::eval::random_model::{model, narrowed, rows, symmetric, with_categories};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::model::{Model, Task, Transform};
-use crate::{ContributionKind, ContributionScratch};
 
 mod broken;
 
@@ -207,23 +207,15 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
         image.margins_batch(&mut scratch, &row, &mut margins).unwrap();
         image.class(&mut margins);
     }
-    if let Ok(mut scratch) = ContributionScratch::new(&image) {
-        let width = image.num_features() + 1;
-        let row = row.get(..width - 1).unwrap_or_default();
-        let mut out = vec![0.0; image.num_outputs() * width * width];
-        let kind = ContributionKind::Exact;
-        let own = &mut out[..image.num_outputs() * width];
-        image.contributions(&mut scratch, kind, row, own, &mut || ()).unwrap();
-        if width * image.num_trees() < 100 {
-            image.interactions(&mut scratch, row, &mut out, &mut || ()).unwrap();
-        }
-        // As many rows as make tables of leaves worth their time.
-        if width * image.num_trees() < 300 {
-            let kind = ContributionKind::Approximate;
-            let rows = vec![0.5; 130 * (width - 1)];
-            let mut out = vec![0.0; 130 * image.num_outputs() * width];
-            image.contributions(&mut scratch, kind, &rows, &mut out, &mut || ()).unwrap();
-        }
+    let width = image.num_features() + 1;
+    let row = row.get(..width - 1).unwrap_or_default();
+    let mut out = vec![0.0; image.num_outputs() * width * width];
+    let own = &mut out[..image.num_outputs() * width];
+    let mut scratch = ContributionScratch::default();
+    // It may say that it has no covers, or that its trees are too deep.
+    let is_explained = image.contributions(&mut scratch, row, own, &mut || ()).is_ok();
+    if is_explained && width * image.num_trees() < 100 {
+        image.interactions(&mut scratch, row, &mut out, &mut || ()).unwrap();
     }
     for feature in 0..=image.num_features() {
         image.feature_name(feature);

@@ -4,14 +4,15 @@
 //! hold their links and slots. Successive trees of a kind form the groups of interleaved traversal.
 
 use super::canonical::{Forest, Node, Tree};
-use super::covers::has_covers;
 use super::key::{default_slot, leaf_slot, monotone_key};
 use super::kinds::walked_as_categorical;
 use super::order::{self, Position};
+use super::points::Summaries;
 use super::records::{
-    CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode, words_of,
+    CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, TreeSummary, WideNode, words_of,
 };
 use super::reserve::reserve;
+use super::shares::{has_covers, left_share};
 use super::text::to_u32;
 use crate::model::{NODES_PER_CHECK, Precision};
 use crate::{Error, ErrorKind, Result, error};
@@ -23,14 +24,16 @@ pub(super) struct Trees {
     pub(super) groups: Vec<Group>,
     pub(super) compact_nodes: Vec<CompactNode>,
     pub(super) compact_ids: Vec<u32>,
-    pub(super) compact_covers: Vec<f32>,
+    pub(super) compact_shares: Vec<f32>,
     pub(super) wide_nodes: Vec<WideNode>,
     pub(super) wide_ids: Vec<u32>,
-    pub(super) wide_covers: Vec<f32>,
+    pub(super) wide_shares: Vec<f32>,
     /// The leaves' values, if sums are of f64.
     pub(super) leaf_values: Vec<f64>,
     pub(super) sets: Vec<SetSpan>,
     pub(super) set_words: Vec<u32>,
+    /// One per tree, if the model has covers.
+    pub(super) summaries: Vec<TreeSummary>,
 }
 
 impl Trees {
@@ -53,6 +56,14 @@ impl Trees {
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
             check_interrupts();
         }
+        if all.has_covers {
+            let mut summaries = Summaries::new(forest.num_features());
+            reserve(&mut all.summaries, forest.trees().len())?;
+            for tree in forest.trees() {
+                all.summaries.push(summaries.of(tree, check_interrupts));
+                check_interrupts();
+            }
+        }
         Ok(all)
     }
 
@@ -74,7 +85,7 @@ impl Trees {
             self.roots.push(to_u32(self.compact_nodes.len())?);
             reserve(&mut self.compact_nodes, nodes.len())?;
             reserve(&mut self.compact_ids, nodes.len())?;
-            reserve(&mut self.compact_covers, nodes.len())?;
+            reserve(&mut self.compact_shares, nodes.len())?;
             for part in nodes.chunks(NODES_PER_CHECK) {
                 check_interrupts();
                 self.compact_nodes.extend(part.iter().map(|Compiled { node, .. }| CompactNode {
@@ -84,20 +95,20 @@ impl Trees {
                 }));
                 self.compact_ids.extend(part.iter().map(|compiled| compiled.id));
                 if self.has_covers {
-                    self.compact_covers.extend(part.iter().map(|compiled| compiled.cover));
+                    self.compact_shares.extend(part.iter().map(|compiled| compiled.share));
                 }
             }
         } else {
             self.roots.push(to_u32(self.wide_nodes.len())?);
             reserve(&mut self.wide_nodes, nodes.len())?;
             reserve(&mut self.wide_ids, nodes.len())?;
-            reserve(&mut self.wide_covers, nodes.len())?;
+            reserve(&mut self.wide_shares, nodes.len())?;
             for part in nodes.chunks(NODES_PER_CHECK) {
                 check_interrupts();
                 self.wide_nodes.extend(part.iter().map(|compiled| compiled.node));
                 self.wide_ids.extend(part.iter().map(|compiled| compiled.id));
                 if self.has_covers {
-                    self.wide_covers.extend(part.iter().map(|compiled| compiled.cover));
+                    self.wide_shares.extend(part.iter().map(|compiled| compiled.share));
                 }
             }
         }
@@ -154,34 +165,34 @@ impl Trees {
                 check_interrupts();
             }
             let Position::Node { id, right } = position else {
-                compiled.push(Compiled { node: filler, id: 0, cover: 0.0 });
+                compiled.push(Compiled { node: filler, id: 0, share: 0.0 });
                 continue;
             };
             let right_offset = right.saturating_sub(to_u32(at)?);
-            let (node, cover) = match tree.nodes()[id as usize] {
-                Node::Leaf { value, cover } => {
+            let (node, share) = match tree.nodes()[id as usize] {
+                Node::Leaf { value, .. } => {
                     let key = self.leaf_key(value, forest.sum_precision())?;
                     let node = WideNode { key, ..filler };
-                    compiled.push(Compiled { node, id: id - tree.first_leaf, cover });
+                    compiled.push(Compiled { node, id: id - tree.first_leaf, share: 0.0 });
                     continue;
                 }
-                Node::Numerical { feature, threshold, default_left, cover, .. } => {
+                Node::Numerical { feature, threshold, default_left, cover, left, right } => {
                     let key = monotone_key(threshold);
                     let slot = to_u32(default_slot(feature as usize, default_left))?;
-                    (WideNode { key, slot, right_offset, kind: 0 }, cover)
+                    let share = left_share(tree, cover, [left, right]) as f32;
+                    (WideNode { key, slot, right_offset, kind: 0 }, share)
                 }
-                Node::Categorical { feature, set, default_left, cover, .. } => {
+                Node::Categorical { feature, set, default_left, cover, left, right } => {
                     let slot = to_u32(default_slot(feature as usize, default_left))?;
-                    (
-                        WideNode { key: first_set + set, slot, right_offset, kind: CATEGORICAL },
-                        cover,
-                    )
+                    let key = first_set + set;
+                    let share = left_share(tree, cover, [left, right]) as f32;
+                    (WideNode { key, slot, right_offset, kind: CATEGORICAL }, share)
                 }
                 Node::Deleted => {
                     return Err(Error::new(ErrorKind::TreeShape, "node in use is a deleted one"));
                 }
             };
-            compiled.push(Compiled { node, id, cover });
+            compiled.push(Compiled { node, id, share });
         }
         Ok(compiled)
     }
@@ -192,7 +203,8 @@ struct Compiled {
     node: WideNode,
     /// Its id in the file.
     id: u32,
-    cover: f32,
+    /// Of its rows that went left, if it is a split.
+    share: f32,
 }
 
 /// The kind of a tree of numerical splits alone.

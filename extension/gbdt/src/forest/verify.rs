@@ -12,7 +12,6 @@ use bytemuck::checked::try_cast;
 use super::IMAGE_VERSION;
 use super::aligned::ALIGNMENT;
 use super::categories::CategoryView;
-use super::covers::is_cover;
 use super::key::leaf_slot;
 use super::records::{CATEGORICAL as CATEGORICAL_SPLIT, InterleavedNode, LANES, SetSpan, WideNode};
 use super::sections::*;
@@ -66,8 +65,9 @@ pub(super) fn sections(
     let ids =
         image.get(COMPACT_IDS).len() == compact.len() && image.get(WIDE_IDS).len() == wide.len();
     ensure(ids, "does not have one id per node")?;
-    covers(image.get(COMPACT_COVERS), compact.len(), check_interrupts)?;
-    covers(image.get(WIDE_COVERS), wide.len(), check_interrupts)?;
+    let has_shares = summaries(image, num_trees)?;
+    shares(image.get(COMPACT_SHARES), compact.len() * has_shares, check_interrupts)?;
+    shares(image.get(WIDE_SHARES), wide.len() * has_shares, check_interrupts)?;
     nodes(compact, num_features, leaf_slot(num_features), check_interrupts)?;
     nodes(wide, num_features, leaf_slot(num_features), check_interrupts)?;
     answers(image, num_features, check_interrupts)?;
@@ -104,14 +104,23 @@ fn sources(image: &Sections<'_>, num_trees: usize) -> Result<()> {
     ensure(right, "does not have one tree of the model per tree")
 }
 
-/// Covers of every node or of none, of which quotients can be taken.
-fn covers(covers: &[f32], num_nodes: usize, check_interrupts: &mut dyn FnMut()) -> Result<()> {
-    ensure([0, num_nodes].contains(&covers.len()), "does not have one cover per node")?;
-    let right = covers.chunks(NODES_PER_CHECK).all(|part| {
+/// Summaries of every tree or of none; returns 1 or 0, as nodes have shares or not.
+fn summaries(image: &Sections<'_>, num_trees: usize) -> Result<usize> {
+    let summaries = image.get(TREE_SUMMARIES);
+    ensure([0, num_trees].contains(&summaries.len()), "does not have one summary per tree")?;
+    let right = summaries.iter().all(|summary| summary.points > 0);
+    ensure(right, "has a tree without points")?;
+    Ok(usize::from(!summaries.is_empty()))
+}
+
+/// Shares of so many nodes.
+fn shares(shares: &[f32], num_nodes: usize, check_interrupts: &mut dyn FnMut()) -> Result<()> {
+    ensure(shares.len() == num_nodes, "does not have one share per node")?;
+    let right = shares.chunks(NODES_PER_CHECK).all(|part| {
         check_interrupts();
-        part.iter().all(|cover| is_cover(*cover))
+        part.iter().all(|share| (0.0..=1.0).contains(share))
     });
-    ensure(right, "has a cover that is none")
+    ensure(right, "has a share that is none")
 }
 
 /// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's

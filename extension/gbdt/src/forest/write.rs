@@ -96,9 +96,9 @@ pub fn compile(
     writer.put(NUMBERS, &dictionaries.numbers);
     writer.put(WORDS, &words);
     writer.put(SORTED, &dictionaries.sorted);
-    writer.put(LEAF_NUMBERS, &tiles.leaf_numbers);
-    writer.put(COMPACT_COVERS, &trees.compact_covers);
-    writer.put(WIDE_COVERS, &trees.wide_covers);
+    writer.put(TREE_SUMMARIES, &trees.summaries);
+    writer.put(COMPACT_SHARES, &trees.compact_shares);
+    writer.put(WIDE_SHARES, &trees.wide_shares);
     let header = Header {
         magic: MAGIC,
         version: IMAGE_VERSION,

@@ -4,11 +4,9 @@
 //! otherwise. `images` holds the opened images, the least recently used of which are let go when
 //! they exceed `pgboost.cache_size`. `file` shares each image between all backends as one file, which
 //! `map` maps and `checked` spares a second check; `sweep` removes the files that nobody needs.
-//! `explaining` keeps what the engine works out of an image to explain predictions.
 
 #[allow(unsafe_code, reason = "opens what a record says was checked; see the file's header")]
 mod checked;
-pub mod explaining;
 pub mod file;
 pub mod images;
 #[allow(unsafe_code, reason = "maps files, which never change")]

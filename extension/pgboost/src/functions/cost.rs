@@ -4,8 +4,6 @@
 //! one tree takes about a tenth of the time of an operator, and reading the features about as long
 //! as one operator each; these figures are in docs/decisions.md.
 
-use gbdt::ContributionKind;
-
 use crate::cache::{self, ModelImage};
 use crate::predictor::explanation::Explanation;
 
@@ -13,7 +11,6 @@ const CALL: f64 = 2.0;
 const FEATURE: f64 = 0.3;
 const SPLIT: f64 = 0.03;
 /// How many times as long as predicting it takes to go through the trees for an explanation.
-const APPROXIMATE_TIMES: f64 = 10.0;
 const CONTRIBUTIONS_TIMES: f64 = 100.0;
 const INTERACTIONS_TIMES: f64 = 400.0;
 
@@ -30,8 +27,7 @@ pub fn explanation(
     explanation: Option<Explanation>,
 ) -> Option<f64> {
     let times = match explanation {
-        Some(Explanation::Contributions(ContributionKind::Approximate)) => APPROXIMATE_TIMES,
-        Some(Explanation::Contributions(ContributionKind::Exact)) | None => CONTRIBUTIONS_TIMES,
+        Some(Explanation::Contributions) | None => CONTRIBUTIONS_TIMES,
         Some(Explanation::Interactions) => INTERACTIONS_TIMES,
     };
     of(model, function, |image| times * SPLIT * image.total_depth() as f64)

@@ -15,7 +15,7 @@ use crate::pg::call_state::CallState;
 use crate::pg::expr::Expr;
 use crate::pg::invalidation;
 use crate::predictor::batch::{BatchFunction, BatchOutput};
-use crate::predictor::explanation::{APPROXIMATE, CONTRIBUTIONS, Explanation};
+use crate::predictor::explanation::Explanation;
 use crate::predictor::output::Output;
 use crate::registry::pin;
 
@@ -63,13 +63,8 @@ c_function!(pgboost_predict_from, pg_finfo_pgboost_predict_from, |arguments, sta
 c_function!(pgboost_predict_pinned, pg_finfo_pgboost_predict_pinned, predict::predict_pinned);
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
 c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
-    explain::explain(arguments, state, CONTRIBUTIONS)
+    explain::explain(arguments, state, Explanation::Contributions)
 });
-c_function!(
-    pgboost_predict_contribs_approx,
-    pg_finfo_pgboost_predict_contribs_approx,
-    |arguments, state| { explain::explain(arguments, state, APPROXIMATE) }
-);
 c_function!(
     pgboost_predict_interactions,
     pg_finfo_pgboost_predict_interactions,
@@ -172,9 +167,8 @@ pub fn batched(function: pg_sys::Oid) -> Option<BatchFunction> {
 
 /// How a function explains, if it is one of this library's that return arrays of contributions.
 fn explained(function: pg_sys::Oid) -> Option<Explanation> {
-    let functions: [(*const (), Explanation); 3] = [
-        (pgboost_predict_contribs as *const (), CONTRIBUTIONS),
-        (pgboost_predict_contribs_approx as *const (), APPROXIMATE),
+    let functions: [(*const (), Explanation); 2] = [
+        (pgboost_predict_contribs as *const (), Explanation::Contributions),
         (pgboost_predict_interactions as *const (), Explanation::Interactions),
     ];
     found(function, &functions)

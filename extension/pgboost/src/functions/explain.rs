@@ -1,7 +1,7 @@
 //! `predict_contribs` and its siblings: what each feature contributed to a row's margins.
 //!
 //! As with `predict`, one call is one row, and what the first call of a statement finds out is kept until
-//! its end. The tables that the engine makes of a model are kept for later statements, too.
+//! its end.
 
 use pgrx::pg_sys::Datum;
 
@@ -11,7 +11,7 @@ use crate::pg::arguments::Arguments;
 use crate::pg::call_state::CallState;
 use crate::predictor::explanation::Explanation;
 
-/// `predict_contribs`, `predict_contribs_approx` and `predict_interactions`, by what they return.
+/// `predict_contribs` and `predict_interactions`, by what they return.
 pub fn explain(
     arguments: Arguments<'_>,
     state: CallState<'_>,

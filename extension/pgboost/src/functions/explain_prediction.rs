@@ -13,7 +13,7 @@ use super::feature_name;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::pg::arguments::Arguments;
-use crate::predictor::explanation::CONTRIBUTIONS;
+use crate::predictor::explanation::Explanation;
 use crate::predictor::margins::Margins;
 use crate::predictor::output::transformed;
 use crate::predictor::single::Predictor;
@@ -67,7 +67,7 @@ struct Explained {
 
 /// The row's contributions to an output, the bias last.
 fn of_output(predictor: &mut Predictor, explained: Explained) -> Result<Vec<f32>> {
-    let mut array = predictor.explanation(CONTRIBUTIONS)?;
+    let mut array = predictor.explanation(Explanation::Contributions)?;
     let width = predictor.image().num_features() + 1;
     let of_output = array.elements().chunks(width).nth(explained.output).unwrap_or_default();
     // Not -0 for what contributes nothing.

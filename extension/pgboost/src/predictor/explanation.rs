@@ -4,31 +4,40 @@
 //! dimension is the output, then come the features with the bias last, and for interactions the
 //! features again.
 
-use gbdt::ContributionKind;
+use std::cell::RefCell;
+
+use gbdt::ContributionScratch;
 use pg_interface::report::check_for_interrupts;
 
 use super::single::Predictor;
-use crate::cache::{ModelImage, explaining};
+use crate::cache::ModelImage;
 use crate::error::{Error, Result};
+use crate::guc::{self, KernelChoice};
 use crate::pg::number_arrays::NewArray;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Explanation {
-    /// `pred_contribs=True`, exact or by `approx_contribs=True`.
-    Contributions(ContributionKind),
+    /// `pred_contribs=True`.
+    Contributions,
     /// `pred_interactions=True`.
     Interactions,
 }
 
-pub const CONTRIBUTIONS: Explanation = Explanation::Contributions(ContributionKind::Exact);
-pub const APPROXIMATE: Explanation = Explanation::Contributions(ContributionKind::Approximate);
+/// Buffers that have become larger than this are not kept.
+const MAX_KEPT: usize = 16 << 20;
+
+thread_local! {
+    /// The engine's buffers, and what they were made for. Whoever explains takes them out meanwhile, so an
+    /// error, which unwinds, leaves none behind that are half filled.
+    static KEPT: RefCell<Option<(KernelChoice, ContributionScratch)>> = const { RefCell::new(None) };
+}
 
 impl Explanation {
     /// Numbers per row and output.
     fn width(self, image: &ModelImage) -> usize {
         let features = image.num_features() + 1;
         match self {
-            Explanation::Contributions(_) => features,
+            Explanation::Contributions => features,
             Explanation::Interactions => features.saturating_mul(features),
         }
     }
@@ -45,8 +54,8 @@ impl Explanation {
         let width = features + 1;
         let dimensions = [outputs, width, width];
         let dimensions = match (self, outputs) {
-            (Explanation::Contributions(_), 1) => dimensions.get(1..2),
-            (Explanation::Contributions(_), _) => dimensions.get(..2),
+            (Explanation::Contributions, 1) => dimensions.get(1..2),
+            (Explanation::Contributions, _) => dimensions.get(..2),
             (Explanation::Interactions, 1) => dimensions.get(1..),
             (Explanation::Interactions, _) => dimensions.get(..),
         };
@@ -64,28 +73,21 @@ impl Explanation {
     /// The engine's, if the model cannot be explained.
     pub fn explain(self, predictor: &Predictor, rows: &[f32], out: &mut [f32]) -> Result<()> {
         let image = predictor.image();
+        let choice = guc::kernel_choice();
+        let kept = KEPT.take().filter(|(made_for, _)| *made_for == choice);
+        let mut scratch = kept.map_or_else(
+            || ContributionScratch::with_kernel(guc::kernel()),
+            |(_, scratch)| scratch,
+        );
         let check = &mut check_for_interrupts;
-        let kind = match self {
-            Explanation::Contributions(kind) => Some(kind),
-            Explanation::Interactions => None,
-        };
-        explaining::with_scratch(predictor.cached(), kind, |scratch, is_new| {
-            // Results must not depend on how many rows were explained before.
-            match kind {
-                Some(kind) => {
-                    if is_new {
-                        image.make_tables(scratch, kind, check);
-                    }
-                    image.contributions(scratch, kind, rows, out, check)
-                }
-                None => {
-                    if is_new {
-                        image.make_interaction_tables(scratch, check);
-                    }
-                    image.interactions(scratch, rows, out, check)
-                }
-            }
-        })
+        match self {
+            Explanation::Contributions => image.contributions(&mut scratch, rows, out, check)?,
+            Explanation::Interactions => image.interactions(&mut scratch, rows, out, check)?,
+        }
+        if scratch.bytes() <= MAX_KEPT {
+            KEPT.set(Some((choice, scratch)));
+        }
+        Ok(())
     }
 
     /// The explanation of a row.

@@ -4,13 +4,11 @@
 //! reading them. So when a statement ends, what it worked out stays with the cached image, for the next
 //! that names the same model and passes the same types.
 
-use std::rc::Rc;
-
 use gbdt::Scratch;
 use pg_interface::types;
 use pgrx::pg_sys::Oid;
 
-use crate::cache::{self, CachedImage, ModelImage, Resolved};
+use crate::cache::{self, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice, UnknownCategory};
@@ -185,11 +183,6 @@ impl Predictor {
     #[inline]
     pub fn image(&self) -> &ModelImage {
         self.resolved.image.model()
-    }
-
-    /// The image as the cache keeps it.
-    pub fn cached(&self) -> &Rc<CachedImage> {
-        &self.resolved.image
     }
 
     /// The features of the row that was read.

@@ -350,42 +350,6 @@ unsafe fn walk_tile(
     }
 }
 
-/// Calls `visit` with every tree and the index of each row's leaf in its tile; for an image whose tiles hold
-/// all of its trees.
-///
-/// # Safety
-/// The processor has the instructions of the kernel.
-pub(super) unsafe fn leaf_indices(
-    kernel: &BlockKernel,
-    image: Sections<'_>,
-    buffers: &mut Buffers<f32>,
-    rows: &Rows<'_>,
-    visit: &mut dyn FnMut(usize, &[u8; BLOCK]),
-) {
-    // SAFETY: the caller's promise.
-    unsafe { read_columns(kernel, image, buffers, rows) };
-    for segment in image.get(SEGMENTS) {
-        // SAFETY: the caller's promise; the segment is one of the image's.
-        unsafe { evaluate_predicates(kernel, image, segment, buffers, rows.count) };
-        let groups = image.get(TILE_GROUPS).iter().enumerate().skip(segment.first_group as usize);
-        for (index, group) in groups.take(segment.groups as usize) {
-            let Buffers { masks, path, leaf_indices, .. } = &mut *buffers;
-            // SAFETY: the caller's promise; the group is one of the image's.
-            unsafe { evaluate_compounds(kernel, image, index, masks, rows.count) };
-            let nodes =
-                image.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
-            for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
-                // SAFETY: the caller's promise; the group is one of the segment's.
-                unsafe {
-                    walk_tile(kernel, group, nodes, masks, rows.count, path);
-                    (kernel.leaf_indices)(path, rows.count, group.levels, leaf_indices);
-                }
-                visit(group.first as usize + tree, leaf_indices);
-            }
-        }
-    }
-}
-
 /// Walks the trees of a group and adds their leaves.
 ///
 /// # Safety

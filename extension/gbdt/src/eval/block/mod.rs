@@ -257,31 +257,6 @@ impl BlockKernel {
         true
     }
 
-    /// Calls `visit` with every tree and the index of each row's leaf in its tile, of up to [`BLOCK`] rows.
-    /// Returns whether it did: the image's tiles must hold all of its trees, in [`TILE_LEVELS`] levels.
-    ///
-    /// # Safety
-    /// The processor has the instructions.
-    pub(super) unsafe fn leaf_indices(
-        &self,
-        image: Sections<'_>,
-        buffers: &mut Option<Buffers<f32>>,
-        rows: &Rows<'_>,
-        visit: &mut dyn FnMut(usize, &[u8; BLOCK]),
-    ) -> bool {
-        let groups = image.get(TILE_GROUPS);
-        if groups.is_empty()
-            || !self.takes(rows.count)
-            || groups.iter().any(|group| group.below > 0 || group.levels > TILE_LEVELS)
-        {
-            return false;
-        }
-        let buffers = buffers.get_or_insert_with(Buffers::new);
-        // SAFETY: the caller's promise.
-        unsafe { evaluate::leaf_indices(self, image, buffers, rows, visit) };
-        true
-    }
-
     /// Whether the steps that rows save cost more than ranks do, and than nodes and predicates do for
     /// the part of the block that is not in use: [`STEP_COST`] is net of a full block's share of them.
     fn pays(&self, image: Sections<'_>, total_depth: u64, rows: &Rows<'_>) -> bool {

@@ -203,10 +203,6 @@ pub(crate) enum TileForm {
 pub(crate) struct Coding {
     pub(crate) first_run: u32,
     pub(crate) runs: u32,
-    /// Index of the first tree's first leaf number; there is one per code.
-    pub(crate) leaf_numbers: u32,
-    /// Fills the record to a power of two, by which a length is divided faster.
-    pub(crate) reserved: u32,
 }
 
 /// Compounds of the same length and operations.

@@ -10,7 +10,7 @@ use crate::Result;
 use crate::forest::records::{GroupKind, InterleavedNode};
 use crate::forest::reserve::reserve;
 use crate::forest::sections::*;
-use crate::forest::tiles::{TileForm, TileGroup};
+use crate::forest::tiles::TileGroup;
 use crate::model::{NODES_PER_CHECK, Precision};
 
 /// Marks the height of a node that is a child.
@@ -132,37 +132,10 @@ impl Tree {
             }
         }
         ensure(heights[0] <= self.depth, "has a leaf deeper than its group says")?;
-        let Some(index) = tile else { return Ok(()) };
-        let tile = &image.get(TILE_GROUPS)[index];
-        if tile.below > 0 {
-            self.exits(image, tile, heights)
-        } else if tile.form == TileForm::Coded {
-            self.leaf_numbers(image, index, nodes)
-        } else {
-            Ok(())
+        match tile.map(|index| &image.get(TILE_GROUPS)[index]) {
+            Some(tile) if tile.below > 0 => self.exits(image, tile, heights),
+            _ => Ok(()),
         }
-    }
-
-    /// Codes that mean leaves that the tree has.
-    fn leaf_numbers<N: InterleavedNode>(
-        &self,
-        image: &Sections<'_>,
-        index: usize,
-        nodes: &[N],
-    ) -> Result<()> {
-        let (mut leaves, mut open) = (0usize, vec![self.root]);
-        while let Some(at) = open.pop() {
-            match nodes[at].right_offset() as usize {
-                0 => leaves += 1,
-                offset => open.extend([at + offset, at + offset + 1]),
-            }
-        }
-        let tile = &image.get(TILE_GROUPS)[index];
-        let start = image.get(CODINGS)[index].leaf_numbers as usize
-            + (((self.index - tile.first) as usize) << tile.levels);
-        let numbers = &image.get(LEAF_NUMBERS)[start..start + (1 << tile.levels)];
-        let right = numbers.iter().all(|number| usize::from(*number) < leaves);
-        ensure(right, "has a code of no leaf")
     }
 
     /// Exits of the tree's tile that are nodes of the tree, no further from its leaves than the group says.

@@ -2,7 +2,6 @@
 
 use super::Writer;
 use crate::Result;
-use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 use crate::forest::tiles::codes::Boundaries;
 use crate::forest::tiles::compounds::{self, Asked};
@@ -18,11 +17,7 @@ impl Writer<'_> {
         group: &TileGroup,
         index_of: impl Fn(Predicate) -> u16,
     ) -> Result<()> {
-        let coding = Coding {
-            first_run: to_u32(self.tiles.compound_runs.len())?,
-            leaf_numbers: to_u32(self.tiles.leaf_numbers.len())?,
-            ..Coding::default()
-        };
+        let first_run = to_u32(self.tiles.compound_runs.len())?;
         let (count, levels) = (group.count as usize, group.levels);
         let mut nodes = vec![0u16; count * tile_nodes(levels)];
         let mut asked = Vec::new();
@@ -42,15 +37,13 @@ impl Writer<'_> {
             let numbers = code.leaves(&boundaries, levels);
             let ids = numbers.iter().map(|number| boundaries.leaves[usize::from(*number)]);
             self.leaves(&leaf_values(of, ids, tile_leaves(levels))?)?;
-            reserve(&mut self.tiles.leaf_numbers, numbers.len())?;
-            self.tiles.leaf_numbers.extend(numbers);
             (self.check_interrupts)();
         }
         let (runs, words) = (&mut self.tiles.compound_runs, &mut self.tiles.compound_words);
         compounds::collect(asked, index_of, runs, words, |place, mask| nodes[place] = mask)?;
         self.tiles.nodes.extend(nodes);
-        let runs = self.tiles.compound_runs.len() - coding.first_run as usize;
-        self.tiles.codings.push(Coding { runs: to_u32(runs)?, ..coding });
+        let runs = to_u32(self.tiles.compound_runs.len() - first_run as usize)?;
+        self.tiles.codings.push(Coding { first_run, runs });
         Ok(())
     }
 }

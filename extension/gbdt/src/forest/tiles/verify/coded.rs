@@ -1,6 +1,5 @@
 //! What must hold of groups of recoded trees.
 
-use super::within;
 use crate::Result;
 use crate::forest::sections::*;
 use crate::forest::tiles::{
@@ -14,7 +13,7 @@ pub(super) fn verify(image: &Sections<'_>) -> Result<()> {
     let count = if groups.iter().any(coded) { groups.len() } else { 0 };
     ensure(codings.len() == count, "does not have one coding per group")?;
     image.get(COMPOUND_RUNS).iter().try_for_each(|run| verify_run(run, image))?;
-    groups.iter().zip(codings).try_for_each(|(group, coding)| verify_coding(group, coding, image))
+    codings.iter().try_for_each(|coding| verify_coding(coding, image))
 }
 
 fn verify_run(run: &CompoundRun, image: &Sections<'_>) -> Result<()> {
@@ -28,14 +27,10 @@ fn verify_run(run: &CompoundRun, image: &Sections<'_>) -> Result<()> {
     ensure(masks.all(|mask| usize::from(*mask) < MAX_MASKS), "has a compound of no mask")
 }
 
-fn verify_coding(group: &TileGroup, coding: &Coding, image: &Sections<'_>) -> Result<()> {
+fn verify_coding(coding: &Coding, image: &Sections<'_>) -> Result<()> {
     let first = coding.first_run as usize;
     let runs = image.get(COMPOUND_RUNS).get(first..first + coding.runs as usize);
     let runs = runs.ok_or_else(|| damaged("has a group without its compounds"))?;
     let compounds: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
-    ensure(compounds <= MAX_COMPOUNDS as u64, "has a group of too many compounds")?;
-    let numbers =
-        if group.form == TileForm::Coded { (group.count as usize) << group.levels } else { 0 };
-    let there = within(coding.leaf_numbers, numbers, image.get(LEAF_NUMBERS).len());
-    ensure(there, "has a group without leaf numbers")
+    ensure(compounds <= MAX_COMPOUNDS as u64, "has a group of too many compounds")
 }

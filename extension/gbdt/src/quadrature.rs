@@ -3,31 +3,21 @@
 //! `n` points integrate polynomials of degree `2n - 1` exactly. A path with `d` features has integrands
 //! of degree `d - 1`, so `d / 2` points, rounded up, are exact for it.
 
-use std::sync::OnceLock;
-
-/// Points that are computed with together.
-pub(super) const POINTS: usize = 4;
-
 /// The points and weights of one rule.
 #[derive(Default)]
-pub(super) struct Rule {
-    pub(super) points: Vec<f64>,
-    pub(super) weights: Vec<f64>,
+pub(crate) struct Rule {
+    pub(crate) points: Vec<f64>,
+    pub(crate) weights: Vec<f64>,
 }
 
-/// Rules that are kept: enough for the deepest trees that are explained.
-const KEPT: usize = 64;
-
-/// The rule of so many times [`POINTS`] points, made when it is first asked for: that takes as long as the
-/// contributions of a tree.
-pub(super) fn rule(times: usize) -> &'static Rule {
-    static RULES: [OnceLock<Rule>; KEPT] = [const { OnceLock::new() }; KEPT];
-    RULES[times - 1].get_or_init(|| Rule::of(times * POINTS))
+/// As many points as are exact for a path of so many features; at least one.
+pub(crate) fn exact_points(features: usize) -> usize {
+    features.div_ceil(2).max(1)
 }
 
 impl Rule {
     /// The rule of `count` points, by Newton's method on the Legendre polynomial.
-    pub(super) fn of(count: usize) -> Rule {
+    pub(crate) fn of(count: usize) -> Rule {
         let mut rule = Rule::default();
         let n = count as f64;
         for index in 0..count {
