@@ -133,7 +133,9 @@ def catboost_sides(path: Path, rows: np.ndarray) -> tuple[np.ndarray, dict[str, 
                 made.quantize(input_borders=str(borders))
             return made
 
-        kinds = ("raw", "quantized")
+        # CatBoost fails on quantized features of more borders than a byte counts.
+        most = max(len(borders) for borders in model.get_borders().values())
+        kinds = ("raw", "quantized") if most < 256 else ("raw",)
         pools = {(kind, n): pool(kind, n) for kind in kinds for n in (*ROWS, COMPARED)}
 
     def margins(kind: str, count: int) -> np.ndarray:
@@ -141,7 +143,7 @@ def catboost_sides(path: Path, rows: np.ndarray) -> tuple[np.ndarray, dict[str, 
         return model.predict(pool, prediction_type="RawFormulaVal", thread_count=1)
 
     expected = margins("raw", COMPARED)
-    if not np.array_equal(expected, margins("quantized", COMPARED)):
+    if not all(np.array_equal(expected, margins(kind, COMPARED)) for kind in kinds):
         raise SystemExit("a quantized pool has other margins")
     return expected, {
         f"catboost {catboost.__version__}, {kind} pool": lambda _, count, kind=kind: margins(

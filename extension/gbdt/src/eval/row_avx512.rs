@@ -12,7 +12,8 @@ use std::arch::x86_64::*;
 
 use super::sum::Sum;
 use crate::forest::sections::{
-    CHUNKS, NODE_BLOCKS, OUTPUTS, PREDICATE_COLUMNS, SEARCH_TREES, Sections, TILE_GROUPS, TOP_NODES,
+    CHUNK_GROUPS, CHUNKS, NODE_BLOCKS, OUTPUTS, PREDICATE_COLUMNS, SEARCH_TREES, Sections,
+    TOP_NODES,
 };
 use crate::forest::tiles::chunks::{CHUNK_TREES, Chunk, NodeBlock, TopNode};
 use crate::forest::tiles::{
@@ -77,7 +78,7 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
         node_blocks: sections.get(NODE_BLOCKS),
         leaves: S::tile_leaves(sections),
     };
-    let groups = sections.get(TILE_GROUPS);
+    let groups = sections.get(CHUNK_GROUPS);
     let mut columns = sections.get(PREDICATE_COLUMNS).chunks(64);
     // Of no column, if there are no more than a register has: no node reads those ranks.
     let ranks =

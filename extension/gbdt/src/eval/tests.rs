@@ -124,8 +124,8 @@ fn recoded_trees_agree_with_the_oracle() {
         };
         let leaves =
             [5, 12, 31, 33, 64, 100, 127, 200, 255, 256, 257, 1000, 3000][seed as usize % 13];
-        // Fewer of the large ones, and few thresholds, so that codes pay.
-        let trees = if leaves > 256 { 6 } else { 40 };
+        // Fewer of the large ones, so that codes pay; those of 257 leaves have more predicates than a segment.
+        let trees = if leaves > 257 { 6 } else { 40 };
         let model = leaf_wise(seed, model(seed, Shape { trees, ..shape }), leaves);
         agrees(&model, &rows(seed ^ 1, &model, [70, 130, 512, 600][seed as usize / 2 % 4]));
         for group in opened(&model).sections().get(TILE_GROUPS) {

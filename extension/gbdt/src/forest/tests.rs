@@ -3,7 +3,8 @@
 use bytemuck::Pod;
 
 use super::sections::{
-    CHECKSUMMED_FROM, CHUNKS, COMPACT_IDS, Header, SECTIONS, Section, Span, TILE_EXITS, TILE_GROUPS,
+    CHECKSUMMED_FROM, CHUNK_GROUPS, CHUNKS, COMPACT_IDS, Header, SECTIONS, Section, Span,
+    TILE_EXITS,
 };
 use super::tiles::TileGroup;
 use super::{AlignedBytes, Image, compile, seal};
@@ -237,7 +238,7 @@ fn a_chunk_of_tiles_with_exits_is_refused() {
     let span_of = |index| size_of::<Header>() - size_of::<Span>() * (SECTIONS - index);
     let word = |at: usize| u64::from_ne_bytes(image[at..at + 8].try_into().unwrap()) as usize;
     assert!(word(span_of(CHUNKS.index) + 8) > 0, "the model has chunks");
-    let below = word(span_of(TILE_GROUPS.index)) + std::mem::offset_of!(TileGroup, below);
+    let below = word(span_of(CHUNK_GROUPS.index)) + std::mem::offset_of!(TileGroup, below);
     // There are more nodes than any id says, so ids are exits that nothing else refuses.
     let (ids, exits) = (span_of(COMPACT_IDS.index), span_of(TILE_EXITS.index));
     image.copy_within(ids..ids + size_of::<Span>(), exits);

@@ -57,6 +57,7 @@ pub fn compile(
     writer.put(PREDICATE_COLUMNS, &tiles.columns);
     writer.put(SEARCH_TREES, &tiles.search_trees);
     writer.put(CHUNKS, &tiles.chunks.records);
+    writer.put(CHUNK_GROUPS, &tiles.chunks.groups);
     writer.put(TOP_NODES, &tiles.chunks.top_nodes);
     writer.put(NODE_BLOCKS, &tiles.chunks.node_blocks);
     writer.put(TILE_GROUPS, &tiles.groups);

@@ -1,7 +1,7 @@
 //! The compounds of a group of recoded trees: predicates joined by AND and OR, one mask each.
 
 use super::instructions::Instructions;
-use super::{BLOCK, Mask};
+use super::{BLOCK, Mask, WORDS};
 use crate::forest::tiles::CompoundRun;
 
 /// See [`super::BlockKernel::compounds`].
@@ -18,11 +18,11 @@ pub(super) unsafe fn evaluate<I: Instructions>(
     out: *mut Mask,
 ) {
     let (ops, chains) = words.split_at(CompoundRun::op_words(length));
-    let first = ops[0];
+    let ops = ops.iter().fold(0, |_, ops| *ops);
     for part in 0..(rows * I::PARTS).div_ceil(BLOCK).min(I::PARTS) {
         // SAFETY: the caller's promise is this function's.
         unsafe {
-            match (length, first & 3) {
+            match (length, ops & 3) {
                 (1, 0) => chains_of_one::<I, false>(chains, masks, out, part),
                 (1, _) => chains_of_one::<I, true>(chains, masks, out, part),
                 (2, 0) => chains_of_two::<I, false, false>(chains, masks, out, part),
@@ -31,7 +31,7 @@ pub(super) unsafe fn evaluate<I: Instructions>(
                 (2, _) => chains_of_two::<I, true, true>(chains, masks, out, part),
                 _ => {
                     for (index, chain) in chains.chunks_exact(length + 1).enumerate() {
-                        any_chain::<I>(ops, chain, masks, part).store(out.add(index), part);
+                        any_chain::<I>(chain, masks, part).store(out.add(index), part);
                     }
                 }
             }
@@ -84,29 +84,23 @@ unsafe fn chains_of_two<I: Instructions, const FIRST: bool, const SECOND: bool>(
     }
 }
 
+/// A chain whose words have its operations.
+///
 /// # Safety
 /// See [`evaluate`].
 #[inline(always)]
-unsafe fn any_chain<I: Instructions>(
-    ops: &[u16],
-    chain: &[u16],
-    masks: *const Mask,
-    part: usize,
-) -> I {
-    let [innermost, others @ ..] = chain else {
-        // SAFETY: the caller's promise.
-        return unsafe { I::fill(false) };
-    };
-    // SAFETY: the caller's promise.
-    let mut joined = unsafe { I::load(masks.add(usize::from(*innermost)), part) };
-    for (ops, others) in ops.iter().zip(others.chunks(u16::BITS as usize)) {
-        for (at, other) in others.iter().enumerate() {
-            // SAFETY: the caller's promise.
-            unsafe {
-                let other = I::load(masks.add(usize::from(*other)), part);
-                joined = if ops >> at & 1 == 1 { joined.either(other) } else { joined.both(other) };
-            }
+unsafe fn any_chain<I: Instructions>(chain: &[u16], masks: *const Mask, part: usize) -> I {
+    // What the majority with two masks is AND of them by, and what it is OR by: operations change from chain to
+    // chain, so that a processor would not foresee them.
+    static BY: [Mask; 2] = [Mask([0; WORDS]), Mask([u64::MAX; WORDS])];
+    // SAFETY: the caller's promise; a chain has three masks at least.
+    unsafe {
+        let mut joined = I::load(masks.add(usize::from(chain[0])), part);
+        for word in &chain[1..] {
+            let other = I::load(masks.add(usize::from(word & !CompoundRun::OR)), part);
+            let by = I::load(&raw const BY[usize::from(word / CompoundRun::OR)], part);
+            joined = joined.majority(other, by);
         }
+        joined
     }
-    joined
 }

@@ -10,6 +10,7 @@
 
 use std::ops::Range;
 
+use super::columns::ColumnValues;
 use super::lower_levels::{BlockKeys, LowerLevels};
 use super::predicates::{bit_of_code, columns_by_search, goes_right_large, operands, search_tree};
 use super::{
@@ -35,6 +36,7 @@ const NO_VALUES: Values = Values([0.0; BLOCK]);
 pub(in crate::eval) struct Buffers<S> {
     /// Of each column, its index among those of its kind.
     column_indices: Vec<usize>,
+    column_values: ColumnValues,
     ranks: Vec<Ranks>,
     codes: Vec<Codes>,
     values: Vec<Values>,
@@ -52,6 +54,7 @@ impl<S: BlockSum> Buffers<S> {
     pub(super) fn new() -> Self {
         Buffers {
             column_indices: Vec::new(),
+            column_values: ColumnValues::new(),
             ranks: Vec::new(),
             codes: Vec::new(),
             values: Vec::new(),
@@ -69,13 +72,6 @@ impl<S: BlockSum> Buffers<S> {
 fn no_masks() -> Box<[Mask]> {
     // SAFETY: a mask of zeros is one.
     unsafe { Box::new_zeroed_slice(MAX_MASKS).assume_init() }
-}
-
-impl Rows<'_> {
-    fn copy_column(&self, feature: usize, values: &mut Values) {
-        let column = self.features[feature..].iter().step_by(self.num_features);
-        values.0.iter_mut().zip(column).for_each(|(copy, value)| *copy = *value);
-    }
 }
 
 /// The sums of a block of rows.
@@ -131,17 +127,14 @@ unsafe fn read_columns<S>(
     buffers: &mut Buffers<S>,
     rows: &Rows<'_>,
 ) {
-    let Buffers { column_indices, ranks, codes, values, .. } = buffers;
+    let Buffers { column_indices, column_values, ranks, codes, values, .. } = buffers;
     let mut counts = [0usize; 3];
     column_indices.clear();
-    let mut column_values = NO_VALUES;
-    let (mut copied, mut before) = (None, None::<&PredicateColumn>);
+    column_values.clear();
+    let mut before: Option<&PredicateColumn> = None;
     for sharing in columns_by_search(image) {
         let column = sharing[0];
-        if copied != Some(column.feature) {
-            rows.copy_column(column.feature as usize, &mut column_values);
-            copied = Some(column.feature);
-        }
+        let column_values = column_values.of(rows, column.feature as usize);
         let mut next = |kind: usize| {
             let first = counts[kind];
             counts[kind] += sharing.len();
@@ -153,19 +146,19 @@ unsafe fn read_columns<S>(
                 let places = next(0);
                 let ranks = grown(ranks, 0..places.end, [NO_MASK; RANK_BITS]);
                 // SAFETY: the caller's promise.
-                unsafe { rank_missing_right(kernel, &column_values, rows.count, ranks) };
+                unsafe { rank_missing_right(kernel, column_values, rows.count, ranks) };
             }
             ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
                 let ranks = grown(ranks, next(0), [NO_MASK; RANK_BITS]);
                 // SAFETY: the caller's promise.
-                unsafe { rank_columns(kernel, image, sharing, &column_values, rows.count, ranks) };
+                unsafe { rank_columns(kernel, image, sharing, column_values, rows.count, ranks) };
             }
             ColumnKind::Codes => {
                 let none = Codes { bytes: [0; BLOCK], bits: [0; BLOCK] };
                 let codes = grown(codes, next(1), none);
-                codes.iter_mut().for_each(|codes| set_codes(&column_values, codes));
+                codes.iter_mut().for_each(|codes| set_codes(column_values, codes));
             }
-            ColumnKind::LargeCodes => grown(values, next(2), NO_VALUES).fill(column_values),
+            ColumnKind::LargeCodes => grown(values, next(2), NO_VALUES).fill(*column_values),
         }
         before = sharing.last();
     }
@@ -395,6 +388,9 @@ unsafe fn add_group<S: BlockSum>(
             // SAFETY: the caller's promise.
             unsafe { (kernel.leaf_indices)(path, rows.count, levels, leaf_indices) };
             let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
+            if tree + 1 < group.count as usize {
+                lower.fetch_ahead(image, group.first as usize + tree + 1);
+            }
             let (lanes, values) = (S::lanes(kernel), S::leaf_values(image));
             let nodes = &NodeSections::of(image);
             // SAFETY: the group is one of the image's, whose keys were set before its trees; leaf indices

@@ -34,6 +34,13 @@ pub(super) trait Instructions: Copy {
     /// OR.
     unsafe fn either(self, other: Self) -> Self;
 
+    /// By each bit, what at least two of three have.
+    #[inline(always)]
+    unsafe fn majority(self, other: Self, third: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { self.both(other).either(third.both(self.either(other))) }
+    }
+
     /// `greater | equal & rest`, where `greater` implies `equal`.
     #[inline(always)]
     unsafe fn joined(greater: Self, equal: Self, rest: Self) -> Self {

@@ -36,6 +36,12 @@ impl Instructions for Whole {
     }
 
     #[inline(always)]
+    unsafe fn majority(self, other: Self, third: Self) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Whole(_mm512_ternarylogic_epi64::<0xE8>(self.0, other.0, third.0)) }
+    }
+
+    #[inline(always)]
     unsafe fn both(self, other: Self) -> Self {
         // SAFETY: the caller's promise.
         unsafe { Whole(_mm512_and_si512(self.0, other.0)) }

@@ -19,6 +19,7 @@ pub(super) mod avx512;
 pub(super) mod avx512bw;
 #[cfg(target_arch = "x86_64")]
 mod bytes_avx512;
+mod columns;
 mod compounds;
 mod evaluate;
 mod instructions;

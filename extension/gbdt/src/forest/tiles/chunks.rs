@@ -70,29 +70,31 @@ const NO_BLOCK: NodeBlock = NodeBlock { columns: [0; 8], ranks: [0; 8] };
 #[derive(Default)]
 pub(in crate::forest) struct Chunks {
     pub(in crate::forest) records: Vec<Chunk>,
+    pub(in crate::forest) groups: Vec<TileGroup>,
     pub(in crate::forest) top_nodes: Vec<TopNode>,
     pub(in crate::forest) node_blocks: Vec<NodeBlock>,
 }
 
 impl Chunks {
-    /// The chunks of a model's groups; none if it has codes, or deep trees, or more columns than bytes
-    /// can name, or interleaved traversal takes less time.
+    /// Whether a model can have chunks and gains by them: not if it has codes, or deep trees, or more columns than
+    /// bytes can name, or interleaved traversal takes less time.
+    pub(super) fn fit(forest: &Forest<'_>, columns: &Columns) -> bool {
+        columns.records.len() <= CHUNK_COLUMNS
+            && columns.records.iter().all(|column| column.kind.is_ranked())
+            && forest.trees().iter().all(|tree| tree.depth() <= TILE_LEVELS)
+            && pays(forest, columns)
+    }
+
+    /// The chunks of groups whose tiles lie as trees do.
     pub(super) fn of(
         forest: &Forest<'_>,
-        groups: &[TileGroup],
+        groups: Vec<TileGroup>,
         columns: &Columns,
         sets: &Sets<'_>,
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<Self> {
-        let mut chunks = Chunks::default();
-        if columns.records.len() > CHUNK_COLUMNS
-            || !columns.records.iter().all(|column| column.kind.is_ranked())
-            || !groups.iter().all(TileGroup::fits_chunk)
-            || !pays(forest, columns)
-        {
-            return Ok(chunks);
-        }
-        for (index, group) in groups.iter().enumerate() {
+        let mut chunks = Chunks { groups, ..Chunks::default() };
+        for (index, group) in chunks.groups.iter().enumerate() {
             match chunks.records.last_mut() {
                 Some(chunk) if chunk.trees + group.count <= CHUNK_TREES as u32 => {
                     chunk.trees += group.count;

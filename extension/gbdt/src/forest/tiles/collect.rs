@@ -64,8 +64,12 @@ impl Tiles {
         let tiles = Tiles::default();
         let mut writer = Writer { forest, trees, forms, sets, columns, tiles, check_interrupts };
         writer.write()?;
+        let chunk_groups = match Chunks::fit(forest, &writer.columns) {
+            true => writer.plain_groups()?,
+            false => Vec::new(),
+        };
         let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
-        tiles.chunks = Chunks::of(forest, &tiles.groups, &columns, &sets, check_interrupts)?;
+        tiles.chunks = Chunks::of(forest, chunk_groups, &columns, &sets, check_interrupts)?;
         tiles.columns = columns.records;
         tiles.search_trees = columns.search_trees;
         Ok(tiles)
@@ -269,6 +273,28 @@ impl Writer<'_> {
         }
         self.tiles.groups.push(placed);
         Ok(())
+    }
+
+    /// The groups, those of recoded trees with other leaves: in the order of trees, not of codes.
+    fn plain_groups(&mut self) -> Result<Vec<TileGroup>> {
+        let mut groups = self.tiles.groups.clone();
+        for group in groups.iter_mut().filter(|group| group.form == TileForm::Coded) {
+            let first = group.first as usize;
+            let trees = &self.forest.trees()[first..first + group.count as usize];
+            let levels = trees.iter().map(Tree::depth).max().unwrap_or(0);
+            let leaves_before = match self.forest.sum_precision() {
+                Precision::Single => self.tiles.leaves.len(),
+                Precision::Double => self.tiles.leaves_double.len(),
+            };
+            for tree in trees {
+                let tile = fill(tree, levels, &self.sets, |_| 0);
+                self.leaves(&leaves(tree, levels, &tile)?)?;
+                (self.check_interrupts)();
+            }
+            let leaves = to_u32(leaves_before)?;
+            *group = TileGroup { form: TileForm::Plain, levels, leaves, nodes: 0, ..*group };
+        }
+        Ok(groups)
     }
 
     fn leaves(&mut self, leaves: &[f64]) -> Result<()> {

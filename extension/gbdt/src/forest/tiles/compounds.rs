@@ -22,25 +22,35 @@ pub(super) fn collect(
     words: &mut Vec<u16>,
     mut answer: impl FnMut(usize, u16),
 ) -> Result<()> {
-    let ops = |asked: &Asked| asked.chain.links.iter().map(|(op, _)| *op).collect::<Vec<Op>>();
-    compounds.sort_by_cached_key(|asked| (asked.chain.links.len(), ops(asked)));
+    // What compounds of a run have in common.
+    let kind = |asked: &Asked| {
+        let links = &asked.chain.links;
+        let ops = links.iter().map(|(op, _)| *op);
+        let alike = ops.take(if links.len() > CompoundRun::ALIKE { 0 } else { links.len() });
+        (links.len(), alike.collect::<Vec<Op>>())
+    };
+    compounds.sort_by_cached_key(kind);
     // At most as many words of operators as there are operators.
     reserve(words, compounds.iter().map(|asked| 2 * asked.chain.links.len() + 1).sum())?;
     let mut mask = MAX_PREDICATES as u16;
-    for alike in compounds.chunk_by(|a, b| ops(a) == ops(b)) {
-        let (first, first_word) = (&alike[0], words.len());
-        for ops in ops(first).chunks(u16::BITS as usize) {
-            let bits = ops.iter().rev().fold(0, |bits, op| bits << 1 | u16::from(*op == Op::Or));
-            words.push(bits);
+    for run in compounds.chunk_by(|a, b| kind(a) == kind(b)) {
+        let ((length, ops), first_word) = (kind(&run[0]), words.len());
+        let alike = length <= CompoundRun::ALIKE;
+        if alike {
+            words.push(ops.iter().rev().fold(0, |bits, op| bits << 1 | u16::from(*op == Op::Or)));
         }
-        for asked in alike {
-            words.extend(asked.chain.predicates().map(&index_of));
-            answer(asked.by, mask);
+        for Asked { chain, by } in run {
+            words.push(index_of(chain.first));
+            words.extend(chain.links.iter().map(|(op, predicate)| {
+                let joined = if alike || *op == Op::And { 0 } else { CompoundRun::OR };
+                index_of(*predicate) | joined
+            }));
+            answer(*by, mask);
             mask += 1;
         }
         runs.push(CompoundRun {
-            length: to_u32(first.chain.links.len())?,
-            count: to_u32(alike.len())?,
+            length: to_u32(length)?,
+            count: to_u32(run.len())?,
             words: to_u32(first_word)?,
             reserved: 0,
         });

@@ -47,11 +47,8 @@ pub(super) fn forms(
     if symmetric::all_are(forest, sets, check_interrupts) {
         return trees.iter().map(|_| Form::Symmetric).collect();
     }
-    // Where all trees fit tiles, a row may be evaluated through them too.
-    if trees.iter().all(|tree| tree.depth() <= TILE_LEVELS) {
-        return trees.iter().map(|_| Form::Plain).collect();
-    }
-    let predicates = predicates_per_tree(forest, sets, check_interrupts);
+    let deep = trees.iter().any(|tree| tree.depth() > TILE_LEVELS);
+    let predicates = if deep { predicates_per_tree(forest, sets, check_interrupts) } else { 0 };
     let mut coder = Coder::default();
     let form = |tree| {
         let code = code(tree, predicates, &mut coder, check_interrupts);
@@ -109,5 +106,7 @@ fn code(
         return None;
     }
     let code = coder.code(&boundaries, check_interrupts);
-    (coded + NODE * u64::from(code.ops) < plain).then_some(code)
+    let coded = coded + NODE * u64::from(code.ops);
+    // A code takes room in the image, for which it has to gain something.
+    (coded + coded / 4 < plain).then_some(code)
 }

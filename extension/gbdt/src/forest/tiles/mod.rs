@@ -205,7 +205,7 @@ pub(crate) struct Coding {
     pub(crate) runs: u32,
 }
 
-/// Compounds of the same length and operations.
+/// Compounds of the same length, and if that is at most [`CompoundRun::ALIKE`] of the same operations.
 ///
 /// Their masks follow those of the runs before; the first of a group is [`MAX_PREDICATES`].
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
@@ -214,18 +214,24 @@ pub(crate) struct CompoundRun {
     /// Number of operations, at least one.
     pub(crate) length: u32,
     pub(crate) count: u32,
-    /// Index of the first word: the operations, then of each compound the indices of its masks, the innermost
-    /// first, one more than there are operations.
+    /// Index of the first word. There is one for the operations, if they are the same, a bit each, 1 for OR; then
+    /// of each compound the indices of its masks, the innermost first, one more than there are operations. If
+    /// those differ, a mask's index is joined by [`CompoundRun::OR`] where its operation is that.
     pub(crate) words: u32,
     /// Fills the record to a power of two, by which a length is divided faster.
     pub(crate) reserved: u32,
 }
 
 impl CompoundRun {
-    /// Words that so many operations take, a bit each: 1 for OR.
+    /// The longest compounds that lie by operations: of longer ones there are too many kinds.
+    pub(crate) const ALIKE: usize = 2;
+    /// Above all indices of masks.
+    pub(crate) const OR: u16 = 1 << 15;
+
+    /// Words before those of compounds of so many operations.
     #[inline(always)]
     pub(crate) const fn op_words(length: usize) -> usize {
-        length.div_ceil(u16::BITS as usize)
+        if length <= Self::ALIKE { 1 } else { 0 }
     }
 
     /// Words of the run.
@@ -235,6 +241,8 @@ impl CompoundRun {
         Self::op_words(length) + self.count as usize * (length + 1)
     }
 }
+
+const _: () = assert!(MAX_MASKS <= CompoundRun::OR as usize);
 
 impl TileGroup {
     /// Whether its tiles lie as trees do, all of them.

@@ -207,7 +207,14 @@ impl Columns {
         // Repetitions go whenever they may be half of it all.
         let mut dense = 1 << 16;
         for (tree, form) in forest.trees().iter().zip(forms) {
-            predicates_of(tree, form, sets, &mut predicates)?;
+            match form {
+                // Chunks compare at all nodes, of which chains may leave some out.
+                Form::Coded(_) => {
+                    let ids = 0..tree.nodes().len() as u32;
+                    predicates.extend(ids.filter_map(|id| predicate_of(tree, id, sets)));
+                }
+                _ => predicates_of(tree, form, sets, &mut predicates)?,
+            }
             check_interrupts();
             if predicates.len() > 2 * dense {
                 sort_dedup(&mut predicates);

@@ -48,26 +48,31 @@ pub(in crate::forest) fn verify(
         next_tree += group.count as usize;
     }
     ensure(next_tree == image.get(ROOTS).len(), "has a tree without a tile")?;
-    verify_chunks(image)
+    verify_chunks(image, sums)
 }
 
-/// Chunks hold every group once and in order, or there are none.
-fn verify_chunks(image: &Sections<'_>) -> Result<()> {
+/// Chunks hold every group of theirs once and in order, and these every tree, or there are none.
+fn verify_chunks(image: &Sections<'_>, sums: Precision) -> Result<()> {
     let (chunks, columns) = (image.get(CHUNKS), image.get(PREDICATE_COLUMNS));
     if chunks.is_empty() {
         return Ok(());
     }
     let ranked = columns.iter().all(|column| column.kind.is_ranked());
     ensure(ranked && columns.len() <= CHUNK_COLUMNS, "has chunks of wrong columns")?;
-    let mut next = 0;
+    let (mut next, mut next_tree) = (0, 0);
     for chunk in chunks {
         ensure(chunk.first_group as usize == next, "has a tile in no chunk or in two")?;
-        let groups = image.get(TILE_GROUPS).get(next..next + chunk.groups as usize);
+        let groups = image.get(CHUNK_GROUPS).get(next..next + chunk.groups as usize);
         let groups = groups.ok_or_else(|| damaged("has a chunk without tiles"))?;
         next += groups.len();
+        for group in groups {
+            ensure(group.first as usize == next_tree, "has a tree in no chunk or in two")?;
+            next_tree += group.count as usize;
+            ensure(group.fits_chunk(), "has a chunk of tiles with exits or codes")?;
+            ensure((1..=LANES).contains(&(group.count as usize)), "has a group of a wrong size")?;
+            verify_leaves(group, image, sums)?;
+        }
         let trees: u32 = groups.iter().map(|group| group.count).sum();
-        let whole = groups.iter().all(TileGroup::fits_chunk);
-        ensure(whole, "has a chunk of tiles with exits or codes")?;
         let size = trees == chunk.trees && trees as usize <= CHUNK_TREES;
         ensure(size, "has a chunk of a wrong size")?;
         let levels =
@@ -79,7 +84,8 @@ fn verify_chunks(image: &Sections<'_>) -> Result<()> {
             && within(chunk.blocks, blocks, image.get(NODE_BLOCKS).len());
         ensure(nodes, "has a chunk without nodes")?;
     }
-    ensure(next == image.get(TILE_GROUPS).len(), "has a tile in no chunk")
+    let all = next == image.get(CHUNK_GROUPS).len() && next_tree == image.get(ROOTS).len();
+    ensure(all, "has a tree in no chunk")
 }
 
 fn verify_column(
@@ -140,12 +146,7 @@ fn verify_group(group: &TileGroup, image: &Sections<'_>, sums: Precision) -> Res
     let largest = nodes.iter().copied().fold(0, u16::max);
     ensure(usize::from(largest) < MAX_MASKS, "has a node without a predicate")?;
     if group.below == 0 {
-        let all = match sums {
-            Precision::Single => image.get(TILE_LEAVES).len(),
-            Precision::Double => image.get(TILE_LEAVES_DOUBLE).len(),
-        };
-        let leaves = within(group.leaves, count * tile_leaves(group.levels), all);
-        return ensure(leaves, "has a tile without leaves");
+        return verify_leaves(group, image, sums);
     }
     let below = image.num_nodes(group.kind);
     ensure((group.below as usize) < below, "has a tree deeper than it has nodes")?;
@@ -154,4 +155,13 @@ fn verify_group(group: &TileGroup, image: &Sections<'_>, sums: Precision) -> Res
     let exits = exits.ok_or_else(|| damaged("has a tile without exits"))?;
     let largest = exits.iter().copied().fold(0, u32::max);
     ensure((largest as usize) < below, "has an exit out of range")
+}
+
+fn verify_leaves(group: &TileGroup, image: &Sections<'_>, sums: Precision) -> Result<()> {
+    let all = match sums {
+        Precision::Single => image.get(TILE_LEAVES).len(),
+        Precision::Double => image.get(TILE_LEAVES_DOUBLE).len(),
+    };
+    let leaves = within(group.leaves, group.count as usize * tile_leaves(group.levels), all);
+    ensure(leaves, "has a tile without leaves")
 }

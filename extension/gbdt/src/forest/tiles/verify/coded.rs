@@ -23,8 +23,12 @@ fn verify_run(run: &CompoundRun, image: &Sections<'_>) -> Result<()> {
     let first = run.words as usize;
     let words = image.get(COMPOUND_WORDS).get(first..first + run.num_words());
     let words = words.ok_or_else(|| damaged("has a run of compounds without words"))?;
-    let mut masks = words.iter().skip(CompoundRun::op_words(run.length as usize));
-    ensure(masks.all(|mask| usize::from(*mask) < MAX_MASKS), "has a compound of no mask")
+    let length = run.length as usize;
+    let masks = words.iter().skip(CompoundRun::op_words(length));
+    // Where the operations are apart, no index is joined by one.
+    let op = if length > CompoundRun::ALIKE { CompoundRun::OR } else { 0 };
+    let mut masks = masks.map(|mask| usize::from(mask & !op));
+    ensure(masks.all(|mask| mask < MAX_MASKS), "has a compound of no mask")
 }
 
 fn verify_coding(coding: &Coding, image: &Sections<'_>) -> Result<()> {
