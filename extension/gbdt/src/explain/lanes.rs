@@ -35,8 +35,8 @@ pub(super) trait Lanes: Copy {
     /// There are as many keys as lanes.
     unsafe fn below(keys: *const u32, shift: u32, key: u32) -> Self::Mask;
 
-    /// Where the bits are set, of which the first lane has the lowest.
-    unsafe fn mask(bits: u32) -> Self::Mask;
+    unsafe fn none() -> Self::Mask;
+    unsafe fn all() -> Self::Mask;
 
     unsafe fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;
 
@@ -118,8 +118,13 @@ impl Lanes for Array {
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u32) -> Self::Mask {
-        each_mask(|lane| (bits >> lane & 1).wrapping_neg())
+    unsafe fn none() -> Self::Mask {
+        [0; PORTABLE]
+    }
+
+    #[inline(always)]
+    unsafe fn all() -> Self::Mask {
+        [u32::MAX; PORTABLE]
     }
 
     #[inline(always)]
@@ -195,13 +200,15 @@ impl Lanes for Ymm {
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u32) -> __m256 {
+    unsafe fn none() -> __m256 {
         // SAFETY: the caller's promise.
-        unsafe {
-            let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-            let bits = _mm256_and_si256(_mm256_set1_epi32(bits.cast_signed()), own);
-            _mm256_castsi256_ps(_mm256_cmpeq_epi32(bits, own))
-        }
+        unsafe { _mm256_setzero_ps() }
+    }
+
+    #[inline(always)]
+    unsafe fn all() -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_castsi256_ps(_mm256_set1_epi32(-1)) }
     }
 
     #[inline(always)]
@@ -275,8 +282,13 @@ impl Lanes for Zmm {
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u32) -> __mmask16 {
-        bits as __mmask16
+    unsafe fn none() -> __mmask16 {
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn all() -> __mmask16 {
+        u16::MAX
     }
 
     #[inline(always)]

@@ -5,8 +5,11 @@
 
 #![allow(unsafe_code, reason = "splits lead to others as the image's check has found")]
 
+use std::hint::select_unpredictable;
+
 use super::numbers::{Points, refill};
 use super::quad::Quad;
+use super::walk::answer_set;
 use crate::eval::interleaved::NodeSections;
 use crate::forest::records::Split;
 use crate::{Result, verified};
@@ -182,11 +185,13 @@ unsafe fn down<const QUADS: usize>(
     unsafe {
         let key = *verified::at(keys.keys, split.slot() as usize, "a row has every slot");
         let is_left = if split.is_set() {
-            super::walk::is_left_of_set(keys.nodes.words(split.key), &[key]) == 1
+            let mut answer = [0];
+            answer_set(keys.nodes.words(split.key), &[key], &mut answer);
+            answer == [0]
         } else {
             key << split.shift() < split.key
         };
-        let left = u32::from(is_left).wrapping_neg();
+        let left = select_unpredictable(is_left, u32::MAX, 0);
         let before = *verified::at(taken, split.above as usize, "a split above is known");
         *verified::at_mut(taken, 2 * at + 1, "there is room") = before & left;
         *verified::at_mut(taken, 2 * at + 2, "there is room") = before & !left;

@@ -41,6 +41,8 @@ use crate::{Result, verified};
 
 /// Registers of a block's rows.
 pub(super) const REGISTERS: usize = 2;
+/// Most rows of a block.
+const MAX_ROWS: usize = 32;
 
 /// Points that a walk has at most.
 pub(super) const MAX_POINTS: usize = 8;
@@ -348,26 +350,19 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
     #[inline(always)]
     unsafe fn left(&self, split: &Split) -> [L::Mask; REGISTERS] {
         let rows = L::WIDTH * REGISTERS;
+        let (slot, mut answers) = (split.slot() as usize * rows, [0; MAX_ROWS]);
         // SAFETY: the caller's promise. A closure would be compiled without the instructions.
         unsafe {
-            let mut left = [L::mask(0); REGISTERS];
-            let keys = verified::range(
-                self.block.keys,
-                split.slot() as usize * rows,
-                rows,
-                "a block has every slot",
-            )
-            .as_ptr();
+            let keys = verified::range(self.block.keys, slot, rows, "a block has every slot");
+            let (mut from, mut shift, mut key) = (keys.as_ptr(), split.shift(), split.key);
             if split.is_set() {
-                let keys = std::slice::from_raw_parts(keys, rows);
-                let bits = is_left_of_set(self.block.nodes.words(split.key), keys);
-                for v in 0..REGISTERS {
-                    left[v] = L::mask(bits >> (v * L::WIDTH));
-                }
-                return left;
+                answer_set(self.block.nodes.words(split.key), keys, &mut answers);
+                (shift, key) = (0, 1);
+                from = answers.as_ptr();
             }
+            let mut left = [L::none(); REGISTERS];
             for v in 0..REGISTERS {
-                left[v] = L::below(keys.add(v * L::WIDTH), split.shift(), split.key);
+                left[v] = L::below(from.add(v * L::WIDTH), shift, key);
             }
             left
         }
@@ -446,11 +441,14 @@ unsafe fn total<L: Lanes, const N: usize>(mut terms: [L; N]) -> L {
     terms[0]
 }
 
-/// Which keys go left at a split by a set: all but members, and what is missing where the default is right.
+/// Answers of a split by a set: 0 for keys that go left, which are all but those of members and of what is
+/// missing where the default is right.
+#[cold]
 #[inline(never)]
-pub(super) fn is_left_of_set(words: &[u32], keys: &[u32]) -> u32 {
-    let is_left = |key: u32| key != u32::MAX && !is_in_set(words, number_of_key(key));
-    keys.iter().enumerate().fold(0, |bits, (at, key)| bits | u32::from(is_left(*key)) << at)
+pub(super) fn answer_set(words: &[u32], keys: &[u32], answers: &mut [u32]) {
+    for (key, answer) in keys.iter().zip(answers) {
+        *answer = u32::from(*key == u32::MAX || is_in_set(words, number_of_key(*key)));
+    }
 }
 
 /// A tree, the points that its numbers were made for, and a depth that no path exceeds.
@@ -536,7 +534,7 @@ impl WalkBuffers {
             let on_path: *mut OnPath<I::Lanes, N> = start.add(lines[0]).cast();
             let sums: *mut Registers<I::Lanes> = start.add(lines[0] + lines[1]).cast();
             for feature in 0..features {
-                let taken = [I::Lanes::mask(u32::MAX); REGISTERS];
+                let taken = [I::Lanes::all(); REGISTERS];
                 on_path.add(feature).write(OnPath { taken, excess: std::ptr::null() });
             }
             sums.cast::<u8>().write_bytes(0, places * size_of::<Registers<I::Lanes>>());
