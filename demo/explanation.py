@@ -17,7 +17,8 @@ BIAS = "(bias)"
 QUERY = f"""
     SELECT e.feature, e.value, e.contribution
       FROM (SELECT f FROM flights AS f ORDER BY predict('{MODEL}', f) DESC LIMIT 1) AS latest,
-           explain_prediction('{MODEL}', latest.f, top => 6) AS e"""
+           explain_prediction('{MODEL}', latest.f, top => 6) AS e
+     WHERE e.feature <> '(prediction)'"""
 # Blue and orange are told apart by those who see few colours, and in grey.
 MORE, LESS, SUM = "#D55E00", "#0072B2", "#8A8F98"
 LABELS, BEHIND, ROW = 300, 80, 26

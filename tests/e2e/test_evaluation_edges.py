@@ -160,7 +160,7 @@ def test_weights_of_zero_and_large_ones(
 
 def test_without_any_weight_there_is_nothing_to_compare(connection: psycopg.Connection) -> None:
     source = "SELECT *, 0 AS weight FROM t"
-    query = """SELECT value_a, value_b, difference
+    query = """SELECT baseline_value, candidate_value, difference
         FROM compare_models('number', 'number', %s, 'y', weight => 'weight')"""
     assert connection.execute(query, (source,)).fetchall() == [(None, None, None)] * 2
 

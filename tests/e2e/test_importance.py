@@ -68,6 +68,6 @@ def test_what_the_file_does_not_say_is_null_and_a_notice_names_what_it_says(
             missing = "covers" if "cover" in kind else "gains"
             allowed = " or ".join(f"'{name}'" for name in kinds)
             message = f'the file of model "m" has no {missing}'
-            assert notices == [("NOTICE", message, f"Pass kind => {allowed}.")]
+            assert notices == [("NOTICE", message, f"Pass importance_type => {allowed}.")]
             assert {importance for (importance,) in found} == {None}
         notices.clear()

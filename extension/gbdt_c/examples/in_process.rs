@@ -53,20 +53,19 @@ impl Rung {
         Ok(Rung { image, features, answers })
     }
 
-    fn predict(&self, scratch: &mut Scratch, row: usize) -> f32 {
+    fn predict(&self, scratch: &mut Scratch, row: usize) -> gbdt::Result<f32> {
         let width = self.image.num_features();
         let mut value = [0.0f32];
-        self.image
-            .margins(scratch, &self.features[row * width..(row + 1) * width], &mut value)
-            .unwrap();
+        let features = &self.features[row * width..(row + 1) * width];
+        self.image.margins(scratch, features, &mut value)?;
         self.image.values(&mut value);
-        value[0]
+        Ok(value[0])
     }
 
     fn check(&self) -> Result<(), Failure> {
         let mut scratch = Scratch::new(&self.image);
         for (row, answer) in self.answers.iter().enumerate() {
-            let value = self.predict(&mut scratch, row);
+            let value = self.predict(&mut scratch, row)?;
             if value.to_bits() != answer.to_bits() {
                 println!("{{\"different\":\"row {row}: {value}, not {answer}\"}}");
                 return Ok(());
@@ -83,7 +82,7 @@ impl Rung {
         while begin.elapsed() < lasts {
             let due = begin.elapsed().as_nanos() as i64;
             for _ in 0..block {
-                black_box(self.predict(&mut scratch, row));
+                black_box(self.predict(&mut scratch, row)?);
                 row = if row + 1 == self.answers.len() { 0 } else { row + 1 };
             }
             entries.extend([due, due, begin.elapsed().as_nanos() as i64]);

@@ -35,7 +35,8 @@ impl Model {
         let (image, mut scratch) = (&self.0, Scratch::new(&self.0));
         move |features| {
             let mut margin = [0.0];
-            image.margins(&mut scratch, features, &mut margin);
+            // Whoever reads features sees to their number.
+            image.margins(&mut scratch, features, &mut margin).expect("all features");
             image.values(&mut margin);
             margin[0]
         }

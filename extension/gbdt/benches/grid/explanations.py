@@ -4,12 +4,12 @@ Usage: python explanations.py FOLDER BENCH [TURNS [MODEL...]] > explanations.jso
 
 FOLDER keeps models and rows; those that are missing are trained. BENCH is the benchmark that
 `cargo bench -p gbdt --bench explanations --no-run` builds, which serves one model at a time. One thread each.
-What is explained of the first rows is compared first. Then the sides take turns; a line has, for each turn, the
-nanoseconds of the processor per row, which other programs disturb less than those of the clock.
+What is explained of the first rows is compared first. Then the sides take turns; a line has, for each turn,
+the nanoseconds of the processor per row, which other programs disturb less than those of the clock.
 
 XGBoost and CatBoost explain a matrix that was made beforehand. `shap` is its C extension alone, called
-as its TreeExplainer would with the trees of XGBoost's models. Sides whose package is missing are left out; an XGBoost
-unpacked into a folder comes first with PYTHONPATH.
+as its TreeExplainer would with the trees of XGBoost's models. Sides whose package is missing are left out; an
+XGBoost unpacked into a folder comes first with PYTHONPATH.
 """
 
 import json
@@ -21,10 +21,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import catboost
-import lightgbm
 import numpy as np
 import xgboost
+
+import catboost
+import lightgbm
 
 try:
     import shap
@@ -55,7 +56,12 @@ MODELS = {
     "catboost-100x6": (10, {}),
 }  # fmt: skip
 # What is computed, of how many rows a call.
-CALLS = (("contributions", 2048), ("contributions", 16), ("contributions", 1), ("interactions", 256))
+CALLS = (
+    ("contributions", 2048),
+    ("contributions", 16),
+    ("contributions", 1),
+    ("interactions", 256),
+)
 # Seconds that a side has at most for a turn, and rows of a slow one that stand for all.
 SECONDS = 0.5
 
@@ -97,14 +103,24 @@ def train(path: Path, name: str, features: int, params: dict) -> None:
     rounds = params.pop("n", 100)
     if name.startswith("xgboost"):
         if "forest" in name:
-            params |= {"subsample": 0.63, "colsample_bynode": 0.5, "lambda": 0, "min_child_weight": 1}
+            params |= {
+                "subsample": 0.63,
+                "colsample_bynode": 0.5,
+                "lambda": 0,
+                "min_child_weight": 1,
+            }
         data = xgboost.DMatrix(values, target)
         xgboost.train({**params, "nthread": 2}, data, rounds).save_model(path)
     elif name.startswith("lightgbm"):
         params |= {"verbose": -1, "num_threads": 2}
         lightgbm.train(params, lightgbm.Dataset(values, target), rounds).save_model(path)
     else:
-        params = {"iterations": rounds, "random_seed": 7, "verbose": False, "allow_writing_files": False}
+        params = {
+            "iterations": rounds,
+            "random_seed": 7,
+            "verbose": False,
+            "allow_writing_files": False,
+        }
         catboost.CatBoost(params).fit(values, target).save_model(str(path))
 
 
@@ -184,7 +200,10 @@ def of_peer(explain: Explain, what: str, count: int, rows: np.ndarray) -> Callab
     starts = [*range(0, len(rows) - count + 1, count)][:64]
     parts = [np.ascontiguousarray(rows[start : start + count]) for start in starts]
     # Matrices are made here, and few rows of a slow side are enough.
-    while count > 256 and _seconds(lambda: explain(what, parts[0][:16])) / 16 * count > 4 * SECONDS:
+    while (
+        count > 256
+        and _seconds(lambda few=parts[0][:16]: explain(what, few)) / 16 * count > 4 * SECONDS
+    ):
         count //= 2
         parts = [np.ascontiguousarray(part[:count]) for part in parts]
     for part in parts[:1]:
@@ -217,7 +236,7 @@ def of_engine(engine: Engine, what: str, kernel: str, count: int) -> Callable[[]
 def measure(name: str, folder: Path, bench: Path, turns: int) -> None:
     """All calls of one model."""
     features, params = MODELS[name]
-    kind = name.split("-")[0]
+    kind = name.split("-", maxsplit=1)[0]
     path = folder / f"{name}.{({'xgboost': 'ubj', 'lightgbm': 'txt', 'catboost': 'cbm'})[kind]}"
     if not path.exists():
         train(path, name, features, dict(params))
@@ -250,7 +269,13 @@ def measure(name: str, folder: Path, bench: Path, turns: int) -> None:
             if side in apart:
                 line["apart"] = apart[side]
             print(json.dumps(line), file=RESULTS, flush=True)
-        print(name, what, count, {side: round(statistics.median(ns)) for side, ns in times.items()}, apart)
+        print(
+            name,
+            what,
+            count,
+            {side: round(statistics.median(ns)) for side, ns in times.items()},
+            apart,
+        )
     engine.close()
 
 

@@ -48,7 +48,7 @@ fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<
 }
 
 /// The name in a reference to a whole model, which `@` must not follow.
-fn whole_model<'a>(model: Option<&'a [u8]>) -> Result<&'a str> {
+fn whole_model(model: Option<&[u8]>) -> Result<&str> {
     let model = required_text(model, "model")?;
     let reference = Reference::parse(model)?;
     if reference.wanted == Wanted::Deployed {

@@ -107,9 +107,11 @@ impl Writer<'_> {
     }
 
     /// Successive trees in groups, still without indices of nodes and leaves.
-    fn groups(&self) -> Result<Vec<TileGroup>> {
+    fn groups(&mut self) -> Result<Vec<TileGroup>> {
         let mut groups: Vec<TileGroup> = Vec::new();
         let mut compounds = 0;
+        // Of the last group, if its trees are wide: a segment has room for those of one group at least.
+        let mut in_group = HashSet::new();
         for (index, (tree, form)) in self.forest.trees().iter().zip(&self.forms).enumerate() {
             let kind = self.trees.kind_of(index);
             let depth = tree.depth();
@@ -121,6 +123,13 @@ impl Writer<'_> {
                 Form::Coded(code) => (TileForm::Coded, code.levels, 0),
             };
             let own = self.forms[index].code().map_or(0, |code| code.compounds);
+            let mut wide = Vec::new();
+            if form == TileForm::Coded && levels > TILE_LEVELS {
+                predicates_of(tree, &self.forms[index], &self.sets, &mut wide)?;
+                (self.check_interrupts)();
+            }
+            let wide: HashSet<Predicate> = wide.into_iter().collect();
+            let fits = wide.union(&in_group).count() <= MAX_PREDICATES;
             let joins = |group: &TileGroup| {
                 group.count < LANES as u32
                     && group.form == form
@@ -130,7 +139,9 @@ impl Writer<'_> {
                             group.levels == levels || group.levels.max(levels) <= TILE_LEVELS
                         }
                         TileForm::Coded => {
-                            group.levels == levels && compounds + own <= GROUP_COMPOUNDS as u32
+                            group.levels == levels
+                                && compounds + own <= GROUP_COMPOUNDS as u32
+                                && fits
                         }
                     }
             };
@@ -140,8 +151,10 @@ impl Writer<'_> {
                     group.below = group.below.max(below);
                     group.levels = group.levels.max(levels);
                     group.kind = kind;
+                    in_group.extend(wide);
                 }
                 _ => {
+                    in_group = wide;
                     groups.push(TileGroup {
                         first: to_u32(index)?,
                         count: 1,

@@ -4,6 +4,7 @@ use super::codes::{Chain, Op};
 use super::predicates::Predicate;
 use super::{CompoundRun, MAX_PREDICATES};
 use crate::Result;
+use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 
 /// A chain that nodes ask for, and who asks: any number that the caller gives it.
@@ -23,6 +24,8 @@ pub(super) fn collect(
 ) -> Result<()> {
     let ops = |asked: &Asked| asked.chain.links.iter().map(|(op, _)| *op).collect::<Vec<Op>>();
     compounds.sort_by_cached_key(|asked| (asked.chain.links.len(), ops(asked)));
+    // At most as many words of operators as there are operators.
+    reserve(words, compounds.iter().map(|asked| 2 * asked.chain.links.len() + 1).sum())?;
     let mut mask = MAX_PREDICATES as u16;
     for alike in compounds.chunk_by(|a, b| ops(a) == ops(b)) {
         let (first, first_word) = (&alike[0], words.len());

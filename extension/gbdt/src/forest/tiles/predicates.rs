@@ -165,6 +165,7 @@ pub(super) fn predicates_of(
             return Ok(());
         }
         Form::Coded(code) => {
+            reserve(into, tree.nodes().len() + code.ops as usize)?;
             let boundaries = known(Boundaries::of(tree), "a recoded tree has boundaries")?;
             code.nodes(tree, sets, &boundaries, |node| into.extend(node.chain.predicates()));
             return Ok(());
