@@ -1,7 +1,7 @@
-"""Explanations by the engine beside XGBoost's, over the grid's models.
+"""Explanations by the engine beside those of each model's library, and of shap.
 
-Made from what the benchmark `explanations` left, explanations.jsonl and machine.json. A ratio is of the
-medians of two sides that took turns, of the same model and call.
+Made from what `extension/gbdt/benches/grid/explanations.py` left, explanations.jsonl and machine.json. A
+ratio is of the medians of two sides that took turns, of the same model and call.
 """
 
 import json
@@ -9,44 +9,48 @@ import statistics
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench.report.grid import order
-
 FILE = "explanations.jsonl"
-PEER = "xgboost"
+ENGINE = "gbdt "
 
 
 class Call(NamedTuple):
-    """What is computed, of how many rows a call, by which side of the engine."""
+    """What is computed, of how many rows a call, by which kernel, beside whom."""
 
     what: str
     rows: int
-    side: str
+    kernel: str
+    peer: str
 
     @property
     def text(self) -> str:
         """The head of its column."""
-        side = "no tables" if self.side == "cold" else self.side
-        return f"{'one row' if self.rows == 1 else f'{self.rows:,} rows'}, {side}"
+        rows = "one row" if self.rows == 1 else f"{self.rows:,} rows"
+        return f"{rows}, {self.kernel}" + (", beside shap" if self.peer == "shap" else "")
 
 
 def given(run: Path) -> dict[str, Any]:
     """What the page's template shows of a run's directory."""
-    found, release = {}, ""
+    found: dict[tuple[str, str, int], dict[str, dict]] = {}
     for line in map(json.loads, (run / FILE).read_text().splitlines()):
-        release = line.get(PEER, release)
-        if "side" in line:
-            call = Call(line["what"], line["rows"], line["side"].removeprefix("gbdt "))
-            found[line["model"], call] = statistics.median(line["ns_a_row"])
-    times = {
-        (model, call): found[model, call._replace(side=PEER)] / ns
-        for (model, call), ns in found.items()
-        if call.side != PEER
-    }
+        call = found.setdefault((line["model"], line["what"], line["rows"]), {})
+        call[line["side"]] = line
+    times, apart = {}, {}
+    for (model, what, rows), sides in found.items():
+        engine = [side for side in sides if side.startswith(ENGINE)]
+        for peer in (side for side in sides if not side.startswith(ENGINE)):
+            package = peer.split()[0]
+            apart[package] = max(apart.get(package, 0), sides[peer]["apart"])
+            # All kernels beside the model's own library, the best one beside shap.
+            for side in engine[:1] if package == "shap" else engine:
+                kernel = side.removeprefix(ENGINE)
+                whose = package if package == "shap" else "library"
+                ratio = _median(sides[peer]) / _median(sides[side])
+                times[model, Call(what, rows, kernel, whose)] = ratio
     calls = list(dict.fromkeys(call for _, call in times))
-    models = sorted({model for model, _ in times}, key=order)
     return {
-        "machine": json.loads((run / "machine.json").read_text()), "release": release,
-        "models": models, "times": times,
+        "machine": json.loads((run / "machine.json").read_text()),
+        "peers": sorted({side for sides in found.values() for side in sides if ENGINE not in side}),
+        "models": list(dict.fromkeys(model for model, _ in times)), "times": times, "apart": apart,
         "kinds": {
             what: [call for call in calls if call.what == what]
             for what in dict.fromkeys(call.what for call in calls)
@@ -57,3 +61,7 @@ def given(run: Path) -> dict[str, Any]:
         },
         "slower": sum(ratio < 1 for ratio in times.values()),
     }  # fmt: skip
+
+
+def _median(line: dict) -> float:
+    return statistics.median(line["ns_a_row"])

@@ -9,8 +9,8 @@
 # onnxruntime and onnxmltools; without them that part is left out. LIBLIGHTGBM is LightGBM's library, beside
 # which its own models are measured (lightgbm.jsonl), for which PYTHON has lightgbm; with catboost,
 # onnxruntime, skl2onnx and scikit-learn so are theirs (formats.jsonl), all three times, in five minutes. Training
-# takes half an hour once; measuring takes SECONDS, 900 unless given, the same again for explanations
-# (explanations.jsonl), and two minutes for the other engines. Where PYTHON has all of these, leaf-wise, deep and
+# takes half an hour once; measuring takes SECONDS, 900 unless given, a quarter of an hour for explanations beside
+# XGBoost, LightGBM, CatBoost and shap if it is there (explanations.jsonl), and two minutes for the other engines. Where PYTHON has all of these, leaf-wise, deep and
 # symmetric trees and forests are measured too, ten minutes (shapes-grid.jsonl in one process beside the C
 # libraries, shapes.jsonl beside the others). Nothing else should run.
 set -euo pipefail
@@ -49,7 +49,9 @@ print(json.dumps(machine, indent=2))
 PYTHON
 rm -f "$results"/{formats,lightgbm}.jsonl
 "$bench" "$models" "$seconds" "${libraries[@]}" >"$results/grid.jsonl"
-"$(built explanations)" "$models" "$seconds" "${libraries[0]}" >"$results/explanations.jsonl"
+if "$PYTHON" -c 'import lightgbm, catboost' 2>/dev/null; then
+	"$PYTHON" "$here/explanations.py" "$models/explained" "$(built explanations)" 5 >"$results/explanations.jsonl"
+fi
 if "$PYTHON" -c 'import treelite, tl2cgen, onnxruntime, onnxmltools' 2>/dev/null; then
 	"$PYTHON" "$here/peers.py" "$models" "$bench" "${libraries[0]}" >"$results/peers.jsonl"
 fi

@@ -6,15 +6,20 @@
 #![allow(unsafe_code, reason = "sets the keys of rows that have all features")]
 
 use super::contributions::Part;
+use super::numbers::refill;
+use super::row::Keys;
 use super::scratch::ContributionScratch;
-use super::splits::{Nodes, Splits, TreeOf, refill};
 use super::walk::{Block, Interrupts, MAX_POINTS, Prepared, pair};
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
-use crate::forest::sections::{GROUPS, OUTPUTS, ROOTS, TREE_SUMMARIES};
+use crate::forest::records::Split;
+use crate::forest::sections::{GROUPS, OUTPUTS, SPLIT_FEATURES, SPLITS, Sections, TREE_SUMMARIES};
 use crate::forest::{Image, StableBytes};
 use crate::quadrature::exact_points;
 use crate::{Result, verified};
+
+/// Fewer rows than these are explained one after another.
+const FEW_ROWS: usize = 4;
 
 impl<B: StableBytes> Image<B> {
     /// Sets the keys of a batch of rows: a block after the other, in which each slot has one key of every
@@ -37,80 +42,132 @@ impl<B: StableBytes> Image<B> {
         Ok(())
     }
 
-    /// Sums the trees of a part for so many rows, to which the keys were set.
+    /// Sums the trees of a part for rows, to which the keys were set if they are a batch.
     pub(super) fn add_trees(
         &self,
         scratch: &mut ContributionScratch,
         part: &Part,
-        count: usize,
+        rows: &[f32],
         check_interrupts: &mut dyn FnMut(),
     ) -> Result<()> {
         let (image, num_features) = (self.sections(), self.num_features());
-        let block = scratch.level.rows();
+        let (block, count) = (scratch.level.rows(), rows.len() / num_features);
         let of_block = part.outputs.len() * part.places.len() * count.min(block);
         refill(&mut scratch.sums, count.div_ceil(block) * of_block, 0.0)?;
-        let slots = image.num_slots(num_features);
         let mut interrupts = Interrupts { check: check_interrupts, work: 0 };
-        let (roots, outputs) = (image.get(ROOTS), image.get(OUTPUTS));
-        let summaries = image.get(TREE_SUMMARIES);
-        for group in image.get(GROUPS) {
-            let nodes = Nodes::of(image, group);
-            let exact = exact_points((group.depth as usize).min(num_features));
-            for tree in group.first as usize..(group.first + group.count) as usize {
-                let output = outputs[tree] as usize;
-                if !part.outputs.contains(&output) {
-                    continue;
-                }
-                let summary = &summaries[tree];
-                // More are no better, and a damaged image may say any number.
-                let points = (summary.points as usize).min(exact.max(MAX_POINTS));
-                let (root, depth) = (roots[tree], group.depth);
-                let tree = TreeOf { nodes: &nodes, root, mean: summary.mean, depth };
-                let size = Size { slots, lanes: count.min(block), output, points };
-                scratch.add_tree(tree, part, size, NodeSections::of(image), &mut interrupts)?;
+        if scratch.takes_rows_alone(part.matrix.is_none(), count) {
+            let mut present = std::mem::take(&mut scratch.present);
+            for (lane, row) in
+                present_values(image, rows, &mut present).chunks_exact(num_features).enumerate()
+            {
+                // SAFETY: the row has as many features.
+                unsafe { scratch.row_keys.set_with_answers(image, num_features, row) };
+                each_tree(image, part, |tree| {
+                    scratch.add_tree_of_row(image, part, tree, (lane, count), &mut interrupts)
+                })?;
             }
+            scratch.present = present;
+            return Ok(());
         }
-        Ok(())
+        let slots = image.num_slots(num_features);
+        each_tree(image, part, |tree| {
+            scratch.add_tree(image, part, tree, (slots, count), &mut interrupts)
+        })
     }
 }
 
-/// What there is of a tree and its rows.
+/// A tree that has splits.
 #[derive(Clone, Copy)]
-struct Size {
-    slots: usize,
-    /// Rows of a block that have sums.
-    lanes: usize,
+struct Tree<'a> {
+    splits: &'a [Split],
+    features: &'a [u32],
     output: usize,
     points: usize,
+    depth: usize,
+}
+
+/// Calls `add` with the trees of a part, in order.
+fn each_tree<'a>(
+    image: Sections<'a>,
+    part: &Part,
+    mut add: impl FnMut(Tree<'a>) -> Result<()>,
+) -> Result<()> {
+    let (summaries, outputs) = (image.get(TREE_SUMMARIES), image.get(OUTPUTS));
+    let (splits, features) = (image.get(SPLITS), image.get(SPLIT_FEATURES));
+    for group in image.get(GROUPS) {
+        for tree in group.first as usize..(group.first + group.count) as usize {
+            let (summary, output) = (&summaries[tree], outputs[tree] as usize);
+            if !part.outputs.contains(&output) || summary.splits == 0 {
+                continue;
+            }
+            let splits = &splits[summary.first_split as usize..][..summary.splits as usize];
+            let features = &features[summary.first_feature as usize..][..summary.features as usize];
+            let depth = group.depth as usize;
+            // More are no better, and a damaged image may say any number.
+            let exact = exact_points(depth.min(features.len()));
+            let points = (summary.points as usize).min(exact.max(MAX_POINTS));
+            add(Tree { splits, features, output, points, depth })?;
+        }
+    }
+    Ok(())
 }
 
 impl ContributionScratch {
+    /// Whether contributions of so many rows take less time one after another: blocks are mostly empty.
+    pub(super) fn takes_rows_alone(&self, is_contributions: bool, rows: usize) -> bool {
+        is_contributions && rows < FEW_ROWS
+    }
+
     /// Adds a tree to the sums of every block.
     fn add_tree(
         &mut self,
-        tree: TreeOf<'_>,
+        image: Sections<'_>,
         part: &Part,
-        size: Size,
-        nodes: NodeSections<'_>,
+        tree: Tree<'_>,
+        (slots, count): (usize, usize),
         interrupts: &mut Interrupts<'_>,
     ) -> Result<()> {
-        let Size { slots, lanes, output, points } = size;
-        let ContributionScratch { splits, walks, rules, keys, sums, level, .. } = self;
-        let (block, of_output) = (level.rows(), part.places.len() * lanes);
-        let first = (output - part.outputs.start) * of_output;
+        let ContributionScratch { numbers, walks, rules, keys, sums, level, .. } = self;
+        let (block, Tree { splits, depth, .. }) = (level.rows(), tree);
+        let of_output = part.places.len() * count.min(block);
+        let first = (tree.output - part.outputs.start) * of_output;
         let of_block = part.outputs.len() * of_output;
-        for points in rules.of(points) {
-            splits.set(tree, points, part.matrix.is_some(), interrupts.check)?;
-            let prepared = Prepared { splits, points, depth: tree.depth as usize };
+        for points in rules.of(tree.points) {
+            numbers.set(splits, points, part.matrix.is_some(), interrupts.check)?;
+            let features = tree.features.len();
+            let prepared = Prepared { splits, features, numbers, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);
             for (keys, sums) in keys.chunks_exact(slots * block).zip(of_blocks) {
-                let rows = Block { keys, nodes };
+                let rows = Block { keys, nodes: NodeSections::of(image) };
                 let found = match part.matrix {
                     None => walks.sums::<false>(*level, prepared, &rows, interrupts)?,
                     Some(_) => walks.sums::<true>(*level, prepared, &rows, interrupts)?,
                 };
-                add(part, splits, found.chunks_exact(block), &mut sums[first..first + of_output]);
+                let sums = &mut sums[first..first + of_output];
+                add(part, tree.features, found.chunks_exact(block), sums);
             }
+        }
+        Ok(())
+    }
+
+    /// Adds a tree to the sums of one of a few rows, to which the keys were set.
+    fn add_tree_of_row(
+        &mut self,
+        image: Sections<'_>,
+        part: &Part,
+        tree: Tree<'_>,
+        (lane, lanes): (usize, usize),
+        interrupts: &mut Interrupts<'_>,
+    ) -> Result<()> {
+        let ContributionScratch { rows, rules, row_keys, sums, .. } = self;
+        let keys = Keys { keys: row_keys.as_slice(), nodes: NodeSections::of(image) };
+        let first = (tree.output - part.outputs.start) * part.places.len();
+        for points in rules.of(tree.points) {
+            let found = rows.sums(tree.splits, tree.features.len(), points, keys)?;
+            for (feature, found) in tree.features.iter().zip(found) {
+                sums[(first + *feature as usize) * lanes + lane] += f64::from(*found);
+            }
+            interrupts.count(points.points.len() * tree.splits.len());
         }
         Ok(())
     }
@@ -135,7 +192,7 @@ impl ContributionScratch {
 /// of the model that the part has.
 fn add<'a>(
     part: &Part,
-    splits: &Splits,
+    features: &[u32],
     mut found: impl Iterator<Item = &'a [f32]>,
     sums: &mut [f64],
 ) {
@@ -147,12 +204,12 @@ fn add<'a>(
             own.iter_mut().zip(found).for_each(|(sum, found)| *sum += f64::from(*found));
         }
     };
-    for (index, feature) in splits.features.iter().enumerate() {
+    for (index, feature) in features.iter().enumerate() {
         let feature = *feature as usize;
         match part.matrix {
             None => add(feature),
             Some(_) => {
-                let others = splits.features.iter().take(index + 1);
+                let others = features.iter().take(index + 1);
                 others.for_each(|other| add(pair(feature, *other as usize)));
             }
         }

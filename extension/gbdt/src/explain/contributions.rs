@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use super::scratch::ContributionScratch;
 use super::walk::pair;
-use crate::forest::sections::{BASE_MARGINS, OUTPUTS, TREE_SUMMARIES};
+use crate::forest::sections::{BASE_MARGINS, GROUPS, OUTPUTS, TREE_SUMMARIES};
 use crate::forest::{FinishAt, Image, StableBytes};
 use crate::model::Precision;
-use crate::{Result, verified};
+use crate::{Error, ErrorKind, Limits, Result, verified};
 
 /// Most rows that are explained together.
 const MAX_ROWS: usize = 2048;
@@ -136,7 +136,7 @@ impl<B: StableBytes> Image<B> {
         let (num_features, num_outputs) = (self.num_features(), self.num_outputs());
         let width = what.width(num_features);
         self.has_rows(rows.len(), out.len(), num_outputs * width)?;
-        scratch.begin(self)?;
+        self.can_be_explained()?;
         let (biases, scale) = (self.contribution_biases(), self.contribution_scale());
         let (block, slots) = (scratch.level.rows(), self.sections().num_slots(num_features));
         let places = num_outputs * width * size_of::<f64>();
@@ -146,12 +146,14 @@ impl<B: StableBytes> Image<B> {
             rows.chunks(batch * num_features).zip(out.chunks_mut(batch * num_outputs * width));
         for (rows, out) in batches {
             let count = rows.len() / num_features;
-            self.set_keys(scratch, rows)?;
+            if !scratch.takes_rows_alone(what == What::Contributions, count) {
+                self.set_keys(scratch, rows)?;
+            }
             check_interrupts();
             // Of each row what is left of its contributions.
             let mut rest = vec![0.0; if what == What::Interactions { rows.len() } else { 0 }];
             for part in what.parts(num_outputs, num_features, count) {
-                self.add_trees(scratch, &part, count, check_interrupts)?;
+                self.add_trees(scratch, &part, rows, check_interrupts)?;
                 for (row, out) in out.chunks_exact_mut(num_outputs * width).enumerate() {
                     for output in part.outputs.clone() {
                         let out = &mut out[output * width..][..width];
@@ -172,6 +174,20 @@ impl<B: StableBytes> Image<B> {
                     }
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn can_be_explained(&self) -> Result<()> {
+        if !self.has_covers() {
+            let message = "the model file does not say how many rows reached each node";
+            return Err(Error::new(ErrorKind::Unsupported, message).with_hint(COVERS));
+        }
+        let depth = self.sections().get(GROUPS).iter().map(|group| group.depth).max();
+        let (depth, limit) = (depth.unwrap_or(0), Limits::default().depth);
+        if depth as usize > limit {
+            let message = format!("trees of depth {depth} cannot be explained, only up to {limit}");
+            return Err(Error::new(ErrorKind::Unsupported, message));
         }
         Ok(())
     }
@@ -201,6 +217,8 @@ impl<B: StableBytes> Image<B> {
         biases
     }
 }
+
+const COVERS: &str = "Explanations need the covers (XGBoost), counts (LightGBM) or leaf weights (CatBoost) of the training; ONNX files never have them.";
 
 /// Writes some lines of the matrix of an output's interactions, and their columns, from the sums of pairs: on
 /// the diagonal these are contributions, and off it twice the interactions. `rest` is what is left of each

@@ -29,14 +29,14 @@ pub(super) trait Lanes: Copy {
     /// `self` where the mask is true, elsewhere the others.
     unsafe fn or_else(self, mask: Self::Mask, other: Self) -> Self;
 
-    /// Where the keys times the factor are below the key.
+    /// Where the keys, moved up by so many bits, are below the key.
     ///
     /// # Safety
     /// There are as many keys as lanes.
-    unsafe fn below(keys: *const u32, factor: u32, key: u32) -> Self::Mask;
+    unsafe fn below(keys: *const u32, shift: u32, key: u32) -> Self::Mask;
 
-    /// Where the bits are set, of which the first lane has the lowest.
-    unsafe fn mask(bits: u32) -> Self::Mask;
+    unsafe fn none() -> Self::Mask;
+    unsafe fn all() -> Self::Mask;
 
     unsafe fn both(one: Self::Mask, other: Self::Mask) -> Self::Mask;
 
@@ -58,7 +58,11 @@ fn each(mut one: Array, other: Array, of: impl Fn(f32, f32) -> f32) -> Array {
 
 #[inline(always)]
 fn each_mask(of: impl Fn(usize) -> u32) -> [u32; PORTABLE] {
-    std::array::from_fn(of)
+    let mut masks = [0; PORTABLE];
+    for lane in 0..PORTABLE {
+        masks[lane] = of(lane);
+    }
+    masks
 }
 
 impl Lanes for Array {
@@ -89,27 +93,38 @@ impl Lanes for Array {
 
     #[inline(always)]
     unsafe fn only(self, mask: Self::Mask) -> Self {
-        std::array::from_fn(|lane| f32::from_bits(self[lane].to_bits() & mask[lane]))
+        let mut only = self;
+        for lane in 0..PORTABLE {
+            only[lane] = f32::from_bits(self[lane].to_bits() & mask[lane]);
+        }
+        only
     }
 
     #[inline(always)]
     unsafe fn or_else(self, mask: Self::Mask, other: Self) -> Self {
-        std::array::from_fn(|lane| {
+        let mut either = self;
+        for lane in 0..PORTABLE {
             let (one, other) = (self[lane].to_bits(), other[lane].to_bits());
-            f32::from_bits(one & mask[lane] | other & !mask[lane])
-        })
+            either[lane] = f32::from_bits(one & mask[lane] | other & !mask[lane]);
+        }
+        either
     }
 
     #[inline(always)]
-    unsafe fn below(keys: *const u32, factor: u32, key: u32) -> Self::Mask {
+    unsafe fn below(keys: *const u32, shift: u32, key: u32) -> Self::Mask {
         // SAFETY: the caller's promise.
         let keys = unsafe { keys.cast::<Self::Mask>().read_unaligned() };
-        each_mask(|lane| u32::from(keys[lane].wrapping_mul(factor) < key).wrapping_neg())
+        each_mask(|lane| u32::from(keys[lane] << shift < key).wrapping_neg())
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u32) -> Self::Mask {
-        each_mask(|lane| (bits >> lane & 1).wrapping_neg())
+    unsafe fn none() -> Self::Mask {
+        [0; PORTABLE]
+    }
+
+    #[inline(always)]
+    unsafe fn all() -> Self::Mask {
+        [u32::MAX; PORTABLE]
     }
 
     #[inline(always)]
@@ -172,13 +187,11 @@ impl Lanes for Ymm {
     }
 
     #[inline(always)]
-    unsafe fn below(keys: *const u32, factor: u32, key: u32) -> __m256 {
+    unsafe fn below(keys: *const u32, shift: u32, key: u32) -> __m256 {
         // SAFETY: the caller's promise.
         unsafe {
-            let mut keys = _mm256_loadu_si256(keys.cast());
-            if factor != 1 {
-                keys = _mm256_mullo_epi32(keys, _mm256_set1_epi32(factor.cast_signed()));
-            }
+            let shift = _mm_cvtsi32_si128(shift.cast_signed());
+            let keys = _mm256_sll_epi32(_mm256_loadu_si256(keys.cast()), shift);
             // Numbers without a sign are ordered as those with one whose highest bit is the other.
             let keys = _mm256_xor_si256(keys, _mm256_set1_epi32(i32::MIN));
             let key = _mm256_set1_epi32((key ^ 1 << 31).cast_signed());
@@ -187,13 +200,15 @@ impl Lanes for Ymm {
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u32) -> __m256 {
+    unsafe fn none() -> __m256 {
         // SAFETY: the caller's promise.
-        unsafe {
-            let own = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
-            let bits = _mm256_and_si256(_mm256_set1_epi32(bits.cast_signed()), own);
-            _mm256_castsi256_ps(_mm256_cmpeq_epi32(bits, own))
-        }
+        unsafe { _mm256_setzero_ps() }
+    }
+
+    #[inline(always)]
+    unsafe fn all() -> __m256 {
+        // SAFETY: the caller's promise.
+        unsafe { _mm256_castsi256_ps(_mm256_set1_epi32(-1)) }
     }
 
     #[inline(always)]
@@ -257,20 +272,23 @@ impl Lanes for Zmm {
     }
 
     #[inline(always)]
-    unsafe fn below(keys: *const u32, factor: u32, key: u32) -> __mmask16 {
+    unsafe fn below(keys: *const u32, shift: u32, key: u32) -> __mmask16 {
         // SAFETY: the caller's promise.
         unsafe {
-            let mut keys = _mm512_loadu_si512(keys.cast());
-            if factor != 1 {
-                keys = _mm512_mullo_epi32(keys, _mm512_set1_epi32(factor.cast_signed()));
-            }
+            let shift = _mm_cvtsi32_si128(shift.cast_signed());
+            let keys = _mm512_sll_epi32(_mm512_loadu_si512(keys.cast()), shift);
             _mm512_cmplt_epu32_mask(keys, _mm512_set1_epi32(key.cast_signed()))
         }
     }
 
     #[inline(always)]
-    unsafe fn mask(bits: u32) -> __mmask16 {
-        bits as __mmask16
+    unsafe fn none() -> __mmask16 {
+        0
+    }
+
+    #[inline(always)]
+    unsafe fn all() -> __mmask16 {
+        u16::MAX
     }
 
     #[inline(always)]

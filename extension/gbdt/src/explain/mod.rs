@@ -5,16 +5,18 @@
 //! TreeSHAP defines: a feature that is not in a coalition sends a row down both sides of its splits,
 //! weighed by their covers. `reference` computes them as they are defined and is the oracle. `walk` has
 //! the formula: the derivative of a tree backwards, for blocks of rows, under an integral that
-//! Gauss-Legendre quadrature solves. `splits` makes what a walk reads of a tree, `batch` takes rows through
-//! the trees, and `lanes` has the instructions.
+//! Gauss-Legendre quadrature solves; `row` does the same for one row. `numbers` has what rows share, `batch`
+//! takes rows through the trees, and `lanes` has the instructions.
 
 mod batch;
 mod contributions;
 mod importance;
 mod lanes;
+mod numbers;
+mod quad;
 pub mod reference;
+mod row;
 mod scratch;
-mod splits;
 #[cfg(test)]
 mod tests;
 mod walk;

@@ -1,13 +1,11 @@
 //! The buffers of explanations.
 
-use super::splits::{Points, Splits};
+use super::numbers::{Numbers, Points};
+use super::row::RowBuffers;
 use super::walk::{Level, MAX_POINTS, WalkBuffers};
 use crate::eval::Kernel;
 use crate::eval::row_keys::RowKeys;
-use crate::forest::sections::GROUPS;
-use crate::forest::{Image, StableBytes};
 use crate::quadrature::Rule;
-use crate::{Error, ErrorKind, Limits, Result};
 
 /// Buffers for explanations of any image; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
@@ -18,8 +16,9 @@ pub struct ContributionScratch {
     pub(super) keys: Vec<u32>,
     /// By block, output and place, one per row.
     pub(super) sums: Vec<f64>,
-    pub(super) splits: Splits,
+    pub(super) numbers: Numbers,
     pub(super) walks: WalkBuffers,
+    pub(super) rows: RowBuffers,
     pub(super) rules: Rules,
 }
 
@@ -38,25 +37,11 @@ impl ContributionScratch {
             present: Vec::new(),
             keys: Vec::new(),
             sums: Vec::new(),
-            splits: Splits::default(),
+            numbers: Numbers::default(),
             walks: WalkBuffers::default(),
+            rows: RowBuffers::default(),
             rules: Rules::default(),
         }
-    }
-
-    /// Takes an image, if it can be explained.
-    pub(super) fn begin<B: StableBytes>(&mut self, image: &Image<B>) -> Result<()> {
-        if !image.has_covers() {
-            let message = "the model file does not say how many rows reached each node";
-            return Err(Error::new(ErrorKind::Unsupported, message).with_hint(COVERS));
-        }
-        let depth = image.sections().get(GROUPS).iter().map(|group| group.depth).max();
-        let (depth, limit) = (depth.unwrap_or(0), Limits::default().depth);
-        if depth as usize > limit {
-            let message = format!("trees of depth {depth} cannot be explained, only up to {limit}");
-            return Err(Error::new(ErrorKind::Unsupported, message));
-        }
-        self.splits.begin(image.num_features())
     }
 
     /// What they take: a caller that keeps buffers bounds them by it.
@@ -64,12 +49,11 @@ impl ContributionScratch {
         size_of::<f32>() * self.present.capacity()
             + size_of::<u32>() * self.keys.capacity()
             + size_of::<f64>() * self.sums.capacity()
-            + self.splits.bytes()
+            + self.numbers.bytes()
+            + self.rows.bytes()
             + self.walks.bytes()
     }
 }
-
-const COVERS: &str = "Explanations need the covers (XGBoost), counts (LightGBM) or leaf weights (CatBoost) of the training; ONNX files never have them.";
 
 /// Rules of quadrature that have been asked for.
 #[derive(Default)]

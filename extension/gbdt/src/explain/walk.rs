@@ -32,14 +32,17 @@ use super::lanes::Lanes;
 use super::lanes::PORTABLE;
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Ymm, Zmm};
-use super::splits::{Leaves, Points, Split, Splits, refill};
+use super::numbers::{Numbers as SplitNumbers, Points, refill};
 use crate::eval::interleaved::NodeSections;
 use crate::eval::{Kernel, is_in_set};
 use crate::forest::key::number_of_key;
+use crate::forest::records::{Leaves, Split};
 use crate::{Result, verified};
 
 /// Registers of a block's rows.
 pub(super) const REGISTERS: usize = 2;
+/// Most rows of a block.
+const MAX_ROWS: usize = 32;
 
 /// Points that a walk has at most.
 pub(super) const MAX_POINTS: usize = 8;
@@ -113,7 +116,7 @@ pub(super) struct Interrupts<'a> {
 
 impl Interrupts<'_> {
     #[inline(always)]
-    fn count(&mut self, work: usize) {
+    pub(super) fn count(&mut self, work: usize) {
         self.work += work;
         if self.work >= WORK_PER_CHECK {
             self.work = 0;
@@ -163,6 +166,9 @@ struct Walk<'a, 'i, L: Lanes, const N: usize> {
     block: &'a Block<'a>,
     on_path: *mut OnPath<L, N>,
     sums: *mut Registers<L>,
+    /// Behind the last frame; and how many features there are.
+    end: *const Frame<L, N>,
+    features: usize,
     order: &'a mut Vec<u32>,
     interrupts: &'a mut Interrupts<'i>,
 }
@@ -239,25 +245,28 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
         // SAFETY: the caller's promise; the product and the mean are not of this frame.
         unsafe {
             let split = verified::at(self.splits, at, "a split is there");
+            verified::check(frame.cast_const() < self.end, "no path is longer than its group's");
             let [tau, omega] = &*self.numbers.add(at);
-            let feature = split.feature as usize;
+            let (feature, leaves) = (split.place() as usize, split.leaves());
+            verified::check(feature < self.features, "a feature has a place");
             let on_path = self.on_path.add(feature);
             let before = *on_path;
             let product = &*product;
             let left = self.left(split);
             let mut sigma = [L::splat(0.0); REGISTERS];
             for v in 0..REGISTERS {
-                let side = L::splat(1.0 - split.share).or_else(left[v], L::splat(-split.share));
+                // 1 - share on the left, else -share.
+                let side = L::splat(1.0).only(left[v]).minus(L::splat(split.share));
                 sigma[v] = side.only(before.taken[v]);
             }
-            if split.leaves == Leaves::Both {
+            if leaves == Leaves::Both {
                 let difference = L::splat(split.value);
                 for v in 0..REGISTERS {
                     let rise = sigma[v].times(difference);
                     let mut terms = [rise; N];
                     for q in 0..N {
                         terms[q] = product[q][v].times(L::splat(omega[q]));
-                        (*mean)[q][v] = L::splat(split.mean).plus(rise.times(L::splat(tau[q])));
+                        (*mean)[q][v] = L::splat(split.mean()).plus(rise.times(L::splat(tau[q])));
                     }
                     self.add::<PAIRS>(feature, v, terms, rise);
                 }
@@ -283,7 +292,24 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
                 (*on_path).excess = excess;
             }
             let next = frame.add(1);
-            if split.leaves != Leaves::Left {
+            // The right side first: what one row adds going up comes in this order.
+            if leaves != Leaves::Right {
+                for q in 0..N {
+                    for v in 0..REGISTERS {
+                        let to_left = gamma[q][v].times(product[q][v]);
+                        (*below)[q][v] = product[q][v].minus(to_left);
+                    }
+                }
+                for v in 0..REGISTERS {
+                    (*on_path).taken[v] = L::but_not(before.taken[v], left[v]);
+                }
+                if PAIRS {
+                    self.set_excess(at, 1, &(*on_path).taken, &mut *excess);
+                }
+                let right = if leaves == Leaves::Left { at + 1 } else { split.other as usize };
+                I::split::<N, PAIRS>(self, right, next, below, right_mean);
+            }
+            if leaves != Leaves::Left {
                 for q in 0..N {
                     for v in 0..REGISTERS {
                         (*below)[q][v] = gamma[q][v].times(product[q][v]);
@@ -297,30 +323,13 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
                 }
                 I::split::<N, PAIRS>(self, at + 1, next, below, left_mean);
             }
-            if split.leaves != Leaves::Right {
-                for q in 0..N {
-                    for v in 0..REGISTERS {
-                        let to_left = gamma[q][v].times(product[q][v]);
-                        (*below)[q][v] = product[q][v].minus(to_left);
-                    }
-                }
-                for v in 0..REGISTERS {
-                    (*on_path).taken[v] = L::but_not(before.taken[v], left[v]);
-                }
-                if PAIRS {
-                    self.set_excess(at, 1, &(*on_path).taken, &mut *excess);
-                }
-                I::split::<N, PAIRS>(self, split.right as usize, next, below, right_mean);
-            }
             *on_path = before;
             let leaf = L::splat(split.value);
             for v in 0..REGISTERS {
                 let mut terms = [leaf; N];
                 for q in 0..N {
-                    let of_left =
-                        if split.leaves == Leaves::Left { leaf } else { (*left_mean)[q][v] };
-                    let of_right =
-                        if split.leaves == Leaves::Right { leaf } else { (*right_mean)[q][v] };
+                    let of_left = if leaves == Leaves::Left { leaf } else { (*left_mean)[q][v] };
+                    let of_right = if leaves == Leaves::Right { leaf } else { (*right_mean)[q][v] };
                     let difference = of_left.minus(of_right);
                     terms[q] = product[q][v].times(L::splat(omega[q])).times(difference);
                     (*mean)[q][v] = of_right.plus(gamma[q][v].times(difference));
@@ -341,15 +350,21 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
     #[inline(always)]
     unsafe fn left(&self, split: &Split) -> [L::Mask; REGISTERS] {
         let rows = L::WIDTH * REGISTERS;
-        // SAFETY: the caller's promise.
+        let (slot, mut answers) = (split.slot() as usize * rows, [0; MAX_ROWS]);
+        // SAFETY: the caller's promise. A closure would be compiled without the instructions.
         unsafe {
-            let keys = self.block.keys.as_ptr().add(split.slot as usize * rows);
-            if split.is_set {
-                let keys = std::slice::from_raw_parts(keys, rows);
-                let bits = is_left_of_set(self.block.nodes.words(split.key), keys);
-                return std::array::from_fn(|v| L::mask(bits >> (v * L::WIDTH)));
+            let keys = verified::range(self.block.keys, slot, rows, "a block has every slot");
+            let (mut from, mut shift, mut key) = (keys.as_ptr(), split.shift(), split.key);
+            if split.is_set() {
+                answer_set(self.block.nodes.words(split.key), keys, &mut answers);
+                (shift, key) = (0, 1);
+                from = answers.as_ptr();
             }
-            std::array::from_fn(|v| L::below(keys.add(v * L::WIDTH), split.factor, split.key))
+            let mut left = [L::none(); REGISTERS];
+            for v in 0..REGISTERS {
+                left[v] = L::below(from.add(v * L::WIDTH), shift, key);
+            }
+            left
         }
     }
 
@@ -426,17 +441,23 @@ unsafe fn total<L: Lanes, const N: usize>(mut terms: [L; N]) -> L {
     terms[0]
 }
 
-/// Which keys go left at a split by a set: all but members, and what is missing where the default is right.
+/// Answers of a split by a set: 0 for keys that go left, which are all but those of members and of what is
+/// missing where the default is right.
+#[cold]
 #[inline(never)]
-fn is_left_of_set(words: &[u32], keys: &[u32]) -> u32 {
-    let is_left = |key: u32| key != u32::MAX && !is_in_set(words, number_of_key(key));
-    keys.iter().enumerate().fold(0, |bits, (at, key)| bits | u32::from(is_left(*key)) << at)
+pub(super) fn answer_set(words: &[u32], keys: &[u32], answers: &mut [u32]) {
+    for (key, answer) in keys.iter().zip(answers) {
+        *answer = u32::from(*key == u32::MAX || is_in_set(words, number_of_key(*key)));
+    }
 }
 
-/// A tree's splits, the points that they were made for, and a depth that no path exceeds.
+/// A tree, the points that its numbers were made for, and a depth that no path exceeds.
 #[derive(Clone, Copy)]
 pub(super) struct Prepared<'a> {
-    pub(super) splits: &'a Splits,
+    pub(super) splits: &'a [Split],
+    /// Of the features that they are on.
+    pub(super) features: usize,
+    pub(super) numbers: &'a SplitNumbers,
     pub(super) points: &'a Points,
     pub(super) depth: usize,
 }
@@ -484,13 +505,13 @@ impl WalkBuffers {
         block: &Block<'_>,
         interrupts: &mut Interrupts<'_>,
     ) -> Result<&[f32]> {
-        let Prepared { splits, points: Points { points, weights }, depth } = prepared;
+        let Prepared { splits, features, numbers, points: Points { points, weights }, depth } =
+            prepared;
         let points = verified::known(points.first_chunk::<N>(), "there are so many points")?;
         let weights = verified::known(weights.first_chunk::<N>(), "each point has a weight")?;
-        let numbers = splits.splits.len() * 2 * N;
-        verified::check(splits.numbers.len() == numbers, "each split has numbers");
-        verified::check(!PAIRS || splits.excess.len() == numbers, "each split has an excess");
-        let features = splits.features.len();
+        let count = splits.len() * 2 * N;
+        verified::check(numbers.numbers.len() == count, "each split has numbers");
+        verified::check(!PAIRS || numbers.excess.len() == count, "each split has an excess");
         let places = if PAIRS { features * (features + 1) / 2 } else { features };
         let rows = I::Lanes::WIDTH * REGISTERS;
         // One frame more has the root's product and mean.
@@ -505,15 +526,15 @@ impl WalkBuffers {
         self.order.clear();
         let start = self.lines.as_mut_ptr();
         // SAFETY: there is room for all three, one behind the other, aligned to 64 bytes; each is written
-        // before it is read. No level is chosen whose instructions the processor lacks. Splits were made so
-        // that each has its children, the features have their places, and no path is longer than the depth;
-        // the caller has keys for all slots.
+        // before it is read. No level is chosen whose instructions the processor lacks. `forest::verify::splits`
+        // found that each split leads to others of its tree, that its feature has a place and its slot keys, and
+        // that no path is longer than the depth.
         unsafe {
             let frames: *mut Frame<I::Lanes, N> = start.cast();
             let on_path: *mut OnPath<I::Lanes, N> = start.add(lines[0]).cast();
             let sums: *mut Registers<I::Lanes> = start.add(lines[0] + lines[1]).cast();
             for feature in 0..features {
-                let taken = [I::Lanes::mask(u32::MAX); REGISTERS];
+                let taken = [I::Lanes::all(); REGISTERS];
                 on_path.add(feature).write(OnPath { taken, excess: std::ptr::null() });
             }
             sums.cast::<u8>().write_bytes(0, places * size_of::<Registers<I::Lanes>>());
@@ -521,18 +542,20 @@ impl WalkBuffers {
                 (*frames).product[q] = [I::Lanes::splat(weights[q]); REGISTERS];
             }
             let mut walk = Walk {
-                splits: &splits.splits,
-                numbers: splits.numbers.as_ptr().cast(),
-                excess: splits.excess.as_ptr().cast(),
+                splits,
+                numbers: numbers.numbers.as_ptr().cast(),
+                excess: numbers.excess.as_ptr().cast(),
                 outside: points.map(|q| -1.0 / (1.0 - q)),
                 block,
                 on_path,
                 sums,
+                end: frames.add(depth + 1),
+                features,
                 order: &mut self.order,
                 interrupts,
             };
             let (product, mean) = (&raw const (*frames).product, &raw mut (*frames).left);
-            if !splits.splits.is_empty() {
+            if !splits.is_empty() {
                 I::split::<N, PAIRS>(&mut walk, 0, frames.add(1), product, mean);
             }
             Ok(std::slice::from_raw_parts(sums.cast(), places * rows))

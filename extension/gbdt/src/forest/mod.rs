@@ -21,6 +21,7 @@ pub(crate) mod records;
 mod reserve;
 pub(crate) mod sections;
 mod shares;
+mod splits;
 #[cfg(test)]
 mod tests;
 mod text;

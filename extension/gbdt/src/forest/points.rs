@@ -86,7 +86,8 @@ impl Summaries {
         } else {
             self.checked_points(tree, most, check_interrupts)
         };
-        TreeSummary { mean, points: points as u32, splits: leaves.saturating_sub(1) }
+        let splits = leaves.saturating_sub(1);
+        TreeSummary { mean, points: points as u32, splits, ..TreeSummary::default() }
     }
 
     /// How many points are enough where a path has so many features.

@@ -139,14 +139,123 @@ pub(crate) struct Group {
 }
 
 /// What explanations know of a tree before.
-#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct TreeSummary {
     /// Of the leaves, weighed by their shares.
     pub(crate) mean: f64,
     /// Of quadrature, as many as its contributions need.
     pub(crate) points: u32,
+    /// Index of its first split; and how many it has.
+    pub(crate) first_split: u32,
     pub(crate) splits: u32,
+    /// Index of the first of its features; and how many its splits are on.
+    pub(crate) first_feature: u32,
+    pub(crate) features: u32,
+    /// Fills the record.
+    pub(crate) reserved: u32,
+}
+
+/// Which children of a split are leaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Leaves {
+    None,
+    Left,
+    Right,
+    Both,
+}
+
+/// A split as explanations walk it: see [`super::splits`]. Values of leaves are those beyond the mean of the
+/// tree. Other splits of the tree are known by their index in it.
+#[derive(Clone, Copy, Debug, Zeroable, Pod)]
+#[repr(C)]
+pub(crate) struct Split {
+    /// What decides, as in an [`AnswerNode`]; or the index of a set.
+    pub(crate) key: u32,
+    /// The slot, and in the highest bits the place of the one bit of the factor.
+    pub(super) slot_and_shift: u32,
+    /// The place of the feature among those of the tree, and in the highest bits what is a leaf or a set.
+    pub(super) place_and_kind: u32,
+    /// The split on the right, if both children are splits; the bits of their mean, if both are leaves. A split
+    /// on the left is the next, and so is one on the right of a leaf.
+    pub(crate) other: u32,
+    /// The nearest split above on the same feature, and the side on which this one is: twice its index, and 1
+    /// for the left side or 2 for the right one. 0 if there is none.
+    pub(crate) above: u32,
+    /// Of the training rows, the part that went left.
+    pub(crate) share: f32,
+    /// The product of the shares of the feature's splits above.
+    pub(crate) product: f32,
+    /// The value of the only leaf; of two leaves, the left one's less the right one's.
+    pub(crate) value: f32,
+}
+
+const SLOT_BITS: u32 = 27;
+const PLACE_BITS: u32 = 29;
+const SET: u32 = 1 << 31;
+
+impl Split {
+    /// What asks whether the key in a slot, times a power of two, is below this one.
+    pub(crate) fn new(key: u32, slot: u32, factor: u32) -> Self {
+        let slot_and_shift = slot & ((1 << SLOT_BITS) - 1) | factor.trailing_zeros() << SLOT_BITS;
+        Split { key, slot_and_shift, ..Split::zeroed() }
+    }
+
+    /// What asks whether a code is in the set that is its key.
+    pub(crate) fn of_set(self) -> Self {
+        Split { place_and_kind: SET, ..self }
+    }
+
+    /// On the feature of that place, with these leaves.
+    pub(crate) fn on(self, place: u32, leaves: Leaves) -> Self {
+        let place_and_kind = self.place_and_kind | place | (leaves as u32) << PLACE_BITS;
+        Split { place_and_kind, ..self }
+    }
+
+    #[inline(always)]
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot_and_shift & ((1 << SLOT_BITS) - 1)
+    }
+
+    /// By how many bits the key is moved up before it is compared.
+    #[inline(always)]
+    pub(crate) fn shift(&self) -> u32 {
+        self.slot_and_shift >> SLOT_BITS
+    }
+
+    /// The place of the feature among those of the tree.
+    #[inline(always)]
+    pub(crate) fn place(&self) -> u32 {
+        self.place_and_kind & ((1 << PLACE_BITS) - 1)
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaves(&self) -> Leaves {
+        match self.place_and_kind >> PLACE_BITS & 3 {
+            0 => Leaves::None,
+            1 => Leaves::Left,
+            2 => Leaves::Right,
+            _ => Leaves::Both,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_set(&self) -> bool {
+        self.place_and_kind & SET != 0
+    }
+
+    /// What [`Leaves`] says, as all bits or none: whether the left child is a leaf, and the right one.
+    #[inline(always)]
+    pub(crate) fn leaf_masks(&self) -> [usize; 2] {
+        let kind = (self.place_and_kind >> PLACE_BITS) as usize;
+        [(kind & 1).wrapping_neg(), (kind >> 1 & 1).wrapping_neg()]
+    }
+
+    /// The mean of two leaves.
+    #[inline(always)]
+    pub(crate) fn mean(&self) -> f32 {
+        f32::from_bits(self.other)
+    }
 }
 
 /// Where the bits of a category set lie.

@@ -15,8 +15,8 @@ use super::aligned::PIECE;
 use super::cuts::CutSpan;
 use super::key::leaf_slot;
 use super::records::{
-    AnswerNode, AnswerTable, CompactNode, Dictionary, Group, GroupKind, SetSpan, TreeSummary,
-    WideNode,
+    AnswerNode, AnswerTable, CompactNode, Dictionary, Group, GroupKind, SetSpan, Split,
+    TreeSummary, WideNode,
 };
 use super::tiles::chunks::{Chunk, NodeBlock, TopNode};
 use super::tiles::{
@@ -208,10 +208,10 @@ sections! {
     SORTED: u32,
     /// One per tree, or none if the model has no covers: only explanations read them and what follows.
     TREE_SUMMARIES: TreeSummary,
-    /// One per compact node, likewise: of a split's rows, the share that went left.
-    COMPACT_SHARES: f32,
-    /// One per wide node, likewise.
-    WIDE_SHARES: f32,
+    /// The features of the splits of each tree.
+    SPLIT_FEATURES: u32,
+    /// The splits of each tree, those below a split behind it.
+    SPLITS: Split,
 }
 
 /// The sections of an image, verified.

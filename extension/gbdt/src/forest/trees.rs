@@ -7,23 +7,22 @@ use super::canonical::{Forest, Node, Tree};
 use super::key::{default_slot, leaf_slot, monotone_key};
 use super::kinds::walked_as_categorical;
 use super::order::{self, Position};
-use super::points::Summaries;
 use super::records::{
-    CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, TreeSummary, WideNode, words_of,
+    CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode, words_of,
 };
 use super::reserve::reserve;
-use super::shares::{has_covers, left_share};
+use super::shares::left_share;
 use super::text::to_u32;
 use crate::model::{NODES_PER_CHECK, Precision};
 use crate::{Error, ErrorKind, Result, error};
 
 #[derive(Default)]
 pub(super) struct Trees {
-    has_covers: bool,
     pub(super) roots: Vec<u32>,
     pub(super) groups: Vec<Group>,
     pub(super) compact_nodes: Vec<CompactNode>,
     pub(super) compact_ids: Vec<u32>,
+    /// Of the rows of a split, the part that went left; one per compact node.
     pub(super) compact_shares: Vec<f32>,
     pub(super) wide_nodes: Vec<WideNode>,
     pub(super) wide_ids: Vec<u32>,
@@ -32,8 +31,6 @@ pub(super) struct Trees {
     pub(super) leaf_values: Vec<f64>,
     pub(super) sets: Vec<SetSpan>,
     pub(super) set_words: Vec<u32>,
-    /// One per tree, if the model has covers.
-    pub(super) summaries: Vec<TreeSummary>,
 }
 
 impl Trees {
@@ -48,21 +45,12 @@ impl Trees {
     }
 
     pub(super) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
-        let mut all =
-            Trees { has_covers: has_covers(forest, check_interrupts), ..Trees::default() };
+        let mut all = Trees::default();
         let categorical = walked_as_categorical(forest, check_interrupts);
         for (index, (tree, categorical)) in forest.trees().iter().zip(categorical).enumerate() {
             all.add(tree, categorical, forest, check_interrupts)
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
             check_interrupts();
-        }
-        if all.has_covers {
-            let mut summaries = Summaries::new(forest.num_features());
-            reserve(&mut all.summaries, forest.trees().len())?;
-            for tree in forest.trees() {
-                all.summaries.push(summaries.of(tree, check_interrupts));
-                check_interrupts();
-            }
         }
         Ok(all)
     }
@@ -94,9 +82,7 @@ impl Trees {
                     right_offset: node.right_offset as u16,
                 }));
                 self.compact_ids.extend(part.iter().map(|compiled| compiled.id));
-                if self.has_covers {
-                    self.compact_shares.extend(part.iter().map(|compiled| compiled.share));
-                }
+                self.compact_shares.extend(part.iter().map(|compiled| compiled.share));
             }
         } else {
             self.roots.push(to_u32(self.wide_nodes.len())?);
@@ -107,9 +93,7 @@ impl Trees {
                 check_interrupts();
                 self.wide_nodes.extend(part.iter().map(|compiled| compiled.node));
                 self.wide_ids.extend(part.iter().map(|compiled| compiled.id));
-                if self.has_covers {
-                    self.wide_shares.extend(part.iter().map(|compiled| compiled.share));
-                }
+                self.wide_shares.extend(part.iter().map(|compiled| compiled.share));
             }
         }
         self.join_group(to_u32(first)?, tree.depth(), kind);

@@ -5,6 +5,7 @@
 //! indexes without checks. A wrong image can produce wrong values, never a read out of bounds, and a
 //! traversal of a given number of steps always ends at a leaf.
 
+mod splits;
 mod trees;
 
 use bytemuck::checked::try_cast;
@@ -65,9 +66,6 @@ pub(super) fn sections(
     let ids =
         image.get(COMPACT_IDS).len() == compact.len() && image.get(WIDE_IDS).len() == wide.len();
     ensure(ids, "does not have one id per node")?;
-    let has_shares = summaries(image, num_trees)?;
-    shares(image.get(COMPACT_SHARES), compact.len() * has_shares, check_interrupts)?;
-    shares(image.get(WIDE_SHARES), wide.len() * has_shares, check_interrupts)?;
     nodes(compact, num_features, leaf_slot(num_features), check_interrupts)?;
     nodes(wide, num_features, leaf_slot(num_features), check_interrupts)?;
     answers(image, num_features, check_interrupts)?;
@@ -80,6 +78,7 @@ pub(super) fn sections(
     tiles::verify(image, num_features, sums)?;
     check_interrupts();
     trees::verify(image, sums, check_interrupts)?;
+    splits::verify(image, num_features, check_interrupts)?;
     let biases = image.get(BIASES).len();
     ensure([0, num_outputs].contains(&biases), "does not have one bias per output")?;
     let cuts = image.get(CUT_SPANS).len();
@@ -102,25 +101,6 @@ fn sources(image: &Sections<'_>, num_trees: usize) -> Result<()> {
         && sources.first().is_none_or(|first| *first == 0)
         && sources.windows(2).all(follows);
     ensure(right, "does not have one tree of the model per tree")
-}
-
-/// Summaries of every tree or of none; returns 1 or 0, as nodes have shares or not.
-fn summaries(image: &Sections<'_>, num_trees: usize) -> Result<usize> {
-    let summaries = image.get(TREE_SUMMARIES);
-    ensure([0, num_trees].contains(&summaries.len()), "does not have one summary per tree")?;
-    let right = summaries.iter().all(|summary| summary.points > 0);
-    ensure(right, "has a tree without points")?;
-    Ok(usize::from(!summaries.is_empty()))
-}
-
-/// Shares of so many nodes.
-fn shares(shares: &[f32], num_nodes: usize, check_interrupts: &mut dyn FnMut()) -> Result<()> {
-    ensure(shares.len() == num_nodes, "does not have one share per node")?;
-    let right = shares.chunks(NODES_PER_CHECK).all(|part| {
-        check_interrupts();
-        part.iter().all(|share| (0.0..=1.0).contains(share))
-    });
-    ensure(right, "has a share that is none")
 }
 
 /// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's

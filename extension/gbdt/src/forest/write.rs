@@ -13,6 +13,7 @@ use super::categories::Dictionaries;
 use super::compiled::FinishAt;
 use super::cuts::Cuts;
 use super::sections::*;
+use super::splits::Splits;
 use super::text::{self, to_u32};
 use super::tiles::Tiles;
 use super::trees::Trees;
@@ -38,6 +39,7 @@ pub fn compile(
     let trees = Trees::collect(&forest, check_interrupts)?;
     let total_depth = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
     let answers = Answers::of(&trees, model.num_features(), total_depth, check_interrupts)?;
+    let splits = Splits::collect(&forest, &trees, &answers, check_interrupts)?;
     let tiles = Tiles::collect(&forest, &trees, check_interrupts)?;
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
     let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
@@ -97,9 +99,9 @@ pub fn compile(
     writer.put(NUMBERS, &dictionaries.numbers);
     writer.put(WORDS, &words);
     writer.put(SORTED, &dictionaries.sorted);
-    writer.put(TREE_SUMMARIES, &trees.summaries);
-    writer.put(COMPACT_SHARES, &trees.compact_shares);
-    writer.put(WIDE_SHARES, &trees.wide_shares);
+    writer.put(TREE_SUMMARIES, &splits.summaries);
+    writer.put(SPLIT_FEATURES, &splits.features);
+    writer.put(SPLITS, &splits.splits);
     let header = Header {
         magic: MAGIC,
         version: IMAGE_VERSION,
@@ -127,7 +129,7 @@ pub fn compile(
     check_interrupts();
     drop(trees);
     check_interrupts();
-    drop(answers);
+    drop((answers, splits));
     check_interrupts();
     Ok(image)
 }

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use super::{refused, tampered, tampered_at};
 use crate::eval::random::Shape;
 use crate::eval::random_model::model;
+use crate::forest::records::{Leaves, Split};
 use crate::forest::sections::*;
 use crate::forest::{AlignedBytes, Image, compile};
 use crate::{BatchScratch, ContributionScratch, ErrorKind, Kernel, Result, Scratch};
@@ -78,17 +79,18 @@ fn compiled(shape: Shape) -> AlignedBytes {
 fn nodes_that_are_not_there_stop_evaluation() {
     let numerical = || compiled(Shape::of(4, 2, 5, 3));
     assert!(ALL.iter().all(|asked| gives_numbers(&Image::open(numerical()).unwrap(), *asked)));
-    stops("root", tampered(numerical(), ROOTS, |roots| roots[0] = 1 << 20), ALL);
+    let walked = &[Margins, Leaves];
+    stops("root", tampered(numerical(), ROOTS, |roots| roots[0] = 1 << 20), walked);
     let far = |nodes: &mut [_]| {
         let nodes: &mut [crate::forest::records::CompactNode] = nodes;
         nodes.iter_mut().filter(|node| node.right_offset != 0).for_each(|node| {
             node.right_offset = u16::MAX;
         });
     };
-    stops("link", tampered(numerical(), COMPACT_NODES, far), ALL);
+    stops("link", tampered(numerical(), COMPACT_NODES, far), walked);
     // The depth is the third word of a group.
     let shallow = tampered_at(numerical(), GROUPS.index, |groups: &mut [u32]| groups[2] = 0);
-    stops("depth", shallow, &[Margins, Leaves, Contributions, Interactions]);
+    stops("depth", shallow, &[Margins, Leaves, Interactions]);
     let outputs = tampered(numerical(), OUTPUTS, |outputs| outputs[0] = 2);
     stops("output", outputs, &[Margins, Contributions]);
     stops("source", tampered(numerical(), SOURCES, |sources| sources[1] = 9), &[Leaves]);
@@ -107,7 +109,34 @@ fn sets_and_values_that_are_not_there_stop_evaluation() {
         nodes.iter_mut().filter(|node| node.right_offset == 0).for_each(|node| node.key = 1 << 20);
     };
     assert!(gives_numbers(&Image::open(double()).unwrap(), Margins));
-    stops("leaf", tampered(double(), COMPACT_NODES, values), &[Margins, Contributions]);
+    stops("leaf", tampered(double(), COMPACT_NODES, values), &[Margins]);
+}
+
+#[test]
+fn splits_that_are_not_there_stop_explanations() {
+    let tampered = |change: fn(&mut Split)| {
+        let image = compiled(Shape::of(4, 2, 5, 5));
+        tampered(image, SPLITS, |splits| splits.iter_mut().for_each(change))
+    };
+    let explained = &[Contributions, Interactions];
+    let link = tampered(|split| {
+        if split.leaves() == Leaves::None {
+            split.other = 1 << 20;
+        }
+    });
+    stops("link", link, explained);
+    stops("slot", tampered(|split| split.slot_and_shift |= 1 << 20), explained);
+    stops("feature", tampered(|split| split.place_and_kind |= 1 << 20), explained);
+    stops("set", tampered(|split| split.place_and_kind |= 1 << 31), explained);
+    stops("above", tampered(|split| split.above = 1 << 20), &[Contributions]);
+    assert!(refused(&tampered(|split| split.share = 2.0)), "share");
+    let last = |splits: &mut [Split]| splits[0] = Split::new(0, 0, 1).on(0, Leaves::Both);
+    let image = super::tampered(compiled(Shape::of(4, 2, 5, 5)), SPLITS, last);
+    assert!(refused(&image), "splits below none");
+    let few = super::tampered(compiled(Shape::of(4, 2, 5, 5)), TREE_SUMMARIES, |all| {
+        all.iter_mut().for_each(|summary| summary.splits += 1);
+    });
+    stops("count", few, explained);
 }
 
 #[test]
