@@ -183,9 +183,9 @@ impl<B: StableBytes> Image<B> {
             let message = "the model file does not say how many rows reached each node";
             return Err(Error::new(ErrorKind::Unsupported, message).with_hint(COVERS));
         }
-        let depth = self.sections().get(GROUPS).iter().map(|group| group.depth).max();
-        let (depth, limit) = (depth.unwrap_or(0), Limits::default().depth);
-        if depth as usize > limit {
+        let limit = Limits::default().depth;
+        let depths = self.sections().get(GROUPS).iter().map(|group| group.depth);
+        if let Some(depth) = depths.max().filter(|depth| *depth as usize > limit) {
             let message = format!("trees of depth {depth} cannot be explained, only up to {limit}");
             return Err(Error::new(ErrorKind::Unsupported, message));
         }

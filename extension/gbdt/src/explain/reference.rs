@@ -169,9 +169,9 @@ fn finish(model: &Model, sums: &mut [f64]) {
     for (output, own) in sums.chunks_exact_mut(width).enumerate() {
         own[width - 1] += f64::from(model.base_margin()[output]);
         own.iter_mut().for_each(|sum| *sum *= scale(model));
-        if model.finish.in_margin {
-            // There is none where all are 0.
-            own[width - 1] += model.finish.bias.get(output).copied().unwrap_or(0.0);
+        // There are none where all are 0.
+        if let (true, Some(bias)) = (model.finish.in_margin, model.finish.bias.get(output)) {
+            own[width - 1] += bias;
         }
     }
 }

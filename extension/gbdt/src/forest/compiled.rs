@@ -157,7 +157,10 @@ impl<B: StableBytes> Image<B> {
 
     /// Number of trees of the model, of each of which a row reaches one leaf.
     pub fn num_trees(&self) -> usize {
-        self.sections().get(SOURCES).last().map_or(0, |last| *last as usize + 1)
+        match self.sections().get(SOURCES) {
+            [] => 0,
+            [.., last] => *last as usize + 1,
+        }
     }
 
     /// Whether the file has the covers that explanations need.

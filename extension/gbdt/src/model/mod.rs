@@ -18,6 +18,7 @@ pub(crate) use build::{
 pub use categories::Categories;
 pub(crate) use finish::Finish;
 pub use objective::{ClassBy, Objective, Precision, Task, Transform};
+pub(crate) use tree::end_of_set;
 pub use tree::{CategorySet, Comparison, MissingRule, Node, Tree, TreeOutput};
 
 use crate::{Error, ErrorKind, Result};

@@ -46,13 +46,20 @@ impl CategorySet {
 
     /// The largest code and 1; 0 if the set is empty.
     pub(crate) fn end(&self) -> usize {
-        let last = self.words.iter().rposition(|word| *word != 0);
-        last.map_or(0, |last| 32 * (last + 1) - self.words[last].leading_zeros() as usize)
+        end_of_set(&self.words)
     }
 
     /// The words, the lowest codes first.
     pub fn words(&self) -> &[u32] {
         &self.words
+    }
+}
+
+/// The largest code of a set's words and 1; 0 if it is empty.
+pub(crate) fn end_of_set(words: &[u32]) -> usize {
+    match words.iter().rposition(|word| *word != 0) {
+        Some(last) => 32 * (last + 1) - words[last].leading_zeros() as usize,
+        None => 0,
     }
 }
 

@@ -10,7 +10,7 @@ use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
 use crate::forest::tiles::used_words;
 use crate::forest::trees::Trees;
-use crate::model::NODES_PER_CHECK;
+use crate::model::{NODES_PER_CHECK, end_of_set};
 
 /// What categorical splits ask: whether a code is in a set, and whether a missing value goes right.
 pub(super) type Question<'a> = (&'a [u32], bool);
@@ -81,9 +81,7 @@ impl<'a> OfFeature<'a> {
             Entry::Vacant(entry) => {
                 entry.insert(next);
                 let (words, _) = question;
-                let unused = words.last().map_or(0, |word| word.leading_zeros());
-                let codes = 32 * words.len() - unused as usize;
-                self.codes = self.codes.max(codes).min(CODES);
+                self.codes = self.codes.max(end_of_set(words)).min(CODES);
                 reserve(&mut self.questions, 1)?;
                 self.questions.push(question);
                 Ok(next)

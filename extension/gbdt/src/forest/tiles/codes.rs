@@ -133,7 +133,8 @@ impl Chain {
     /// Joins a predicate around the chain. Predicates of a column among those that the same operation joins
     /// become one: the higher threshold implies the lower.
     fn join(&mut self, op: Op, predicate: Predicate) {
-        let run = self.links.iter().rposition(|(other, _)| *other != op).map_or(0, |last| last + 1);
+        let alike = self.links.iter().rev().take_while(|(other, _)| *other == op).count();
+        let run = self.links.len() - alike;
         let all_alike = run == 0;
         let first = all_alike.then_some(&mut self.first);
         let alike = self.links[run..].iter_mut().map(|(_, predicate)| predicate);

@@ -119,14 +119,14 @@ impl Writer<'_> {
         for (index, (tree, form)) in self.forest.trees().iter().zip(&self.forms).enumerate() {
             let kind = self.trees.kind_of(index);
             let depth = tree.depth();
-            let (form, levels, below) = match form {
+            let (form, levels, below, own) = match form {
                 Form::Plain => {
-                    (TileForm::Plain, depth.min(TILE_LEVELS), depth.saturating_sub(TILE_LEVELS))
+                    let below = depth.saturating_sub(TILE_LEVELS);
+                    (TileForm::Plain, depth.min(TILE_LEVELS), below, 0)
                 }
-                Form::Symmetric => (TileForm::Symmetric, depth, 0),
-                Form::Coded(code) => (TileForm::Coded, code.levels, 0),
+                Form::Symmetric => (TileForm::Symmetric, depth, 0, 0),
+                Form::Coded(code) => (TileForm::Coded, code.levels, 0, code.compounds),
             };
-            let own = self.forms[index].code().map_or(0, |code| code.compounds);
             let mut wide = Vec::new();
             if form == TileForm::Coded && levels > TILE_LEVELS {
                 predicates_of(tree, &self.forms[index], &self.sets, &mut wide)?;
@@ -281,7 +281,7 @@ impl Writer<'_> {
         for group in groups.iter_mut().filter(|group| group.form == TileForm::Coded) {
             let first = group.first as usize;
             let trees = &self.forest.trees()[first..first + group.count as usize];
-            let levels = trees.iter().map(Tree::depth).max().unwrap_or(0);
+            let levels = sure(trees.iter().map(Tree::depth).max(), "a group has trees");
             let leaves_before = match self.forest.sum_precision() {
                 Precision::Single => self.tiles.leaves.len(),
                 Precision::Double => self.tiles.leaves_double.len(),

@@ -14,7 +14,7 @@ use crate::forest::canonical::{Forest, Node, Tree};
 use crate::forest::key::{monotone_key, number_of_key};
 use crate::forest::reserve::reserve;
 use crate::forest::text::to_u32;
-use crate::model::NODES_PER_CHECK;
+use crate::model::{NODES_PER_CHECK, end_of_set};
 use crate::verified::{known, sure};
 
 /// What decides at a node. Predicates are ordered by column, and within it by threshold.
@@ -120,16 +120,14 @@ impl<'a> Sets<'a> {
     }
 
     fn fits_table(&self, predicate: Predicate) -> bool {
-        let end = 32 * self.words(predicate).len() as u32;
-        let last = self.words(predicate).last().map_or(0, |word| word.leading_zeros());
-        end.saturating_sub(last) <= TABLE_CODES
+        end_of_set(self.words(predicate)) <= TABLE_CODES as usize
     }
 }
 
 /// The words up to the last that is not empty.
 pub(in crate::forest) fn used_words(words: &[u32]) -> &[u32] {
-    let used = words.iter().rposition(|word| *word != 0).map_or(0, |last| last + 1);
-    &words[..used]
+    let empty = words.iter().rev().take_while(|word| **word == 0).count();
+    &words[..words.len() - empty]
 }
 
 /// The predicate of a node; `None` for a leaf.
