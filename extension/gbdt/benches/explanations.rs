@@ -14,8 +14,9 @@ use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
 use std::time::Duration;
 
-use gbdt::forest::AlignedBytes;
-use gbdt::{ContributionScratch, Image, Kernel, Limits};
+use gbdt::Limits;
+use gbdt::internals::AlignedBytes;
+use gbdt::internals::{ContributionScratch, Image, Kernel};
 use libloading::os::unix::Library;
 
 /// POSIX's `struct timespec`, and Linux's clock of a thread's own time.
@@ -64,8 +65,8 @@ fn main() {
     };
     let bytes = std::fs::read(model).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
-    let model = gbdt::parse(&bytes, &limits, &mut || {}).unwrap();
-    let image = Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let model = gbdt::internals::parse(&bytes, &limits, &mut || {}).unwrap();
+    let image = Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
     let rows: Vec<f32> = std::fs::read(rows)
         .unwrap()
         .as_chunks()

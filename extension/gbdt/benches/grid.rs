@@ -29,7 +29,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clock::Clock;
-use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch};
+use gbdt::Limits;
+use gbdt::internals::{BatchScratch, Image, Kernel, Scratch};
 use libloading::Library;
 use lightgbm::{Booster, is_lightgbm};
 use serde_json::json;
@@ -84,7 +85,7 @@ impl Other {
     }
 }
 
-fn sides<'a, B: gbdt::forest::StableBytes>(
+fn sides<'a, B: gbdt::internals::StableBytes>(
     image: &'a Image<B>,
     peers: &'a [(String, Other)],
 ) -> Vec<Side<'a>> {
@@ -219,9 +220,9 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let rows = xgboost::floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
     let bytes = std::fs::read(path).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
-    let model = gbdt::parse(&bytes, &limits, &mut || {}).unwrap();
+    let model = gbdt::internals::parse(&bytes, &limits, &mut || {}).unwrap();
     let start = Instant::now();
-    let image = gbdt::compile(&model, &[], &mut || ()).unwrap();
+    let image = gbdt::internals::compile(&model, &[], &mut || ()).unwrap();
     let lowering = start.elapsed();
     let start = Instant::now();
     let image = Image::open(image).unwrap();

@@ -51,22 +51,21 @@
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("files and images are read and checked on 64-bit little-endian machines alone");
 
-pub mod error;
-pub mod eval;
-pub mod explain;
-pub mod forest;
+mod compiled;
+mod error;
+mod eval;
+mod explain;
 mod format;
-pub mod limits;
-pub mod model;
-pub mod prefetch;
+pub mod internals;
+mod limits;
+mod lower;
+mod model;
+mod prefetch;
 mod quadrature;
-pub mod transform;
+#[cfg(test)]
+mod random;
+mod transform;
 mod verified;
 
 pub use error::{Error, ErrorKind, Place, Result};
-pub use eval::{BatchScratch, Kernel, Margin, Scratch};
-pub use explain::ContributionScratch;
-pub use forest::{Image, Narrowing, compile};
-pub use format::{parse, read_categories, xgboost_objectives};
 pub use limits::Limits;
-pub use model::{Model, Objective, Precision};

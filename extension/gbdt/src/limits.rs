@@ -4,7 +4,7 @@
 //! these limits before memory is taken for it. The defaults are far above what XGBoost users train
 //! and far below what would hurt a server.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// Upper bounds on a model; a model at the bound is accepted, one above it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,4 +54,17 @@ impl Limits {
     pub(crate) fn set_words(&self) -> usize {
         self.bytes / size_of::<u32>()
     }
+}
+
+/// Makes room for more values, or says that there is none.
+pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values.try_reserve(more).map_err(|_| {
+        Error::new(ErrorKind::OutOfMemory, format!("out of memory for a tree of {more} nodes"))
+    })
+}
+
+/// A count or index as it stands in an image.
+pub(crate) fn to_u32(number: usize) -> Result<u32> {
+    u32::try_from(number)
+        .map_err(|_| Error::new(ErrorKind::Limit, "model is too large for an image"))
 }

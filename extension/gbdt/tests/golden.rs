@@ -16,8 +16,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::model::FeatureType;
-use gbdt::{BatchScratch, ErrorKind, Image, Kernel, Limits, Model, Scratch, eval};
+use gbdt::internals::FeatureType;
+use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
+use gbdt::{ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -118,12 +119,12 @@ fn cases() -> Vec<Case> {
 }
 
 fn parse(file: &Path) -> Model {
-    gbdt::parse(&fs::read(file).unwrap(), &Limits::default(), &mut || ())
+    gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), &mut || ())
         .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-fn open(model: &Model) -> Image<gbdt::forest::AlignedBytes> {
-    Image::open(gbdt::compile(model, &[], &mut || ()).unwrap()).unwrap()
+fn open(model: &Model) -> Image<gbdt::internals::AlignedBytes> {
+    Image::open(gbdt::internals::compile(model, &[], &mut || ()).unwrap()).unwrap()
 }
 
 /// Calls `check` with every model file of every case; it is to compare at least so many things.
@@ -174,7 +175,7 @@ fn reference_margins_have_the_same_bits() {
     each_model(MIN_CASES * 20, |case, model, differences| {
         for (number, (row, expected)) in case.rows.iter().zip(&case.margins).enumerate() {
             let mut margins = vec![0.0; model.num_outputs()];
-            eval::reference::margins(model, row, &mut margins);
+            oracle::margins(model, row, &mut margins);
             let what = || format!("{} row {number}: {margins:?}, not {expected:?}", case.name);
             differences.compare(what, bits(&margins), bits(expected));
         }
@@ -322,7 +323,7 @@ fn what_is_not_scored_is_refused_by_name() {
         for (file, named) in json(listing).as_object().unwrap() {
             let bytes = fs::read(refused.join(file)).unwrap();
             let named = named.as_str().unwrap();
-            let outcome = gbdt::parse(&bytes, &Limits::default(), &mut || ());
+            let outcome = gbdt::internals::parse(&bytes, &Limits::default(), &mut || ());
             let right = outcome.as_ref().is_err_and(|error| {
                 error.kind() == ErrorKind::Unsupported && error.message().contains(named)
             });

@@ -14,8 +14,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::forest::AlignedBytes;
-use gbdt::{BatchScratch, ErrorKind, Image, Kernel, Limits, Model, Scratch, eval};
+use gbdt::internals::AlignedBytes;
+use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
+use gbdt::{ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -35,7 +36,7 @@ fn folder() -> PathBuf {
 }
 
 fn parse(bytes: &[u8]) -> Result<Model, gbdt::Error> {
-    gbdt::parse(bytes, &Limits::default(), &mut || ())
+    gbdt::internals::parse(bytes, &Limits::default(), &mut || ())
 }
 
 fn json(path: &Path) -> Value {
@@ -74,7 +75,7 @@ fn cases() -> Vec<Case> {
                 let model = parse(&fs::read(&file).unwrap())
                     .unwrap_or_else(|error| panic!("{file}: {error}"));
                 assert_eq!(model.format(), format!("catboost {ending}"), "{file}");
-                let image = gbdt::compile(&model, &[], &mut || ()).unwrap();
+                let image = gbdt::internals::compile(&model, &[], &mut || ()).unwrap();
                 let image = Image::open(image).unwrap();
                 let name = file.strip_prefix(folder().to_str().unwrap()).unwrap().to_owned();
                 found.push(Case { name, model, image, expected: json(&path) });
@@ -130,7 +131,7 @@ fn margins_have_the_same_bits() {
         let outputs = case.image.num_outputs();
         case.each_row(|number, row, expected| {
             let mut margins = vec![0.0f64; outputs];
-            eval::reference::margins(&case.model, row, &mut margins);
+            oracle::margins(&case.model, row, &mut margins);
             assert_eq!(bits(&margins), expected, "{} row {number}: {margins:?}", case.name);
             for kernel in Kernel::available() {
                 let mut scratch = Scratch::with_kernel(&case.image, kernel);
@@ -207,7 +208,7 @@ fn leaves_are_the_same() {
             let mut found = vec![0; case.image.num_trees()];
             case.image.leaves(&mut scratch, row, &mut found).unwrap();
             assert_eq!(found, expected, "{} row {number}", case.name);
-            eval::reference::leaves(&case.model, row, &mut found);
+            oracle::leaves(&case.model, row, &mut found);
             assert_eq!(found, expected, "{} row {number}, by reference", case.name);
         });
     }
@@ -258,7 +259,8 @@ fn categories_are_known_by_the_hashes_that_catboost_gives_them() {
     for (text, hash) in hashes {
         let signed = (hash.as_u64().unwrap() as u32).cast_signed();
         let model = parse(template.replace("\"HASH\"", &signed.to_string()).as_bytes()).unwrap();
-        let image = Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+        let image =
+            Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
         let view = image.categories(0).unwrap();
         assert_eq!(view.code_of_text(text), Some(0), "{text}");
         assert_eq!(view.code_of_text(&format!("{text} ")), Some(1), "{text}");

@@ -8,7 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::{ContributionScratch, Image, Limits, explain};
+use gbdt::Limits;
+use gbdt::internals::{ContributionScratch, Image, oracle};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -55,8 +56,9 @@ fn contributions_are_those_of_every_release() {
                 .into_iter()
                 .find(|file| file.exists());
             let bytes = fs::read(file.unwrap()).unwrap();
-            let model = gbdt::parse(&bytes, &Limits::default(), &mut || ()).unwrap();
-            let image = Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+            let model = gbdt::internals::parse(&bytes, &Limits::default(), &mut || ()).unwrap();
+            let image =
+                Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
             let mut scratch = ContributionScratch::default();
             let width = image.num_features() + 1;
             let mut found = vec![0.0; image.num_outputs() * width];
@@ -67,7 +69,7 @@ fn contributions_are_those_of_every_release() {
                 image.contributions(&mut scratch, &row, &mut found, &mut || ()).unwrap();
                 let theirs = floats(line);
                 assert_eq!(found.len(), theirs.len(), "{base}");
-                let oracle = explain::reference::contributions(&model, &row);
+                let oracle = oracle::contributions(&model, &row);
                 let by_output = theirs.chunks(width).zip(oracle.chunks(width));
                 for (found, (theirs, oracle)) in found.chunks(width).zip(by_output) {
                     let from_them = apart(found, theirs.iter().copied().map(f64::from));
@@ -95,7 +97,9 @@ fn each_of(library: &str, digits: usize, mut check: impl FnMut(&str, Opened<'_>,
         serde_json::from_slice(&fs::read(folder.join("contributions.json")).unwrap()).unwrap();
     for (name, record) in all.as_object().unwrap() {
         let file = folder.join(name);
-        let model = gbdt::parse(&fs::read(&file).unwrap(), &Limits::default(), &mut || ()).unwrap();
+        let model =
+            gbdt::internals::parse(&fs::read(&file).unwrap(), &Limits::default(), &mut || ())
+                .unwrap();
         let expected: Value =
             serde_json::from_slice(&fs::read(file.with_extension("expected.json")).unwrap())
                 .unwrap();
@@ -109,7 +113,7 @@ fn each_of(library: &str, digits: usize, mut check: impl FnMut(&str, Opened<'_>,
 }
 
 struct Opened<'a> {
-    model: &'a gbdt::Model,
+    model: &'a gbdt::internals::Model,
     row: &'a [f64],
 }
 
@@ -125,7 +129,8 @@ fn hex(line: &Value, digits: usize) -> Vec<f64> {
 }
 
 fn found(opened: &Opened<'_>) -> Vec<f32> {
-    let image = Image::open(gbdt::compile(opened.model, &[], &mut || ()).unwrap()).unwrap();
+    let image =
+        Image::open(gbdt::internals::compile(opened.model, &[], &mut || ()).unwrap()).unwrap();
     let mut scratch = ContributionScratch::default();
     let mut row = vec![0.0; image.num_features()];
     image.narrow_row(opened.row, &mut row);

@@ -10,9 +10,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::explain::{ImportanceKind, importance};
-use gbdt::model::FeatureType;
-use gbdt::{BatchScratch, Image, Kernel, Limits, Model, Scratch, eval};
+use gbdt::Limits;
+use gbdt::internals::FeatureType;
+use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
+use gbdt::internals::{ImportanceKind, importance};
 use serde_json::Value;
 
 const RELEASES: [&str; 6] = ["2.2.3", "2.3.1", "3.3.5", "4.0.0", "4.6.0", "4.7.0"];
@@ -21,7 +22,7 @@ const MIN_CASES: usize = 188;
 /// How far a value may be from LightGBM's.
 const VALUE_ULPS: u64 = 2;
 
-type Opened = Image<gbdt::forest::AlignedBytes>;
+type Opened = Image<gbdt::internals::AlignedBytes>;
 
 struct Case {
     name: String,
@@ -86,9 +87,9 @@ fn case(release: &str, path: &Path) -> Case {
     let name = format!("{release}/{}", path.file_stem().unwrap().to_str().unwrap());
     let expected = fs::read(path.with_extension("expected.json")).unwrap();
     let expected = serde_json::from_slice(&expected).unwrap();
-    let model = gbdt::parse(&fs::read(path).unwrap(), &Limits::default(), &mut || ())
+    let model = gbdt::internals::parse(&fs::read(path).unwrap(), &Limits::default(), &mut || ())
         .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let image = Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let image = Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
     Case { name, expected, model, image }
 }
 
@@ -135,7 +136,7 @@ fn reference_margins_have_the_same_bits() {
     each(MIN_CASES * 40, |case| {
         let compare = |(row, expected): (Vec<f64>, Vec<f64>)| {
             let mut margins = vec![0.0f64; case.model.num_outputs()];
-            eval::reference::margins(&case.model, &row, &mut margins);
+            oracle::margins(&case.model, &row, &mut margins);
             same_bits(&margins, &expected)
         };
         case.rows().into_iter().zip(case.margins()).map(compare).collect()

@@ -12,8 +12,9 @@ mod near;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::model::Model;
-use gbdt::{BatchScratch, Image, Kernel, Limits, Scratch, eval};
+use gbdt::Limits;
+use gbdt::internals::Model;
+use gbdt::internals::{BatchScratch, Image, Kernel, Scratch, oracle};
 use near::near;
 
 const ROWS: usize = 1000;
@@ -57,7 +58,7 @@ impl Random {
 
 /// How many rows of the model were compared.
 fn agrees(name: &str, model: &Model, random: &mut Random) -> usize {
-    let image = Image::open(gbdt::compile(model, &[], &mut || ()).unwrap()).unwrap();
+    let image = Image::open(gbdt::internals::compile(model, &[], &mut || ()).unwrap()).unwrap();
     let (features, outputs) = (model.num_features(), model.num_outputs());
     let mut near = near(model);
     near.iter_mut()
@@ -76,7 +77,7 @@ fn agrees(name: &str, model: &Model, random: &mut Random) -> usize {
             *value = random.of(if special { &SPECIAL } else { near });
         }
         image.narrow_row(row, narrow);
-        eval::reference::margins(model, row, margins);
+        oracle::margins(model, row, margins);
     }
     for kernel in Kernel::available() {
         let what = format!("{name} by {kernel:?}");
@@ -109,8 +110,9 @@ fn kernels_have_the_oracles_bits_for_every_golden_model() {
     let mut rows = 0;
     for file in &files {
         let name = file.display().to_string();
-        let model = gbdt::parse(&fs::read(file).unwrap(), &Limits::default(), &mut || ())
-            .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let model =
+            gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), &mut || ())
+                .unwrap_or_else(|error| panic!("{name}: {error}"));
         for _ in 0..times.unwrap_or(1) {
             rows += agrees(&name, &model, &mut random);
         }

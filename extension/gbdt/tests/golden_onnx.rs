@@ -9,8 +9,9 @@
 use std::fs;
 use std::path::Path;
 
-use gbdt::forest::AlignedBytes;
-use gbdt::{BatchScratch, Image, Kernel, Limits, Model, Scratch, eval};
+use gbdt::Limits;
+use gbdt::internals::AlignedBytes;
+use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
 use serde_json::Value;
 
 const FOLDERS: [&str; 5] = ["1.14.1", "1.16.0", "1.18.0", "1.20.0", "hand"];
@@ -57,10 +58,12 @@ fn cases() -> Vec<Case> {
             let name = format!("{folder}/{}", path.file_stem().unwrap().to_str().unwrap());
             let expected = fs::read(path.with_extension("expected.json")).unwrap();
             let expected = serde_json::from_slice(&expected).unwrap();
-            let model = gbdt::parse(&fs::read(&path).unwrap(), &Limits::default(), &mut || ())
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let model =
+                gbdt::internals::parse(&fs::read(&path).unwrap(), &Limits::default(), &mut || ())
+                    .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(model.format(), "onnx", "{name}");
-            let image = Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+            let image =
+                Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
             found.push(Case { name, expected, model, image });
         }
     }
@@ -81,7 +84,7 @@ fn ulps(a: f32, b: f32) -> u32 {
 fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
     let outputs = case.model.num_outputs();
     let mut expected = vec![0.0f64; outputs];
-    eval::reference::margins(&case.model, row, &mut expected);
+    oracle::margins(&case.model, row, &mut expected);
     let mut narrowed = vec![0.0f32; case.image.num_features()];
     case.image.narrow_row(row, &mut narrowed);
     for kernel in Kernel::available() {
@@ -100,7 +103,7 @@ fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
 
 /// The values of margins, in the width of the model's sums.
 fn values(case: &Case, margins: &[f64]) -> Vec<f32> {
-    if case.model.sum_precision() == gbdt::model::Precision::Single {
+    if case.model.sum_precision() == gbdt::internals::Precision::Single {
         let mut single: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
         case.image.values(&mut single);
         return single;

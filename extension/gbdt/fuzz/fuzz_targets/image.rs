@@ -8,8 +8,9 @@ mod buffers;
 
 use std::sync::LazyLock;
 
-use gbdt::forest::{AlignedBytes, seal};
-use gbdt::{Image, Limits, Scratch, compile, parse};
+use gbdt::internals::{AlignedBytes, seal};
+use gbdt::Limits;
+use gbdt::internals::{Image, Scratch, compile, parse};
 use libfuzzer_sys::fuzz_target;
 
 const ROWS: usize = 32;

@@ -1,6 +1,6 @@
 //! The values at which a model changes; tests of the engine take them as well.
 
-use gbdt::model::{Model, Node};
+use gbdt::internals::{Model, Node};
 
 /// For each feature its thresholds, as they are and in 32 bits, and its codes, with their neighbours.
 pub fn near(model: &Model) -> Vec<Vec<f64>> {

@@ -1,7 +1,8 @@
 //! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
 
-use gbdt::model::Model;
-use gbdt::{Image, Limits, Scratch, eval};
+use gbdt::internals::Model;
+use gbdt::Limits;
+use gbdt::internals::{Image, Scratch, oracle};
 
 #[path = "buffers.rs"]
 mod buffers;
@@ -16,8 +17,8 @@ const ROWS: usize = 48;
 
 /// Panics unless the bytes are refused, or all ways of evaluation give the same bits.
 pub fn check(bytes: &[u8]) {
-    let Ok(model) = gbdt::parse(bytes, &LIMITS, &mut || ()) else { return };
-    let image = gbdt::compile(&model, &[], &mut || ()).expect("a checked model is compiled");
+    let Ok(model) = gbdt::internals::parse(bytes, &LIMITS, &mut || ()) else { return };
+    let image = gbdt::internals::compile(&model, &[], &mut || ()).expect("a checked model is compiled");
     let image = Image::open(image).expect("a compiled model is sound");
     let rows = rows(&model);
     let (features, outputs) = (model.num_features(), model.num_outputs());
@@ -30,8 +31,8 @@ pub fn check(bytes: &[u8]) {
         rows.chunks(features).zip(narrowed.chunks_mut(features)).zip(expected.chunks_mut(outputs))
     {
         image.narrow_row(row, narrow);
-        eval::reference::margins(&model, row, margins);
-        eval::reference::leaves(&model, row, &mut leaves);
+        oracle::margins(&model, row, margins);
+        oracle::leaves(&model, row, &mut leaves);
         image.leaves(&mut scratch, narrow, &mut found).unwrap();
         assert_eq!(found, leaves, "leaves of {row:?}");
     }

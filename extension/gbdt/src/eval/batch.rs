@@ -5,12 +5,13 @@
 //! tiles of the image; few rows and models without tiles take one row after another.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
-use super::block::{BLOCK, BlockSum, Buffers, Rows};
-use super::kernel::{Kernel, RowSum};
-use super::{Margin, Scratch, converted, present_values, wrong_length};
 use crate::Result;
-use crate::forest::sections::GROUPS;
-use crate::forest::{FinishAt, Image, StableBytes};
+use crate::compiled::aligned::StableBytes;
+use crate::compiled::sections::GROUPS;
+use crate::compiled::{FinishAt, Image};
+use crate::eval::block::{BLOCK, BlockSum, Buffers, Rows};
+use crate::eval::kernel::{Kernel, RowSum};
+use crate::eval::{Margin, Scratch, converted, present_values, wrong_length};
 use crate::model::Precision;
 
 /// Buffers for the evaluation of batches; nothing is allocated once they have grown.

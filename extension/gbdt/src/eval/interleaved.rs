@@ -11,15 +11,15 @@
     reason = "the kernel indexes nodes and keys that the image's check has vouched for"
 )]
 
-use super::categorical::CODE_END;
-use super::row_keys::RowKeys;
-use crate::forest::records::{
+use crate::compiled::records::{
     AnswerNode, CATEGORICAL, CompactNode, Group, GroupKind, InterleavedNode, LANES, SetSpan,
     WideNode, words_of,
 };
-use crate::forest::sections::{
+use crate::compiled::sections::{
     ANSWER_NODES, COMPACT_NODES, GROUPS, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
 };
+use crate::eval::row_keys::RowKeys;
+use crate::model::CODE_END;
 use crate::verified;
 
 /// Steps that are taken before it is first seen whether all trees have come to a leaf.
@@ -60,7 +60,7 @@ pub(crate) struct Leaf {
     pub(crate) kind: GroupKind,
     /// Its index among them.
     pub(crate) node: u32,
-    /// What finds its value: see [`super::sum::Sum::of_key`].
+    /// What finds its value: see [`crate::eval::sum::Sum::of_key`].
     pub(super) key: u32,
 }
 
@@ -278,7 +278,7 @@ pub(crate) struct KeysAndSets<'a> {
 }
 
 impl KeysAndSets<'_> {
-    /// The code of a lane's value, and whether it is one: see [`super::is_in_set`].
+    /// The code of a lane's value, and whether it is one: see [`crate::model::is_in_set`].
     #[inline(always)]
     fn code(&self, slot: usize, lane: usize) -> (u32, bool) {
         let row = if self.keys.width == 0 { 0 } else { lane * self.num_features };

@@ -3,18 +3,22 @@
 //! `KERNELS` is the table of all of them. A new one is one line of it and one file, and its name
 //! in [`Kernel::NAMES`].
 
+#[cfg(target_arch = "x86_64")]
+use crate::eval::block::avx2;
+#[cfg(target_arch = "x86_64")]
+use crate::eval::block::avx512;
+#[cfg(target_arch = "x86_64")]
+use crate::eval::block::avx512bw;
+#[cfg(target_arch = "aarch64")]
+use crate::eval::block::neon;
+#[cfg(target_arch = "x86_64")]
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-#[cfg(target_arch = "aarch64")]
-use super::block::neon;
-use super::block::{BlockKernel, portable};
-#[cfg(target_arch = "x86_64")]
-use super::block::{avx2, avx512, avx512bw};
-#[cfg(target_arch = "x86_64")]
-use super::row_avx512;
-use super::sum::Sum;
-use crate::forest::sections::Sections;
+use crate::compiled::sections::Sections;
+use crate::eval::block::{BlockKernel, portable};
+use crate::eval::row_avx512;
+use crate::eval::sum::Sum;
 
 /// A kernel that this processor can run.
 #[derive(Clone, Copy)]

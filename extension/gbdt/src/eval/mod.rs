@@ -9,17 +9,8 @@
 
 mod batch;
 mod block;
-mod categorical;
 pub(crate) mod interleaved;
 mod kernel;
-#[cfg(test)]
-pub(crate) mod random;
-#[cfg(test)]
-pub(crate) mod random_leaf_wise;
-#[cfg(test)]
-mod random_library;
-#[cfg(test)]
-pub(crate) mod random_model;
 pub mod reference;
 #[cfg(target_arch = "x86_64")]
 mod row_avx512;
@@ -28,24 +19,23 @@ mod sum;
 #[cfg(test)]
 mod tests;
 
-pub use batch::BatchScratch;
-pub(crate) use categorical::{CODES, is_in_set};
-pub use kernel::Kernel;
-use kernel::RowSum;
-pub use sum::Margin;
-use sum::Sum;
+pub use crate::eval::batch::BatchScratch;
+pub use crate::eval::kernel::Kernel;
+pub use crate::eval::sum::Margin;
 
-use crate::forest::records::GroupKind;
-use crate::forest::sections::{
+use crate::compiled::aligned::StableBytes;
+use crate::compiled::records::GroupKind;
+use crate::compiled::sections::{
     ANSWER_NODES, ANSWER_TABLES, COMPACT_IDS, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
     WIDE_IDS, WIDE_NODES, ZERO_MISSING,
 };
-use crate::forest::{FinishAt, Image, StableBytes};
-use crate::model::finish::NO_BIAS;
-use crate::model::{ClassBy, MissingRule, Precision, Task};
+use crate::compiled::{FinishAt, Image};
+use crate::eval::kernel::RowSum;
+use crate::eval::sum::Sum;
+use crate::model::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
 use crate::prefetch::prefetch_all;
-use crate::transform::{self, double, single};
-use crate::{Error, ErrorKind, Result, verified};
+use crate::transform::{double, single};
+use crate::{Error, ErrorKind, Result, transform, verified};
 
 /// Most bytes of an image that are asked for at once: half of what a processor's first cache holds.
 const MAX_FETCHED: usize = 16 << 10;

@@ -7,8 +7,8 @@
 //! src/predictor/cpu_predictor.cc; LightGBM: `GBDT::PredictRaw` in
 //! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of the model's values.
 
-use super::{Margin, is_in_set};
-use crate::model::{Comparison, Model, Node, Precision, Tree, TreeOutput};
+use crate::eval::Margin;
+use crate::model::{Comparison, Model, Node, Precision, Tree, TreeOutput, is_in_set};
 
 /// The margins of a row; `out.len() == model.num_outputs()`. Absent features are NaN.
 pub fn margins<V: Copy + Into<f64>, M: Margin>(model: &Model, features: &[V], out: &mut [M]) {

@@ -10,15 +10,15 @@
 
 use std::arch::x86_64::*;
 
-use super::sum::Sum;
-use crate::forest::sections::{
+use crate::compiled::sections::{
     CHUNK_GROUPS, CHUNKS, NODE_BLOCKS, OUTPUTS, PREDICATE_COLUMNS, SEARCH_TREES, Sections,
     TOP_NODES,
 };
-use crate::forest::tiles::chunks::{CHUNK_TREES, Chunk, NodeBlock, TopNode};
-use crate::forest::tiles::{
-    ColumnKind, MIN_SEARCH_LEVELS, PredicateColumn, TILE_LEVELS, TOP_LEVELS, TileGroup, tile_leaves,
+use crate::compiled::tiles::{
+    CHUNK_TREES, Chunk, ColumnKind, MIN_SEARCH_LEVELS, NodeBlock, PredicateColumn, TILE_LEVELS,
+    TOP_LEVELS, TileGroup, TopNode, tile_leaves,
 };
+use crate::eval::sum::Sum;
 use crate::verified;
 
 /// The sections that are read for a tree or a column. They are few, since to find them takes a part

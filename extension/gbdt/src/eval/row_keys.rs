@@ -1,10 +1,10 @@
-//! The keys of a row, by slot: see [`crate::forest::key`]; behind them its answers to categorical
-//! splits, if the image has any: see [`crate::forest::answers`].
+//! The keys of a row, by slot: see [`crate::compiled::key`]; behind them its answers to categorical
+//! splits, if the image has any: see [`crate::lower::answers`].
 #![allow(unsafe_code, reason = "copies answers that the image's check has vouched for")]
 
-use crate::forest::key::{leaf_slot, monotone_key};
-use crate::forest::records::AnswerTable;
-use crate::forest::sections::{ANSWER_TABLES, ANSWERS, Sections};
+use crate::compiled::key::{leaf_slot, monotone_key};
+use crate::compiled::records::AnswerTable;
+use crate::compiled::sections::{ANSWER_TABLES, ANSWERS, Sections};
 use crate::verified;
 
 /// Sets the two slots of each feature: `slots.len() == 2 * features.len()`.
@@ -51,7 +51,7 @@ unsafe fn set_answers(
     }
 }
 
-/// The line of a value in a table: see [`super::is_in_set`].
+/// The line of a value in a table: see [`crate::model::is_in_set`].
 #[inline(always)]
 fn line(table: &AnswerTable, value: f32) -> usize {
     let code = value as u32;

@@ -6,7 +6,7 @@
 
 use std::ops::AddAssign;
 
-use crate::forest::sections::{
+use crate::compiled::sections::{
     BASE_MARGINS, LEAF_VALUES, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
 };
 use crate::model::Precision;

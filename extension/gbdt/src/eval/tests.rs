@@ -2,16 +2,19 @@
 
 use proptest::prelude::*;
 
-use super::random::{Random, Shape};
-use super::random_leaf_wise::leaf_wise;
-use super::random_model::{model, narrowed, rows, symmetric, with_categories};
-use super::{BatchScratch, Kernel, Margin, Scratch, reference};
-use crate::forest::records::GroupKind;
-use crate::forest::sections::{GROUPS, PREDICATE_COLUMNS, TILE_GROUPS};
-use crate::forest::tiles::{CODE_LEVELS, MAX_SHARING, TileForm};
-use crate::forest::{AlignedBytes, Image, StableBytes, compile};
+use crate::compiled::Image;
+use crate::compiled::aligned::{AlignedBytes, StableBytes};
+use crate::compiled::records::GroupKind;
+use crate::compiled::sections::{GROUPS, PREDICATE_COLUMNS, TILE_GROUPS};
+use crate::compiled::tiles::{CODE_LEVELS, MAX_SHARING, TileForm};
+use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
+use crate::lower::compile;
 use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
-use crate::{ContributionScratch, ErrorKind};
+use crate::random::leaf_wise::leaf_wise;
+use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
+use crate::random::{Random, Shape};
+use crate::ErrorKind;
+use crate::explain::ContributionScratch;
 
 /// How many times larger than usual the tests are that are worth it: `make test-long`.
 fn times() -> usize {
@@ -205,7 +208,7 @@ fn a_sum_of_nothing_keeps_its_sign() {
                 "tree_param": {"num_nodes": "1"}, "left_children": [-1], "right_children": [-1],
                 "split_indices": [0], "split_conditions": [0.25], "default_left": [0],
                 "loss_changes": [0], "sum_hessian": [1]}]}}}}"#;
-    let model = crate::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
+    let model = crate::internals::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
     let mut margins = [1.0f32; 2];
     reference::margins(&model, &[0.0f64], &mut margins);
     assert_eq!(bits(&margins), bits(&[0.25f32, -0.0]));
@@ -309,7 +312,7 @@ fn classes_follow_the_margins() {
 #[test]
 fn of_equal_probabilities_the_first_decides() {
     let file = include_bytes!("../../tests/golden/tie.json");
-    let model = crate::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
+    let model = crate::internals::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
     let image = opened(&model);
     let mut margins = [0.0f32; 3];
     image.margins(&mut Scratch::new(&image), &[0.0], &mut margins).unwrap();

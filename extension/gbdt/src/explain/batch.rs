@@ -5,16 +5,19 @@
 
 #![allow(unsafe_code, reason = "sets the keys of rows that have all features")]
 
-use super::contributions::Part;
-use super::numbers::refill;
-use super::row::Keys;
-use super::scratch::ContributionScratch;
-use super::walk::{Block, Interrupts, MAX_POINTS, Prepared, pair};
+use crate::compiled::Image;
+use crate::compiled::aligned::StableBytes;
+use crate::compiled::records::Split;
+use crate::compiled::sections::{
+    GROUPS, OUTPUTS, SPLIT_FEATURES, SPLITS, Sections, TREE_SUMMARIES,
+};
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
-use crate::forest::records::Split;
-use crate::forest::sections::{GROUPS, OUTPUTS, SPLIT_FEATURES, SPLITS, Sections, TREE_SUMMARIES};
-use crate::forest::{Image, StableBytes};
+use crate::explain::contributions::Part;
+use crate::explain::numbers::refill;
+use crate::explain::row::Keys;
+use crate::explain::scratch::ContributionScratch;
+use crate::explain::walk::{Block, Interrupts, MAX_POINTS, Prepared, pair};
 use crate::quadrature::exact_points;
 use crate::{Result, verified};
 

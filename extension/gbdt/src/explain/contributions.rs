@@ -5,10 +5,11 @@
 
 use std::ops::Range;
 
-use super::scratch::ContributionScratch;
-use super::walk::pair;
-use crate::forest::sections::{BASE_MARGINS, GROUPS, OUTPUTS, TREE_SUMMARIES};
-use crate::forest::{FinishAt, Image, StableBytes};
+use crate::compiled::aligned::StableBytes;
+use crate::compiled::sections::{BASE_MARGINS, GROUPS, OUTPUTS, TREE_SUMMARIES};
+use crate::compiled::{FinishAt, Image};
+use crate::explain::scratch::ContributionScratch;
+use crate::explain::walk::pair;
 use crate::model::Precision;
 use crate::{Error, ErrorKind, Limits, Result, verified};
 

@@ -93,8 +93,8 @@ fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::random::Shape;
-    use crate::eval::random_model::model;
+    use crate::random::Shape;
+    use crate::random::model::model;
 
     /// A tree that splits at ids 0, 1 and 2, with these features, gains and covers.
     fn tree(splits: [(u32, f32, f32); 3]) -> Tree {

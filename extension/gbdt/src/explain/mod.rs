@@ -13,7 +13,6 @@ mod contributions;
 mod importance;
 mod lanes;
 mod numbers;
-mod quad;
 pub mod reference;
 mod row;
 mod scratch;
@@ -21,5 +20,5 @@ mod scratch;
 mod tests;
 mod walk;
 
-pub use importance::{ImportanceKind, has_importance, importance};
-pub use scratch::ContributionScratch;
+pub use crate::explain::importance::{ImportanceKind, has_importance, importance};
+pub use crate::explain::scratch::ContributionScratch;

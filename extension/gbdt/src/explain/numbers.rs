@@ -3,7 +3,7 @@
 //! Of a split whose feature has the product `r` of shares on the path they are `tau = q / (r + q (1 - r))` and
 //! `omega = r / (r + q (1 - r))^2`.
 
-use crate::forest::records::Split;
+use crate::compiled::records::Split;
 use crate::{Error, ErrorKind, Result};
 
 /// The least product of shares.

@@ -7,7 +7,7 @@
 //! polynomial; all its terms are positive. No quadrature is used.
 
 use crate::eval::reference::goes_left;
-use crate::forest::share;
+use crate::lower::points::share;
 use crate::model::{Model, Node, Precision, Tree, TreeOutput};
 
 /// A feature on a path.
@@ -19,7 +19,7 @@ struct Player {
     share: f64,
 }
 
-/// The contributions of a row, in the order of [`crate::Image::contributions`].
+/// The contributions of a row, in the order of [`crate::compiled::Image::contributions`].
 pub fn contributions<V: Copy + Into<f64>>(model: &Model, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
     let mut sums = vec![0.0; model.num_outputs() * width];
@@ -41,7 +41,7 @@ pub fn contributions<V: Copy + Into<f64>>(model: &Model, features: &[V]) -> Vec<
     sums
 }
 
-/// The interactions of a row, in the order of [`crate::Image::interactions`].
+/// The interactions of a row, in the order of [`crate::compiled::Image::interactions`].
 pub fn interactions<V: Copy + Into<f64>>(model: &Model, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
     let mut sums = vec![0.0; model.num_outputs() * width * width];

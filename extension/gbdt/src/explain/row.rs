@@ -7,11 +7,11 @@
 
 use std::hint::select_unpredictable;
 
-use super::numbers::{Points, refill};
-use super::quad::Quad;
-use super::walk::answer_set;
+use crate::compiled::records::Split;
 use crate::eval::interleaved::NodeSections;
-use crate::forest::records::Split;
+use crate::explain::lanes::Quad;
+use crate::explain::numbers::{Points, refill};
+use crate::explain::walk::answer_set;
 use crate::{Result, verified};
 
 /// What is known of a split.

@@ -1,10 +1,10 @@
 //! The buffers of explanations.
 
-use super::numbers::{Numbers, Points};
-use super::row::RowBuffers;
-use super::walk::{Level, MAX_POINTS, WalkBuffers};
 use crate::eval::Kernel;
 use crate::eval::row_keys::RowKeys;
+use crate::explain::numbers::{Numbers, Points};
+use crate::explain::row::RowBuffers;
+use crate::explain::walk::{Level, MAX_POINTS, WalkBuffers};
 use crate::quadrature::Rule;
 
 /// Buffers for explanations of any image; nothing is allocated per row once they have grown.

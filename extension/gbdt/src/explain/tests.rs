@@ -2,13 +2,16 @@
 
 use proptest::prelude::*;
 
-use super::{ContributionScratch, reference};
-use crate::eval::random::{Random, Shape};
-use crate::eval::random_leaf_wise::leaf_wise;
-use crate::eval::random_model::{model, narrowed, rows};
-use crate::eval::{self, Kernel, Scratch};
-use crate::forest::{AlignedBytes, Image, compile};
+use crate::compiled::Image;
+use crate::compiled::aligned::AlignedBytes;
+use crate::eval;
+use crate::eval::{Kernel, Scratch};
+use crate::explain::{ContributionScratch, reference};
+use crate::lower::compile;
 use crate::model::{Model, Node, Tree};
+use crate::random::leaf_wise::leaf_wise;
+use crate::random::model::{model, narrowed, rows};
+use crate::random::{Random, Shape};
 
 /// How far a contribution may be from the oracle's, as a part of the largest one.
 const ORACLE: f64 = 1e-6;

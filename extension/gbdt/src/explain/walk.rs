@@ -28,15 +28,16 @@
 #![allow(unsafe_code, reason = "the same is compiled for the instructions that the processor has")]
 #![allow(clippy::needless_range_loop, reason = "loops over points and registers are unrolled")]
 
-use super::lanes::Lanes;
-use super::lanes::PORTABLE;
-#[cfg(target_arch = "x86_64")]
-use super::lanes::{Ymm, Zmm};
-use super::numbers::{Numbers as SplitNumbers, Points, refill};
+use crate::compiled::key::number_of_key;
+use crate::compiled::records::{Leaves, Split};
+use crate::eval::Kernel;
 use crate::eval::interleaved::NodeSections;
-use crate::eval::{Kernel, is_in_set};
-use crate::forest::key::number_of_key;
-use crate::forest::records::{Leaves, Split};
+#[cfg(target_arch = "x86_64")]
+use crate::explain::lanes::Ymm;
+use crate::explain::lanes::{Lanes, PORTABLE, Zmm};
+use crate::explain::numbers::{Numbers as SplitNumbers, Points, refill};
+use crate::model::is_in_set;
+#[cfg(target_arch = "x86_64")]
 use crate::{Result, verified};
 
 /// Registers of a block's rows.

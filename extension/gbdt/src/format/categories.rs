@@ -3,8 +3,8 @@
 //!
 //! Numbers are read as those of a file are: whole numbers as i64, and all as f64 where one is not whole.
 
-use super::json::Json;
-use super::reader::{Number, Reader, ValueKind, array, object};
+use crate::format::json::Json;
+use crate::format::reader::{Number, Reader, ValueKind, array, object};
 use crate::model::Categories;
 use crate::{Error, ErrorKind, Result};
 

@@ -20,13 +20,12 @@ mod sniff;
 mod ubjson;
 mod xgboost;
 
-pub(crate) use catboost::hash_of_category;
-pub use categories::read_categories;
-pub use xgboost::objectives as xgboost_objectives;
+pub use crate::format::categories::read_categories;
+pub use crate::format::xgboost::objectives as xgboost_objectives;
 
+use crate::format::sniff::Format;
 use crate::model::Model;
 use crate::{Limits, Result};
-use sniff::Format;
 
 /// Reads a model and checks every invariant of it.
 ///

@@ -2,8 +2,8 @@
 //!
 //! Files that are known and not read are refused by name, so that the user learns what to do.
 
-use super::json;
-use super::reader::Reader;
+use crate::format::json;
+use crate::format::reader::Reader;
 use crate::{Error, ErrorKind, Place, Result};
 
 pub(super) enum Format {

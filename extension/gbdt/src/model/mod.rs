@@ -7,19 +7,20 @@
 
 mod build;
 mod categories;
-pub(crate) mod finish;
-mod links;
+pub(crate) mod city_hash;
 mod objective;
+mod sets;
 mod tree;
 
-pub(crate) use build::{
+pub(crate) use crate::model::build::{
     Builder, NODES_PER_CHECK, Parts, TreeParts, check_limit, in_tree, node_of, out_of_memory,
 };
-pub use categories::Categories;
-pub(crate) use finish::Finish;
-pub use objective::{ClassBy, Objective, Precision, Task, Transform};
-pub(crate) use tree::end_of_set;
-pub use tree::{CategorySet, Comparison, MissingRule, Node, Tree, TreeOutput};
+pub use crate::model::categories::Categories;
+pub use crate::model::objective::{ClassBy, Objective, Precision, Task, Transform};
+pub(crate) use crate::model::objective::{Finish, NO_BIAS};
+pub use crate::model::sets::CategorySet;
+pub(crate) use crate::model::sets::{CODE_END, CODES, end_of_set, is_in_set};
+pub use crate::model::tree::{Comparison, MissingRule, Node, Tree, TreeOutput};
 
 use crate::{Error, ErrorKind, Result};
 

@@ -6,62 +6,7 @@
 //! splits. What a split does with a row is written here as the library defines it: `forest` lowers
 //! it to the one form that kernels walk, `eval::reference` follows it as it stands.
 
-use crate::model::Categories;
-use crate::{Error, ErrorKind, Result};
-
-/// A set of category codes, as bits: code `c` is bit `c % 32` of word `c / 32`.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct CategorySet {
-    pub(crate) words: Vec<u32>,
-}
-
-impl CategorySet {
-    /// The set of these codes. Its words, up to that of its largest code, are taken off
-    /// `words_left`: whoever reads a file bounds with it what all sets of a model take.
-    pub(crate) fn new(codes: &[i32], words_left: &mut usize) -> Result<Self> {
-        let mut largest = 0;
-        for code in codes {
-            let code = usize::try_from(*code).ok().filter(|code| *code < Categories::MAX_CODES);
-            largest = largest.max(code.ok_or_else(|| {
-                Error::new(ErrorKind::CategoryRange, "a split names a category that cannot be")
-            })?);
-        }
-        let count = largest / 32 + 1;
-        *words_left = words_left.checked_sub(count).ok_or_else(|| {
-            Error::new(ErrorKind::Limit, "the category sets of the model are too large")
-        })?;
-        let mut words = vec![0u32; count];
-        for code in codes {
-            if let Some(word) = words.get_mut((*code / 32) as usize) {
-                *word |= 1 << (*code % 32);
-            }
-        }
-        Ok(CategorySet { words })
-    }
-
-    /// Whether the code is in the set; codes beyond the last word are not.
-    pub fn contains(&self, code: u32) -> bool {
-        self.words.get((code / 32) as usize).is_some_and(|word| word >> (code % 32) & 1 == 1)
-    }
-
-    /// The largest code and 1; 0 if the set is empty.
-    pub(crate) fn end(&self) -> usize {
-        end_of_set(&self.words)
-    }
-
-    /// The words, the lowest codes first.
-    pub fn words(&self) -> &[u32] {
-        &self.words
-    }
-}
-
-/// The largest code of a set's words and 1; 0 if it is empty.
-pub(crate) fn end_of_set(words: &[u32]) -> usize {
-    match words.iter().rposition(|word| *word != 0) {
-        Some(last) => 32 * (last + 1) - words[last].leading_zeros() as usize,
-        None => 0,
-    }
-}
+use crate::model::sets::CategorySet;
 
 /// How a numerical split compares, in f64; the row goes left where it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 //! Exponentials are the C library's, which is what `f64::exp` calls. LightGBM's are `ConvertOutput` of
 //! src/objective/, and `Common::Softmax` and `Common::Sign` of include/LightGBM/utils/common.h.
 
-use super::first_largest;
 use crate::model::Transform;
+use crate::transform::first_largest;
 
-/// Turns the margins of a row into its values: see [`super::single::apply`].
+/// Turns the margins of a row into its values: see [`crate::transform::single::apply`].
 pub(crate) fn apply(transform: Transform, slope: f64, margins: &mut [f64]) -> usize {
     match transform {
         Transform::Identity => {}
@@ -35,7 +35,7 @@ fn each(margins: &mut [f64], value: impl Fn(f64) -> f64) {
 /// ONNX Runtime rounds margins of f64 to f32 before it transforms them.
 fn in_single(transform: Transform, slope: f64, margins: &mut [f64]) {
     let mut singles: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
-    super::single::apply(transform, slope as f32, &mut singles);
+    crate::transform::single::apply(transform, slope as f32, &mut singles);
     margins.iter_mut().zip(singles).for_each(|(margin, single)| *margin = f64::from(single));
 }
 

@@ -67,8 +67,8 @@ fn names_that_no_model_has() {
 
 #[test]
 fn limits_hold() {
-    let at = |limits: &Limits| gbdt::parse(VALID, limits, &mut || {}).map(drop);
-    let nodes = gbdt::parse(VALID, &Limits::default(), &mut || {}).unwrap();
+    let at = |limits: &Limits| gbdt::internals::parse(VALID, limits, &mut || {}).map(drop);
+    let nodes = gbdt::internals::parse(VALID, &Limits::default(), &mut || {}).unwrap();
     let nodes = nodes.trees().iter().map(|tree| tree.nodes().len()).sum();
     at(&Limits { nodes, trees: 3, ..Limits::default() }).unwrap();
     for limits in [

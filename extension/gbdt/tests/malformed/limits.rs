@@ -5,8 +5,8 @@ use crate::value::Document;
 use gbdt::{Error, ErrorKind, Limits};
 use serde_json::{Value, json};
 
-fn parse(bytes: &[u8], limits: &Limits) -> Result<gbdt::Model, Error> {
-    gbdt::parse(bytes, limits, &mut || {})
+fn parse(bytes: &[u8], limits: &Limits) -> Result<gbdt::internals::Model, Error> {
+    gbdt::internals::parse(bytes, limits, &mut || {})
 }
 
 /// The model has `size` of what `set` limits.
@@ -86,7 +86,7 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     assert_eq!(error.kind(), ErrorKind::Limit);
     let mut pauses = 0;
     let limits = Limits { depth: splits as usize, ..Limits::default() };
-    let model = gbdt::parse(&bytes, &limits, &mut || pauses += 1).unwrap();
+    let model = gbdt::internals::parse(&bytes, &limits, &mut || pauses += 1).unwrap();
     assert_eq!(model.trees()[0].depth(), 200_000);
     assert!(pauses > 100, "interrupts were looked for {pauses} times only");
 }
@@ -110,7 +110,8 @@ fn a_cancel_is_looked_for_within_one_symmetric_tree() {
         "scale_and_bias": [1, [0]]
     });
     let mut looks = 0;
-    gbdt::parse(model.to_string().as_bytes(), &Limits::default(), &mut || looks += 1).unwrap();
+    gbdt::internals::parse(model.to_string().as_bytes(), &Limits::default(), &mut || looks += 1)
+        .unwrap();
     // The leaves that are read take 16, the builder 3 * 8; the nodes that are made must take more.
     assert!(looks > 100, "interrupts were looked for {looks} times only");
 }
@@ -119,7 +120,9 @@ fn a_cancel_is_looked_for_within_one_symmetric_tree() {
 fn a_caller_may_unwind_between() {
     let bytes = binary().to_json();
     let result = std::panic::catch_unwind(|| {
-        gbdt::parse(&bytes, &Limits::default(), &mut || std::panic::panic_any("cancelled"))
+        gbdt::internals::parse(&bytes, &Limits::default(), &mut || {
+            std::panic::panic_any("cancelled")
+        })
     });
     assert!(result.is_err());
 }

@@ -16,7 +16,7 @@ mod trees;
 mod unsupported;
 mod value;
 
-use gbdt::model::Model;
+use gbdt::internals::Model;
 use gbdt::{Error, ErrorKind, Limits, Place};
 use value::{Document, value};
 
@@ -41,7 +41,7 @@ const JSON: Encoding = ("json", Document::to_json);
 const UBJSON: Encoding = ("ubjson", Document::to_ubjson);
 
 fn parse(bytes: &[u8]) -> Result<Model, Error> {
-    gbdt::parse(bytes, &Limits::default(), &mut || {})
+    gbdt::internals::parse(bytes, &Limits::default(), &mut || {})
 }
 
 /// Does edits with semicolons between them.

@@ -14,8 +14,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use gbdt::Image;
-use gbdt::forest::IMAGE_VERSION;
+use gbdt::internals::Image;
+use gbdt::internals::IMAGE_VERSION;
 use pg_interface::report::check_for_interrupts;
 use pg_interface::{fault, server};
 use sha2::{Digest, Sha256};

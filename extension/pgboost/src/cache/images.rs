@@ -13,8 +13,8 @@ use std::mem::ManuallyDrop;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::rc::Rc;
 
-use gbdt::Image;
-use gbdt::forest::AlignedBytes;
+use gbdt::internals::Image;
+use gbdt::internals::AlignedBytes;
 use pg_interface::profile::Ranges;
 use pg_interface::{fault, report};
 use pgrx::pg_sys::Oid;
@@ -132,7 +132,7 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
         None => {
             let labels = stored.labels();
             let check_interrupts = &mut report::check_for_interrupts;
-            let lowered = gbdt::compile(&stored.model()?, &labels, check_interrupts)?;
+            let lowered = gbdt::internals::compile(&stored.model()?, &labels, check_interrupts)?;
             let image = share(&key, lowered)?;
             sweep_if_due(registry);
             image

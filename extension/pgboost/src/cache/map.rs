@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 
-use gbdt::Image;
-use gbdt::forest::{AlignedBytes, StableBytes};
+use gbdt::internals::Image;
+use gbdt::internals::{AlignedBytes, StableBytes};
 use memmap2::{Mmap, MmapOptions};
 
 pub type ModelImage = Image<ImageBytes>;

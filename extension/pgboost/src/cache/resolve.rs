@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use gbdt::Kernel;
+use gbdt::internals::Kernel;
 use pgrx::pg_sys::Oid;
 
 use super::images::{self, CachedImage};

@@ -1,6 +1,6 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
-use gbdt::prefetch::prefetch_all;
+use gbdt::internals::prefetch_all;
 use pg_interface::{Row, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};

@@ -179,7 +179,7 @@ fn what_the_engine_says_of_damaged_files_is_in_postgresql_style() {
     let mut refused = 0;
     for bytes in damaged_files() {
         let limits = Limits::default();
-        let Err(error) = gbdt::parse(&bytes, &limits, &mut || ()) else { continue };
+        let Err(error) = gbdt::internals::parse(&bytes, &limits, &mut || ()) else { continue };
         assert_style(&Error::from(error));
         refused += 1;
     }

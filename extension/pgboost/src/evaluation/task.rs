@@ -1,6 +1,6 @@
 //! What can be measured of a model, by its objective.
 
-use gbdt::model::{Task as ModelTask, Transform};
+use gbdt::internals::{Task as ModelTask, Transform};
 
 use crate::error::{Error, Result, ShapeReason};
 use crate::pg::snapshot::ReadSnapshot;

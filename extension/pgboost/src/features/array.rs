@@ -8,8 +8,8 @@ use super::reader::{narrowed, number_code};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::pg::arrays::Elements;
-use gbdt::Narrowing;
-use gbdt::forest::CategoryKind;
+use gbdt::internals::Narrowing;
+use gbdt::internals::CategoryKind;
 use pg_interface::Value;
 use pg_interface::array::ArrayValue;
 

@@ -11,7 +11,7 @@ mod object;
 mod reader;
 mod row;
 
-use gbdt::Narrowing;
+use gbdt::internals::Narrowing;
 use pg_interface::types;
 use pgrx::pg_sys::Oid;
 

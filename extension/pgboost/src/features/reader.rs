@@ -5,8 +5,8 @@
 //! which XGBoost does not recode either. CatBoost knows no codes: its categories are text or whole
 //! numbers in every form, and a value that the model does not know is no error.
 
-use gbdt::Narrowing;
-use gbdt::forest::CategoryKind;
+use gbdt::internals::Narrowing;
+use gbdt::internals::CategoryKind;
 use pg_interface::{Exact, Number, ScalarType, Value};
 use pgrx::pg_sys::{self, Oid};
 

@@ -4,7 +4,7 @@
 //! PostgreSQL puts that call in its place, and a query over many rows predicts in batches. The
 //! registry notes which functions it made for a model, for `drop_model`.
 
-use gbdt::forest::CategoryKind;
+use gbdt::internals::CategoryKind;
 use pg_interface::server;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};

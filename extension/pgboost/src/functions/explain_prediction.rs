@@ -3,8 +3,8 @@
 //! Each call is a row of its own and returns a set, so nothing is kept from call to call but what the
 //! cache keeps from statement to statement.
 
-use gbdt::Margin;
-use gbdt::model::Task;
+use gbdt::internals::Margin;
+use gbdt::internals::Task;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern, pg_sys};

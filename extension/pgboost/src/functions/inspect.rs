@@ -3,9 +3,9 @@
 
 use std::rc::Rc;
 
-use gbdt::Model;
-use gbdt::explain::{ImportanceKind, has_importance, importance};
-use gbdt::forest::CategoryKind;
+use gbdt::internals::Model;
+use gbdt::internals::{ImportanceKind, has_importance, importance};
+use gbdt::internals::CategoryKind;
 use pg_interface::report;
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;

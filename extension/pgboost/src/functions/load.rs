@@ -3,8 +3,9 @@
 //! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
 //! first prediction of any connection finds the image made.
 
-use gbdt::model::Categories;
-use gbdt::{Limits, Model};
+use gbdt::internals::Categories;
+use gbdt::Limits;
+use gbdt::internals::Model;
 use pg_interface::{fault, report, server};
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{AnyElement, Array, JsonB, pg_extern, pg_sys};
@@ -95,21 +96,21 @@ fn load(
     if is_file_name(bytes) {
         return Err(Error::FileName);
     }
-    let mut model = gbdt::parse(bytes, limits, &mut report::check_for_interrupts)?;
+    let mut model = gbdt::internals::parse(bytes, limits, &mut report::check_for_interrupts)?;
     fault::at("load: parsed");
     if let Some(feature_names) = options.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
     if let Some(categories) = options.categories.as_ref().and_then(jsonb::text) {
         let categories = encoding::utf8(&categories, "category")?;
-        let categories = gbdt::read_categories(categories, &mut report::check_for_interrupts)?;
+        let categories = gbdt::internals::read_categories(categories, &mut report::check_for_interrupts)?;
         model.set_categories(categories)?;
     }
     require_storable(&model)?;
     let present = Present::of(&model);
     keep_rounds(&mut model, name, options.rounds, &present)?;
     let labels = options.labels.as_deref().unwrap_or_default();
-    let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
+    let lowered = gbdt::internals::compile(&model, labels, &mut report::check_for_interrupts)?;
     let new = describe(name, bytes, &model, present, options);
     let version = store(registry, new, user)?;
     fault::at("load: stored");
@@ -128,7 +129,7 @@ struct Present {
 
 impl Present {
     fn of(model: &Model) -> Self {
-        let depth = model.trees().iter().map(gbdt::model::Tree::depth).max().unwrap_or(0);
+        let depth = model.trees().iter().map(gbdt::internals::Tree::depth).max().unwrap_or(0);
         let rounds = model.num_rounds();
         let best_rounds = model.best_rounds().map(|best| best.min(rounds));
         Present { trees: model.trees().len(), rounds, best_rounds, depth }

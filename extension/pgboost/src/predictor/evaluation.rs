@@ -1,6 +1,6 @@
 //! What is computed of a batch's features: predictions, or explanations.
 
-use gbdt::{BatchScratch, Margin, Precision};
+use gbdt::internals::{BatchScratch, Margin, Precision};
 use pg_interface::report::check_for_interrupts;
 use pgrx::pg_sys::Datum;
 

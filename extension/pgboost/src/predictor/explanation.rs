@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use gbdt::ContributionScratch;
+use gbdt::internals::ContributionScratch;
 use pg_interface::report::check_for_interrupts;
 
 use super::single::Predictor;

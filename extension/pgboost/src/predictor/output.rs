@@ -1,7 +1,7 @@
 //! From a row's margins to the result of a function.
 
-use gbdt::Margin;
-use gbdt::model::Task;
+use gbdt::internals::Margin;
+use gbdt::internals::Task;
 use pgrx::pg_sys::Datum;
 use serde_json::Value;
 

@@ -4,7 +4,7 @@
 //! reading them. So when a statement ends, what it worked out stays with the cached image, for the next
 //! that names the same model and passes the same types.
 
-use gbdt::Scratch;
+use gbdt::internals::Scratch;
 use pg_interface::types;
 use pgrx::pg_sys::Oid;
 

@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use gbdt::{ErrorKind, Limits, Model};
+use gbdt::{ErrorKind, Limits};
+use gbdt::internals::Model;
 use pg_interface::report::check_for_interrupts;
 
 use super::reference::{Reference, Wanted};
@@ -180,13 +181,13 @@ impl Stored<'_> {
         // lowered.
         let limits = Limits { bytes: usize::MAX, ..Limits::default() };
         let file = self.file()?;
-        let mut model = gbdt::parse(file.as_slice(), &limits, &mut check_for_interrupts)?;
+        let mut model = gbdt::internals::parse(file.as_slice(), &limits, &mut check_for_interrupts)?;
         let feature_names = self.feature_names();
         if !feature_names.is_empty() {
             model.set_feature_names(feature_names)?;
         }
         if let Some(categories) = self.categories() {
-            let categories = gbdt::read_categories(&categories, &mut check_for_interrupts)?;
+            let categories = gbdt::internals::read_categories(&categories, &mut check_for_interrupts)?;
             model.set_categories(categories)?;
         }
         if self.used_rounds()? < model.num_rounds() {

@@ -3,8 +3,8 @@
 //! Margins are compared by their bits, because they are what pgboost promises to be equal. Both are
 //! given the same f32 features, read as `predict` reads them: categories become codes by the same image.
 
-use gbdt::Image;
-use gbdt::forest::{AlignedBytes, CategoryKind};
+use gbdt::internals::Image;
+use gbdt::internals::{AlignedBytes, CategoryKind};
 use pg_interface::source::{Row, Source, SourceError, query};
 use pg_interface::{report, settings};
 use pgrx::iter::TableIterator;
@@ -55,7 +55,7 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     if source.is_relation() {
         features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
     }
-    let image = gbdt::compile(&registered.model, &[], &mut report::check_for_interrupts)
+    let image = gbdt::internals::compile(&registered.model, &[], &mut report::check_for_interrupts)
         .and_then(Image::open)
         .map_err(|_| Error::Registry { what: "valid model" })?;
     check_types(&image, &features)?;

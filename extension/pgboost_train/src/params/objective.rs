@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use gbdt::model::Task;
+use gbdt::internals::Task;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -39,7 +39,7 @@ pub const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
 
 /// Those that the engine can evaluate.
 static ALL: LazyLock<Vec<Objective>> =
-    LazyLock::new(|| gbdt::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect());
+    LazyLock::new(|| gbdt::internals::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect());
 
 fn of_task(name: &'static str, task: Task) -> Objective {
     let target = match task {

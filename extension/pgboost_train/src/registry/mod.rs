@@ -5,7 +5,8 @@
 
 mod resolve;
 
-use gbdt::{Limits, Model};
+use gbdt::Limits;
+use gbdt::internals::Model;
 use pg_interface::{catalog, model_name, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
@@ -194,12 +195,12 @@ impl Registry {
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
         let limits = Limits { bytes: usize::MAX, ..Limits::default() };
         let check_interrupts = &mut report::check_for_interrupts;
-        let model = gbdt::parse(&bytes, &limits, check_interrupts).and_then(|mut model| {
+        let model = gbdt::internals::parse(&bytes, &limits, check_interrupts).and_then(|mut model| {
             if let Some(names) = &version.feature_names {
                 model.set_feature_names(names.clone())?;
             }
             if let Some(categories) = &version.categories {
-                model.set_categories(gbdt::read_categories(categories, check_interrupts)?)?;
+                model.set_categories(gbdt::internals::read_categories(categories, check_interrupts)?)?;
             }
             Ok(model)
         });

@@ -4,8 +4,8 @@
 //! of categories, the classes, the objective. The rows are read as the model sees them, and what it cannot
 //! see in them is an error.
 
-use gbdt::Model;
-use gbdt::model::{Categories, FeatureType};
+use gbdt::internals::Model;
+use gbdt::internals::{Categories, FeatureType};
 use pgboost_trainer as messages;
 
 use crate::error::{Error, Result};

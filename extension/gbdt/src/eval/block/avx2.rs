@@ -2,9 +2,9 @@
 
 use std::arch::x86_64::*;
 
-use super::instructions::{Instructions, LookUp, block_kernel};
-use super::{Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS, rank_avx2};
-use crate::forest::tiles::CodeTable;
+use crate::compiled::tiles::CodeTable;
+use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
+use crate::eval::block::{Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS, rank_avx2};
 
 block_kernel! {
     Half, #[target_feature(enable = "avx2")],

@@ -4,10 +4,10 @@
 
 use std::arch::x86_64::*;
 
-use super::instructions::{LookUp, add_one_by_one, block_kernel};
-use super::mask_avx512::{Whole, indices};
-use super::{Codes, Mask, PathBits, Sums, WORDS};
-use crate::forest::tiles::CodeTable;
+use crate::compiled::tiles::CodeTable;
+use crate::eval::block::instructions::{LookUp, add_one_by_one, block_kernel};
+use crate::eval::block::mask_avx512::{Whole, indices};
+use crate::eval::block::{Codes, Mask, PathBits, Sums, WORDS};
 
 block_kernel! {
     Numbers, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")],

@@ -1,10 +1,10 @@
 //! The compounds of a group of recoded trees: predicates joined by AND and OR, one mask each.
 
-use super::instructions::Instructions;
-use super::{BLOCK, Mask, WORDS};
-use crate::forest::tiles::CompoundRun;
+use crate::compiled::tiles::CompoundRun;
+use crate::eval::block::instructions::Instructions;
+use crate::eval::block::{BLOCK, Mask, WORDS};
 
-/// See [`super::BlockKernel::compounds`].
+/// See [`crate::eval::block::BlockKernel::compounds`].
 ///
 /// # Safety
 /// The processor has the instructions. `words` are those of the run, whose indices are all of masks at

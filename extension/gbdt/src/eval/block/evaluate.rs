@@ -10,23 +10,24 @@
 
 use std::ops::Range;
 
-use super::columns::ColumnValues;
-use super::lower_levels::{BlockKeys, LowerLevels};
-use super::predicates::{bit_of_code, columns_by_search, goes_right_large, operands, search_tree};
-use super::{
-    BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
-    WORDS,
-};
-use crate::eval::interleaved::NodeSections;
-use crate::forest::sections::{
+use crate::compiled::sections::{
     BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, LARGE_SETS, OUTPUTS,
     PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS,
     TILE_GROUPS, TILE_NODES,
 };
-use crate::forest::tiles::{
+use crate::compiled::tiles::{
     ColumnKind, MAX_COMPOUNDS, MAX_LEVELS, MAX_MASKS, MAX_PREDICATES, PredicateColumn, Segment,
     TileForm, TileGroup, tile_leaves,
 };
+use crate::eval::block::columns::{
+    ColumnValues, bit_of_code, columns_by_search, goes_right_large, operands, search_tree,
+};
+use crate::eval::block::lower_levels::{BlockKeys, LowerLevels};
+use crate::eval::block::{
+    BLOCK, BlockKernel, BlockSum, Codes, Mask, PathBits, RANK_BITS, Ranks, Rows, Sums, Values,
+    WORDS,
+};
+use crate::eval::interleaved::NodeSections;
 
 const NO_MASK: Mask = Mask([0; WORDS]);
 const NO_VALUES: Values = Values([0.0; BLOCK]);

@@ -4,10 +4,11 @@
 //! looks codes and leaves up, and calls [`block_kernel`], which compiles these functions, and the generic
 //! ones below, with the set's features. Everything is inlined into those functions: only there do intrinsics become instructions.
 
-use super::rank_scalar;
-use super::{BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS};
+use crate::compiled::tiles::{CodeTable, LargestTree, MAX_LEVELS, TILE_LEVELS};
+use crate::eval::block::{
+    BLOCK, Codes, Mask, PathBits, RANK_BITS, Ranks, Sums, Values, WORDS, rank_scalar,
+};
 use crate::eval::sum::Sum;
-use crate::forest::tiles::{CodeTable, LargestTree};
 
 /// Part of a mask in registers, and what a kernel does with it.
 ///
@@ -54,7 +55,7 @@ pub(super) trait Instructions: Copy {
     /// The leaf indices of the rows of a word, below 2^`levels`. Safety: `word` is below [`WORDS`].
     unsafe fn leaf_indices(path: &[Mask], word: usize, levels: u32) -> [u8; 64];
 
-    /// See [`super::BlockKernel::rank`]; this one searches value by value.
+    /// See [`crate::eval::block::BlockKernel::rank`]; this one searches value by value.
     #[inline(always)]
     unsafe fn rank(
         values: &Values,
@@ -74,7 +75,7 @@ pub(super) trait Instructions: Copy {
         }
     }
 
-    /// See [`super::BlockKernel::missing`].
+    /// See [`crate::eval::block::BlockKernel::missing`].
     #[inline(always)]
     unsafe fn missing(values: &Values, rows: usize, missing: &mut Mask) {
         let words = missing.0.iter_mut().zip(values.0.as_chunks::<64>().0);
@@ -86,7 +87,7 @@ pub(super) trait Instructions: Copy {
         }
     }
 
-    /// See [`super::BlockKernel::rank_wide`]; this one searches value by value.
+    /// See [`crate::eval::block::BlockKernel::rank_wide`]; this one searches value by value.
     #[inline(always)]
     unsafe fn rank_wide(
         values: &Values,
@@ -129,10 +130,10 @@ pub(super) trait LookUp {
     /// Whether sums lie in the order of the rows.
     const IN_ORDER: bool;
 
-    /// See [`super::BlockKernel::look_up`].
+    /// See [`crate::eval::block::BlockKernel::look_up`].
     unsafe fn look_up(codes: &Codes, rows: usize, tables: &[CodeTable], masks: &mut [Mask]);
 
-    /// See [`super::BlockKernel::add`]; this one reads leaf by leaf.
+    /// See [`crate::eval::block::BlockKernel::add`]; this one reads leaf by leaf.
     #[inline(always)]
     unsafe fn add<const LEVELS: u32>(
         path: &PathBits,
@@ -157,7 +158,7 @@ pub(super) trait LookUp {
     }
 }
 
-/// See [`super::BlockKernel::add`].
+/// See [`crate::eval::block::BlockKernel::add`].
 ///
 /// # Safety
 /// The processor has the instructions; there are 2^LEVELS leaves.
@@ -201,7 +202,7 @@ unsafe fn at_least_of_four<I: Instructions>(bits: &[I]) -> [I; 17] {
     }
 }
 
-/// See [`super::BlockKernel::compare`].
+/// See [`crate::eval::block::BlockKernel::compare`].
 ///
 /// # Safety
 /// The processor has the instructions.
@@ -225,7 +226,7 @@ pub(super) unsafe fn compare<I: Instructions>(
     }
 }
 
-/// See [`super::BlockKernel::leaf_indices`].
+/// See [`crate::eval::block::BlockKernel::leaf_indices`].
 ///
 /// # Safety
 /// The processor has the instructions.
@@ -261,14 +262,14 @@ macro_rules! by_levels {
 }
 pub(super) use by_levels;
 
-/// `KERNEL`, the [`super::BlockKernel`] of the module: what `$look_up` and its masks implement, compiled
+/// `KERNEL`, the [`crate::eval::block::BlockKernel`] of the module: what `$look_up` and its masks implement, compiled
 /// with `$features`.
 macro_rules! block_kernel {
     ($look_up:ty, $(#[$features:meta],)? $($field:ident: $value:expr),* $(,)?) => {
         pub(in crate::eval) static KERNEL: $crate::eval::block::BlockKernel = {
             use $crate::eval::block::instructions::{Instructions, LookUp};
             use $crate::eval::block::*;
-            use $crate::forest::tiles::{CodeTable, LargestTree};
+            use $crate::compiled::tiles::{CodeTable, LargestTree};
 
             type Masks = <$look_up as LookUp>::Masks;
 
@@ -390,7 +391,7 @@ macro_rules! block_kernel {
                 sums: &mut Sums<f32>,
             ) {
                 // SAFETY: see above.
-                unsafe { wide::add::<$look_up, f32>(path, rows, levels, leaves, lanes, sums) }
+                unsafe { $crate::eval::block::instructions::add_wide::<$look_up, f32>(path, rows, levels, leaves, lanes, sums) }
             }
 
             $(#[$features])?
@@ -403,7 +404,7 @@ macro_rules! block_kernel {
                 sums: &mut Sums<f64>,
             ) {
                 // SAFETY: see above.
-                unsafe { wide::add::<$look_up, f64>(path, rows, levels, leaves, lanes, sums) }
+                unsafe { $crate::eval::block::instructions::add_wide::<$look_up, f64>(path, rows, levels, leaves, lanes, sums) }
             }
 
             $(#[$features])?
@@ -437,3 +438,34 @@ macro_rules! block_kernel {
     };
 }
 pub(super) use block_kernel;
+
+/// See [`crate::eval::block::BlockKernel::add_wide`].
+///
+/// # Safety
+/// The processor has the instructions; there are 2^levels leaves, and 9 to 16 levels.
+#[inline(always)]
+pub(super) unsafe fn add_wide<L: LookUp, S: Sum>(
+    path: &PathBits,
+    rows: usize,
+    levels: u32,
+    leaves: &[S],
+    lanes: &[u16; BLOCK],
+    sums: &mut Sums<S>,
+) {
+    debug_assert!((TILE_LEVELS + 1..=MAX_LEVELS).contains(&levels), "levels");
+    let upper = levels.saturating_sub(TILE_LEVELS);
+    let (first, last) = path.split_at(upper as usize % path.len());
+    for word in 0..rows.min(BLOCK).div_ceil(64) {
+        // SAFETY: the caller's promise; there are eight words.
+        let (high, low) = unsafe {
+            let high = L::Masks::leaf_indices(first, word, upper);
+            (high, L::Masks::leaf_indices(last, word, TILE_LEVELS))
+        };
+        for (row, (high, low)) in (64 * word..).zip(high.into_iter().zip(low)) {
+            let index = usize::from(high) << TILE_LEVELS | usize::from(low);
+            let lane = if L::IN_ORDER { row } else { usize::from(lanes[row]) };
+            // SAFETY: the caller's promise: an index is below 2^levels, the number of leaves.
+            sums.0[lane % BLOCK] += unsafe { *leaves.get_unchecked(index) };
+        }
+    }
+}

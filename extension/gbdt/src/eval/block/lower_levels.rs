@@ -6,12 +6,12 @@
     reason = "the kernel indexes nodes and keys that the image's check has vouched for"
 )]
 
-use super::{BLOCK, Rows};
+use crate::compiled::key::leaf_slot;
+use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
+use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
+use crate::eval::block::{BLOCK, Rows};
 use crate::eval::interleaved::{Decide, Keys, KeysAndSets, NodeSections};
 use crate::eval::row_keys::set_keys;
-use crate::forest::key::leaf_slot;
-use crate::forest::records::{GroupKind, InterleavedNode, LANES};
-use crate::forest::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
 use crate::prefetch::prefetch_all;
 use crate::verified;
 

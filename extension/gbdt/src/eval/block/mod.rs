@@ -8,7 +8,7 @@
 //!
 //! `evaluate` has the order of things, for every instruction set alike. An instruction set brings a
 //! [`BlockKernel`], a table of functions, in a file of its own. Whoever calls a kernel has a
-//! [`super::Kernel`], which there is only where the processor has its instructions.
+//! [`crate::eval::Kernel`], which there is only where the processor has its instructions.
 #![allow(unsafe_code, reason = "vector instructions")]
 
 #[cfg(target_arch = "x86_64")]
@@ -17,8 +17,6 @@ pub(super) mod avx2;
 pub(super) mod avx512;
 #[cfg(target_arch = "x86_64")]
 pub(super) mod avx512bw;
-#[cfg(target_arch = "x86_64")]
-mod bytes_avx512;
 mod columns;
 mod compounds;
 mod evaluate;
@@ -30,22 +28,20 @@ mod mux;
 #[cfg(target_arch = "aarch64")]
 pub(super) mod neon;
 pub(super) mod portable;
-mod predicates;
 #[cfg(target_arch = "x86_64")]
 mod rank_avx2;
 mod rank_scalar;
-mod wide;
 
-pub(super) use self::evaluate::Buffers;
+pub(super) use crate::eval::block::evaluate::Buffers;
 
-use self::predicates::columns_by_search;
-use super::sum::Sum;
-use crate::forest::sections::{
+use crate::compiled::sections::{
     COMPOUND_RUNS, PREDICATE_COLUMNS, PREDICATE_RUNS, Sections, TILE_GROUPS,
 };
-use crate::forest::tiles::{
+use crate::compiled::tiles::{
     CodeTable, LargestTree, MAX_LEVELS, MAX_TREE, PredicateColumn, TILE_LEVELS, TileForm, TileGroup,
 };
+use crate::eval::block::columns::columns_by_search;
+use crate::eval::sum::Sum;
 
 pub(super) const BLOCK: usize = 512;
 const WORDS: usize = BLOCK / 64;
@@ -149,7 +145,7 @@ pub(super) struct BlockKernel {
     /// One mask per table: whether the bit of a row's code is set in it.
     look_up: unsafe fn(&Codes, rows: usize, &[CodeTable], &mut [Mask]),
     /// The masks of the first `rows` rows for the compounds of a run, by its `length` and words: see
-    /// [`CompoundRun`](crate::forest::tiles::CompoundRun). Every index among the words is of a mask there,
+    /// [`CompoundRun`](crate::compiled::tiles::CompoundRun). Every index among the words is of a mask there,
     /// and as many masks have room at `out` as there are compounds.
     compounds: unsafe fn(length: usize, words: &[u16], rows: usize, *const Mask, out: *mut Mask),
     /// By levels: the paths of the first `rows` rows through a tile of as many levels, whose `nodes`

@@ -3,9 +3,9 @@
 //! Everything here is inlined into the function of an instruction set that calls it, and unrolled, so
 //! that all choices of a level are made in registers.
 
-use super::instructions::Instructions;
-use super::{BLOCK, Mask, PathBits};
-use crate::forest::tiles::{BLOCK_LEVELS, CODE_LEVELS, TILE_LEVELS, TOP_LEVELS, node_index};
+use crate::compiled::tiles::{BLOCK_LEVELS, CODE_LEVELS, TILE_LEVELS, TOP_LEVELS, node_index};
+use crate::eval::block::instructions::Instructions;
+use crate::eval::block::{BLOCK, Mask, PathBits};
 
 /// Masks by index, among which a choice is made. A trait and not a closure, since only functions can
 /// be inlined whatever their size, and these must be: their instructions are those of the function

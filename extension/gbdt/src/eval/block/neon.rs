@@ -5,9 +5,9 @@
 
 use std::arch::aarch64::*;
 
-use super::instructions::{Instructions, LookUp, block_kernel};
-use super::{Codes, Mask, RANK_BITS, WORDS};
-use crate::forest::tiles::CodeTable;
+use crate::compiled::tiles::CodeTable;
+use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
+use crate::eval::block::{Codes, Mask, RANK_BITS, WORDS};
 
 block_kernel! {
     Half, #[target_feature(enable = "neon")],

@@ -1,8 +1,8 @@
 //! Blocks of rows in portable code: a quarter of a mask at a time, in a register of x86-64's base if there is one.
 
-use super::instructions::{Instructions, LookUp, block_kernel};
-use super::{Codes, Mask, RANK_BITS, WORDS};
-use crate::forest::tiles::CodeTable;
+use crate::compiled::tiles::CodeTable;
+use crate::eval::block::instructions::{Instructions, LookUp, block_kernel};
+use crate::eval::block::{Codes, Mask, RANK_BITS, WORDS};
 
 block_kernel! {
     Quarter,
@@ -234,7 +234,7 @@ impl LookUp for Quarter {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::random::Random;
+    use crate::random::Random;
 
     #[test]
     fn bits_are_transposed() {

@@ -3,7 +3,7 @@
 
 use std::arch::x86_64::*;
 
-use super::{BLOCK, Values};
+use crate::eval::block::{BLOCK, Values};
 
 /// Levels of a search tree that are in registers.
 const TOP: u32 = 5;

@@ -3,8 +3,8 @@
 //! A column has at most 255 thresholds, so that its ranks are bytes. The columns of a feature that has more
 //! are searched as one: first for the column, then in its search tree.
 
-use super::{BLOCK, Values};
-use crate::forest::tiles::{LargestTree, MAX_RANKS, MAX_TREE};
+use crate::compiled::tiles::{LargestTree, MAX_RANKS, MAX_TREE};
+use crate::eval::block::{BLOCK, Values};
 
 /// Whether a value goes right of a threshold.
 #[inline(always)]
@@ -41,7 +41,7 @@ pub(super) fn ranks<const MISSING_RIGHT: bool>(
 }
 
 /// The ranks of the first `rows` values among the thresholds of successive columns, [`MAX_RANKS`] each, the
-/// last perhaps fewer. `trees` are theirs, at most [`MAX_SHARING`](crate::forest::tiles::MAX_SHARING).
+/// last perhaps fewer. `trees` are theirs, at most [`MAX_SHARING`](crate::compiled::tiles::MAX_SHARING).
 #[inline(always)]
 pub(super) fn wide_ranks<const MISSING_RIGHT: bool>(
     values: &Values,
@@ -89,8 +89,9 @@ pub(super) fn rank_in(wide: u16, column: usize) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::random::Random;
-    use crate::forest::tiles::{MAX_SHARING, search_tree};
+    use crate::compiled::tiles::MAX_SHARING;
+    use crate::lower::tiles::predicates::search_tree;
+    use crate::random::Random;
 
     #[test]
     fn a_search_of_all_columns_finds_the_rank_in_each() {

@@ -5,12 +5,14 @@
 //! where its values begin if a row ends there (`CalcNonSymmetricTreesSingle` in
 //! catboost/libs/model/cpu/evaluator_impl.cpp).
 
-use super::File;
-use super::features::{Column, Features, FloatFeature, NanTreatment, OneHot, Unscored};
-use super::flatbuffer::{Buffer, Table};
-use super::info::Info;
-use super::splits::RawSplit;
-use super::tree::{Child, RawTree, Shape};
+use crate::format::catboost::File;
+use crate::format::catboost::features::{
+    Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
+};
+use crate::format::catboost::flatbuffer::{Buffer, Table};
+use crate::format::catboost::info::Info;
+use crate::format::catboost::splits::RawSplit;
+use crate::format::catboost::tree::{Child, RawTree, Shape};
 use crate::format::reader::Interrupts;
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{check_limit, in_tree, node_of};

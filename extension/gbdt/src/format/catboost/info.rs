@@ -3,7 +3,7 @@
 //! `cbm` has a list of keys and texts, some of which are JSON; JSON files have the same keys, with some
 //! of these texts unpacked.
 
-use super::labels::Classes;
+use crate::format::catboost::objective::Classes;
 use crate::format::json::Json;
 use crate::format::reader::{Reader, ValueKind, object};
 use crate::{Error, ErrorKind, Limits, Result};

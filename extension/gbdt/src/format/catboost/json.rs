@@ -4,12 +4,14 @@
 //! deep as the tree. Leaves of the latter are numbered from the left, as CatBoost does when it reads
 //! the file; the numbers that they had before are not in it. Empty lists may be written as null.
 
-use super::File;
-use super::features::{Column, Features, FloatFeature, NanTreatment, OneHot, Unscored};
-use super::info::Info;
-use super::labels::number;
-use super::splits::RawSplit;
-use super::tree::{Child, RawTree, Shape};
+use crate::format::catboost::File;
+use crate::format::catboost::features::{
+    Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
+};
+use crate::format::catboost::info::Info;
+use crate::format::catboost::objective::number;
+use crate::format::catboost::splits::RawSplit;
+use crate::format::catboost::tree::{Child, RawTree, Shape};
 use crate::format::reader::{Reader, ValueKind, array, object};
 use crate::format::sniff::{shown, unsupported};
 use crate::model::in_tree;

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::features::{Features, NanTreatment};
+use crate::format::catboost::features::{Features, NanTreatment};
 use crate::format::reader::Interrupts;
 use crate::format::sniff::unsupported;
 use crate::model::{CategorySet, Comparison, MissingRule, Node};

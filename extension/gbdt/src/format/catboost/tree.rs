@@ -5,7 +5,7 @@
 //! that the leaves come last, in the order of their indices. In other trees the splits come first and
 //! the leaves after them, in the order of CatBoost's indices too.
 
-use super::splits::{Dictionaries, RawSplit, Split};
+use crate::format::catboost::splits::{Dictionaries, RawSplit, Split};
 use crate::format::reader::Interrupts;
 use crate::model::{Node, TreeOutput, TreeParts, out_of_memory};
 use crate::{Error, ErrorKind, Result};

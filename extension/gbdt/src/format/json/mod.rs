@@ -4,12 +4,11 @@
 //! real models. In every other respect this one is strict, down to UTF-8, surrogate pairs and
 //! leading zeros; what XGBoost's own parser lets pass besides, it never writes.
 
-mod number;
-mod text;
+pub(crate) mod scalars;
 
 use std::borrow::Cow;
 
-use super::reader::{Interrupts, MAX_NESTING, Number, Reader, ValueKind};
+use crate::format::reader::{Interrupts, MAX_NESTING, Number, Reader, ValueKind};
 use crate::{Error, ErrorKind, Result};
 
 pub(super) struct Json<'a, 'b> {

@@ -1,5 +1,5 @@
-use super::super::reader::{array, object};
-use super::*;
+use crate::format::json::*;
+use crate::format::reader::{array, object};
 
 /// Runs `read` on a document of this text.
 fn on<'a, T>(text: &'a [u8], read: impl FnOnce(&mut Json<'a, '_>) -> Result<T>) -> Result<T> {

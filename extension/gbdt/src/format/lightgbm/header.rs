@@ -1,7 +1,7 @@
 //! The lines before the trees: sizes, objective, features.
 
-use super::lines::{Block, Lines};
-use super::objective::objective;
+use crate::format::lightgbm::lines::{Block, Lines};
+use crate::format::lightgbm::objective::objective;
 use crate::format::reader::Interrupts;
 use crate::format::sniff::unsupported;
 use crate::model::{Objective, check_limit};
@@ -41,7 +41,10 @@ pub(super) fn read<'a>(lines: &mut Lines<'a, '_>, limits: &Limits) -> Result<Hea
     let block = lines.block(None)?;
     let version = block.required("version")?;
     if !matches!(version.value, "v2" | "v3" | "v4") {
-        let what = format!("version \"{}\" of LightGBM's models", super::shown(version.value));
+        let what = format!(
+            "version \"{}\" of LightGBM's models",
+            crate::format::lightgbm::shown(version.value)
+        );
         return Err(unsupported(&what, VERSION_HINT).at(version.place()));
     }
     let outputs = outputs(&block, limits)?;

@@ -8,23 +8,20 @@
 //!
 //! Errors tell the line, the key, and the tree.
 
-mod categories;
 mod header;
 mod lines;
-mod numbers;
 mod objective;
-mod sets;
 mod tail;
 mod tree;
 
-use super::sniff::shown;
+use crate::format::lightgbm::header::{FeatureInfo, Header};
+use crate::format::lightgbm::lines::{Line, Lines};
+use crate::format::lightgbm::tail::Tail;
+use crate::format::sniff::shown;
 use crate::model::{
     Builder, FeatureType, Finish, Model, Parts, Precision, TreeParts, check_limit, out_of_memory,
 };
 use crate::{Error, ErrorKind, Limits, Place, Result};
-use header::{FeatureInfo, Header};
-use lines::{Line, Lines};
-use tail::Tail;
 
 pub(super) fn read(
     bytes: &[u8],
@@ -142,7 +139,7 @@ fn build(
 ) -> Result<Model> {
     let outputs = header.outputs;
     let rounds = trees.len() / outputs;
-    let categories = categories::by_feature(&header.infos, tail)?;
+    let categories = tail::categories_by_feature(&header.infos, tail)?;
     let feature_types = header.infos.iter().zip(&categories).map(|pair| match pair {
         (FeatureInfo::Categorical { .. }, _) | (_, Some(_)) => FeatureType::Categorical,
         _ => FeatureType::Numerical,

@@ -3,9 +3,8 @@
 //! The transforms are `ConvertOutput` of the classes in src/objective; the names are those that
 //! `ToString` writes, and those that `ParseObjectiveAlias` (include/LightGBM/config.h) reads besides.
 
-use super::lines::Field;
-use super::numbers::parameter;
-use super::shown;
+use crate::format::lightgbm::lines::{Field, parameter};
+use crate::format::lightgbm::shown;
 use crate::format::reader::Interrupts;
 use crate::format::sniff::unsupported;
 use crate::model::{ClassBy, Objective, Task, Transform};

@@ -5,13 +5,12 @@
 //! as LightGBM's `pred_leaf` does. A tree of one leaf has no splits and may lack their arrays
 //! (`Tree::Tree` in src/io/tree.cpp). Leaf values have the learning rate in them already.
 
-use super::lines::Block;
-use super::sets;
+use crate::format::lightgbm::lines::Block;
 use crate::format::reader::Interrupts;
 use crate::format::sniff::unsupported;
 use crate::model::{
-    Comparison, MissingRule, Node, TreeOutput, TreeParts, check_limit, in_tree, node_of,
-    out_of_memory,
+    Categories, CategorySet, Comparison, MissingRule, Node, TreeOutput, TreeParts, check_limit,
+    in_tree, node_of, out_of_memory,
 };
 use crate::{Error, ErrorKind, Result};
 
@@ -48,7 +47,7 @@ pub(super) fn read(
     }
     let values = block.required("leaf_value")?.numbers::<f64>(leaves, interrupts)?;
     let covers = optional::<i32>(block, "leaf_count", leaves, interrupts)?;
-    let category_sets = sets::read(block, interrupts)?;
+    let category_sets = read_sets(block, interrupts)?;
     let mut nodes = Vec::new();
     nodes.try_reserve_exact(leaves + splits).map_err(|_| out_of_memory())?;
     if splits > 0 {
@@ -138,7 +137,7 @@ impl Splits {
         if decision & CATEGORICAL != 0 {
             // Whatever the decision type says, what is missing goes right.
             let (members_left, default_left) = (true, false);
-            let set = sets::index(threshold, sets)?;
+            let set = set_index(threshold, sets)?;
             return Ok(Node::Categorical {
                 feature,
                 set,
@@ -216,4 +215,48 @@ mod tests {
             }
         }
     }
+}
+
+const BITS: usize = u32::BITS as usize;
+
+fn read_sets(block: &Block<'_>, interrupts: &mut Interrupts<'_>) -> Result<Vec<CategorySet>> {
+    let field = block.required("num_cat")?;
+    let count = usize::try_from(field.number::<i32>()?)
+        .map_err(|_| field.error(ErrorKind::Parameter, "is negative"))?;
+    if count == 0 {
+        return Ok(Vec::new());
+    }
+    let bounds = block.required("cat_boundaries")?;
+    let starts = bounds.numbers::<i32>(count + 1, interrupts)?;
+    let unordered = || bounds.error(ErrorKind::CategoryRange, "does not ascend from 0");
+    let total = starts.last().and_then(|end| usize::try_from(*end).ok()).ok_or_else(unordered)?;
+    if starts.first() != Some(&0) || !starts.is_sorted() {
+        return Err(unordered());
+    }
+    let words = block.required("cat_threshold")?;
+    let all = words.numbers::<u32>(total, interrupts)?;
+    let ends = starts.iter().skip(1);
+    starts
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| {
+            let set = all.get(*start as usize..*end as usize).unwrap_or_default();
+            if set.len() > Categories::MAX_CODES / BITS {
+                return Err(
+                    words.error(ErrorKind::CategoryRange, "has a category that is too large")
+                );
+            }
+            Ok(CategorySet { words: set.to_vec() })
+        })
+        .collect()
+}
+
+/// The set that a split's threshold means.
+fn set_index(threshold: f64, count: usize) -> Result<u32> {
+    let whole = threshold as u32;
+    if f64::from(whole) != threshold || whole as usize >= count {
+        let message = "a categorical split has no categories";
+        return Err(Error::new(ErrorKind::CategoryRange, message));
+    }
+    Ok(whole)
 }

@@ -3,11 +3,9 @@
 //! What they compute is written in onnxruntime/core/providers/cpu/ml/scaler.cc and imputer.cc. A node that
 //! makes a value of several columns, as Normalizer does, cannot be taken into the splits, which test one.
 
-use super::attributes::Attributes;
-use super::columns::{Operation, Step, Table};
-use super::graph::{NODES, Reader};
-use super::meaning::Meaning;
-use super::proto::{Node, element};
+use crate::format::onnx::columns::{Operation, Step, Table};
+use crate::format::onnx::graph::{Meaning, NODES, Reader};
+use crate::format::onnx::proto::{Attributes, Node, element};
 use crate::format::sniff::unsupported;
 use crate::model::{Precision, check_limit};
 use crate::{Error, ErrorKind, Result};

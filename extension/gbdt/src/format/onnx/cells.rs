@@ -5,7 +5,7 @@
 //! f64, with the very arithmetic of the steps, so nothing is lost to rounding: a step keeps the order of
 //! numbers or turns it round, so what compares its result with a number changes once.
 
-use super::columns::Step;
+use crate::format::onnx::columns::Step;
 use crate::model::Precision;
 
 /// What is asked of a value, which is not NaN.
@@ -133,8 +133,8 @@ fn number(order: i64, width: Precision) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::eval::random::Random;
     use crate::format::onnx::columns::Operation;
+    use crate::random::Random;
 
     fn finite(random: &mut Random) -> f64 {
         let few = [0.0, 1.0, -1.0, 0.1, 3.0, 1e-30, 16_777_217.0, 1e38, -2.5];

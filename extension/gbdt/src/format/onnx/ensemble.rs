@@ -8,9 +8,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::attributes::Attributes;
-use super::columns::Table;
-use super::trees::{Grown, Mode, Split, Weight, join_chains, tree};
+use crate::format::onnx::columns::Table;
+use crate::format::onnx::proto::Attributes;
+use crate::format::onnx::trees::{Grown, Mode, Split, Weight, join_chains, tree};
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{
     ClassBy, Node, Objective, Precision, Task, Transform, check_limit, in_tree, node_of,
@@ -293,7 +293,7 @@ impl Nodes {
             return Err(Error::new(ErrorKind::Length, "a node is incomplete"));
         };
         if mode == Mode::Leaf {
-            return Ok(super::trees::LEAF);
+            return Ok(crate::format::onnx::trees::LEAF);
         }
         let place = |id: &i64| {
             places.get(id).copied().ok_or_else(|| {

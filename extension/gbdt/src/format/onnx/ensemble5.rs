@@ -7,11 +7,10 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::attributes::Attributes;
-use super::columns::Table;
-use super::ensemble::{Ensemble, averages, objective};
-use super::proto::element;
-use super::trees::{Grown, LEAF, Mode, Split, Weight, tree};
+use crate::format::onnx::columns::Table;
+use crate::format::onnx::ensemble::{Ensemble, averages, objective};
+use crate::format::onnx::proto::{Attributes, element};
+use crate::format::onnx::trees::{Grown, LEAF, Mode, Split, Weight, tree};
 use crate::format::sniff::unsupported;
 use crate::model::{Node, Precision, Task, Transform, check_limit, in_tree};
 use crate::{Error, ErrorKind, Result};

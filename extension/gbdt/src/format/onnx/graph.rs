@@ -8,13 +8,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
-use super::columns::{Step, Table};
-use super::ensemble::{self, Ensemble};
-use super::ensemble5;
-use super::isolation;
-use super::leaves;
-use super::meaning::{Leaves, Meaning, Stage};
-use super::proto::{File, Node, Port, element, tensor};
+use crate::format::onnx::columns::{Step, Table};
+use crate::format::onnx::ensemble::Ensemble;
+use crate::format::onnx::proto::{File, Node, Port, Tensor, element, tensor};
+use crate::format::onnx::{after, ensemble, ensemble5, leaves};
 use crate::format::reader::Interrupts;
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{Transform, check_limit};
@@ -186,7 +183,7 @@ impl<'a> Reader<'_, 'a, '_> {
         }
         let target = if node.operator == "Cast" { self.target(node)? } else { None };
         let found = self.found.as_mut().filter(|_| same_domain(node.domain, ""));
-        Ok(found.and_then(|found| isolation::tail(node, target, inputs, found)))
+        Ok(found.and_then(|found| after::isolation_tail(node, target, inputs, found)))
     }
 
     fn ensemble(&mut self, node: &Node<'a>, table: &Rc<Table>) -> Result<Vec<Meaning<'a>>> {
@@ -230,4 +227,47 @@ impl<'a> Reader<'_, 'a, '_> {
         self.found = Some(found);
         Ok(outputs)
     }
+}
+
+/// What a value of the graph is.
+#[derive(Clone)]
+pub(super) enum Meaning<'a> {
+    /// Columns, as far as the trees.
+    Columns(Rc<Table>),
+    Constant(Rc<Tensor<'a>>),
+    /// A number per leaf of one of many trees.
+    Leaves(Leaves),
+    /// What the ensemble and later nodes give: numbers, or those by class names.
+    Scores,
+    /// What comes of the scores of an isolation forest.
+    Tail(Stage),
+    /// Classes of rows, as names once they are named.
+    Classes,
+}
+
+/// One number for each leaf of a tree, in the order of its nodes.
+#[derive(Clone, Debug)]
+pub(super) struct Leaves {
+    /// The index of the tree among those of which this is known.
+    pub tree: usize,
+    /// FLOAT, INT64 or BOOL; whole numbers are as they are in f32.
+    pub element: i64,
+    pub values: Rc<Vec<f32>>,
+}
+
+/// How far the tail has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// The depth, with the other sign.
+    Opposite,
+    /// 2 to that power.
+    Power,
+    /// scikit-learn's `score_samples`.
+    Score,
+    /// Its `decision_function`.
+    Decision,
+    /// Whether that is below 0; as a number; times -2.
+    Outlier,
+    OutlierNumber,
+    MinusTwo,
 }

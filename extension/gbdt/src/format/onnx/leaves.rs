@@ -7,10 +7,9 @@
 
 use std::rc::Rc;
 
-use super::attributes::Attributes;
-use super::ensemble::Ensemble;
-use super::meaning::{Leaves, Meaning};
-use super::proto::{Node, element};
+use crate::format::onnx::ensemble::Ensemble;
+use crate::format::onnx::graph::{Leaves, Meaning};
+use crate::format::onnx::proto::{Attributes, Node, element};
 use crate::model::{Node as TreeNode, Precision, Task, Transform};
 use crate::{ErrorKind, Result};
 

@@ -10,27 +10,24 @@
 //! Errors tell the byte, or the tree and node.
 
 mod after;
-mod attributes;
 mod before;
 mod cells;
 mod columns;
 mod ensemble;
 mod ensemble5;
 mod graph;
-mod isolation;
 mod leaves;
-mod meaning;
 mod proto;
 mod splits;
 mod trees;
 mod wire;
 
-use super::reader::Interrupts;
+use crate::format::onnx::ensemble::Ensemble;
+use crate::format::onnx::proto::File;
+use crate::format::onnx::wire::Bytes;
+use crate::format::reader::Interrupts;
 use crate::model::{Builder, Finish, Model, Node, Parts, Task};
 use crate::{Limits, Result};
-use ensemble::Ensemble;
-use proto::File;
-use wire::Bytes;
 
 pub(super) fn read(
     bytes: &[u8],

@@ -3,11 +3,11 @@
 //! A split of an ONNX file tests a column, whose values are those of a feature after some steps, and may
 //! ask whether they are equal to a number. Here it becomes a split of the feature itself: below the number
 //! at which the answer changes, or, where it changes more than once, by the ranks of the feature's values
-//! ([`Model::ranks_of`](crate::Model::ranks_of)). Trees keep their nodes' places.
+//! ([`Model::ranks_of`](crate::model::Model::ranks_of)). Trees keep their nodes' places.
 
-use super::cells::{Cells, Test};
-use super::columns::{Step, Table};
-use super::trees::Grown;
+use crate::format::onnx::cells::{Cells, Test};
+use crate::format::onnx::columns::{Step, Table};
+use crate::format::onnx::trees::Grown;
 use crate::format::reader::Interrupts;
 use crate::model::{
     CategorySet, Comparison, MissingRule, Node, Precision, TreeParts, check_limit, in_tree, node_of,

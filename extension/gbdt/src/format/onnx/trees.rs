@@ -7,7 +7,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::columns::Table;
+use crate::format::onnx::columns::Table;
 use crate::format::sniff::shown;
 use crate::model::{Comparison, MissingRule, Node, TreeOutput, TreeParts, node_of};
 use crate::{Error, ErrorKind, Limits, Result};

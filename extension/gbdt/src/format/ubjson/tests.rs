@@ -1,5 +1,5 @@
-use super::super::reader::array;
-use super::*;
+use crate::format::reader::array;
+use crate::format::ubjson::*;
 
 /// Runs `read` on a document of these bytes.
 fn on<'a, T>(bytes: &'a [u8], read: impl FnOnce(&mut Ubjson<'a, '_>) -> Result<T>) -> Result<T> {

@@ -8,12 +8,12 @@
 //!
 //! What a tree says becomes the arrays that a JSON file has, so `nodes` and `build` check both alike.
 
-use super::booster::Booster;
-use super::learner::{Learner, Parameters, objective_named};
-use super::objective::Link;
-use super::tree::{self, Allowance, Arrays};
-use super::{File, booster, nodes};
 use crate::format::sniff::SNAPSHOT;
+use crate::format::xgboost::booster::Booster;
+use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
+use crate::format::xgboost::objective::Link;
+use crate::format::xgboost::tree::{Allowance, Arrays};
+use crate::format::xgboost::{File, booster, nodes, tree};
 use crate::model::{check_limit, in_tree, out_of_memory};
 use crate::{Error, ErrorKind, Limits, Place, Result};
 

@@ -5,10 +5,11 @@
 //! since 3.4 (src/gbm/gbtree.cc and src/gbm/gbtree_model.cc, `SaveModel`). The last two call
 //! themselves gbtree, so weights are read wherever they stand, and are 1 where there are none.
 
-use super::nodes::{self, RawTree};
-use super::{categories, parameters, required, shown, tree};
 use crate::format::reader::{Reader, array, object};
 use crate::format::sniff::unsupported;
+use crate::format::xgboost::nodes::RawTree;
+use crate::format::xgboost::parameters;
+use crate::format::xgboost::{categories, nodes, required, shown, tree};
 use crate::model::{Categories, in_tree};
 use crate::{Error, ErrorKind, Limits, Result};
 
@@ -123,4 +124,43 @@ fn read_trees<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<
         index += 1;
         Ok(tree)
     })
+}
+
+/// The starts of the rounds, then the number of trees, for a file that does not list them.
+///
+/// Releases before 2.0 leave it to the reader: every round grows the same number of trees for every
+/// output (src/gbm/gbtree_model.cc, `MakeIndptr`). XGBoost refuses a file whose trees do not come
+/// out even, and so does this.
+pub(super) fn derive_rounds(num_parallel_tree: i64, tree_info: &[i64]) -> Result<Vec<u32>> {
+    let last = tree_info.iter().max().and_then(|last| usize::try_from(*last).ok());
+    let outputs = last.map_or(1, |last| last.saturating_add(1));
+    let trees = tree_info.len();
+    let step = usize::try_from(num_parallel_tree)
+        .ok()
+        .filter(|parallel| *parallel > 0)
+        .and_then(|parallel| parallel.checked_mul(outputs))
+        .filter(|step| trees.is_multiple_of(*step))
+        .ok_or_else(|| {
+            let round = format!("{num_parallel_tree} trees for {outputs} outputs");
+            let message = format!("{trees} trees do not make whole rounds of {round}");
+            Error::new(ErrorKind::Parameter, message)
+        })?;
+    Ok((0..=trees).step_by(step).map(|start| start as u32).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_are_derived_from_parallel_trees_and_outputs() {
+        assert_eq!(derive_rounds(1, &[0, 0, 0]).unwrap(), [0, 1, 2, 3]);
+        assert_eq!(derive_rounds(2, &[0, 0, 1, 1, 0, 0, 1, 1]).unwrap(), [0, 4, 8]);
+        assert_eq!(derive_rounds(3, &[]).unwrap(), [0]);
+        for (parallel, outputs) in
+            [(2, [0, 0, 0]), (0, [0, 0, 0]), (-1, [0, 0, 0]), (i64::MAX, [0, 0, 1])]
+        {
+            assert_eq!(derive_rounds(parallel, &outputs).unwrap_err().kind(), ErrorKind::Parameter);
+        }
+    }
 }

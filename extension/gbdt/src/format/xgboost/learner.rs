@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 
-use super::booster::{self, Booster};
-use super::objective::{self, Link};
-use super::{parameters, required, shown};
 use crate::format::reader::{Reader, array, object};
 use crate::format::sniff::unsupported;
+use crate::format::xgboost::booster::Booster;
+use crate::format::xgboost::objective::Link;
+use crate::format::xgboost::parameters;
+use crate::format::xgboost::{booster, objective, required, shown};
 use crate::model::{FeatureType, Objective, Transform};
 use crate::{ErrorKind, Limits, Result};
 

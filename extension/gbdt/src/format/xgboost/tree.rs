@@ -1,7 +1,7 @@
 //! One tree: arrays with an entry per node, and the category sets of its categorical splits.
 
-use super::parameters;
 use crate::format::reader::{Reader, ValueKind, array, object};
+use crate::format::xgboost::parameters;
 use crate::{ErrorKind, Limits, Result};
 
 /// What the trees that are still to be read may take.

@@ -1,6 +1,6 @@
 //! A model of another library is built, and what no library has is refused.
 
-use super::*;
+use crate::model::build::*;
 use crate::model::{ClassBy, Comparison, Task, Transform};
 
 fn parts() -> Parts {
@@ -74,7 +74,7 @@ fn tree() -> TreeParts {
 
 fn added(parts: TreeParts) -> Result<Model> {
     let limits = Limits { nodes: 10, depth: 2, ..Limits::default() };
-    let mut builder = Builder::new(super::tests::parts(), &limits)?;
+    let mut builder = Builder::new(crate::model::build::tests::parts(), &limits)?;
     builder.add_tree(parts, &mut || ())?;
     builder.finish(vec![0, 1])
 }
@@ -92,14 +92,14 @@ fn a_cancel_is_looked_for_within_one_tree() {
     let mut nodes: Vec<Node> = (0..splits).map(|id| split(2 * id + 1, 2 * id + 2)).collect();
     nodes.extend((0..=splits).map(|_| Node::LeafVector { vector: 0, cover: 1.0 }));
     let limits = Limits::default();
-    let mut builder = Builder::new(super::tests::parts(), &limits).unwrap();
+    let mut builder = Builder::new(crate::model::build::tests::parts(), &limits).unwrap();
     let mut looks = 0;
     builder.add_tree(TreeParts { nodes, ..tree() }, &mut || looks += 1).unwrap();
     // Links, nodes that no link leads to, and each node.
     assert!(looks >= 3 * 8, "{looks}");
     looks = 0;
     let model = builder.finish(vec![0, 1]).unwrap();
-    crate::compile(&model, &[], &mut || looks += 1).unwrap();
+    crate::lower::compile(&model, &[], &mut || looks += 1).unwrap();
     // Per output: lowering, positions, nodes, their kind, their copies, and the tile's exits.
     assert!(looks >= 2 * 7 * 8, "{looks}");
 }
@@ -135,7 +135,7 @@ fn what_no_library_has_is_refused() {
 fn splits_of_ranked_values_fit_their_ranks() {
     let built = |ranks: Vec<f64>, width, edit: fn(&mut TreeParts)| {
         let ranks = vec![ranks, Vec::new(), Vec::new()];
-        let parts = Parts { ranks, value_precision: width, ..super::tests::parts() };
+        let parts = Parts { ranks, value_precision: width, ..crate::model::build::tests::parts() };
         let limits = Limits::default();
         let mut builder = Builder::new(parts, &limits)?;
         let mut tree = tree();
@@ -169,7 +169,7 @@ fn sets_count_once_per_output() {
     let added = |words| {
         let limits = Limits { bytes: 4 * 200, ..Limits::default() };
         let sets = vec![CategorySet { words: vec![0; words] }];
-        let mut builder = Builder::new(super::tests::parts(), &limits)?;
+        let mut builder = Builder::new(crate::model::build::tests::parts(), &limits)?;
         builder.add_tree(TreeParts { category_sets: sets, ..tree() }, &mut || ())?;
         builder.finish(vec![0, 1])
     };

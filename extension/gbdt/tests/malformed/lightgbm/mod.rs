@@ -4,7 +4,7 @@ mod damage;
 mod wrong;
 
 use crate::parse;
-use gbdt::model::{CategorySet, Node};
+use gbdt::internals::{CategorySet, Node};
 use gbdt::{ErrorKind, Limits};
 
 /// A tree with a numerical and a categorical split, whose set has the codes 1 and 33, and a tree of
@@ -135,7 +135,8 @@ fn what_lightgbm_writes_or_reads_besides_is_accepted() {
     ] {
         let model =
             parse(edited(edits).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        gbdt::Image::open(gbdt::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+        gbdt::internals::Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap())
+            .unwrap();
     }
     // A copy that went through another system's line ends; sizes are those of the original.
     for text in [VALID, FRAME] {
@@ -157,9 +158,9 @@ fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
     for (name, size, set) in cases {
         let mut limits = Limits::default();
         set(&mut limits, size);
-        gbdt::parse(VALID.as_bytes(), &limits, &mut || {}).unwrap();
+        gbdt::internals::parse(VALID.as_bytes(), &limits, &mut || {}).unwrap();
         set(&mut limits, size - 1);
-        let error = gbdt::parse(VALID.as_bytes(), &limits, &mut || {}).unwrap_err();
+        let error = gbdt::internals::parse(VALID.as_bytes(), &limits, &mut || {}).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit, "{name}: {error}");
     }
     let outputs = edited(
@@ -167,7 +168,7 @@ fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
         objective=binary sigmoid:1\\n ->",
     );
     let limits = |outputs| Limits { outputs, ..Limits::default() };
-    gbdt::parse(outputs.as_bytes(), &limits(2), &mut || {}).unwrap();
-    let error = gbdt::parse(outputs.as_bytes(), &limits(1), &mut || {}).unwrap_err();
+    gbdt::internals::parse(outputs.as_bytes(), &limits(2), &mut || {}).unwrap();
+    let error = gbdt::internals::parse(outputs.as_bytes(), &limits(1), &mut || {}).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
 }

@@ -1,0 +1,229 @@
+//! What must hold of an image before it is evaluated.
+//!
+//! The checksum finds damage, not intent: an image with the right checksum may have been made to
+//! mislead. So every number that evaluation uses as an index is verified here, and evaluation then
+//! indexes without checks. A wrong image can produce wrong values, never a read out of bounds, and a
+//! traversal of a given number of steps always ends at a leaf.
+
+mod tiles;
+mod trees;
+
+use bytemuck::checked::try_cast;
+
+use crate::Result;
+use crate::compiled::IMAGE_VERSION;
+use crate::compiled::aligned::ALIGNMENT;
+use crate::compiled::categories::{CategoryView, TextList};
+use crate::compiled::key::leaf_slot;
+use crate::compiled::records::{
+    CATEGORICAL as CATEGORICAL_SPLIT, InterleavedNode, LANES, SetSpan, WideNode,
+};
+use crate::compiled::sections::*;
+use crate::model::{NODES_PER_CHECK, Task};
+
+/// The header of bytes that are as long as an image of this version says that it is.
+pub(crate) fn header(bytes: &[u8]) -> Result<Header> {
+    ensure(bytes.as_ptr().addr().is_multiple_of(ALIGNMENT), "is not aligned to 64 bytes")?;
+    let head =
+        bytes.get(..size_of::<Header>()).ok_or_else(|| damaged("is shorter than its header"))?;
+    let header: Header = *bytemuck::from_bytes(head);
+    ensure(header.magic == MAGIC, "does not begin as one")?;
+    ensure(header.version == IMAGE_VERSION, "was made by another version of the engine")?;
+    ensure(header.endianness == ENDIANNESS, "was made by a machine of another byte order")?;
+    ensure(header.length == bytes.len() as u64, "has not the length that it says")?;
+    Ok(header)
+}
+
+/// Fails unless the bytes are those that the checksum was made of.
+pub(crate) fn matches_checksum(
+    header: &Header,
+    bytes: &[u8],
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
+    let found = checksum(bytes, check_interrupts);
+    ensure(header.checksum == found, "has not the checksum that it says")
+}
+
+pub(crate) fn sections(
+    image: &Sections<'_>,
+    header: &Header,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
+    let num_features = header.num_features as usize;
+    let num_outputs = header.num_outputs as usize;
+    let num_trees = header.num_trees as usize;
+    let outputs = image.get(OUTPUTS);
+    ensure(num_features > 0 && num_outputs > 0, "has no features or no outputs")?;
+    let per_tree = image.get(ROOTS).len() == num_trees && outputs.len() == num_trees;
+    ensure(per_tree, "does not have one root and one output per tree")?;
+    let in_range = outputs.iter().all(|output| *output < header.num_outputs);
+    ensure(in_range, "has an output out of range")?;
+    sources(image, num_trees)?;
+    let margins = image.get(BASE_MARGINS).len();
+    ensure(margins == num_outputs, "does not have one base margin per output")?;
+
+    let (compact, wide) = (image.get(COMPACT_NODES), image.get(WIDE_NODES));
+    let ids =
+        image.get(COMPACT_IDS).len() == compact.len() && image.get(WIDE_IDS).len() == wide.len();
+    ensure(ids, "does not have one id per node")?;
+    nodes(compact, num_features, leaf_slot(num_features), check_interrupts)?;
+    nodes(wide, num_features, leaf_slot(num_features), check_interrupts)?;
+    answers(image, num_features, check_interrupts)?;
+    sets(image)?;
+    check_interrupts();
+    categorical_splits(wide, image.get(SETS), num_features, check_interrupts)?;
+    groups(image)?;
+    let sums = try_cast(header.sum_precision);
+    let sums = sums.map_err(|_| damaged("has sums of no known width"))?;
+    tiles::verify(image, num_features, sums)?;
+    check_interrupts();
+    trees::verify(image, sums, check_interrupts)?;
+    trees::verify_splits(image, num_features, check_interrupts)?;
+    let biases = image.get(BIASES).len();
+    ensure([0, num_outputs].contains(&biases), "does not have one bias per output")?;
+    let cuts = image.get(CUT_SPANS).len();
+    ensure([0, num_features].contains(&cuts), "does not have the cuts of every feature")?;
+    let numbers = image.get(CUTS).len();
+    let within = image.get(CUT_SPANS).iter().all(|span| span.is_within(numbers));
+    ensure(within, "has a feature with cuts out of range")?;
+    let types = image.get(CATEGORICAL).len();
+    ensure(types == num_features, "does not have one type per feature")?;
+    let rules = image.get(ZERO_MISSING).len();
+    ensure([0, num_features].contains(&rules), "does not have one rule per feature")?;
+    text(image, header)?;
+    dictionaries(image, num_features)
+}
+
+fn sources(image: &Sections<'_>, num_trees: usize) -> Result<()> {
+    let sources = image.get(SOURCES);
+    let follows = |pair: &[u32]| matches!(pair, [a, b] if *b == *a || *b == *a + 1);
+    let right = sources.len() == num_trees
+        && sources.first().is_none_or(|first| *first == 0)
+        && sources.windows(2).all(follows);
+    ensure(right, "does not have one tree of the model per tree")
+}
+
+/// Nodes from any of which interleaved traversal may go on with unchecked indexing: a split's
+/// children are nodes, its slot is a feature's or one of answers, and a leaf reads the slot that makes a
+/// traversal stay.
+fn nodes<N: InterleavedNode>(
+    nodes: &[N],
+    num_features: usize,
+    last_slot: usize,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
+    let leaf_slot = leaf_slot(num_features);
+    let mut count = nodes.len() as u64;
+    // Without branches, so that it runs at the speed of memory.
+    let mut right = true;
+    for part in nodes.chunks(NODES_PER_CHECK) {
+        check_interrupts();
+        for (index, node) in part.iter().enumerate() {
+            let offset = node.right_offset();
+            let leaf = (offset == 0) & (node.slot() == leaf_slot) & !node.is_left(u32::MAX);
+            let split = (offset != 0)
+                & (node.slot() <= last_slot)
+                & (node.slot() != leaf_slot)
+                & (index as u64 + u64::from(offset) + 1 < count);
+            right &= leaf | split;
+        }
+        count -= part.len() as u64;
+    }
+    ensure(right, "has a node with a wrong link or slot")
+}
+
+/// Tables whose words and slots follow one another, and a node per wide node if there are any.
+fn answers(
+    image: &Sections<'_>,
+    num_features: usize,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
+    let (tables, nodes_of_answers) = (image.get(ANSWER_TABLES), image.get(ANSWER_NODES));
+    let (mut word, mut slot) = (0u64, leaf_slot(num_features) as u64 + 1);
+    for table in tables {
+        let right = u64::from(table.first) == word && u64::from(table.slot) == slot;
+        ensure(right, "has a table of answers in a wrong place")?;
+        ensure((table.feature as usize) < num_features, "has answers of no feature")?;
+        let words = (u64::from(table.codes) + 2).checked_mul(table.width.into());
+        let words = words.and_then(|words| word.checked_add(words));
+        word = words.ok_or_else(|| damaged("has a table of too many answers"))?;
+        slot += u64::from(table.width);
+    }
+    ensure(word == image.get(ANSWERS).len() as u64, "has answers in no table")?;
+    let wide = if tables.is_empty() { 0 } else { image.get(WIDE_NODES).len() };
+    ensure(nodes_of_answers.len() == wide, "does not have one answered node per wide node")?;
+    nodes(nodes_of_answers, num_features, image.num_slots(num_features) - 1, check_interrupts)
+}
+
+/// Kinds of wide nodes, and the sets and features of categorical splits.
+fn categorical_splits(
+    nodes: &[WideNode],
+    sets: &[SetSpan],
+    num_features: usize,
+    check_interrupts: &mut dyn FnMut(),
+) -> Result<()> {
+    let is_right = |node: &WideNode| match node.kind {
+        0 => true,
+        CATEGORICAL_SPLIT => {
+            node.right_offset != 0
+                && (node.key as usize) < sets.len()
+                && (node.slot as usize) < leaf_slot(num_features)
+        }
+        _ => false,
+    };
+    let right = nodes.chunks(NODES_PER_CHECK).all(|part| {
+        check_interrupts();
+        part.iter().all(is_right)
+    });
+    ensure(right, "has a categorical split without a set")
+}
+
+fn sets(image: &Sections<'_>) -> Result<()> {
+    let words = image.get(SET_WORDS).len() as u64;
+    let within = |set: &SetSpan| u64::from(set.start) + u64::from(set.count) <= words;
+    ensure(image.get(SETS).iter().all(within), "has a category set out of range")
+}
+
+/// Groups that hold every tree once, in order, with roots among the nodes of their kind and a
+/// depth that no traversal of those nodes exceeds.
+fn groups(image: &Sections<'_>) -> Result<()> {
+    let roots = image.get(ROOTS);
+    let mut next = 0usize;
+    for group in image.get(GROUPS) {
+        let nodes = image.num_nodes(group.kind);
+        let count = group.count as usize;
+        ensure(group.first as usize == next, "has a tree in no group or in two")?;
+        ensure((1..=LANES).contains(&count), "has a group of a wrong size")?;
+        ensure((group.depth as usize) < nodes, "has a tree deeper than it has nodes")?;
+        let members =
+            roots.get(next..next + count).ok_or_else(|| damaged("has a group without trees"))?;
+        ensure(members.iter().all(|root| (*root as usize) < nodes), "has a root out of range")?;
+        next += count;
+    }
+    ensure(next == roots.len(), "has a tree in no group")
+}
+
+/// Names and labels: none, or as many as there must be, in UTF-8.
+fn text(image: &Sections<'_>, header: &Header) -> Result<()> {
+    let binary = header.task == Task::Binary as u32;
+    let labels = if binary { 2 } else { header.num_outputs as usize };
+    let right = |text: &[u8], count| TextList::check(text, 0) || TextList::check(text, count);
+    let names = right(image.get(NAMES), header.num_features as usize);
+    ensure(names && right(image.get(LABELS), labels), "has damaged names")
+}
+
+/// Dictionaries whose every code has a value.
+fn dictionaries(image: &Sections<'_>, num_features: usize) -> Result<()> {
+    let words = TextList::read(image.get(WORDS));
+    ensure(TextList::check(image.get(WORDS), words.len()), "has damaged categories")?;
+    let records = image.get(DICTIONARIES);
+    let per_feature = [0, num_features].contains(&records.len());
+    ensure(per_feature, "does not have one dictionary per feature")?;
+    let (sorted, numbers) = (image.get(SORTED), image.get(NUMBERS));
+    let right = records.iter().all(|record| {
+        record.kind == 0
+            || CategoryView::new(*record, sorted, numbers, words)
+                .is_some_and(|view| view.is_sound())
+    });
+    ensure(right, "has a damaged category dictionary")
+}

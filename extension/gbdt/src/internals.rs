@@ -1,0 +1,28 @@
+//! The stages behind a model, one by one, for a program that keeps compiled models in its own files.
+//!
+//! [`parse`] builds a checked [`Model`], [`compile`] lowers it to one relocatable, checksummed run of bytes,
+//! [`Image::open`] verifies that, and its methods evaluate rows. `oracle` walks the checked model instead;
+//! every other way of evaluation has its bits.
+//!
+//! None of this is kept stable between releases.
+
+pub use crate::compiled::aligned::{AlignedBytes, StableBytes};
+pub use crate::compiled::categories::{CategoryKind, CategoryView};
+#[cfg(any(test, fuzzing))]
+pub use crate::compiled::sections::seal;
+pub use crate::compiled::{IMAGE_VERSION, Image, Narrowing};
+pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
+pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};
+pub use crate::format::{parse, read_categories, xgboost_objectives};
+pub use crate::lower::compile;
+pub use crate::model::{
+    Categories, CategorySet, ClassBy, Comparison, FeatureType, MissingRule, Model, Node, Objective,
+    Precision, Task, Transform, Tree, TreeOutput,
+};
+pub use crate::prefetch::prefetch_all;
+
+/// Evaluation and explanations as they are defined, over the checked model.
+pub mod oracle {
+    pub use crate::eval::reference::{leaves, margins};
+    pub use crate::explain::reference::{contributions, interactions};
+}

@@ -1,0 +1,225 @@
+//! A model's trees in the one form that kernels walk.
+//!
+//! There, a row goes left where its value as f32 is below a threshold of f32, right where its code
+//! is in a set, and to the default child where it is NaN; each leaf adds one number to one output.
+//! Every rule that a [`Model`] can have is turned into that, exactly for every value that `cuts`
+//! makes an f32 of:
+//!
+//! | rule | becomes |
+//! |---|---|
+//! | `x < t`, t of f64 | `x < u`, u the smallest f32 that is not below t, or a rank |
+//! | `x <= t` | `x < u`, u the smallest f32 above t, or a rank |
+//! | `x <= inf` | a code in the empty set, which nothing is |
+//! | codes in the set go left | children swapped |
+//! | nothing is missing | the default child is the one that 0 goes to |
+//! | zeros are missing | the same splits: `eval` reads such zeros as NaN |
+//! | a leaf vector | one tree per output, of which `source` is the tree of the model |
+//! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
+
+use crate::limits::reserve;
+use crate::lower::cuts::Cuts;
+use crate::model::{CategorySet, MissingRule, Model, NODES_PER_CHECK, Precision, TreeOutput};
+use crate::{Result, model, verified};
+
+/// The trees, in the order of summation.
+pub(crate) struct Forest<'m> {
+    num_features: usize,
+    sum_precision: Precision,
+    /// For each feature 1 if its zeros are missing; nothing if no feature's are.
+    zero_missing: Vec<u8>,
+    trees: Vec<Tree<'m>>,
+}
+
+/// One tree; its node ids are the model's.
+pub(crate) struct Tree<'m> {
+    pub(crate) nodes: Vec<Node>,
+    /// The words of each set, lowest codes first.
+    pub(crate) sets: Vec<&'m [u32]>,
+    pub(crate) depth: u32,
+    /// The output that it adds to.
+    pub(crate) output: u32,
+    /// The index of the model's tree that it comes from.
+    pub(crate) source: u32,
+    pub(crate) first_leaf: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Node {
+    Leaf {
+        value: f64,
+        cover: f32,
+    },
+    Numerical {
+        feature: u32,
+        threshold: f32,
+        default_left: bool,
+        left: u32,
+        right: u32,
+        cover: f32,
+    },
+    Categorical {
+        feature: u32,
+        set: u32,
+        default_left: bool,
+        left: u32,
+        right: u32,
+        cover: f32,
+    },
+    Deleted,
+}
+
+impl<'m> Forest<'m> {
+    pub(crate) fn of(
+        model: &'m Model,
+        cuts: &Cuts,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self> {
+        let (mut trees, mut zero_missing) = (Vec::new(), Vec::new());
+        reserve(&mut trees, model.trees().len())?;
+        for (source, tree) in (0..).zip(model.trees()) {
+            let outputs = match tree.output() {
+                TreeOutput::One(output) => output..output + 1,
+                TreeOutput::All => 0..model.num_outputs() as u32,
+            };
+            for output in outputs {
+                trees.push(Tree::of(model, cuts, tree, output, source, check_interrupts)?);
+                mark_zero_missing(tree, cuts, model.num_features(), &mut zero_missing);
+                check_interrupts();
+            }
+        }
+        let (num_features, sum_precision) = (model.num_features(), model.sum_precision());
+        Ok(Forest { num_features, sum_precision, zero_missing, trees })
+    }
+
+    pub(crate) fn num_features(&self) -> usize {
+        self.num_features
+    }
+
+    /// Of sums; if they are of f32, so are the leaves.
+    pub(crate) fn sum_precision(&self) -> Precision {
+        self.sum_precision
+    }
+
+    pub(crate) fn zero_missing(&self) -> &[u8] {
+        &self.zero_missing
+    }
+
+    pub(crate) fn trees(&self) -> &[Tree<'m>] {
+        &self.trees
+    }
+}
+
+impl<'m> Tree<'m> {
+    fn of(
+        model: &Model,
+        cuts: &Cuts,
+        tree: &'m model::Tree,
+        output: u32,
+        source: u32,
+        check_interrupts: &mut dyn FnMut(),
+    ) -> Result<Self> {
+        let mut sets: Vec<&[u32]> = tree.category_sets().iter().map(CategorySet::words).collect();
+        let mut nodes = Vec::new();
+        reserve(&mut nodes, tree.nodes().len())?;
+        for (id, node) in tree.nodes().iter().enumerate() {
+            if id.is_multiple_of(NODES_PER_CHECK) {
+                check_interrupts();
+            }
+            nodes.push(match *node {
+                model::Node::Deleted => Node::Deleted,
+                model::Node::Leaf { cover, .. } | model::Node::LeafVector { cover, .. } => {
+                    let of_tree = if tree.output() == TreeOutput::All { output } else { 0 };
+                    let mut values = tree.leaf_values(id as u32, model.num_outputs());
+                    let value = values.nth(of_tree as usize);
+                    let value = verified::known(value, "a leaf has a value for its output")?;
+                    let value = match model.sum_precision() {
+                        Precision::Single => f64::from(value as f32),
+                        Precision::Double => value,
+                    };
+                    Node::Leaf { value, cover }
+                }
+                split @ (model::Node::Numerical { .. } | model::Node::Categorical { .. }) => {
+                    split_of(split, cuts, &mut sets)
+                }
+            });
+        }
+        let (depth, first_leaf) = (tree.depth(), tree.first_leaf());
+        Ok(Tree { nodes, sets, depth, output, source, first_leaf })
+    }
+
+    pub(crate) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// Number of splits on the longest path from the root to a leaf.
+    pub(crate) fn depth(&self) -> u32 {
+        self.depth
+    }
+}
+
+fn mark_zero_missing(
+    tree: &model::Tree,
+    cuts: &Cuts,
+    num_features: usize,
+    zero_missing: &mut Vec<u8>,
+) {
+    for node in tree.nodes() {
+        if let model::Node::Numerical { feature, missing: MissingRule::Zero, .. } = node
+            && !cuts.hides_zero(*feature as usize)
+        {
+            zero_missing.resize(num_features, 0);
+            zero_missing[*feature as usize] = 1;
+        }
+    }
+}
+
+fn split_of(split: model::Node, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Node {
+    match split {
+        model::Node::Numerical {
+            feature,
+            comparison,
+            threshold,
+            missing,
+            default_left,
+            left,
+            right,
+            cover,
+            ..
+        } => {
+            let default_left = match missing {
+                MissingRule::None => comparison.holds(0.0, threshold),
+                MissingRule::Nan | MissingRule::Zero => default_left,
+            };
+            match cuts.below(feature, comparison, threshold) {
+                Some(threshold) => {
+                    Node::Numerical { feature, threshold, default_left, left, right, cover }
+                }
+                None => {
+                    sets.push(&[]);
+                    let set = sets.len() as u32 - 1;
+                    Node::Categorical { feature, set, default_left, left, right, cover }
+                }
+            }
+        }
+        model::Node::Categorical {
+            feature,
+            set,
+            members_left,
+            default_left,
+            left,
+            right,
+            cover,
+            ..
+        } => {
+            let (left, right, default_left) = if members_left {
+                (right, left, !default_left)
+            } else {
+                (left, right, default_left)
+            };
+            Node::Categorical { feature, set, default_left, left, right, cover }
+        }
+        model::Node::Leaf { .. } | model::Node::LeafVector { .. } | model::Node::Deleted => {
+            Node::Deleted
+        }
+    }
+}

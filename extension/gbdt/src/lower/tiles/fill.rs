@@ -1,0 +1,130 @@
+//! Fills the tile of one tree.
+
+use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};
+use crate::lower::canonical::{Forest, Node, Tree};
+use crate::lower::order::children;
+use crate::lower::tiles::predicates::{Predicate, Sets, predicate_of};
+use crate::{Result, verified};
+
+/// What is written of a tree into a tile of a given number of levels.
+pub(crate) struct Filled {
+    /// The index of each node's predicate.
+    pub(crate) nodes: Vec<u16>,
+    /// The id of the node at the end of each path: a leaf, or in a deeper tree any.
+    pub(crate) ends: Vec<u32>,
+}
+
+/// Fills a tile of a tree; `index_of` returns the index of a predicate.
+pub(crate) fn fill(
+    tree: &Tree<'_>,
+    levels: u32,
+    sets: &Sets<'_>,
+    mut index_of: impl FnMut(Predicate) -> u16,
+) -> Filled {
+    let mut tile = Filled { nodes: vec![0; tile_nodes(levels)], ends: vec![0; 1 << levels] };
+    let mut open = vec![(0u32, 0u32, 0usize)];
+    while let Some((id, level, path)) = open.pop() {
+        let predicate = if level < levels { predicate_of(tree, id, sets) } else { None };
+        let (Some(predicate), Some([right, left])) = (predicate, children(tree, id)) else {
+            // All paths from here on end here.
+            let below = levels - level;
+            tile.ends[path << below..(path + 1) << below].fill(id);
+            continue;
+        };
+        tile.nodes[node_index(levels, level, path)] = index_of(predicate);
+        open.push((left, level + 1, 2 * path));
+        open.push((right, level + 1, 2 * path + 1));
+    }
+    tile
+}
+
+/// The leaves of a tile that holds all of its tree.
+pub(crate) fn leaves(tree: &Tree<'_>, levels: u32, tile: &Filled) -> Result<Vec<f64>> {
+    leaf_values(tree, tile.ends.iter().copied(), tile_leaves(levels))
+}
+
+/// The values of leaves by their ids, and zeros up to a length.
+pub(crate) fn leaf_values(
+    tree: &Tree<'_>,
+    ids: impl Iterator<Item = u32>,
+    length: usize,
+) -> Result<Vec<f64>> {
+    let mut leaves = vec![0.0; length];
+    for (leaf, id) in leaves.iter_mut().zip(ids) {
+        let value = match tree.nodes()[id as usize] {
+            Node::Leaf { value, .. } => Some(value),
+            _ => None,
+        };
+        *leaf = verified::known(value, "a tile that holds its tree ends at leaves")?;
+    }
+    Ok(leaves)
+}
+
+/// Whether all trees are symmetric, and not only because they are too small to be anything else.
+pub(crate) fn all_symmetric(
+    forest: &Forest<'_>,
+    sets: &Sets<'_>,
+    check_interrupts: &mut dyn FnMut(),
+) -> bool {
+    let trees = forest.trees();
+    trees.iter().any(|tree| tree.depth() > 1)
+        && trees.iter().all(|tree| {
+            check_interrupts();
+            is_symmetric(tree, sets)
+        })
+}
+
+/// Whether a tree has all leaves at its last level, and one predicate per other level.
+fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> bool {
+    if tree.depth() > MAX_LEVELS {
+        return false;
+    }
+    let mut level = vec![0u32];
+    for _ in 0..tree.depth() {
+        let mut predicates = level.iter().map(|id| predicate_of(tree, *id, sets));
+        let first = predicates.next().flatten();
+        if first.is_none() || predicates.any(|predicate| predicate != first) {
+            return false;
+        }
+        level = below(tree, &level);
+    }
+    true
+}
+
+/// The nodes below those of a level, from left to right.
+fn below(tree: &Tree<'_>, level: &[u32]) -> Vec<u32> {
+    let children = level.iter().filter_map(|id| children(tree, *id));
+    children.flat_map(|[right, left]| [left, right]).collect()
+}
+
+/// The predicates of the levels of a symmetric tree.
+pub(crate) fn symmetric_predicates<'a>(
+    tree: &'a Tree<'_>,
+    sets: &'a Sets<'_>,
+) -> impl Iterator<Item = Predicate> + 'a {
+    let left = |id: &u32| children(tree, *id).map(|[_, left]| left);
+    std::iter::successors(Some(0), left).map_while(|id| predicate_of(tree, id, sets))
+}
+
+/// Fills a tile of so many levels, at least the tree's, and a number of `nodes` that has room for them.
+/// `index_of` returns the index of a predicate.
+pub(crate) fn fill_symmetric(
+    tree: &Tree<'_>,
+    levels: u32,
+    nodes: usize,
+    sets: &Sets<'_>,
+    index_of: impl Fn(Predicate) -> u16,
+) -> Filled {
+    let mut tile = Filled { nodes: vec![0; nodes], ends: Vec::new() };
+    for (node, predicate) in tile.nodes.iter_mut().zip(symmetric_predicates(tree, sets)) {
+        *node = index_of(predicate);
+    }
+    let mut leaves = vec![0u32];
+    for _ in 0..tree.depth() {
+        leaves = below(tree, &leaves);
+    }
+    // Levels that the tree does not have are the last, whatever they ask.
+    let same = 1usize << levels.saturating_sub(tree.depth());
+    tile.ends.extend(leaves.into_iter().flat_map(|leaf| std::iter::repeat_n(leaf, same)));
+    tile
+}
