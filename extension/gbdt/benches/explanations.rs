@@ -14,9 +14,9 @@ use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
 use std::time::Duration;
 
-use gbdt::Limits;
 use gbdt::internals::AlignedBytes;
 use gbdt::internals::{ContributionScratch, Image, Kernel};
+use gbdt::{Cancel, Limits};
 use libloading::os::unix::Library;
 
 /// POSIX's `struct timespec`, and Linux's clock of a thread's own time.
@@ -49,9 +49,9 @@ fn explain(
     let per_row = if what == "interactions" { width * width } else { width };
     out.resize(count * image.num_outputs() * per_row, 0.0);
     if what == "interactions" {
-        image.interactions(scratch, rows, out, &mut || ()).unwrap();
+        image.interactions(scratch, rows, out, Cancel::never()).unwrap();
     } else {
-        image.contributions(scratch, rows, out, &mut || ()).unwrap();
+        image.contributions(scratch, rows, out, Cancel::never()).unwrap();
     }
 }
 
@@ -65,8 +65,9 @@ fn main() {
     };
     let bytes = std::fs::read(model).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
-    let model = gbdt::internals::parse(&bytes, &limits, &mut || {}).unwrap();
-    let image = Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let model = gbdt::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
+    let image =
+        Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
     let rows: Vec<f32> = std::fs::read(rows)
         .unwrap()
         .as_chunks()

@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clock::Clock;
-use gbdt::Limits;
 use gbdt::internals::{BatchScratch, Image, Kernel, Scratch};
+use gbdt::{Cancel, Limits};
 use libloading::Library;
 use lightgbm::{Booster, is_lightgbm};
 use serde_json::json;
@@ -220,9 +220,9 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let rows = xgboost::floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
     let bytes = std::fs::read(path).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
-    let model = gbdt::internals::parse(&bytes, &limits, &mut || {}).unwrap();
+    let model = gbdt::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
     let start = Instant::now();
-    let image = gbdt::internals::compile(&model, &[], &mut || ()).unwrap();
+    let image = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();
     let lowering = start.elapsed();
     let start = Instant::now();
     let image = Image::open(image).unwrap();

@@ -45,6 +45,8 @@ pub enum ErrorKind {
     Names,
     /// Memory that the model needs, within the limits, is not to be had.
     OutOfMemory,
+    /// The caller stopped the work: see [`Cancel`](crate::Cancel).
+    Cancelled,
     /// An image is damaged, or was made by another version of the engine.
     Image,
     /// A row, or the room for its results, is not as long as the model needs it to be.
@@ -55,7 +57,7 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// Every kind, for tables and tests that must cover all of them.
-    pub const ALL: [ErrorKind; 21] = [
+    pub const ALL: [ErrorKind; 22] = [
         ErrorKind::Syntax,
         ErrorKind::Truncated,
         ErrorKind::Encoding,
@@ -74,6 +76,7 @@ impl ErrorKind {
         ErrorKind::Unsupported,
         ErrorKind::Names,
         ErrorKind::OutOfMemory,
+        ErrorKind::Cancelled,
         ErrorKind::Image,
         ErrorKind::RowLength,
         ErrorKind::Internal,

@@ -27,9 +27,9 @@
 //!     }}
 //!   }
 //! }"#;
-//! let mut check_interrupts = || (); // called often; it may unwind
-//! let model = parse(file.as_bytes(), &Limits::default(), &mut check_interrupts)?;
-//! let image = Image::open(compile(&model, &[], &mut check_interrupts)?)?;
+//! let mut cancel = || (); // called often; it may unwind
+//! let model = parse(file.as_bytes(), &Limits::default(), &mut cancel)?;
+//! let image = Image::open(compile(&model, &[], &mut cancel)?)?;
 //!
 //! let mut scratch = Scratch::new(&image);
 //! let mut margins = [0.0f32]; // margins.len() == image.num_outputs()
@@ -51,6 +51,7 @@
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
 compile_error!("files and images are read and checked on 64-bit little-endian machines alone");
 
+mod cancel;
 mod compiled;
 mod error;
 mod eval;
@@ -67,5 +68,6 @@ mod random;
 mod transform;
 mod verified;
 
+pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Place, Result};
 pub use limits::Limits;

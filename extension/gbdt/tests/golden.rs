@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 
 use gbdt::internals::FeatureType;
 use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
-use gbdt::{ErrorKind, Limits};
+use gbdt::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -119,12 +119,12 @@ fn cases() -> Vec<Case> {
 }
 
 fn parse(file: &Path) -> Model {
-    gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), &mut || ())
+    gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), Cancel::never())
         .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
 fn open(model: &Model) -> Image<gbdt::internals::AlignedBytes> {
-    Image::open(gbdt::internals::compile(model, &[], &mut || ()).unwrap()).unwrap()
+    Image::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
 /// Calls `check` with every model file of every case; it is to compare at least so many things.
@@ -323,7 +323,7 @@ fn what_is_not_scored_is_refused_by_name() {
         for (file, named) in json(listing).as_object().unwrap() {
             let bytes = fs::read(refused.join(file)).unwrap();
             let named = named.as_str().unwrap();
-            let outcome = gbdt::internals::parse(&bytes, &Limits::default(), &mut || ());
+            let outcome = gbdt::internals::parse(&bytes, &Limits::default(), Cancel::never());
             let right = outcome.as_ref().is_err_and(|error| {
                 error.kind() == ErrorKind::Unsupported && error.message().contains(named)
             });

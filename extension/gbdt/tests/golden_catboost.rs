@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use gbdt::internals::AlignedBytes;
 use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
-use gbdt::{ErrorKind, Limits};
+use gbdt::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -36,7 +36,7 @@ fn folder() -> PathBuf {
 }
 
 fn parse(bytes: &[u8]) -> Result<Model, gbdt::Error> {
-    gbdt::internals::parse(bytes, &Limits::default(), &mut || ())
+    gbdt::internals::parse(bytes, &Limits::default(), Cancel::never())
 }
 
 fn json(path: &Path) -> Value {
@@ -75,7 +75,7 @@ fn cases() -> Vec<Case> {
                 let model = parse(&fs::read(&file).unwrap())
                     .unwrap_or_else(|error| panic!("{file}: {error}"));
                 assert_eq!(model.format(), format!("catboost {ending}"), "{file}");
-                let image = gbdt::internals::compile(&model, &[], &mut || ()).unwrap();
+                let image = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();
                 let image = Image::open(image).unwrap();
                 let name = file.strip_prefix(folder().to_str().unwrap()).unwrap().to_owned();
                 found.push(Case { name, model, image, expected: json(&path) });
@@ -260,7 +260,7 @@ fn categories_are_known_by_the_hashes_that_catboost_gives_them() {
         let signed = (hash.as_u64().unwrap() as u32).cast_signed();
         let model = parse(template.replace("\"HASH\"", &signed.to_string()).as_bytes()).unwrap();
         let image =
-            Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+            Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
         let view = image.categories(0).unwrap();
         assert_eq!(view.code_of_text(text), Some(0), "{text}");
         assert_eq!(view.code_of_text(&format!("{text} ")), Some(1), "{text}");

@@ -8,8 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::Limits;
 use gbdt::internals::{ContributionScratch, Image, oracle};
+use gbdt::{Cancel, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -56,9 +56,11 @@ fn contributions_are_those_of_every_release() {
                 .into_iter()
                 .find(|file| file.exists());
             let bytes = fs::read(file.unwrap()).unwrap();
-            let model = gbdt::internals::parse(&bytes, &Limits::default(), &mut || ()).unwrap();
+            let model =
+                gbdt::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
             let image =
-                Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+                Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+                    .unwrap();
             let mut scratch = ContributionScratch::default();
             let width = image.num_features() + 1;
             let mut found = vec![0.0; image.num_outputs() * width];
@@ -66,7 +68,7 @@ fn contributions_are_those_of_every_release() {
             for (number, line) in numbers.iter().zip(contribs["values"].as_array().unwrap()) {
                 let number = usize::try_from(number.as_u64().unwrap()).unwrap();
                 let row = floats(&expected["rows"][number]);
-                image.contributions(&mut scratch, &row, &mut found, &mut || ()).unwrap();
+                image.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
                 let theirs = floats(line);
                 assert_eq!(found.len(), theirs.len(), "{base}");
                 let oracle = oracle::contributions(&model, &row);
@@ -98,7 +100,7 @@ fn each_of(library: &str, digits: usize, mut check: impl FnMut(&str, Opened<'_>,
     for (name, record) in all.as_object().unwrap() {
         let file = folder.join(name);
         let model =
-            gbdt::internals::parse(&fs::read(&file).unwrap(), &Limits::default(), &mut || ())
+            gbdt::internals::parse(&fs::read(&file).unwrap(), &Limits::default(), Cancel::never())
                 .unwrap();
         let expected: Value =
             serde_json::from_slice(&fs::read(file.with_extension("expected.json")).unwrap())
@@ -130,12 +132,12 @@ fn hex(line: &Value, digits: usize) -> Vec<f64> {
 
 fn found(opened: &Opened<'_>) -> Vec<f32> {
     let image =
-        Image::open(gbdt::internals::compile(opened.model, &[], &mut || ()).unwrap()).unwrap();
+        Image::open(gbdt::internals::compile(opened.model, &[], Cancel::never()).unwrap()).unwrap();
     let mut scratch = ContributionScratch::default();
     let mut row = vec![0.0; image.num_features()];
     image.narrow_row(opened.row, &mut row);
     let mut found = vec![0.0; image.num_outputs() * (image.num_features() + 1)];
-    image.contributions(&mut scratch, &row, &mut found, &mut || ()).unwrap();
+    image.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
     found
 }
 

@@ -9,8 +9,8 @@
 use std::fs;
 use std::path::Path;
 
-use gbdt::Limits;
 use gbdt::internals::{BatchScratch, Image, Kernel};
+use gbdt::{Cancel, Limits};
 use serde_json::Value;
 
 fn doubles(path: &Value) -> Vec<f64> {
@@ -23,9 +23,11 @@ fn doubles(path: &Value) -> Vec<f64> {
 /// How many rows were compared.
 fn compare(case: &Value) -> usize {
     let name = case["model"].as_str().unwrap();
-    let model = gbdt::internals::parse(&fs::read(name).unwrap(), &Limits::default(), &mut || ())
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let image = Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let model =
+        gbdt::internals::parse(&fs::read(name).unwrap(), &Limits::default(), Cancel::never())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let image =
+        Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
     let (rows, expected) = (doubles(&case["rows"]), doubles(&case["margins"]));
     let (features, outputs) = (image.num_features(), image.num_outputs());
     let mut narrowed = vec![0.0; rows.len()];

@@ -10,10 +10,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::Limits;
 use gbdt::internals::FeatureType;
 use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
 use gbdt::internals::{ImportanceKind, importance};
+use gbdt::{Cancel, Limits};
 use serde_json::Value;
 
 const RELEASES: [&str; 6] = ["2.2.3", "2.3.1", "3.3.5", "4.0.0", "4.6.0", "4.7.0"];
@@ -87,9 +87,11 @@ fn case(release: &str, path: &Path) -> Case {
     let name = format!("{release}/{}", path.file_stem().unwrap().to_str().unwrap());
     let expected = fs::read(path.with_extension("expected.json")).unwrap();
     let expected = serde_json::from_slice(&expected).unwrap();
-    let model = gbdt::internals::parse(&fs::read(path).unwrap(), &Limits::default(), &mut || ())
-        .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let image = Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let model =
+        gbdt::internals::parse(&fs::read(path).unwrap(), &Limits::default(), Cancel::never())
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
+    let image =
+        Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
     Case { name, expected, model, image }
 }
 

@@ -12,9 +12,9 @@ mod near;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::Limits;
 use gbdt::internals::Model;
 use gbdt::internals::{BatchScratch, Image, Kernel, Scratch, oracle};
+use gbdt::{Cancel, Limits};
 use near::near;
 
 const ROWS: usize = 1000;
@@ -58,7 +58,8 @@ impl Random {
 
 /// How many rows of the model were compared.
 fn agrees(name: &str, model: &Model, random: &mut Random) -> usize {
-    let image = Image::open(gbdt::internals::compile(model, &[], &mut || ()).unwrap()).unwrap();
+    let image =
+        Image::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap();
     let (features, outputs) = (model.num_features(), model.num_outputs());
     let mut near = near(model);
     near.iter_mut()
@@ -111,7 +112,7 @@ fn kernels_have_the_oracles_bits_for_every_golden_model() {
     for file in &files {
         let name = file.display().to_string();
         let model =
-            gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), &mut || ())
+            gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), Cancel::never())
                 .unwrap_or_else(|error| panic!("{name}: {error}"));
         for _ in 0..times.unwrap_or(1) {
             rows += agrees(&name, &model, &mut random);

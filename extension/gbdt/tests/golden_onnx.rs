@@ -9,9 +9,9 @@
 use std::fs;
 use std::path::Path;
 
-use gbdt::Limits;
 use gbdt::internals::AlignedBytes;
 use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
+use gbdt::{Cancel, Limits};
 use serde_json::Value;
 
 const FOLDERS: [&str; 5] = ["1.14.1", "1.16.0", "1.18.0", "1.20.0", "hand"];
@@ -58,12 +58,16 @@ fn cases() -> Vec<Case> {
             let name = format!("{folder}/{}", path.file_stem().unwrap().to_str().unwrap());
             let expected = fs::read(path.with_extension("expected.json")).unwrap();
             let expected = serde_json::from_slice(&expected).unwrap();
-            let model =
-                gbdt::internals::parse(&fs::read(&path).unwrap(), &Limits::default(), &mut || ())
-                    .unwrap_or_else(|error| panic!("{name}: {error}"));
+            let model = gbdt::internals::parse(
+                &fs::read(&path).unwrap(),
+                &Limits::default(),
+                Cancel::never(),
+            )
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(model.format(), "onnx", "{name}");
             let image =
-                Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap()).unwrap();
+                Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+                    .unwrap();
             found.push(Case { name, expected, model, image });
         }
     }

@@ -9,7 +9,7 @@ mod buffers;
 use std::sync::LazyLock;
 
 use gbdt::internals::{AlignedBytes, seal};
-use gbdt::Limits;
+use gbdt::{Cancel, Limits};
 use gbdt::internals::{Image, Scratch, compile, parse};
 use libfuzzer_sys::fuzz_target;
 
@@ -34,8 +34,8 @@ const FILES: [&[u8]; 11] = [
 
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
     let image = |file: &&[u8]| {
-        let model = parse(file, &Limits::default(), &mut || ()).expect("a golden model is read");
-        compile(&model, &[], &mut || ()).expect("a golden model is compiled").to_vec()
+        let model = parse(file, &Limits::default(), Cancel::never()).expect("a golden model is read");
+        compile(&model, &[], Cancel::never()).expect("a golden model is compiled").to_vec()
     };
     FILES.iter().map(image).collect()
 });

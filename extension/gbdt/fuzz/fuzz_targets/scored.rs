@@ -1,7 +1,7 @@
 //! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
 
 use gbdt::internals::Model;
-use gbdt::Limits;
+use gbdt::{Cancel, Limits};
 use gbdt::internals::{Image, Scratch, oracle};
 
 #[path = "buffers.rs"]
@@ -17,8 +17,8 @@ const ROWS: usize = 48;
 
 /// Panics unless the bytes are refused, or all ways of evaluation give the same bits.
 pub fn check(bytes: &[u8]) {
-    let Ok(model) = gbdt::internals::parse(bytes, &LIMITS, &mut || ()) else { return };
-    let image = gbdt::internals::compile(&model, &[], &mut || ()).expect("a checked model is compiled");
+    let Ok(model) = gbdt::internals::parse(bytes, &LIMITS, Cancel::never()) else { return };
+    let image = gbdt::internals::compile(&model, &[], Cancel::never()).expect("a checked model is compiled");
     let image = Image::open(image).expect("a compiled model is sound");
     let rows = rows(&model);
     let (features, outputs) = (model.num_features(), model.num_outputs());

@@ -9,12 +9,12 @@ use std::ops::Deref;
 
 use bytemuck::{Pod, Zeroable};
 
-use crate::{Error, ErrorKind, Result};
+use crate::{Cancel, Error, ErrorKind, Result};
 
 /// The alignment of an image and of every section in it: a cache line.
 pub(crate) const ALIGNMENT: usize = 64;
 
-/// Bytes that are written or read before the next look for interrupts: less than a millisecond.
+/// Bytes that are written or read before the next look for a cancel: less than a millisecond.
 pub(crate) const PIECE: usize = 1 << 20;
 
 /// Bytes that stay what and where they are.
@@ -38,7 +38,7 @@ impl AlignedBytes {
     ///
     /// # Errors
     /// [`ErrorKind::OutOfMemory`] if there is not that much memory.
-    pub(crate) fn zeroed(len: usize, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
+    pub(crate) fn zeroed(len: usize, cancel: Cancel<'_>) -> Result<Self> {
         let count = len.div_ceil(ALIGNMENT);
         let mut lines = Vec::new();
         lines.try_reserve_exact(count).map_err(|_| {
@@ -46,7 +46,7 @@ impl AlignedBytes {
         })?;
         while lines.len() < count {
             lines.resize(count.min(lines.len() + PIECE / ALIGNMENT), Line::zeroed());
-            check_interrupts();
+            cancel.check()?;
         }
         Ok(AlignedBytes { lines })
     }
@@ -60,7 +60,7 @@ impl AlignedBytes {
         if !bytes.len().is_multiple_of(ALIGNMENT) {
             return Err(Error::new(ErrorKind::Image, "image does not end at a cache line"));
         }
-        let mut copy = Self::zeroed(bytes.len(), &mut || ())?;
+        let mut copy = Self::zeroed(bytes.len(), Cancel::never())?;
         copy.bytes_mut().copy_from_slice(bytes);
         Ok(copy)
     }

@@ -23,7 +23,6 @@ pub(crate) mod writer;
 use bytemuck::CheckedBitPattern;
 use bytemuck::checked::try_cast;
 
-use crate::Result;
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::categories::{CategoryView, TextList};
 use crate::compiled::cuts::CutKind;
@@ -32,6 +31,7 @@ use crate::compiled::sections::{
     ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,
 };
 use crate::model::{ClassBy, Precision, Task, Transform};
+use crate::{Cancel, Result};
 
 /// The version of the image's format, part of the name of a file that holds one.
 ///
@@ -89,17 +89,17 @@ impl<B: StableBytes> Image<B> {
     /// [`crate::ErrorKind::Image`] if it is damaged, misaligned, or not of this version of the
     /// engine; it must then be made anew from the model.
     pub fn open(bytes: B) -> Result<Self> {
-        Self::open_checking(bytes, &mut || ())
+        Self::open_checking(bytes, Cancel::never())
     }
 
-    /// As [`Image::open`]. `check_interrupts` is called every few milliseconds; it may unwind.
+    /// As [`Image::open`]. `cancel` is called every few milliseconds; it may unwind.
     ///
     /// # Errors
     /// As for [`Image::open`].
-    pub fn open_checking(bytes: B, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
+    pub fn open_checking(bytes: B, cancel: Cancel<'_>) -> Result<Self> {
         let header = verify::header(&bytes)?;
-        verify::matches_checksum(&header, &bytes, check_interrupts)?;
-        verify::sections(&Sections::verify(&bytes, &header)?, &header, check_interrupts)?;
+        verify::matches_checksum(&header, &bytes, cancel)?;
+        verify::sections(&Sections::verify(&bytes, &header)?, &header, cancel)?;
         Self::with_header(bytes, header)
     }
 

@@ -22,7 +22,9 @@ use crate::compiled::tiles::{
     Chunk, CodeTable, Coding, CompoundRun, NodeBlock, PredicateColumn, PredicateRun, Segment,
     TileGroup, TopNode,
 };
-use crate::{Error, ErrorKind, Result};
+#[cfg(any(test, fuzzing))]
+use crate::verified::sure;
+use crate::{Cancel, Error, ErrorKind, Result};
 
 /// The error that an image is not one, or not whole.
 pub(crate) fn damaged(what: &str) -> Error {
@@ -281,13 +283,16 @@ fn verify_section<T: CheckedBitPattern>(
 }
 
 /// The checksum of an image: XXH3 of all that is behind the header's field for it.
-pub(crate) fn checksum(bytes: &[u8], check_interrupts: &mut dyn FnMut()) -> u64 {
+///
+/// # Errors
+/// [`ErrorKind::Cancelled`].
+pub(crate) fn checksum(bytes: &[u8], cancel: Cancel<'_>) -> Result<u64> {
     let mut sum = Xxh3Default::new();
     for piece in bytes[CHECKSUMMED_FROM..].chunks(PIECE) {
         sum.update(piece);
-        check_interrupts();
+        cancel.check()?;
     }
-    sum.digest()
+    Ok(sum.digest())
 }
 
 /// Puts the checksum right after bytes were tampered with, for tests of what the checksum cannot see.
@@ -296,7 +301,7 @@ pub(crate) fn checksum(bytes: &[u8], check_interrupts: &mut dyn FnMut()) -> u64 
 /// Panics unless there is room for a header.
 #[cfg(any(test, fuzzing))]
 pub fn seal(bytes: &mut [u8]) {
-    let sum = checksum(bytes, &mut || ());
+    let sum = sure(checksum(bytes, Cancel::never()).ok(), "nobody cancels");
     bytes[CHECKSUMMED_FROM - size_of::<u64>()..CHECKSUMMED_FROM]
         .copy_from_slice(&sum.to_ne_bytes());
 }

@@ -4,9 +4,9 @@
 
 use bytemuck::{NoUninit, bytes_of, cast_slice};
 
-use crate::Result;
 use crate::compiled::aligned::{ALIGNMENT, AlignedBytes, PIECE};
 use crate::compiled::sections::*;
+use crate::{Cancel, Result};
 
 /// The bytes of each section, to be laid one after another.
 pub(crate) struct Writer<'a> {
@@ -24,18 +24,14 @@ impl<'a> Writer<'a> {
     }
 
     /// The header and the sections behind it as one image.
-    pub(crate) fn assemble(
-        self,
-        mut header: Header,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Result<AlignedBytes> {
+    pub(crate) fn assemble(self, mut header: Header, cancel: Cancel<'_>) -> Result<AlignedBytes> {
         let mut end = size_of::<Header>();
         for (span, section) in header.sections.iter_mut().zip(self.sections) {
             let offset = end.next_multiple_of(ALIGNMENT);
             *span = Span { offset: offset as u64, length: section.len() as u64 };
             end = offset + section.len();
         }
-        let mut image = AlignedBytes::zeroed(end, check_interrupts)?;
+        let mut image = AlignedBytes::zeroed(end, cancel)?;
         header.length = image.len() as u64;
         let bytes = image.bytes_mut();
         copy_to(bytes, 0, bytes_of(&header));
@@ -44,10 +40,10 @@ impl<'a> Writer<'a> {
                 (span.offset as usize..).step_by(PIECE).zip(section.chunks(PIECE))
             {
                 copy_to(bytes, offset, piece);
-                check_interrupts();
+                cancel.check()?;
             }
         }
-        header.checksum = checksum(bytes, check_interrupts);
+        header.checksum = checksum(bytes, cancel)?;
         copy_to(bytes, 0, bytes_of(&header));
         Ok(image)
     }

@@ -1,20 +1,23 @@
 //! The walk over the image against the oracle, bit for bit, on random models.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 
+use crate::Cancel;
+use crate::ErrorKind;
 use crate::compiled::Image;
 use crate::compiled::aligned::{AlignedBytes, StableBytes};
 use crate::compiled::records::GroupKind;
 use crate::compiled::sections::{GROUPS, PREDICATE_COLUMNS, TILE_GROUPS};
 use crate::compiled::tiles::{CODE_LEVELS, MAX_SHARING, TileForm};
 use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
+use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
 use crate::random::leaf_wise::leaf_wise;
 use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
 use crate::random::{Random, Shape};
-use crate::ErrorKind;
-use crate::explain::ContributionScratch;
 
 /// How many times larger than usual the tests are that are worth it: `make test-long`.
 fn times() -> usize {
@@ -22,7 +25,7 @@ fn times() -> usize {
 }
 
 fn opened(model: &Model) -> Image<AlignedBytes> {
-    Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap()
+    Image::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
 /// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
@@ -186,10 +189,13 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
     let leaf = |id| Node::Leaf { value: f64::from(id), cover: 0.0 };
     let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
     model.trees[1] = Tree::of(nodes, 17);
-    let mut looks = 0;
-    let image = Image::open(compile(&model, &[], &mut || looks += 1).unwrap()).unwrap();
+    let looks = Cell::new(0);
+    let image = Image::open(
+        compile(&model, &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap(),
+    )
+    .unwrap();
     // Of 262,143 nodes, every 16,384 in each of four passes.
-    assert!(looks > 4 * 16, "{looks} looks for interrupts");
+    assert!(looks.get() > 4 * 16, "{} looks for a cancel", looks.get());
     let kinds: Vec<GroupKind> =
         image.sections().get(GROUPS).iter().map(|group| group.kind).collect();
     assert_eq!(kinds, [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact]);
@@ -208,7 +214,7 @@ fn a_sum_of_nothing_keeps_its_sign() {
                 "tree_param": {"num_nodes": "1"}, "left_children": [-1], "right_children": [-1],
                 "split_indices": [0], "split_conditions": [0.25], "default_left": [0],
                 "loss_changes": [0], "sum_hessian": [1]}]}}}}"#;
-    let model = crate::internals::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
+    let model = crate::internals::parse(file, &crate::Limits::default(), Cancel::never()).unwrap();
     let mut margins = [1.0f32; 2];
     reference::margins(&model, &[0.0f64], &mut margins);
     assert_eq!(bits(&margins), bits(&[0.25f32, -0.0]));
@@ -312,7 +318,7 @@ fn classes_follow_the_margins() {
 #[test]
 fn of_equal_probabilities_the_first_decides() {
     let file = include_bytes!("../../tests/golden/tie.json");
-    let model = crate::internals::parse(file, &crate::Limits::default(), &mut || ()).unwrap();
+    let model = crate::internals::parse(file, &crate::Limits::default(), Cancel::never()).unwrap();
     let image = opened(&model);
     let mut margins = [0.0f32; 3];
     image.margins(&mut Scratch::new(&image), &[0.0], &mut margins).unwrap();
@@ -353,8 +359,8 @@ fn wrong_lengths_are_errors() {
     let mut scratch = ContributionScratch::default();
     let mut explained = |numbers: usize, out: usize| {
         let rows = vec![0.5; numbers];
-        image.contributions(&mut scratch, &rows, &mut vec![0.0; 8 * out], &mut || ())?;
-        image.interactions(&mut scratch, &rows, &mut vec![0.0; 32 * out], &mut || ())
+        image.contributions(&mut scratch, &rows, &mut vec![0.0; 8 * out], Cancel::never())?;
+        image.interactions(&mut scratch, &rows, &mut vec![0.0; 32 * out], Cancel::never())
     };
     explained(6, 2).unwrap();
     refused(explained(7, 2), "there are 7 features, not 6");

@@ -17,9 +17,9 @@ use crate::explain::contributions::Part;
 use crate::explain::numbers::refill;
 use crate::explain::row::Keys;
 use crate::explain::scratch::ContributionScratch;
-use crate::explain::walk::{Block, Interrupts, MAX_POINTS, Prepared, pair};
+use crate::explain::walk::{Block, CancelChecks, MAX_POINTS, Prepared, pair};
 use crate::quadrature::exact_points;
-use crate::{Result, verified};
+use crate::{Cancel, Result, verified};
 
 /// Fewer rows than these are explained one after another.
 const FEW_ROWS: usize = 4;
@@ -51,13 +51,13 @@ impl<B: StableBytes> Image<B> {
         scratch: &mut ContributionScratch,
         part: &Part,
         rows: &[f32],
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
         let (image, num_features) = (self.sections(), self.num_features());
         let (block, count) = (scratch.level.rows(), rows.len() / num_features);
         let of_block = part.outputs.len() * part.places.len() * count.min(block);
         refill(&mut scratch.sums, count.div_ceil(block) * of_block, 0.0)?;
-        let mut interrupts = Interrupts { check: check_interrupts, work: 0 };
+        let mut checks = CancelChecks { cancel, work: 0, stops: false };
         if scratch.takes_rows_alone(part.matrix.is_none(), count) {
             let mut present = std::mem::take(&mut scratch.present);
             for (lane, row) in
@@ -66,7 +66,7 @@ impl<B: StableBytes> Image<B> {
                 // SAFETY: the row has as many features.
                 unsafe { scratch.row_keys.set_with_answers(image, num_features, row) };
                 each_tree(image, part, |tree| {
-                    scratch.add_tree_of_row(image, part, tree, (lane, count), &mut interrupts)
+                    scratch.add_tree_of_row(image, part, tree, (lane, count), &mut checks)
                 })?;
             }
             scratch.present = present;
@@ -74,7 +74,7 @@ impl<B: StableBytes> Image<B> {
         }
         let slots = image.num_slots(num_features);
         each_tree(image, part, |tree| {
-            scratch.add_tree(image, part, tree, (slots, count), &mut interrupts)
+            scratch.add_tree(image, part, tree, (slots, count), &mut checks)
         })
     }
 }
@@ -128,7 +128,7 @@ impl ContributionScratch {
         part: &Part,
         tree: Tree<'_>,
         (slots, count): (usize, usize),
-        interrupts: &mut Interrupts<'_>,
+        checks: &mut CancelChecks<'_>,
     ) -> Result<()> {
         let ContributionScratch { numbers, walks, rules, keys, sums, level, .. } = self;
         let (block, Tree { splits, depth, .. }) = (level.rows(), tree);
@@ -136,15 +136,15 @@ impl ContributionScratch {
         let first = (tree.output - part.outputs.start) * of_output;
         let of_block = part.outputs.len() * of_output;
         for points in rules.of(tree.points) {
-            numbers.set(splits, points, part.matrix.is_some(), interrupts.check)?;
+            numbers.set(splits, points, part.matrix.is_some(), checks.cancel)?;
             let features = tree.features.len();
             let prepared = Prepared { splits, features, numbers, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);
             for (keys, sums) in keys.chunks_exact(slots * block).zip(of_blocks) {
                 let rows = Block { keys, nodes: NodeSections::of(image) };
                 let found = match part.matrix {
-                    None => walks.sums::<false>(*level, prepared, &rows, interrupts)?,
-                    Some(_) => walks.sums::<true>(*level, prepared, &rows, interrupts)?,
+                    None => walks.sums::<false>(*level, prepared, &rows, checks)?,
+                    Some(_) => walks.sums::<true>(*level, prepared, &rows, checks)?,
                 };
                 let sums = &mut sums[first..first + of_output];
                 add(part, tree.features, found.chunks_exact(block), sums);
@@ -160,7 +160,7 @@ impl ContributionScratch {
         part: &Part,
         tree: Tree<'_>,
         (lane, lanes): (usize, usize),
-        interrupts: &mut Interrupts<'_>,
+        checks: &mut CancelChecks<'_>,
     ) -> Result<()> {
         let ContributionScratch { rows, rules, row_keys, sums, .. } = self;
         let keys = Keys { keys: row_keys.as_slice(), nodes: NodeSections::of(image) };
@@ -170,7 +170,7 @@ impl ContributionScratch {
             for (feature, found) in tree.features.iter().zip(found) {
                 sums[(first + *feature as usize) * lanes + lane] += f64::from(*found);
             }
-            interrupts.count(points.points.len() * tree.splits.len());
+            checks.count(points.points.len() * tree.splits.len());
         }
         Ok(())
     }

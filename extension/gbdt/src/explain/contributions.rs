@@ -11,7 +11,7 @@ use crate::compiled::{FinishAt, Image};
 use crate::explain::scratch::ContributionScratch;
 use crate::explain::walk::pair;
 use crate::model::Precision;
-use crate::{Error, ErrorKind, Limits, Result, verified};
+use crate::{Cancel, Error, ErrorKind, Limits, Result, verified};
 
 /// Most rows that are explained together.
 const MAX_ROWS: usize = 2048;
@@ -92,7 +92,7 @@ impl<B: StableBytes> Image<B> {
     /// They are Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's
     /// `pred_contrib`, CatBoost's `ShapValues`; sums of f64, rounded once to f32, of trees' f32. Those of a
     /// row and output add up to [`Image::margins`], to the roundings. A row's are the same bits with any
-    /// kernel and in any call. `check_interrupts` is called every few milliseconds; it may unwind.
+    /// kernel and in any call. `cancel` is called every few milliseconds; it may unwind.
     ///
     /// # Errors
     /// [`crate::ErrorKind::Unsupported`] if the model has no covers, or trees deeper than
@@ -103,9 +103,9 @@ impl<B: StableBytes> Image<B> {
         scratch: &mut ContributionScratch,
         rows: &[f32],
         out: &mut [f32],
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
-        self.explain(scratch, What::Contributions, rows, out, check_interrupts)
+        self.explain(scratch, What::Contributions, rows, out, cancel)
     }
 
     /// The interactions of rows, in the order of XGBoost's `pred_interactions`: for each row and output
@@ -121,9 +121,9 @@ impl<B: StableBytes> Image<B> {
         scratch: &mut ContributionScratch,
         rows: &[f32],
         out: &mut [f32],
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
-        self.explain(scratch, What::Interactions, rows, out, check_interrupts)
+        self.explain(scratch, What::Interactions, rows, out, cancel)
     }
 
     fn explain(
@@ -132,7 +132,7 @@ impl<B: StableBytes> Image<B> {
         what: What,
         rows: &[f32],
         out: &mut [f32],
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
         let (num_features, num_outputs) = (self.num_features(), self.num_outputs());
         let width = what.width(num_features);
@@ -150,11 +150,11 @@ impl<B: StableBytes> Image<B> {
             if !scratch.takes_rows_alone(what == What::Contributions, count) {
                 self.set_keys(scratch, rows)?;
             }
-            check_interrupts();
+            cancel.check()?;
             // Of each row what is left of its contributions.
             let mut rest = vec![0.0; if what == What::Interactions { rows.len() } else { 0 }];
             for part in what.parts(num_outputs, num_features, count) {
-                self.add_trees(scratch, &part, rows, check_interrupts)?;
+                self.add_trees(scratch, &part, rows, cancel)?;
                 for (row, out) in out.chunks_exact_mut(num_outputs * width).enumerate() {
                     for output in part.outputs.clone() {
                         let out = &mut out[output * width..][..width];
@@ -169,7 +169,7 @@ impl<B: StableBytes> Image<B> {
                             Some(lines) => {
                                 let rest = &mut rest[row * num_features..][..num_features];
                                 let lines = lines.clone();
-                                write_lines(lines, sums, bias, rest, out, check_interrupts);
+                                write_lines(lines, sums, bias, rest, out, cancel)?;
                             }
                         }
                     }
@@ -230,15 +230,15 @@ fn write_lines(
     bias: f64,
     rest: &mut [f64],
     out: &mut [f32],
-    check_interrupts: &mut dyn FnMut(),
-) {
+    cancel: Cancel<'_>,
+) -> Result<()> {
     let (num_features, end) = (rest.len(), lines.end);
     let width = num_features + 1;
     if lines.start == 0 {
         rest.fill(0.0);
     }
     for line in lines {
-        check_interrupts();
+        cancel.check()?;
         for column in 0..line {
             let value = 0.5 * verified::sure(sums.next(), "a pair has a sum");
             rest[line] -= value;
@@ -254,4 +254,5 @@ fn write_lines(
         let diagonal = out.iter_mut().step_by(width + 1);
         diagonal.zip(rest.iter().chain([&bias])).for_each(|(out, rest)| *out = *rest as f32);
     }
+    Ok(())
 }

@@ -4,7 +4,7 @@
 //! `omega = r / (r + q (1 - r))^2`.
 
 use crate::compiled::records::Split;
-use crate::{Error, ErrorKind, Result};
+use crate::{Cancel, Error, ErrorKind, Result};
 
 /// The least product of shares.
 const LEAST: f32 = 1e-30;
@@ -25,7 +25,7 @@ pub(super) struct Numbers {
     pub(super) excess: Vec<f32>,
 }
 
-/// Splits between two looks for interrupts.
+/// Splits between two looks for a cancel.
 const SPLITS_PER_CHECK: usize = 1 << 12;
 
 impl Numbers {
@@ -38,12 +38,12 @@ impl Numbers {
         splits: &[Split],
         points: &Points,
         has_pairs: bool,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
         self.numbers.clear();
         self.excess.clear();
         for splits in splits.chunks(SPLITS_PER_CHECK) {
-            check_interrupts();
+            cancel.check()?;
             let count = 2 * points.points.len() * splits.len();
             self.numbers
                 .try_reserve(count)

@@ -1,7 +1,10 @@
 //! Contributions by the image against the oracle, and what must hold of any contributions.
 
+use std::cell::Cell;
+
 use proptest::prelude::*;
 
+use crate::Cancel;
 use crate::compiled::Image;
 use crate::compiled::aligned::AlignedBytes;
 use crate::eval;
@@ -17,7 +20,7 @@ use crate::random::{Random, Shape};
 const ORACLE: f64 = 1e-6;
 
 fn opened(model: &Model) -> Image<AlignedBytes> {
-    Image::open(compile(model, &[], &mut || ()).unwrap()).unwrap()
+    Image::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
 fn set_cover(node: &mut Node, covered: f32) {
@@ -65,7 +68,7 @@ type Explain = fn(
     &mut ContributionScratch,
     &[f32],
     &mut [f32],
-    &mut dyn FnMut(),
+    Cancel<'_>,
 ) -> crate::Result<()>;
 
 /// Explanations of so many numbers per row: the same bits with every kernel, and for few rows as for many.
@@ -82,7 +85,7 @@ fn explained(
             let mut out = vec![7.0; rows.len() * per_row];
             for (rows, out) in rows.chunks(count.max(1)).zip(out.chunks_mut(count.max(1) * per_row))
             {
-                explain(image, &mut scratch, &rows.concat(), out, &mut || ()).unwrap();
+                explain(image, &mut scratch, &rows.concat(), out, Cancel::never()).unwrap();
             }
             let same = expected.get_or_insert_with(|| out.clone());
             assert_eq!(bits(&out), bits(same), "{kernel:?}, {count} rows in a call");
@@ -348,11 +351,18 @@ fn a_cancel_is_looked_for_within_a_row() {
     let model = chain(512);
     let image = opened(&model);
     let mut scratch = ContributionScratch::default();
-    let (mut looks, row) = (0, vec![1.0; 512]);
+    let (looks, row) = (Cell::new(0), vec![1.0; 512]);
     let mut out = vec![0.0; 513 * 513];
-    image.interactions(&mut scratch, &row, &mut out, &mut || looks += 1).unwrap();
+    image
+        .interactions(
+            &mut scratch,
+            &row,
+            &mut out,
+            Cancel::unwinding(&|| looks.set(looks.get() + 1)),
+        )
+        .unwrap();
     // 64 walks of 512 splits with up to 511 other features.
-    assert!(looks > 100, "{looks}");
+    assert!(looks.get() > 100, "{}", looks.get());
 }
 
 /// The matrix of a wide model is computed some lines at a time, with the same result.
@@ -361,12 +371,19 @@ fn the_matrix_of_a_wide_model_agrees_with_the_oracle() {
     let model = covered(11, Shape::of(3500, 2, 6, 6));
     let image = opened(&model);
     let rows = rows(12, &model, 1);
-    let (mut looks, mut out) = (0, vec![7.0; 2 * 3501 * 3501]);
+    let (looks, mut out) = (Cell::new(0), vec![7.0; 2 * 3501 * 3501]);
     let mut scratch = ContributionScratch::default();
     let narrow = &narrowed(&image, &rows)[0];
-    image.interactions(&mut scratch, narrow, &mut out, &mut || looks += 1).unwrap();
+    image
+        .interactions(
+            &mut scratch,
+            narrow,
+            &mut out,
+            Cancel::unwinding(&|| looks.set(looks.get() + 1)),
+        )
+        .unwrap();
     close(&out, &reference::interactions(&model, &rows[0]), ORACLE, "wide");
-    assert!(looks > 2 * 3501, "{looks}");
+    assert!(looks.get() > 2 * 3501, "{}", looks.get());
     assert!(scratch.bytes() <= 40 << 20, "{}", scratch.bytes());
 }
 
@@ -377,19 +394,19 @@ fn a_cancelled_row_leaves_nothing_behind() {
     let row = vec![vec![1.0; 90]];
     let expected = contributions(&image, &row);
     let mut out = vec![0.0; 91];
-    let mut looks = 0;
+    let looks = Cell::new(0);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         let rows = row.concat().repeat(1000);
         let mut out = vec![0.0; 91_000];
-        let mut cancel = || {
-            looks += 1;
-            assert!(looks < 3, "cancelled");
+        let cancel = || {
+            looks.set(looks.get() + 1);
+            assert!(looks.get() < 3, "cancelled");
         };
-        image.contributions(&mut scratch, &rows, &mut out, &mut cancel)
+        image.contributions(&mut scratch, &rows, &mut out, Cancel::unwinding(&cancel))
     }));
     assert!(outcome.is_err());
     let row = row.concat();
-    image.contributions(&mut scratch, &row, &mut out, &mut || ()).unwrap();
+    image.contributions(&mut scratch, &row, &mut out, Cancel::never()).unwrap();
     assert_eq!(out, expected[0]);
 }
 
@@ -401,7 +418,8 @@ fn a_model_without_covers_is_refused() {
     let image = opened(&model);
     assert!(!image.has_covers());
     let (mut scratch, mut out) = (ContributionScratch::default(), [0.0; 4]);
-    let error = image.contributions(&mut scratch, &[0.0; 3], &mut out, &mut || ()).err().unwrap();
+    let error =
+        image.contributions(&mut scratch, &[0.0; 3], &mut out, Cancel::never()).err().unwrap();
     assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
     assert!(error.hint().is_some());
     set_cover(&mut model.trees[0].nodes[0], f32::NAN);

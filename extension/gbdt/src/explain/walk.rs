@@ -38,7 +38,7 @@ use crate::explain::lanes::{Lanes, PORTABLE, Zmm};
 use crate::explain::numbers::{Numbers as SplitNumbers, Points, refill};
 use crate::model::is_in_set;
 #[cfg(target_arch = "x86_64")]
-use crate::{Result, verified};
+use crate::{Cancel, Result, verified};
 
 /// Registers of a block's rows.
 pub(super) const REGISTERS: usize = 2;
@@ -106,22 +106,23 @@ pub(super) struct Block<'a> {
     pub(super) nodes: NodeSections<'a>,
 }
 
-/// Work between two looks for interrupts: points of splits, and of pairs of features.
+/// Work between two looks for a cancel: points of splits, and of pairs of features.
 const WORK_PER_CHECK: usize = 1 << 17;
 
 /// Looks for interrupts.
-pub(super) struct Interrupts<'a> {
-    pub(super) check: &'a mut dyn FnMut(),
+pub(super) struct CancelChecks<'a> {
+    pub(super) cancel: Cancel<'a>,
     pub(super) work: usize,
+    pub(super) stops: bool,
 }
 
-impl Interrupts<'_> {
+impl CancelChecks<'_> {
     #[inline(always)]
     pub(super) fn count(&mut self, work: usize) {
         self.work += work;
         if self.work >= WORK_PER_CHECK {
             self.work = 0;
-            (self.check)();
+            self.stops |= self.cancel.check().is_err();
         }
     }
 }
@@ -171,7 +172,7 @@ struct Walk<'a, 'i, L: Lanes, const N: usize> {
     end: *const Frame<L, N>,
     features: usize,
     order: &'a mut Vec<u32>,
-    interrupts: &'a mut Interrupts<'i>,
+    checks: &'a mut CancelChecks<'i>,
 }
 
 /// The instructions that [`Walk::split`] is compiled with.
@@ -340,7 +341,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
             if PAIRS && before.excess.is_null() {
                 self.order.pop();
             }
-            self.interrupts.count(N);
+            self.checks.count(N);
         }
     }
 
@@ -383,7 +384,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
             if !PAIRS {
                 return;
             }
-            self.interrupts.count(N * self.order.len());
+            self.checks.count(N * self.order.len());
             for other in &*self.order {
                 let other = *other as usize;
                 if other == feature {
@@ -475,18 +476,18 @@ impl WalkBuffers {
         level: Level,
         prepared: Prepared<'_>,
         block: &Block<'_>,
-        interrupts: &mut Interrupts<'_>,
+        checks: &mut CancelChecks<'_>,
     ) -> Result<&[f32]> {
         macro_rules! by_points {
             ($instructions:ty) => {
                 match prepared.points.points.len() {
-                    1 => self.run::<$instructions, 1, PAIRS>(prepared, block, interrupts),
-                    2 => self.run::<$instructions, 2, PAIRS>(prepared, block, interrupts),
-                    3 => self.run::<$instructions, 3, PAIRS>(prepared, block, interrupts),
-                    4 => self.run::<$instructions, 4, PAIRS>(prepared, block, interrupts),
-                    5 => self.run::<$instructions, 5, PAIRS>(prepared, block, interrupts),
-                    6 => self.run::<$instructions, 6, PAIRS>(prepared, block, interrupts),
-                    8 => self.run::<$instructions, 8, PAIRS>(prepared, block, interrupts),
+                    1 => self.run::<$instructions, 1, PAIRS>(prepared, block, checks),
+                    2 => self.run::<$instructions, 2, PAIRS>(prepared, block, checks),
+                    3 => self.run::<$instructions, 3, PAIRS>(prepared, block, checks),
+                    4 => self.run::<$instructions, 4, PAIRS>(prepared, block, checks),
+                    5 => self.run::<$instructions, 5, PAIRS>(prepared, block, checks),
+                    6 => self.run::<$instructions, 6, PAIRS>(prepared, block, checks),
+                    8 => self.run::<$instructions, 8, PAIRS>(prepared, block, checks),
                     _ => verified::known(None, "a walk has so many points"),
                 }
             };
@@ -504,7 +505,7 @@ impl WalkBuffers {
         &mut self,
         prepared: Prepared<'_>,
         block: &Block<'_>,
-        interrupts: &mut Interrupts<'_>,
+        checks: &mut CancelChecks<'_>,
     ) -> Result<&[f32]> {
         let Prepared { splits, features, numbers, points: Points { points, weights }, depth } =
             prepared;
@@ -553,7 +554,7 @@ impl WalkBuffers {
                 end: frames.add(depth + 1),
                 features,
                 order: &mut self.order,
-                interrupts,
+                checks,
             };
             let (product, mean) = (&raw const (*frames).product, &raw mut (*frames).left);
             if !splits.is_empty() {

@@ -6,18 +6,15 @@
 use crate::format::json::Json;
 use crate::format::reader::{Number, Reader, ValueKind, array, object};
 use crate::model::Categories;
-use crate::{Error, ErrorKind, Result};
+use crate::{Cancel, Error, ErrorKind, Result};
 
 /// Reads `{"feature": ["first value", "second value"]}`.
 ///
 /// # Errors
 /// [`ErrorKind::Names`], whatever is wrong.
-pub fn read_categories(
-    json: &str,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Vec<(String, Categories)>> {
+pub fn read_categories(json: &str, cancel: Cancel<'_>) -> Result<Vec<(String, Categories)>> {
     let mut all = Vec::new();
-    let mut reader = Json::new(json.as_bytes(), check_interrupts);
+    let mut reader = Json::new(json.as_bytes(), cancel);
     if reader.kind()? != ValueKind::Object {
         return Err(Error::new(ErrorKind::Names, "categories must be an object"));
     }
@@ -76,7 +73,7 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Result<Vec<(String, Categories)>> {
-        read_categories(json, &mut || ())
+        read_categories(json, Cancel::never())
     }
 
     #[test]

@@ -25,39 +25,39 @@ pub use crate::format::xgboost::objectives as xgboost_objectives;
 
 use crate::format::sniff::Format;
 use crate::model::Model;
-use crate::{Limits, Result};
+use crate::{Cancel, Limits, Result};
 
 /// Reads a model and checks every invariant of it.
 ///
-/// `check_interrupts` is called every few thousand values, so that a caller can look for
+/// `cancel` is called every few thousand values, so that a caller can look for
 /// interrupts; it may unwind.
 ///
 /// # Errors
 /// The kind says what is wrong, the place where. No input makes this panic.
-pub fn parse(bytes: &[u8], limits: &Limits, check_interrupts: &mut dyn FnMut()) -> Result<Model> {
+pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Model> {
     limits.check_bytes(bytes.len())?;
-    match sniff::format_of(bytes, check_interrupts)? {
+    match sniff::format_of(bytes, cancel)? {
         Format::CatboostJson => {
-            let file = catboost::read_json(&mut json::Json::new(bytes, check_interrupts), limits)?;
-            catboost::build(file, "catboost json", limits, check_interrupts)
+            let file = catboost::read_json(&mut json::Json::new(bytes, cancel), limits)?;
+            catboost::build(file, "catboost json", limits, cancel)
         }
         Format::CatboostCbm => {
-            let file = catboost::read_cbm(bytes, limits, check_interrupts)?;
-            catboost::build(file, "catboost cbm", limits, check_interrupts)
+            let file = catboost::read_cbm(bytes, limits, cancel)?;
+            catboost::build(file, "catboost cbm", limits, cancel)
         }
         Format::XgboostJson => {
-            let file = xgboost::read(&mut json::Json::new(bytes, check_interrupts), limits)?;
-            xgboost::build(file, "xgboost json", limits, check_interrupts)
+            let file = xgboost::read(&mut json::Json::new(bytes, cancel), limits)?;
+            xgboost::build(file, "xgboost json", limits, cancel)
         }
         Format::XgboostBinary => {
-            let file = xgboost::read_binary(bytes, limits, check_interrupts)?;
-            xgboost::build(file, "xgboost binary", limits, check_interrupts)
+            let file = xgboost::read_binary(bytes, limits, cancel)?;
+            xgboost::build(file, "xgboost binary", limits, cancel)
         }
         Format::XgboostUbjson => {
-            let file = xgboost::read(&mut ubjson::Ubjson::new(bytes, check_interrupts), limits)?;
-            xgboost::build(file, "xgboost ubjson", limits, check_interrupts)
+            let file = xgboost::read(&mut ubjson::Ubjson::new(bytes, cancel), limits)?;
+            xgboost::build(file, "xgboost ubjson", limits, cancel)
         }
-        Format::LightgbmText => lightgbm::read(bytes, limits, check_interrupts),
-        Format::Onnx => onnx::read(bytes, limits, check_interrupts),
+        Format::LightgbmText => lightgbm::read(bytes, limits, cancel),
+        Format::Onnx => onnx::read(bytes, limits, cancel),
     }
 }

@@ -8,35 +8,56 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
-use crate::{Error, ErrorKind, Place, Result};
+use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 /// How deep objects and arrays may nest. A model needs 8.
 pub(super) const MAX_NESTING: usize = 64;
 
-/// The hook for interrupts, which is called after every 4096 members of objects and arrays.
-pub(super) struct Interrupts<'b> {
+/// Asks for a cancel after every 4096 members of objects and arrays.
+pub(super) struct CancelChecks<'b> {
     members_left: u32,
-    check: &'b mut dyn FnMut(),
+    cancel: Cancel<'b>,
+    stops: bool,
 }
 
-impl<'b> Interrupts<'b> {
+impl<'b> CancelChecks<'b> {
     const INTERVAL: u32 = 4096;
 
-    pub(super) fn new(check: &'b mut dyn FnMut()) -> Self {
-        Interrupts { members_left: Self::INTERVAL, check }
+    pub(super) fn new(cancel: Cancel<'b>) -> Self {
+        CancelChecks { members_left: Self::INTERVAL, cancel, stops: false }
     }
 
+    /// Counts a member.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Cancelled`].
     #[inline(always)]
-    pub(super) fn count(&mut self) {
+    pub(super) fn count(&mut self) -> Result<()> {
         self.members_left -= 1;
         if self.members_left == 0 {
             self.members_left = Self::INTERVAL;
-            (self.check)();
+            return self.check();
         }
+        Ok(())
     }
 
-    pub(super) fn check(&mut self) {
-        (self.check)();
+    /// Counts a member where nothing can fail: the next [`CancelChecks::check`] fails instead.
+    #[inline(always)]
+    pub(super) fn note(&mut self) {
+        // It remembers what it finds.
+        let _ = self.count();
+    }
+
+    /// # Errors
+    /// [`ErrorKind::Cancelled`], now and whenever this is called again.
+    pub(super) fn check(&mut self) -> Result<()> {
+        let found = self.cancel.check();
+        self.stops |= found.is_err();
+        if self.stops { Err(Cancel::error()) } else { Ok(()) }
+    }
+
+    pub(super) fn cancel(&self) -> Cancel<'b> {
+        self.cancel
     }
 }
 
@@ -81,7 +102,7 @@ pub(super) trait Reader<'a> {
     fn offset(&self) -> usize;
 
     /// Calls the hook for interrupts, for work between two values.
-    fn check_interrupts(&mut self);
+    fn cancel(&self) -> Cancel<'_>;
 
     /// The kind of the value at hand, which is not read by this.
     fn kind(&mut self) -> Result<ValueKind>;

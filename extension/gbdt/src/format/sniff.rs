@@ -4,7 +4,7 @@
 
 use crate::format::json;
 use crate::format::reader::Reader;
-use crate::{Error, ErrorKind, Place, Result};
+use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 pub(super) enum Format {
     CatboostJson,
@@ -17,7 +17,7 @@ pub(super) enum Format {
 }
 
 /// Tells the formats apart: after the brace, JSON has a quote and UBJSON the type of a length.
-pub(super) fn format_of(bytes: &[u8], check_interrupts: &mut dyn FnMut()) -> Result<Format> {
+pub(super) fn format_of(bytes: &[u8], cancel: Cancel<'_>) -> Result<Format> {
     if let Some(refusal) = refusal(bytes) {
         return Err(refusal);
     }
@@ -35,7 +35,7 @@ pub(super) fn format_of(bytes: &[u8], check_interrupts: &mut dyn FnMut()) -> Res
         [b'{', b'L' | b'l' | b'I' | b'i' | b'U' | b'#' | b'$', ..] if start == 0 => {
             Ok(Format::XgboostUbjson)
         }
-        [b'{', ..] => library_of_json(&mut json::Json::new(bytes, check_interrupts)),
+        [b'{', ..] => library_of_json(&mut json::Json::new(bytes, cancel)),
         [] => Err(Error::new(ErrorKind::Truncated, "model is empty").at(Place::Byte(bytes.len()))),
         _ if is_lightgbm(bytes) => Ok(Format::LightgbmText),
         _ => Err(Error::new(ErrorKind::Syntax, "this is not a model in a known format")

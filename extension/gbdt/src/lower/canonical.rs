@@ -19,7 +19,7 @@
 use crate::limits::reserve;
 use crate::lower::cuts::Cuts;
 use crate::model::{CategorySet, MissingRule, Model, NODES_PER_CHECK, Precision, TreeOutput};
-use crate::{Result, model, verified};
+use crate::{Cancel, Result, model, verified};
 
 /// The trees, in the order of summation.
 pub(crate) struct Forest<'m> {
@@ -69,11 +69,7 @@ pub(crate) enum Node {
 }
 
 impl<'m> Forest<'m> {
-    pub(crate) fn of(
-        model: &'m Model,
-        cuts: &Cuts,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Result<Self> {
+    pub(crate) fn of(model: &'m Model, cuts: &Cuts, cancel: Cancel<'_>) -> Result<Self> {
         let (mut trees, mut zero_missing) = (Vec::new(), Vec::new());
         reserve(&mut trees, model.trees().len())?;
         for (source, tree) in (0..).zip(model.trees()) {
@@ -82,9 +78,9 @@ impl<'m> Forest<'m> {
                 TreeOutput::All => 0..model.num_outputs() as u32,
             };
             for output in outputs {
-                trees.push(Tree::of(model, cuts, tree, output, source, check_interrupts)?);
+                trees.push(Tree::of(model, cuts, tree, output, source, cancel)?);
                 mark_zero_missing(tree, cuts, model.num_features(), &mut zero_missing);
-                check_interrupts();
+                cancel.check()?;
             }
         }
         let (num_features, sum_precision) = (model.num_features(), model.sum_precision());
@@ -116,14 +112,14 @@ impl<'m> Tree<'m> {
         tree: &'m model::Tree,
         output: u32,
         source: u32,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<Self> {
         let mut sets: Vec<&[u32]> = tree.category_sets().iter().map(CategorySet::words).collect();
         let mut nodes = Vec::new();
         reserve(&mut nodes, tree.nodes().len())?;
         for (id, node) in tree.nodes().iter().enumerate() {
             if id.is_multiple_of(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
             }
             nodes.push(match *node {
                 model::Node::Deleted => Node::Deleted,

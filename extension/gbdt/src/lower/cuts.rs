@@ -12,10 +12,10 @@
 //! Where zeros are missing, the ends of what counts as zero are cuts too, so that no value moves
 //! into or out of them. Category codes are cut off, as LightGBM's conversion to int does.
 
-use crate::Result;
 use crate::compiled::cuts::{CutKind, CutSpan, not_below, rank};
 use crate::limits::{reserve, to_u32};
 use crate::model::{Comparison, MissingRule, Model, NODES_PER_CHECK, Node, Precision};
+use crate::{Cancel, Result};
 
 /// The cuts of a model's features; none if it rounds values to f32 before it compares them.
 #[derive(Debug, Default)]
@@ -25,7 +25,7 @@ pub(crate) struct Cuts {
 }
 
 impl Cuts {
-    pub(crate) fn of(model: &Model, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
+    pub(crate) fn of(model: &Model, cancel: Cancel<'_>) -> Result<Self> {
         let mut cuts = Cuts::default();
         if model.value_precision() == Precision::Single {
             return Ok(cuts);
@@ -38,25 +38,25 @@ impl Cuts {
         for tree in model.trees() {
             for (id, node) in tree.nodes().iter().enumerate() {
                 if id.is_multiple_of(NODES_PER_CHECK) {
-                    check_interrupts();
+                    cancel.check()?;
                 }
                 let (Node::Numerical { feature, .. } | Node::Categorical { feature, .. }) = node
                 else {
                     continue;
                 };
-                features[*feature as usize].add(node, check_interrupts)?;
+                features[*feature as usize].add(node, cancel)?;
             }
-            check_interrupts();
+            cancel.check()?;
         }
         for feature in &mut features {
-            cuts.add(feature, check_interrupts)?;
-            check_interrupts();
+            cuts.add(feature, cancel)?;
+            cancel.check()?;
         }
         Ok(cuts)
     }
 
-    fn add(&mut self, feature: &mut Feature, check_interrupts: &mut dyn FnMut()) -> Result<()> {
-        feature.sort(check_interrupts);
+    fn add(&mut self, feature: &mut Feature, cancel: Cancel<'_>) -> Result<()> {
+        feature.sort(cancel)?;
         let start = to_u32(self.numbers.len())?;
         let count = to_u32(feature.cuts.len())?;
         let ends = feature.cuts.iter().map(|cut| not_below(*cut));
@@ -111,7 +111,7 @@ struct Feature {
 }
 
 impl Feature {
-    fn add(&mut self, node: &Node, check_interrupts: &mut dyn FnMut()) -> Result<()> {
+    fn add(&mut self, node: &Node, cancel: Cancel<'_>) -> Result<()> {
         let Node::Numerical { comparison, threshold, missing, .. } = *node else {
             self.codes = true;
             return Ok(());
@@ -124,22 +124,23 @@ impl Feature {
         reserve(&mut self.cuts, 1)?;
         self.cuts.extend(cut(comparison, threshold));
         if self.cuts.len() >= self.dense.max(1024) {
-            self.sort(check_interrupts);
+            self.sort(cancel)?;
             self.dense = 2 * self.cuts.len();
         }
         Ok(())
     }
 
-    fn sort(&mut self, check_interrupts: &mut dyn FnMut()) {
-        let mut compared = 0usize;
+    fn sort(&mut self, cancel: Cancel<'_>) -> Result<()> {
+        let (mut compared, mut goes_on) = (0usize, Ok(()));
         self.cuts.sort_unstable_by(|a, b| {
             compared += 1;
             if compared.is_multiple_of(COMPARISONS_PER_CHECK) {
-                check_interrupts();
+                goes_on = goes_on.clone().and_then(|()| cancel.check());
             }
             a.total_cmp(b)
         });
         self.cuts.dedup();
+        goes_on
     }
 }
 
@@ -155,6 +156,8 @@ fn cut(comparison: Comparison, threshold: f64) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+
     use super::*;
     use crate::random::Random;
 
@@ -180,8 +183,8 @@ mod tests {
 
     fn cuts_of(splits: &[Node]) -> Cuts {
         let (mut cuts, mut feature) = (Cuts::default(), Feature::default());
-        splits.iter().for_each(|split| feature.add(split, &mut || ()).unwrap());
-        cuts.add(&mut feature, &mut || ()).unwrap();
+        splits.iter().for_each(|split| feature.add(split, Cancel::never()).unwrap());
+        cuts.add(&mut feature, Cancel::never()).unwrap();
         cuts
     }
 
@@ -243,9 +246,11 @@ mod tests {
     fn a_cancel_is_looked_for_while_cuts_are_sorted() {
         let mut random = Random(3);
         let cuts = (0..1 << 18).map(|_| random.next() as f64).collect();
-        let mut looks = 0;
-        Feature { cuts, ..Feature::default() }.sort(&mut || looks += 1);
-        assert!(looks >= 3, "{looks}");
+        let looks = Cell::new(0);
+        Feature { cuts, ..Feature::default() }
+            .sort(Cancel::unwinding(&|| looks.set(looks.get() + 1)))
+            .unwrap();
+        assert!(looks.get() >= 3, "{}", looks.get());
     }
 
     #[test]

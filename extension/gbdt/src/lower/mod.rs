@@ -14,7 +14,6 @@ pub(crate) mod trees;
 
 use std::cmp::Ordering;
 
-use crate::Result;
 use crate::compiled::aligned::AlignedBytes;
 use crate::compiled::categories::{CategoryKind, text_section};
 use crate::compiled::records::Dictionary;
@@ -29,28 +28,25 @@ use crate::lower::splits::Splits;
 use crate::lower::tiles::Tiles;
 use crate::lower::trees::Trees;
 use crate::model::{Categories, FeatureType, Model, check_class_labels};
+use crate::{Cancel, Result};
 
 /// Compiles a model to an image. `labels` are the names of its classes, or nothing.
 ///
-/// `check_interrupts` is called every few milliseconds at most; it may unwind.
+/// `cancel` is called every few milliseconds at most; it may unwind.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Names`] if there are labels, but not two for a binary model, one per class for a
 /// multiclass model, or none for another; [`crate::ErrorKind::OutOfMemory`] if there is no memory for it.
-pub fn compile(
-    model: &Model,
-    labels: &[String],
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<AlignedBytes> {
+pub fn compile(model: &Model, labels: &[String], cancel: Cancel<'_>) -> Result<AlignedBytes> {
     let labels = if labels.is_empty() { model.class_labels() } else { labels };
     check_class_labels(labels, model.num_classes())?;
-    let cuts = Cuts::of(model, check_interrupts)?;
-    let forest = Forest::of(model, &cuts, check_interrupts)?;
-    let trees = Trees::collect(&forest, check_interrupts)?;
+    let cuts = Cuts::of(model, cancel)?;
+    let forest = Forest::of(model, &cuts, cancel)?;
+    let trees = Trees::collect(&forest, cancel)?;
     let total_depth = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
-    let answers = Answers::of(&trees, model.num_features(), total_depth, check_interrupts)?;
-    let splits = Splits::collect(&forest, &trees, &answers, check_interrupts)?;
-    let tiles = Tiles::collect(&forest, &trees, check_interrupts)?;
+    let answers = Answers::of(&trees, model.num_features(), total_depth, cancel)?;
+    let splits = Splits::collect(&forest, &trees, &answers, cancel)?;
+    let tiles = Tiles::collect(&forest, &trees, cancel)?;
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
     let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
     let dictionaries = Dictionaries::collect(model.categories())?;
@@ -133,14 +129,14 @@ pub fn compile(
         total_depth,
         sections: [Span::default(); SECTIONS],
     };
-    let image = writer.assemble(header, check_interrupts)?;
+    let image = writer.assemble(header, cancel)?;
     // The system takes back the memory of the largest models at some 10 GB per second.
     drop(tiles);
-    check_interrupts();
+    cancel.check()?;
     drop(trees);
-    check_interrupts();
+    cancel.check()?;
     drop((answers, splits));
-    check_interrupts();
+    cancel.check()?;
     Ok(image)
 }
 

@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use crate::lower::canonical::{Node, Tree};
 use crate::model::NODES_PER_CHECK;
 use crate::verified::sure;
+use crate::{Cancel, Result};
 
 /// Nodes that share a cache line.
 pub(crate) const LINE: usize = 8;
@@ -70,13 +71,13 @@ fn block(tree: &Tree<'_>, open: &mut Vec<u32>, count: usize) -> Vec<u32> {
 
 /// What lies at each position. The root is at the first, children are behind their parents, and the
 /// number of positions is a multiple of [`LINE`].
-pub(crate) fn positions(tree: &Tree<'_>, check_interrupts: &mut dyn FnMut()) -> Vec<Position> {
+pub(crate) fn positions(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<Vec<Position>> {
     let at = vec![0; tree.nodes().len()];
-    let mut order = Order { tree, positions: Vec::new(), at, check_interrupts };
+    let mut order = Order { tree, positions: Vec::new(), at, cancel };
     order.put(0);
     let mut open: Vec<u32> = children(tree, 0).map(|_| 0).into_iter().collect();
     let first = block(tree, &mut open, PAIRS - 1);
-    order.put_pairs(&first);
+    order.put_pairs(&first)?;
     order.fill_line();
     let mut queue = VecDeque::from(open);
     // Whole subtrees that do not fill a line, by their number of pairs less one.
@@ -85,19 +86,19 @@ pub(crate) fn positions(tree: &Tree<'_>, check_interrupts: &mut dyn FnMut()) -> 
     while let Some(parent) = queue.pop_front() {
         blocks += 1;
         if blocks.is_multiple_of(NODES_PER_CHECK / LINE) {
-            (order.check_interrupts)();
+            order.cancel.check()?;
         }
         let mut open = vec![parent];
         let parents = block(tree, &mut open, PAIRS);
         match small.get_mut(parents.len() - 1) {
             Some(same_size) => same_size.push(parents),
-            None => order.put_pairs(&parents),
+            None => order.put_pairs(&parents)?,
         }
         queue.extend(open);
     }
-    order.put_small(small);
+    order.put_small(small)?;
     order.fill_line();
-    order.positions
+    Ok(order.positions)
 }
 
 struct Order<'a> {
@@ -105,7 +106,7 @@ struct Order<'a> {
     positions: Vec<Position>,
     /// By id, where a node is. A model has fewer nodes than u32 counts.
     at: Vec<u32>,
-    check_interrupts: &'a mut dyn FnMut(),
+    cancel: Cancel<'a>,
 }
 
 impl Order<'_> {
@@ -115,17 +116,18 @@ impl Order<'_> {
     }
 
     /// Places the pairs below these splits, which have been placed before or are among them.
-    fn put_pairs(&mut self, parents: &[u32]) {
+    fn put_pairs(&mut self, parents: &[u32]) -> Result<()> {
         for parent in parents {
             let next = self.positions.len();
             if next.is_multiple_of(NODES_PER_CHECK) {
-                (self.check_interrupts)();
+                self.cancel.check()?;
             }
             let at = self.at[*parent as usize] as usize;
             self.positions[at] = Position::Node { id: *parent, right: next as u32 };
             let pair = sure(children(self.tree, *parent), "only splits have pairs below");
             pair.into_iter().for_each(|child| self.put(child));
         }
+        Ok(())
     }
 
     fn fill_line(&mut self) {
@@ -133,17 +135,17 @@ impl Order<'_> {
     }
 
     /// Places subtrees of one, two and three pairs so that they cross no line, if that can be.
-    fn put_small(&mut self, small: [Vec<Vec<u32>>; PAIRS - 1]) {
+    fn put_small(&mut self, small: [Vec<Vec<u32>>; PAIRS - 1]) -> Result<()> {
         let [ones, twos, threes] = small;
         let mut ones = ones.into_iter();
         for three in threes {
-            self.put_pairs(&three);
+            self.put_pairs(&three)?;
             match ones.next() {
-                Some(one) => self.put_pairs(&one),
+                Some(one) => self.put_pairs(&one)?,
                 None => self.fill_line(),
             }
         }
-        twos.into_iter().chain(ones).for_each(|parents| self.put_pairs(&parents));
+        twos.into_iter().chain(ones).try_for_each(|parents| self.put_pairs(&parents))
     }
 }
 
@@ -160,9 +162,9 @@ mod tests {
         for seed in 0..200 {
             let shape = Shape { categorical: 2, ..Shape::of(3, 1, 1, seed as u32 % 11) };
             let model = model(seed, shape);
-            let forest = Forest::of(&model, &Cuts::default(), &mut || ()).unwrap();
+            let forest = Forest::of(&model, &Cuts::default(), Cancel::never()).unwrap();
             let tree = &forest.trees()[0];
-            let positions = positions(tree, &mut || ());
+            let positions = positions(tree, Cancel::never()).unwrap();
             assert_eq!(positions.len() % LINE, 0);
             let mut ids = Vec::new();
             for (at, position) in positions.iter().enumerate() {
@@ -199,7 +201,7 @@ mod tests {
         let (sets, first_leaf) = (Vec::new(), 0);
         let tree = Tree { nodes, sets, depth: 8, output: 0, source: 0, first_leaf };
         let mut line_of = vec![0; 511];
-        for (at, position) in positions(&tree, &mut || ()).iter().enumerate() {
+        for (at, position) in positions(&tree, Cancel::never()).unwrap().iter().enumerate() {
             if let Position::Node { id, .. } = position {
                 line_of[*id as usize] = at / LINE;
             }

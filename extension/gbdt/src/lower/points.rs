@@ -12,6 +12,7 @@ use crate::compiled::records::TreeSummary;
 use crate::lower::canonical::{Forest, Node, Tree};
 use crate::model::NODES_PER_CHECK;
 use crate::quadrature::{Rule, exact_points};
+use crate::{Cancel, Result};
 
 /// Most features of a path for which the points are exact in any case.
 const EXACT: usize = 12;
@@ -67,26 +68,22 @@ impl Summaries {
         Summaries { on_path: vec![None; num_features], open: Vec::new() }
     }
 
-    pub(crate) fn of(
-        &mut self,
-        tree: &Tree<'_>,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> TreeSummary {
+    pub(crate) fn of(&mut self, tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<TreeSummary> {
         let (mut mean, mut leaves, mut most) = (0.0, 0u32, 0);
-        self.walk(tree, check_interrupts, &mut |event| {
+        self.walk(tree, cancel, &mut |event| {
             if let Event::Leaf { features, value, weight, .. } = event {
                 mean += weight * value;
                 leaves += 1;
                 most = most.max(features);
             }
-        });
+        })?;
         let points = if most <= EXACT {
             exact_points(most)
         } else {
-            self.checked_points(tree, most, check_interrupts)
+            self.checked_points(tree, most, cancel)?
         };
         let splits = leaves.saturating_sub(1);
-        TreeSummary { mean, points: points as u32, splits, ..TreeSummary::default() }
+        Ok(TreeSummary { mean, points: points as u32, splits, ..TreeSummary::default() })
     }
 
     /// How many points are enough where a path has so many features.
@@ -94,8 +91,8 @@ impl Summaries {
         &mut self,
         tree: &Tree<'_>,
         most: usize,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> usize {
+        cancel: Cancel<'_>,
+    ) -> Result<usize> {
         // A product of all of a path's polynomials has one degree more.
         let exact = exact_points(most + 1);
         let rules = [FEW, MANY, exact].map(Rule::of);
@@ -106,7 +103,7 @@ impl Summaries {
         let mut products: Vec<f64> = start.repeat(ROWS.len());
         let level_size = products.len();
         let mut farthest = [0.0f64; 2];
-        self.walk(tree, check_interrupts, &mut |event| match event {
+        self.walk(tree, cancel, &mut |event| match event {
             Event::Edge { level, before, after } => {
                 let end = (level + 2) * level_size;
                 if products.len() < end {
@@ -134,21 +131,21 @@ impl Summaries {
                 }
             }
             Event::Leaf { .. } => {}
-        });
-        match farthest {
+        })?;
+        Ok(match farthest {
             [few, _] if few <= WITHIN => FEW,
             [_, many] if many <= WITHIN => MANY,
             _ => exact_points(most),
-        }
+        })
     }
 
     /// Meets every edge and every leaf, depth first.
     fn walk(
         &mut self,
         tree: &Tree<'_>,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
         meet: &mut dyn FnMut(Event),
-    ) {
+    ) -> Result<()> {
         let (mut features, mut met) = (0, 0usize);
         self.open.clear();
         self.arrive(tree, 0, (0, 1.0, 0), meet);
@@ -162,7 +159,7 @@ impl Summaries {
                 Step::Edge { child, level, feature, share, weight } => {
                     met += 1;
                     if met.is_multiple_of(NODES_PER_CHECK) {
-                        check_interrupts();
+                        cancel.check()?;
                     }
                     let own = &mut self.on_path[feature as usize];
                     let before = *own;
@@ -175,6 +172,7 @@ impl Summaries {
                 }
             }
         }
+        Ok(())
     }
 
     /// At a node of that level, weight and number of features on the path.
@@ -227,7 +225,7 @@ mod tests {
     fn summary(nodes: Vec<Node>, num_features: u32) -> TreeSummary {
         let (sets, depth, output, source, first_leaf) = (Vec::new(), num_features, 0, 0, 0);
         let tree = Tree { nodes, sets, depth, output, source, first_leaf };
-        Summaries::new(num_features as usize).of(&tree, &mut || ())
+        Summaries::new(num_features as usize).of(&tree, Cancel::never()).unwrap()
     }
 
     /// Points of a chain: each split is on another feature and sends such a share to its left, a leaf.
@@ -293,11 +291,11 @@ fn is_cover(cover: f32) -> bool {
 }
 
 /// Whether all nodes have covers. Zeros alone are none, unless there is no split that they would weigh.
-pub(crate) fn has_covers(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> bool {
+pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool> {
     let (mut has_splits, mut has_weight) = (false, false);
     for tree in forest.trees() {
         for nodes in tree.nodes().chunks(NODES_PER_CHECK) {
-            check_interrupts();
+            cancel.check()?;
             for node in nodes {
                 let cover = match *node {
                     Node::Numerical { cover, .. } | Node::Categorical { cover, .. } => {
@@ -309,12 +307,12 @@ pub(crate) fn has_covers(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()
                     Node::Deleted => 0.0,
                 };
                 if !is_cover(cover) {
-                    return false;
+                    return Ok(false);
                 }
             }
         }
     }
-    has_weight || !has_splits
+    Ok(has_weight || !has_splits)
 }
 
 /// The share of a split's rows that went to a child.

@@ -4,7 +4,6 @@
 //! feature. They lie at the end of an image, away from what predictions read; where the model's file has no
 //! covers, an image has none.
 
-use crate::Result;
 use crate::compiled::records::{CATEGORICAL, GroupKind, Leaves, Split, TreeSummary, WideNode};
 use crate::limits::{reserve, to_u32};
 use crate::lower::answers::Answers;
@@ -12,6 +11,7 @@ use crate::lower::canonical::Forest;
 use crate::lower::points::{Summaries, has_covers};
 use crate::lower::trees::Trees;
 use crate::model::NODES_PER_CHECK;
+use crate::{Cancel, Result};
 
 /// The least product of shares.
 const LEAST: f32 = 1e-30;
@@ -29,10 +29,10 @@ impl Splits {
         forest: &Forest<'_>,
         trees: &Trees,
         answers: &Answers,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<Self> {
         let mut all = Splits::default();
-        if !has_covers(forest, check_interrupts) {
+        if !has_covers(forest, cancel)? {
             return Ok(all);
         }
         let mut summaries = Summaries::new(forest.num_features());
@@ -42,14 +42,14 @@ impl Splits {
             let summary = TreeSummary {
                 first_split: to_u32(all.splits.len())?,
                 first_feature: to_u32(all.features.len())?,
-                ..summaries.of(tree, check_interrupts)
+                ..summaries.of(tree, cancel)?
             };
             let nodes = Nodes { trees, answers, kind: trees.kind_of(index), mean: summary.mean };
             reserve(&mut all.splits, summary.splits as usize)?;
-            paths.add(&nodes, trees.roots[index], &mut all.splits, check_interrupts);
+            paths.add(&nodes, trees.roots[index], &mut all.splits, cancel)?;
             all.summaries.push(TreeSummary { features: to_u32(paths.features.len())?, ..summary });
             paths.end(&mut all.features)?;
-            check_interrupts();
+            cancel.check()?;
         }
         Ok(all)
     }
@@ -147,8 +147,8 @@ impl Paths {
         nodes: &Nodes<'_>,
         root: u32,
         splits: &mut Vec<Split>,
-        check_interrupts: &mut dyn FnMut(),
-    ) {
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
         let first = splits.len();
         if nodes.wide(root).right_offset != 0 {
             self.open.push(Step::Arrive { node: root, right_of: None });
@@ -163,13 +163,14 @@ impl Paths {
             };
             let at = splits.len() - first;
             if at.is_multiple_of(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
             }
             if let Some(parent) = right_of {
                 splits[first + parent].other = at as u32;
             }
             splits.push(self.split(nodes, node, at));
         }
+        Ok(())
     }
 
     fn split(&mut self, nodes: &Nodes<'_>, node: u32, at: usize) -> Split {

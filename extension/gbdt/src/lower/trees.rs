@@ -13,7 +13,7 @@ use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::points::left_share;
 use crate::model::{NODES_PER_CHECK, Precision};
-use crate::{Error, ErrorKind, Result, error};
+use crate::{Cancel, Error, ErrorKind, Result, error};
 
 #[derive(Default)]
 pub(crate) struct Trees {
@@ -43,13 +43,13 @@ impl Trees {
         words_of(&self.sets, &self.set_words, set)
     }
 
-    pub(crate) fn collect(forest: &Forest<'_>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
+    pub(crate) fn collect(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<Self> {
         let mut all = Trees::default();
-        let categorical = walked_as_categorical(forest, check_interrupts);
+        let categorical = walked_as_categorical(forest, cancel)?;
         for (index, (tree, categorical)) in forest.trees().iter().zip(categorical).enumerate() {
-            all.add(tree, categorical, forest, check_interrupts)
+            all.add(tree, categorical, forest, cancel)
                 .map_err(|wrong| wrong.at(error::Place::Tree(index)))?;
-            check_interrupts();
+            cancel.check()?;
         }
         Ok(all)
     }
@@ -59,22 +59,19 @@ impl Trees {
         tree: &Tree<'_>,
         categorical: bool,
         forest: &Forest<'_>,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
-        let nodes = self.compile(tree, forest, check_interrupts)?;
+        let nodes = self.compile(tree, forest, cancel)?;
         let first = self.roots.len();
-        let kind = if categorical {
-            GroupKind::Categorical
-        } else {
-            numerical_kind(&nodes, check_interrupts)
-        };
+        let kind =
+            if categorical { GroupKind::Categorical } else { numerical_kind(&nodes, cancel)? };
         if kind == GroupKind::Compact {
             self.roots.push(to_u32(self.compact_nodes.len())?);
             reserve(&mut self.compact_nodes, nodes.len())?;
             reserve(&mut self.compact_ids, nodes.len())?;
             reserve(&mut self.compact_shares, nodes.len())?;
             for part in nodes.chunks(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
                 self.compact_nodes.extend(part.iter().map(|Compiled { node, .. }| CompactNode {
                     key: node.key,
                     slot: node.slot as u16,
@@ -89,7 +86,7 @@ impl Trees {
             reserve(&mut self.wide_ids, nodes.len())?;
             reserve(&mut self.wide_shares, nodes.len())?;
             for part in nodes.chunks(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
                 self.wide_nodes.extend(part.iter().map(|compiled| compiled.node));
                 self.wide_ids.extend(part.iter().map(|compiled| compiled.id));
                 self.wide_shares.extend(part.iter().map(|compiled| compiled.share));
@@ -125,27 +122,27 @@ impl Trees {
         &mut self,
         tree: &Tree<'_>,
         forest: &Forest<'_>,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<Vec<Compiled>> {
         let first_set = to_u32(self.sets.len())?;
         reserve(&mut self.sets, tree.sets.len())?;
         for (index, words) in tree.sets.iter().enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) || words.len() >= NODES_PER_CHECK {
-                check_interrupts();
+                cancel.check()?;
             }
             let start = to_u32(self.set_words.len())?;
             self.sets.push(SetSpan { start, count: to_u32(words.len())? });
             reserve(&mut self.set_words, words.len())?;
             self.set_words.extend_from_slice(words);
         }
-        let positions = order::positions(tree, check_interrupts);
+        let positions = order::positions(tree, cancel)?;
         let mut compiled: Vec<Compiled> = Vec::new();
         reserve(&mut compiled, positions.len())?;
         let slot = to_u32(leaf_slot(forest.num_features()))?;
         let filler = WideNode { key: 0, slot, right_offset: 0, kind: 0 };
         for (at, position) in positions.into_iter().enumerate() {
             if at.is_multiple_of(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
             }
             let Position::Node { id, right } = position else {
                 compiled.push(Compiled { node: filler, id: 0, share: 0.0 });
@@ -191,23 +188,19 @@ struct Compiled {
 }
 
 /// The kind of a tree of numerical splits alone.
-fn numerical_kind(nodes: &[Compiled], check_interrupts: &mut dyn FnMut()) -> GroupKind {
+fn numerical_kind(nodes: &[Compiled], cancel: Cancel<'_>) -> Result<GroupKind> {
     let fits = |number: u32| u16::try_from(number).is_ok();
-    let compact = nodes.chunks(NODES_PER_CHECK).all(|part| {
-        check_interrupts();
+    let compact = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| {
         part.iter().all(|Compiled { node, .. }| fits(node.slot) && fits(node.right_offset))
-    });
-    if compact { GroupKind::Compact } else { GroupKind::Wide }
+    })?;
+    Ok(if compact { GroupKind::Compact } else { GroupKind::Wide })
 }
 
 /// For each tree whether it is walked as trees with categorical splits are.
-pub(crate) fn walked_as_categorical(
-    forest: &Forest<'_>,
-    check_interrupts: &mut dyn FnMut(),
-) -> Vec<bool> {
+pub(crate) fn walked_as_categorical(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<Vec<bool>> {
     let trees = forest.trees().iter();
-    let mut categorical: Vec<bool> =
-        trees.map(|tree| has_categorical_split(tree, check_interrupts)).collect();
+    let mut categorical =
+        trees.map(|tree| has_categorical_split(tree, cancel)).collect::<Result<Vec<bool>>>()?;
     if categorical.contains(&true) {
         for run in categorical.chunk_by_mut(|a, b| a == b) {
             if run.len() < LANES {
@@ -215,12 +208,12 @@ pub(crate) fn walked_as_categorical(
             }
         }
     }
-    categorical
+    Ok(categorical)
 }
 
-fn has_categorical_split(tree: &Tree<'_>, check_interrupts: &mut dyn FnMut()) -> bool {
-    tree.nodes().chunks(NODES_PER_CHECK).any(|part| {
-        check_interrupts();
-        part.iter().any(|node| matches!(node, Node::Categorical { .. }))
-    })
+fn has_categorical_split(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<bool> {
+    let numerical = cancel.all(tree.nodes().chunks(NODES_PER_CHECK), |part| {
+        !part.iter().any(|node| matches!(node, Node::Categorical { .. }))
+    })?;
+    Ok(!numerical)
 }

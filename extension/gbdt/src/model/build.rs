@@ -12,9 +12,9 @@ use crate::model::{
     Categories, CategorySet, Comparison, FeatureType, Finish, MissingRule, Model, Node, Objective,
     Precision, Tree, TreeOutput, check_class_labels, check_feature_names,
 };
-use crate::{Error, ErrorKind, Limits, Place, Result};
+use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
-/// Nodes after which a loop over nodes looks for interrupts.
+/// Nodes after which a loop over nodes looks for a cancel.
 pub(crate) const NODES_PER_CHECK: usize = 1 << 14;
 
 /// All of a model but its trees; lists of features are empty or have one entry per feature.
@@ -127,11 +127,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Adds the next tree, in the order of summation.
-    pub(crate) fn add_tree(
-        &mut self,
-        parts: TreeParts,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Result<()> {
+    pub(crate) fn add_tree(&mut self, parts: TreeParts, cancel: Cancel<'_>) -> Result<()> {
         let index = self.model.trees.len();
         check_limit(index + 1, self.limits.trees, "trees")?;
         let copies = match parts.output {
@@ -143,7 +139,7 @@ impl<'a> Builder<'a> {
         let words: usize = parts.category_sets.iter().map(|set| set.words.len()).sum();
         self.set_words = self.set_words.saturating_add(words.saturating_mul(copies));
         check_limit(self.set_words, self.limits.set_words(), "words of category sets")?;
-        let tree = self.tree(parts, check_interrupts).map_err(|error| in_tree(error, index))?;
+        let tree = self.tree(parts, cancel).map_err(|error| in_tree(error, index))?;
         self.model.trees.try_reserve(1).map_err(|_| out_of_memory())?;
         self.model.trees.push(tree);
         Ok(())
@@ -205,7 +201,7 @@ impl<'a> Builder<'a> {
         Err(Error::new(ErrorKind::Parameter, message))
     }
 
-    fn tree(&mut self, parts: TreeParts, check_interrupts: &mut dyn FnMut()) -> Result<Tree> {
+    fn tree(&mut self, parts: TreeParts, cancel: Cancel<'_>) -> Result<Tree> {
         if let TreeOutput::One(output) = parts.output
             && output as usize >= self.model.num_outputs()
         {
@@ -213,10 +209,10 @@ impl<'a> Builder<'a> {
             let message = format!("a tree adds to output {output} of a model of {outputs}");
             return Err(Error::new(ErrorKind::OutputRange, message));
         }
-        let depth = depth(&parts.nodes, self.limits.depth, check_interrupts)?;
+        let depth = depth(&parts.nodes, self.limits.depth, cancel)?;
         for (id, node) in parts.nodes.iter().enumerate() {
             if id.is_multiple_of(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
             }
             let checked = self.check_node(id, node, &parts).and_then(|()| self.check_use(node));
             checked.map_err(|error| error.at(node_of(id)))?;
@@ -358,11 +354,7 @@ mod tests;
 /// The walk follows links that are in range to nodes that no link has led to before, so it ends
 /// after as many steps as there are nodes, whatever the links say. Deleted nodes, and no others,
 /// are those that it does not reach.
-pub(super) fn depth(
-    nodes: &[Node],
-    limit: usize,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<u32> {
+pub(super) fn depth(nodes: &[Node], limit: usize, cancel: Cancel<'_>) -> Result<u32> {
     let fault = |kind, node, message: String| Err(Error::new(kind, message).at(node_of(node)));
     let mut reached = vec![false; nodes.len()];
     let mut enter = |node: usize| match (reached.get_mut(node), nodes.get(node)) {
@@ -384,7 +376,7 @@ pub(super) fn depth(
         let mut below = Vec::new();
         for (index, node) in level.into_iter().enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
             }
             let node = node as usize;
             let Some(children) = nodes.get(node).and_then(Node::children) else { continue };
@@ -408,7 +400,7 @@ pub(super) fn depth(
     }
     for (id, (node, reached)) in nodes.iter().zip(reached).enumerate() {
         if id.is_multiple_of(NODES_PER_CHECK) {
-            check_interrupts();
+            cancel.check()?;
         }
         if !reached && *node != Node::Deleted {
             return fault(ErrorKind::TreeShape, id, "no split leads to a node".to_owned());

@@ -3,9 +3,9 @@
 //! The files that are damaged byte by byte are golden models; the JSON that is wrong in one way each is
 //! small enough to read here.
 
-use gbdt::ErrorKind;
 use gbdt::internals::Image;
 use gbdt::internals::Model;
+use gbdt::{Cancel, ErrorKind};
 use serde_json::json;
 
 use crate::damage::{Random, change_every_byte, survives};
@@ -61,7 +61,8 @@ fn other() -> Document {
 }
 
 fn margins(model: &Model, rows: &[[f32; 3]]) -> Vec<f64> {
-    let image = Image::open(gbdt::internals::compile(model, &[], &mut || ()).unwrap()).unwrap();
+    let image =
+        Image::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap();
     let mut scratch = gbdt::internals::Scratch::new(&image);
     let mut all = Vec::new();
     for row in rows {

@@ -1,12 +1,14 @@
 //! A model at a limit is accepted and one above it is refused.
 
+use std::cell::Cell;
+
 use crate::models::{binary, categorical, path};
 use crate::value::Document;
-use gbdt::{Error, ErrorKind, Limits};
+use gbdt::{Cancel, Error, ErrorKind, Limits};
 use serde_json::{Value, json};
 
 fn parse(bytes: &[u8], limits: &Limits) -> Result<gbdt::internals::Model, Error> {
-    gbdt::internals::parse(bytes, limits, &mut || {})
+    gbdt::internals::parse(bytes, limits, Cancel::never())
 }
 
 /// The model has `size` of what `set` limits.
@@ -84,11 +86,16 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     let bytes = model.to_ubjson();
     let error = parse(&bytes, &Limits::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
-    let mut pauses = 0;
+    let pauses = Cell::new(0);
     let limits = Limits { depth: splits as usize, ..Limits::default() };
-    let model = gbdt::internals::parse(&bytes, &limits, &mut || pauses += 1).unwrap();
+    let model = gbdt::internals::parse(
+        &bytes,
+        &limits,
+        Cancel::unwinding(&|| pauses.set(pauses.get() + 1)),
+    )
+    .unwrap();
     assert_eq!(model.trees()[0].depth(), 200_000);
-    assert!(pauses > 100, "interrupts were looked for {pauses} times only");
+    assert!(pauses.get() > 100, "a cancel was looked for {} times only", pauses.get());
 }
 
 /// The tree of a few hundred kilobytes becomes 131,071 nodes.
@@ -109,20 +116,26 @@ fn a_cancel_is_looked_for_within_one_symmetric_tree() {
         }],
         "scale_and_bias": [1, [0]]
     });
-    let mut looks = 0;
-    gbdt::internals::parse(model.to_string().as_bytes(), &Limits::default(), &mut || looks += 1)
-        .unwrap();
+    let looks = Cell::new(0);
+    gbdt::internals::parse(
+        model.to_string().as_bytes(),
+        &Limits::default(),
+        Cancel::unwinding(&|| looks.set(looks.get() + 1)),
+    )
+    .unwrap();
     // The leaves that are read take 16, the builder 3 * 8; the nodes that are made must take more.
-    assert!(looks > 100, "interrupts were looked for {looks} times only");
+    assert!(looks.get() > 100, "a cancel was looked for {} times only", looks.get());
 }
 
 #[test]
 fn a_caller_may_unwind_between() {
     let bytes = binary().to_json();
     let result = std::panic::catch_unwind(|| {
-        gbdt::internals::parse(&bytes, &Limits::default(), &mut || {
-            std::panic::panic_any("cancelled")
-        })
+        gbdt::internals::parse(
+            &bytes,
+            &Limits::default(),
+            Cancel::unwinding(&|| std::panic::panic_any("cancelled")),
+        )
     });
     assert!(result.is_err());
 }

@@ -17,7 +17,7 @@ mod unsupported;
 mod value;
 
 use gbdt::internals::Model;
-use gbdt::{Error, ErrorKind, Limits, Place};
+use gbdt::{Cancel, Error, ErrorKind, Limits, Place};
 use value::{Document, value};
 
 /// Where edits lead. In XGBoost's files: the model of the booster, the learner's parameters, the booster
@@ -41,7 +41,7 @@ const JSON: Encoding = ("json", Document::to_json);
 const UBJSON: Encoding = ("ubjson", Document::to_ubjson);
 
 fn parse(bytes: &[u8]) -> Result<Model, Error> {
-    gbdt::internals::parse(bytes, &Limits::default(), &mut || {})
+    gbdt::internals::parse(bytes, &Limits::default(), Cancel::never())
 }
 
 /// Does edits with semicolons between them.

@@ -9,12 +9,12 @@ use crate::compiled::aligned::AlignedBytes;
 use crate::compiled::records::{Leaves, Split};
 use crate::compiled::sections::*;
 use crate::compiled::tests::{refused, tampered, tampered_at};
+use crate::eval::{BatchScratch, Kernel, Scratch};
+use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::random::Shape;
 use crate::random::model::model;
-use crate::eval::{BatchScratch, Kernel, Scratch};
-use crate::explain::ContributionScratch;
-use crate::{ErrorKind, Result};
+use crate::{Cancel, ErrorKind, Result};
 
 /// What is asked of an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ fn ask(image: &Image<AlignedBytes>, asked: Asked) -> Result<()> {
     let rows = vec![0.5; 600 * features];
     let row = &rows[..features];
     let mut scratch = Scratch::with_kernel(image, Kernel::from_name("portable").unwrap());
-    let check = &mut || ();
+    let check = Cancel::never();
     match asked {
         Margins => image.margins(&mut scratch, row, &mut vec![0.0f64; outputs]),
         Leaves => image.leaves(&mut scratch, row, &mut vec![0; image.num_trees()]),
@@ -76,7 +76,7 @@ fn stops(what: &str, image: AlignedBytes, all: &[Asked]) {
 const ALL: &[Asked] = &[Margins, Leaves, Contributions, Interactions];
 
 fn compiled(shape: Shape) -> AlignedBytes {
-    compile(&model(5, shape), &[], &mut || ()).unwrap()
+    compile(&model(5, shape), &[], Cancel::never()).unwrap()
 }
 
 #[test]

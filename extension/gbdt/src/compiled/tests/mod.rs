@@ -2,8 +2,12 @@
 
 mod broken;
 
+use std::cell::Cell;
+
 use bytemuck::Pod;
 
+use crate::Cancel;
+use crate::ErrorKind;
 use crate::compiled::Image;
 use crate::compiled::aligned::AlignedBytes;
 use crate::compiled::sections::{
@@ -12,13 +16,12 @@ use crate::compiled::sections::{
 };
 use crate::compiled::tiles::TileGroup;
 use crate::eval::{BatchScratch, Kernel, Scratch};
+use crate::explain::ContributionScratch;
 use crate::lower::compile;
 use crate::model::{Model, Task, Transform};
 use crate::random::leaf_wise::leaf_wise;
 use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
 use crate::random::{Random, Shape};
-use crate::ErrorKind;
-use crate::explain::ContributionScratch;
 
 const SMALL: Shape = Shape { categorical: 3, ..Shape::of(4, 2, 5, 3) };
 
@@ -32,7 +35,7 @@ fn small_model() -> Model {
 }
 
 fn small_image() -> AlignedBytes {
-    compile(&small_model(), &labels(2), &mut || ()).unwrap()
+    compile(&small_model(), &labels(2), Cancel::never()).unwrap()
 }
 
 /// The image with other records in a section, and the checksum of these.
@@ -67,7 +70,7 @@ fn refused(bytes: &[u8]) -> bool {
 #[test]
 fn an_image_says_what_the_model_says() {
     let model = small_model();
-    let image = Image::open(compile(&model, &labels(2), &mut || ()).unwrap()).unwrap();
+    let image = Image::open(compile(&model, &labels(2), Cancel::never()).unwrap()).unwrap();
     assert_eq!((image.num_features(), image.num_outputs(), image.num_values()), (4, 2, 2));
     assert_eq!((image.num_trees(), image.num_labels()), (5, 2));
     assert_eq!((image.task(), image.transform()), (Task::Multiclass, Transform::Softmax));
@@ -88,16 +91,16 @@ fn the_same_model_gives_the_same_bytes() {
 
 #[test]
 fn compilation_looks_for_interrupts_at_every_tree() {
-    let mut looks = 0;
-    compile(&small_model(), &[], &mut || looks += 1).unwrap();
-    assert!(looks >= 3 * SMALL.trees, "{looks}");
+    let looks = Cell::new(0);
+    compile(&small_model(), &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap();
+    assert!(looks.get() >= 3 * SMALL.trees, "{}", looks.get());
 }
 
 #[test]
 fn labels_must_fit_the_task() {
     let mut model = small_model();
     let refused = |model: &Model, count| {
-        compile(model, &labels(count), &mut || ())
+        compile(model, &labels(count), Cancel::never())
             .is_err_and(|error| error.kind() == ErrorKind::Names)
     };
     assert!(refused(&model, 3) && refused(&model, 1));
@@ -111,7 +114,7 @@ fn labels_must_fit_the_task() {
 fn a_model_without_names_has_none() {
     let mut model = small_model();
     model.feature_names.clear();
-    let image = Image::open(compile(&model, &[], &mut || ()).unwrap()).unwrap();
+    let image = Image::open(compile(&model, &[], Cancel::never()).unwrap()).unwrap();
     assert_eq!((image.feature_name(0), image.label(0), image.num_labels()), (None, None, 0));
 }
 
@@ -151,7 +154,7 @@ fn misaligned_bytes_are_refused() {
     unsafe impl crate::compiled::aligned::StableBytes for Shifted {}
 
     let image = small_image();
-    let mut shifted = AlignedBytes::zeroed(image.len() + 64, &mut || ()).unwrap();
+    let mut shifted = AlignedBytes::zeroed(image.len() + 64, Cancel::never()).unwrap();
     shifted.bytes_mut()[16..16 + image.len()].copy_from_slice(&image);
     let error = Image::open(Shifted(shifted)).err().unwrap();
     assert_eq!(error.message(), "image is not aligned to 64 bytes");
@@ -216,9 +219,9 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
     let own = &mut out[..image.num_outputs() * width];
     let mut scratch = ContributionScratch::default();
     // It may say that it has no covers, or that its trees are too deep.
-    let is_explained = image.contributions(&mut scratch, row, own, &mut || ()).is_ok();
+    let is_explained = image.contributions(&mut scratch, row, own, Cancel::never()).is_ok();
     if is_explained && width * image.num_trees() < 100 {
-        image.interactions(&mut scratch, row, &mut out, &mut || ()).unwrap();
+        image.interactions(&mut scratch, row, &mut out, Cancel::never()).unwrap();
     }
     for feature in 0..=image.num_features() {
         image.feature_name(feature);
@@ -236,7 +239,7 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
 #[test]
 fn a_chunk_of_tiles_with_exits_is_refused() {
     let model = model(9, Shape::of(3, 2, 70, 8));
-    let mut image = compile(&model, &[], &mut || ()).unwrap().to_vec();
+    let mut image = compile(&model, &[], Cancel::never()).unwrap().to_vec();
     let span_of = |index| size_of::<Header>() - size_of::<Span>() * (SECTIONS - index);
     let word = |at: usize| u64::from_ne_bytes(image[at..at + 8].try_into().unwrap()) as usize;
     assert!(word(span_of(CHUNKS.index) + 8) > 0, "the model has chunks");
@@ -313,7 +316,7 @@ fn thoroughly_tampered_images_are_refused_or_evaluate_within_bounds() {
     for (seed, model) in plain.chain(others).chain(even).chain(coded) {
         let model = with_categories(model);
         let rows = rows(seed, &model, 4);
-        let whole = compile(&model, &[], &mut || ()).unwrap().to_vec();
+        let whole = compile(&model, &[], Cancel::never()).unwrap().to_vec();
         let mut random = Random(seed);
         let times = (200_000_000 / whole.len()).clamp(1000, 20_000);
         let opened = (0..times).filter(|_| survives(&tamper(&whole, &mut random), &rows)).count();

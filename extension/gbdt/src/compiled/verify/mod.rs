@@ -10,7 +10,6 @@ mod trees;
 
 use bytemuck::checked::try_cast;
 
-use crate::Result;
 use crate::compiled::IMAGE_VERSION;
 use crate::compiled::aligned::ALIGNMENT;
 use crate::compiled::categories::{CategoryView, TextList};
@@ -20,6 +19,7 @@ use crate::compiled::records::{
 };
 use crate::compiled::sections::*;
 use crate::model::{NODES_PER_CHECK, Task};
+use crate::{Cancel, Result};
 
 /// The header of bytes that are as long as an image of this version says that it is.
 pub(crate) fn header(bytes: &[u8]) -> Result<Header> {
@@ -35,20 +35,12 @@ pub(crate) fn header(bytes: &[u8]) -> Result<Header> {
 }
 
 /// Fails unless the bytes are those that the checksum was made of.
-pub(crate) fn matches_checksum(
-    header: &Header,
-    bytes: &[u8],
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<()> {
-    let found = checksum(bytes, check_interrupts);
+pub(crate) fn matches_checksum(header: &Header, bytes: &[u8], cancel: Cancel<'_>) -> Result<()> {
+    let found = checksum(bytes, cancel)?;
     ensure(header.checksum == found, "has not the checksum that it says")
 }
 
-pub(crate) fn sections(
-    image: &Sections<'_>,
-    header: &Header,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<()> {
+pub(crate) fn sections(image: &Sections<'_>, header: &Header, cancel: Cancel<'_>) -> Result<()> {
     let num_features = header.num_features as usize;
     let num_outputs = header.num_outputs as usize;
     let num_trees = header.num_trees as usize;
@@ -66,19 +58,19 @@ pub(crate) fn sections(
     let ids =
         image.get(COMPACT_IDS).len() == compact.len() && image.get(WIDE_IDS).len() == wide.len();
     ensure(ids, "does not have one id per node")?;
-    nodes(compact, num_features, leaf_slot(num_features), check_interrupts)?;
-    nodes(wide, num_features, leaf_slot(num_features), check_interrupts)?;
-    answers(image, num_features, check_interrupts)?;
+    nodes(compact, num_features, leaf_slot(num_features), cancel)?;
+    nodes(wide, num_features, leaf_slot(num_features), cancel)?;
+    answers(image, num_features, cancel)?;
     sets(image)?;
-    check_interrupts();
-    categorical_splits(wide, image.get(SETS), num_features, check_interrupts)?;
+    cancel.check()?;
+    categorical_splits(wide, image.get(SETS), num_features, cancel)?;
     groups(image)?;
     let sums = try_cast(header.sum_precision);
     let sums = sums.map_err(|_| damaged("has sums of no known width"))?;
     tiles::verify(image, num_features, sums)?;
-    check_interrupts();
-    trees::verify(image, sums, check_interrupts)?;
-    trees::verify_splits(image, num_features, check_interrupts)?;
+    cancel.check()?;
+    trees::verify(image, sums, cancel)?;
+    trees::verify_splits(image, num_features, cancel)?;
     let biases = image.get(BIASES).len();
     ensure([0, num_outputs].contains(&biases), "does not have one bias per output")?;
     let cuts = image.get(CUT_SPANS).len();
@@ -110,14 +102,14 @@ fn nodes<N: InterleavedNode>(
     nodes: &[N],
     num_features: usize,
     last_slot: usize,
-    check_interrupts: &mut dyn FnMut(),
+    cancel: Cancel<'_>,
 ) -> Result<()> {
     let leaf_slot = leaf_slot(num_features);
     let mut count = nodes.len() as u64;
     // Without branches, so that it runs at the speed of memory.
     let mut right = true;
     for part in nodes.chunks(NODES_PER_CHECK) {
-        check_interrupts();
+        cancel.check()?;
         for (index, node) in part.iter().enumerate() {
             let offset = node.right_offset();
             let leaf = (offset == 0) & (node.slot() == leaf_slot) & !node.is_left(u32::MAX);
@@ -133,11 +125,7 @@ fn nodes<N: InterleavedNode>(
 }
 
 /// Tables whose words and slots follow one another, and a node per wide node if there are any.
-fn answers(
-    image: &Sections<'_>,
-    num_features: usize,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<()> {
+fn answers(image: &Sections<'_>, num_features: usize, cancel: Cancel<'_>) -> Result<()> {
     let (tables, nodes_of_answers) = (image.get(ANSWER_TABLES), image.get(ANSWER_NODES));
     let (mut word, mut slot) = (0u64, leaf_slot(num_features) as u64 + 1);
     for table in tables {
@@ -152,7 +140,7 @@ fn answers(
     ensure(word == image.get(ANSWERS).len() as u64, "has answers in no table")?;
     let wide = if tables.is_empty() { 0 } else { image.get(WIDE_NODES).len() };
     ensure(nodes_of_answers.len() == wide, "does not have one answered node per wide node")?;
-    nodes(nodes_of_answers, num_features, image.num_slots(num_features) - 1, check_interrupts)
+    nodes(nodes_of_answers, num_features, image.num_slots(num_features) - 1, cancel)
 }
 
 /// Kinds of wide nodes, and the sets and features of categorical splits.
@@ -160,7 +148,7 @@ fn categorical_splits(
     nodes: &[WideNode],
     sets: &[SetSpan],
     num_features: usize,
-    check_interrupts: &mut dyn FnMut(),
+    cancel: Cancel<'_>,
 ) -> Result<()> {
     let is_right = |node: &WideNode| match node.kind {
         0 => true,
@@ -171,10 +159,7 @@ fn categorical_splits(
         }
         _ => false,
     };
-    let right = nodes.chunks(NODES_PER_CHECK).all(|part| {
-        check_interrupts();
-        part.iter().all(is_right)
-    });
+    let right = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| part.iter().all(is_right))?;
     ensure(right, "has a categorical split without a set")
 }
 

@@ -12,27 +12,23 @@ use crate::compiled::tiles::TileGroup;
 use crate::compiled::verify::ensure;
 use crate::limits::reserve;
 use crate::model::{NODES_PER_CHECK, Precision};
-use crate::{Result, verified};
+use crate::{Cancel, Result, verified};
 
 /// Marks the height of a node that is a child.
 const CHILD: u32 = 1 << 31;
 
 /// Verifies all trees of an image whose nodes, groups and tiles have been verified.
-pub(crate) fn verify(
-    image: &Sections<'_>,
-    sums: Precision,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<()> {
+pub(crate) fn verify(image: &Sections<'_>, sums: Precision, cancel: Cancel<'_>) -> Result<()> {
     let leaf_values = image.get(LEAF_VALUES);
     let has_values =
         (sums == Precision::Double) != leaf_values.is_empty() || image.get(ROOTS).is_empty();
     ensure(has_values, "has leaf values of another width than its sums")?;
     let (compact, wide) = (image.get(COMPACT_NODES), image.get(WIDE_NODES));
     if sums == Precision::Double {
-        leaf_keys(compact, leaf_values.len(), check_interrupts)?;
-        leaf_keys(wide, leaf_values.len(), check_interrupts)?;
+        leaf_keys(compact, leaf_values.len(), cancel)?;
+        leaf_keys(wide, leaf_values.len(), cancel)?;
     }
-    answers(image, check_interrupts)?;
+    answers(image, cancel)?;
     // From the last tree to the first, as a tree ends where the next of its kind begins.
     let (mut compact_end, mut wide_end) = (compact.len(), wide.len());
     let mut tiles = image.get(TILE_GROUPS);
@@ -50,11 +46,11 @@ pub(crate) fn verify(
             match group.kind {
                 GroupKind::Compact => {
                     let end = std::mem::replace(&mut compact_end, root);
-                    tree.verify(image, compact, end, tile, &mut heights, check_interrupts)?;
+                    tree.verify(image, compact, end, tile, &mut heights, cancel)?;
                 }
                 GroupKind::Wide | GroupKind::Categorical => {
                     let end = std::mem::replace(&mut wide_end, root);
-                    tree.verify(image, wide, end, tile, &mut heights, check_interrupts)?;
+                    tree.verify(image, wide, end, tile, &mut heights, cancel)?;
                 }
             }
         }
@@ -63,28 +59,23 @@ pub(crate) fn verify(
 }
 
 /// Leaves whose keys are indices of values.
-fn leaf_keys<N: InterleavedNode>(
-    nodes: &[N],
-    values: usize,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<()> {
-    let right = nodes.chunks(NODES_PER_CHECK).all(|part| {
-        check_interrupts();
+fn leaf_keys<N: InterleavedNode>(nodes: &[N], values: usize, cancel: Cancel<'_>) -> Result<()> {
+    let right = cancel.all(nodes.chunks(NODES_PER_CHECK), |part| {
         part.iter().all(|node| node.right_offset() != 0 || (node.key() as usize) < values)
-    });
+    })?;
     ensure(right, "has a leaf without a value")
 }
 
 /// Nodes of answers that lead where the wide nodes lead, to the same leaves.
-fn answers(image: &Sections<'_>, check_interrupts: &mut dyn FnMut()) -> Result<()> {
+fn answers(image: &Sections<'_>, cancel: Cancel<'_>) -> Result<()> {
     let nodes = image.get(ANSWER_NODES).chunks(NODES_PER_CHECK);
-    let right = nodes.zip(image.get(WIDE_NODES).chunks(NODES_PER_CHECK)).all(|(part, wide)| {
-        check_interrupts();
+    let nodes = nodes.zip(image.get(WIDE_NODES).chunks(NODES_PER_CHECK));
+    let right = cancel.all(nodes, |(part, wide)| {
         part.iter().zip(wide).all(|(node, wide)| {
             node.right_offset == wide.right_offset
                 && (node.right_offset != 0 || node.key == wide.key)
         })
-    });
+    })?;
     ensure(right, "has answered nodes of other trees")
 }
 
@@ -105,7 +96,7 @@ impl Tree {
         end: usize,
         tile: Option<usize>,
         heights: &mut Vec<u32>,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
         ensure(self.root < end && end - self.root < CHILD as usize, "has trees out of order")?;
         let own = &nodes[self.root..end];
@@ -114,7 +105,7 @@ impl Tree {
         heights.resize(own.len(), 0);
         // Children lie behind their parents.
         for (part, nodes) in own.chunks(NODES_PER_CHECK).enumerate().rev() {
-            check_interrupts();
+            cancel.check()?;
             for (at, node) in nodes.iter().enumerate().rev() {
                 let at = part * NODES_PER_CHECK + at;
                 let offset = node.right_offset() as usize;
@@ -157,7 +148,7 @@ impl Tree {
 pub(crate) fn verify_splits(
     image: &Sections<'_>,
     num_features: usize,
-    check_interrupts: &mut dyn FnMut(),
+    cancel: Cancel<'_>,
 ) -> Result<()> {
     let summaries = image.get(TREE_SUMMARIES);
     let trees = image.get(ROOTS).len();
@@ -180,7 +171,7 @@ pub(crate) fn verify_splits(
                 image.get(SPLITS).get(split..).and_then(|all| all.get(..summary.splits as usize));
             ensure(splits.is_some(), "has a tree without its splits")?;
             let splits = verified::sure(splits, "they are there");
-            of_tree(image, summary, splits, (size, group.depth), &mut rights, check_interrupts)?;
+            of_tree(image, summary, splits, (size, group.depth), &mut rights, cancel)?;
             split += splits.len();
             feature += summary.features as usize;
         }
@@ -202,14 +193,14 @@ fn of_tree(
     splits: &[Split],
     (size, depth): (Size, u32),
     rights: &mut Vec<(u32, u32)>,
-    check_interrupts: &mut dyn FnMut(),
+    cancel: Cancel<'_>,
 ) -> Result<()> {
     rights.clear();
     // How many levels the next split may have, if there is to be one.
     let mut next = (!splits.is_empty()).then_some(depth);
     for (at, split) in splits.iter().enumerate() {
         if at.is_multiple_of(NODES_PER_CHECK) {
-            check_interrupts();
+            cancel.check()?;
         }
         let levels = match next {
             Some(levels) => levels,

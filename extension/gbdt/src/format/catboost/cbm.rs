@@ -13,20 +13,16 @@ use crate::format::catboost::flatbuffer::{Buffer, Table};
 use crate::format::catboost::info::Info;
 use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{check_limit, in_tree, node_of};
-use crate::{Error, ErrorKind, Limits, Place, Result};
+use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 const SIGNATURE: &[u8] = b"CBM1";
 /// As CatBoost spells it.
 const VERSION: &str = "FlabuffersModel_v1";
 
-pub(in crate::format) fn read(
-    bytes: &[u8],
-    limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<File> {
+pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<File> {
     let (core, rest) = parts(bytes)?;
     let buffer = Buffer::new(core, bytes.len() - core.len() - rest.len());
     let root = buffer.root()?;
@@ -40,10 +36,10 @@ pub(in crate::format) fn read(
     }
     let mut info = Info::default();
     for entry in root.tables(2)? {
-        check_interrupts();
+        cancel.check()?;
         let entry = entry?;
         if let (Some(key), Some(value)) = (entry.text(0)?, entry.text(1)?) {
-            info.add(key, value, limits, check_interrupts)?;
+            info.add(key, value, limits, cancel)?;
         }
     }
     let table = root.table(1)?.ok_or_else(|| missing("ModelTrees"))?;
@@ -54,8 +50,8 @@ pub(in crate::format) fn read(
         let message = "the model is followed by further bytes";
         return Err(Error::new(ErrorKind::Syntax, message).at(place));
     }
-    check_interrupts();
-    let trees = read_trees(&table, limits, check_interrupts)?;
+    cancel.check()?;
+    let trees = read_trees(&table, limits, cancel)?;
     let several = table.vector::<8>(16)?;
     check_limit(several.len(), limits.outputs, "biases")?;
     let bias = match several {
@@ -160,11 +156,7 @@ struct Vectors<'a> {
     dimensions: usize,
 }
 
-fn read_trees(
-    table: &Table<'_, '_>,
-    limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Vec<RawTree>> {
+fn read_trees(table: &Table<'_, '_>, limits: &Limits, cancel: Cancel<'_>) -> Result<Vec<RawTree>> {
     let dimensions =
         usize::try_from(table.integer(0, 0)?).ok().filter(|dimensions| *dimensions > 0);
     let dimensions = dimensions
@@ -186,7 +178,7 @@ fn read_trees(
     check_limit(vectors.leaves.len(), limits.nodes, "leaves")?;
     check_limit(vectors.splits.len(), limits.nodes, "splits")?;
     let symmetric = vectors.steps.is_empty() && vectors.leaf_ids.is_empty();
-    let mut interrupts = Interrupts::new(check_interrupts);
+    let mut checks = CancelChecks::new(cancel);
     let mut trees = Vec::new();
     let mut start = 0usize;
     let starts = table.vector::<4>(3)?;
@@ -197,11 +189,10 @@ fn read_trees(
             return Err(Error::new(ErrorKind::Parameter, message).at(Place::Tree(index)));
         }
         let size = usize::try_from(i32::from_le_bytes(*size)).unwrap_or(usize::MAX);
-        let tree =
-            if symmetric { vectors.symmetric(size) } else { vectors.any(size, &mut interrupts) };
+        let tree = if symmetric { vectors.symmetric(size) } else { vectors.any(size, &mut checks) };
         trees.push(tree.map_err(|error| in_tree(error, index))?);
         start = start.saturating_add(size);
-        interrupts.check();
+        checks.check()?;
     }
     if !(vectors.splits.is_empty() && vectors.leaves.is_empty() && vectors.weights.is_empty()) {
         let message = "the trees do not take up all splits and leaves";
@@ -239,14 +230,14 @@ impl Vectors<'_> {
     }
 
     /// A tree of so many nodes, some of which are leaves.
-    fn any(&mut self, nodes: usize, interrupts: &mut Interrupts<'_>) -> Result<RawTree> {
+    fn any(&mut self, nodes: usize, checks: &mut CancelChecks<'_>) -> Result<RawTree> {
         let splits = take(&mut self.splits, nodes, "splits")?;
         let steps = take(&mut self.steps, nodes, "steps")?;
         let leaf_ids = take(&mut self.leaf_ids, nodes, "leaves")?;
         let steps = steps.iter().map(|[a, b, c, d]| [[*a, *b], [*c, *d]].map(u16::from_le_bytes));
         let steps: Vec<[u16; 2]> = steps.collect();
         let is_split = |step: &&[u16; 2]| **step != [0, 0];
-        interrupts.check();
+        checks.check()?;
         // The number of each split among the splits, by nodes.
         let numbers: Vec<u32> = steps
             .iter()
@@ -280,7 +271,7 @@ impl Vectors<'_> {
         let mut children = Vec::new();
         let mut own = Vec::new();
         for ((node, step), split) in steps.iter().enumerate().zip(splits) {
-            interrupts.count();
+            checks.count()?;
             if is_split(&step) {
                 children.push([side(node, step[0])?, side(node, step[1])?]);
                 own.push(bin(split));

@@ -6,7 +6,7 @@
 use crate::format::catboost::objective::Classes;
 use crate::format::json::Json;
 use crate::format::reader::{Reader, ValueKind, object};
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 #[derive(Default)]
 pub(super) struct Info {
@@ -31,7 +31,7 @@ impl Info {
         object(reader, |reader, key| match reader.kind()? {
             ValueKind::String => {
                 let text = reader.string()?;
-                info.add(key, &text, limits, &mut || ())
+                info.add(key, &text, limits, Cancel::never())
             }
             ValueKind::Object => info.add_json(reader, key, limits),
             _ => reader.skip(),
@@ -41,8 +41,8 @@ impl Info {
 
     /// The best iteration of a training with rows for evaluation, which CatBoost counts from 0 as XGBoost does.
     /// It stands in the training's history, of which nothing else is read, and which may be anything.
-    fn add_best_iteration(&mut self, history: &str, check_interrupts: &mut dyn FnMut()) {
-        let mut json = Json::new(history.as_bytes(), check_interrupts);
+    fn add_best_iteration(&mut self, history: &str, cancel: Cancel<'_>) {
+        let mut json = Json::new(history.as_bytes(), cancel);
         let mut best = None;
         let read = object(&mut json, |reader, key| match key {
             "metrics" => object(reader, |reader, key| match key {
@@ -65,18 +65,18 @@ impl Info {
         key: &str,
         text: &str,
         limits: &Limits,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
         match key {
             "params" | "loss_function" | "class_params" | "multiclass_params" => {
-                let mut json = Json::new(text.as_bytes(), check_interrupts);
+                let mut json = Json::new(text.as_bytes(), cancel);
                 let read = self.add_json(&mut json, key, limits).and_then(|()| json.finish());
                 // An offset in the text is none in the file.
                 read.map_err(|error| {
                     Error::new(error.kind(), format!("\"{key}\": {}", error.message()))
                 })?;
             }
-            "training" => self.add_best_iteration(text, check_interrupts),
+            "training" => self.add_best_iteration(text, cancel),
             "catboost_version_info" => self.version = version(text),
             "binclass_probability_threshold" => self.class_threshold = Some(threshold(text)?),
             _ if text.len().max(key.len()) <= MAX_ATTRIBUTE
@@ -157,7 +157,7 @@ mod tests {
     fn the_best_iteration_is_read_from_a_history_that_may_be_anything() {
         let added = |history: &str| {
             let mut info = Info::default();
-            info.add("training", history, &Limits::default(), &mut || ()).unwrap();
+            info.add("training", history, &Limits::default(), Cancel::never()).unwrap();
             info.attributes
         };
         let best = [("best_iteration".to_owned(), "7".to_owned())];

@@ -28,9 +28,9 @@ use crate::format::catboost::features::Features;
 use crate::format::catboost::info::Info;
 use crate::format::catboost::splits::{Bins, Dictionaries, Split};
 use crate::format::catboost::tree::RawTree;
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::model::{Builder, Finish, Model, Parts, Precision, in_tree};
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 /// What a file holds.
 pub(super) struct File {
@@ -46,24 +46,24 @@ pub(in crate::format) fn build(
     file: File,
     format: &'static str,
     limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
+    cancel: Cancel<'_>,
 ) -> Result<Model> {
     let File { info, features, trees, scale, bias } = file;
     let num_features = features.count(limits)?;
     let outputs = outputs(&trees, &bias)?;
     let bins = Bins::of(&features);
-    let mut interrupts = Interrupts::new(check_interrupts);
+    let mut checks = CancelChecks::new(cancel);
     let mut splits: Vec<Vec<Split>> = Vec::new();
     for (index, tree) in trees.iter().enumerate() {
         let of_tree = tree.splits.iter().map(|split| {
-            interrupts.count();
+            checks.count()?;
             bins.split(*split)
         });
         splits.push(of_tree.collect::<Result<_>>().map_err(|error| in_tree(error, index))?);
-        interrupts.count();
+        checks.count()?;
     }
     drop(bins);
-    let dictionaries = Dictionaries::of(splits.iter().flatten(), num_features, &mut interrupts);
+    let dictionaries = Dictionaries::of(splits.iter().flatten(), num_features, &mut checks);
     let columns =
         features.columns(num_features, |column| dictionaries.of_column(column).to_vec())?;
     let objective = objective::of(&info, outputs)?;
@@ -92,10 +92,10 @@ pub(in crate::format) fn build(
     let mut set_words = limits.set_words();
     let count = trees.len();
     for ((index, tree), splits) in trees.into_iter().enumerate().zip(&splits) {
-        let parts = tree.parts(splits, &dictionaries, outputs, &mut set_words, &mut interrupts);
+        let parts = tree.parts(splits, &dictionaries, outputs, &mut set_words, &mut checks);
         let parts = parts.map_err(|error| in_tree(error, index))?;
-        builder.add_tree(parts, &mut || interrupts.check())?;
-        interrupts.check();
+        builder.add_tree(parts, checks.cancel())?;
+        checks.check()?;
     }
     // No more trees than the limit, which is below 2^32.
     builder.finish((0..=count as u32).collect())

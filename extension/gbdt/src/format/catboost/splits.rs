@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use crate::format::catboost::features::{Features, NanTreatment};
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
 use crate::model::{CategorySet, Comparison, MissingRule, Node};
 use crate::{Error, ErrorKind, Result};
@@ -176,11 +176,11 @@ impl Dictionaries {
     pub(super) fn of<'s>(
         splits: impl Iterator<Item = &'s Split>,
         columns: usize,
-        interrupts: &mut Interrupts<'_>,
+        checks: &mut CancelChecks<'_>,
     ) -> Self {
         let mut hashes = vec![Vec::new(); columns];
         for split in splits {
-            interrupts.count();
+            checks.note();
             if let Split::Is { column, hash } = split
                 && let Some(hashes) = hashes.get_mut(*column as usize)
             {
@@ -189,7 +189,7 @@ impl Dictionaries {
         }
         for hashes in &mut hashes {
             hashes.sort_unstable_by(|a, b| {
-                interrupts.count();
+                checks.note();
                 a.cmp(b)
             });
             hashes.dedup();

@@ -6,7 +6,7 @@
 //! the leaves after them, in the order of CatBoost's indices too.
 
 use crate::format::catboost::splits::{Dictionaries, RawSplit, Split};
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::model::{Node, TreeOutput, TreeParts, out_of_memory};
 use crate::{Error, ErrorKind, Result};
 
@@ -63,7 +63,7 @@ struct Inner {
 
 impl RawTree {
     /// The splits in the order of their ids; leaf `i` has the `i`-th id after them.
-    fn inner_nodes(&self, interrupts: &mut Interrupts<'_>) -> Result<Vec<Inner>> {
+    fn inner_nodes(&self, checks: &mut CancelChecks<'_>) -> Result<Vec<Inner>> {
         let mut inner = Vec::new();
         match &self.shape {
             Shape::Symmetric => {
@@ -71,7 +71,7 @@ impl RawTree {
                 inner.try_reserve_exact((1 << depth) - 1).map_err(|_| out_of_memory())?;
                 for level in 0..depth {
                     for id in (1u32 << level) - 1..(2 << level) - 1 {
-                        interrupts.count();
+                        checks.count()?;
                         let below = [2 * id + 1, 2 * id + 2];
                         inner.push(Inner { split: depth - 1 - level, below });
                     }
@@ -86,7 +86,7 @@ impl RawTree {
                 inner.try_reserve_exact(children.len()).map_err(|_| out_of_memory())?;
                 let all = children.iter().enumerate();
                 inner.extend(all.map(|(split, both)| {
-                    interrupts.count();
+                    checks.note();
                     Inner { split, below: both.map(id_of) }
                 }));
             }
@@ -102,22 +102,22 @@ impl RawTree {
         dictionaries: &Dictionaries,
         dimensions: usize,
         words_left: &mut usize,
-        interrupts: &mut Interrupts<'_>,
+        checks: &mut CancelChecks<'_>,
     ) -> Result<TreeParts> {
-        let inner = self.inner_nodes(interrupts)?;
+        let inner = self.inner_nodes(checks)?;
         let first_leaf = inner.len();
         let leaves = self.leaves.len() / dimensions;
-        let covers = self.covers(&inner, leaves, interrupts);
+        let covers = self.covers(&inner, leaves, checks);
         let mut category_sets = Vec::new();
         let mut sets = Vec::with_capacity(splits.len());
         for split in splits {
-            interrupts.count();
+            checks.count()?;
             sets.push(dictionaries.set_of(split, &mut category_sets, words_left)?);
         }
         let mut nodes = Vec::new();
         nodes.try_reserve_exact(first_leaf + leaves).map_err(|_| out_of_memory())?;
         for (node, cover) in inner.iter().zip(&covers) {
-            interrupts.count();
+            checks.count()?;
             let (Some(split), Some(set)) = (splits.get(node.split), sets.get(node.split)) else {
                 return Err(Error::new(ErrorKind::Length, "a tree lacks a split"));
             };
@@ -125,7 +125,7 @@ impl RawTree {
         }
         let mut reached = vec![first_leaf == 0; leaves];
         for id in inner.iter().flat_map(|node| node.below) {
-            interrupts.count();
+            checks.count()?;
             let leaf = (id as usize).checked_sub(first_leaf);
             if let Some(reached) = leaf.and_then(|leaf| reached.get_mut(leaf)) {
                 *reached = true;
@@ -133,7 +133,7 @@ impl RawTree {
         }
         let covers = covers.iter().skip(first_leaf);
         for (index, (reached, cover)) in reached.into_iter().zip(covers).enumerate() {
-            interrupts.count();
+            checks.count()?;
             let cover = *cover as f32;
             nodes.push(match self.leaves.get(index) {
                 // CatBoost keeps leaves that nothing leads to.
@@ -156,12 +156,12 @@ impl RawTree {
     }
 
     /// The weight of the rows that reached each node: that of the leaves below it.
-    fn covers(&self, inner: &[Inner], leaves: usize, interrupts: &mut Interrupts<'_>) -> Vec<f64> {
+    fn covers(&self, inner: &[Inner], leaves: usize, checks: &mut CancelChecks<'_>) -> Vec<f64> {
         let mut covers = vec![0.0; inner.len() + leaves];
         let own = covers.iter_mut().skip(inner.len()).zip(&self.weights);
         own.for_each(|(cover, weight)| *cover = *weight);
         for (id, node) in inner.iter().enumerate().rev() {
-            interrupts.count();
+            checks.note();
             let below = node.below.iter().filter_map(|id| covers.get(*id as usize));
             let sum = below.sum();
             if let Some(cover) = covers.get_mut(id) {

@@ -8,14 +8,14 @@ pub(crate) mod scalars;
 
 use std::borrow::Cow;
 
-use crate::format::reader::{Interrupts, MAX_NESTING, Number, Reader, ValueKind};
-use crate::{Error, ErrorKind, Result};
+use crate::format::reader::{CancelChecks, MAX_NESTING, Number, Reader, ValueKind};
+use crate::{Cancel, Error, ErrorKind, Result};
 
 pub(super) struct Json<'a, 'b> {
     bytes: &'a [u8],
     position: usize,
     depth: usize,
-    interrupts: Interrupts<'b>,
+    checks: CancelChecks<'b>,
 }
 
 /// An open object or array: whether it has had a member yet.
@@ -29,8 +29,8 @@ pub(super) fn is_space(byte: u8) -> bool {
 }
 
 impl<'a, 'b> Json<'a, 'b> {
-    pub(super) fn new(bytes: &'a [u8], check_interrupts: &'b mut dyn FnMut()) -> Self {
-        Json { bytes, position: 0, depth: 0, interrupts: Interrupts::new(check_interrupts) }
+    pub(super) fn new(bytes: &'a [u8], cancel: Cancel<'b>) -> Self {
+        Json { bytes, position: 0, depth: 0, checks: CancelChecks::new(cancel) }
     }
 
     /// The next byte that is not white space, which is not read by this.
@@ -98,7 +98,7 @@ impl<'a, 'b> Json<'a, 'b> {
             _ if container.started => return Err(self.syntax("a comma or closing bracket")),
             _ => container.started = true,
         }
-        self.interrupts.count();
+        self.checks.count()?;
         Ok(true)
     }
 }
@@ -110,8 +110,8 @@ impl<'a> Reader<'a> for Json<'a, '_> {
         self.position
     }
 
-    fn check_interrupts(&mut self) {
-        self.interrupts.check();
+    fn cancel(&self) -> Cancel<'_> {
+        self.checks.cancel()
     }
 
     fn kind(&mut self) -> Result<ValueKind> {

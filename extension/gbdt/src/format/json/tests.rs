@@ -3,8 +3,7 @@ use crate::format::reader::{array, object};
 
 /// Runs `read` on a document of this text.
 fn on<'a, T>(text: &'a [u8], read: impl FnOnce(&mut Json<'a, '_>) -> Result<T>) -> Result<T> {
-    let mut check_interrupts = || {};
-    let mut reader = Json::new(text, &mut check_interrupts);
+    let mut reader = Json::new(text, crate::Cancel::never());
     let value = read(&mut reader)?;
     reader.finish()?;
     Ok(value)

@@ -2,7 +2,7 @@
 
 use crate::format::lightgbm::lines::{Block, Lines};
 use crate::format::lightgbm::objective::objective;
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
 use crate::model::{Objective, check_limit};
 use crate::{Error, ErrorKind, Limits, Result};
@@ -57,7 +57,7 @@ pub(super) fn read<'a>(lines: &mut Lines<'a, '_>, limits: &Limits) -> Result<Hea
     Ok(Header {
         version: version.value,
         outputs,
-        objective: objective(block.get("objective"), outputs, lines.interrupts())?,
+        objective: objective(block.get("objective"), outputs, lines.checks())?,
         averages: block.get("average_output").is_some(),
         feature_names: words(&block, "feature_names", num_features, lines)?
             .into_iter()
@@ -94,7 +94,7 @@ fn words<'a>(
     lines: &mut Lines<'_, '_>,
 ) -> Result<Vec<&'a str>> {
     let field = block.required(key)?;
-    let words = field.words(num_features, lines.interrupts());
+    let words = field.words(num_features, lines.checks());
     if words.len() == num_features {
         return Ok(words);
     }
@@ -114,13 +114,13 @@ fn feature_infos(
     words(block, "feature_infos", num_features, lines)?
         .into_iter()
         .map(|word| {
-            feature_info(word, lines.interrupts())
+            feature_info(word, lines.checks())
                 .ok_or_else(|| field.error(ErrorKind::Parameter, message))
         })
         .collect()
 }
 
-fn feature_info(word: &str, interrupts: &mut Interrupts<'_>) -> Option<FeatureInfo> {
+fn feature_info(word: &str, checks: &mut CancelChecks<'_>) -> Option<FeatureInfo> {
     if word == "none" {
         return Some(FeatureInfo::Trivial);
     }
@@ -133,7 +133,7 @@ fn feature_info(word: &str, interrupts: &mut Interrupts<'_>) -> Option<FeatureIn
     }
     let mut largest = i64::MIN;
     for code in word.split(':') {
-        interrupts.count();
+        checks.note();
         largest = largest.max(code.parse().ok()?);
     }
     Some(FeatureInfo::Categorical { largest })
@@ -145,7 +145,7 @@ fn tree_sizes(
     lines: &mut Lines<'_, '_>,
 ) -> Result<Option<Vec<usize>>> {
     let Some(field) = block.get("tree_sizes") else { return Ok(None) };
-    let count = field.words(limits.trees, lines.interrupts()).len();
+    let count = field.words(limits.trees, lines.checks()).len();
     check_limit(count, limits.trees, "trees").map_err(|error: Error| error.at(field.place()))?;
-    field.numbers(count, lines.interrupts()).map(Some)
+    field.numbers(count, lines.checks()).map(Some)
 }

@@ -5,8 +5,8 @@
 
 use std::str::FromStr;
 
-use crate::format::reader::Interrupts;
-use crate::{Error, ErrorKind, Place, Result};
+use crate::format::reader::CancelChecks;
+use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 /// Lines of a block. LightGBM's longest has 22.
 const MAX_KEYS: usize = 64;
@@ -28,16 +28,16 @@ pub(super) struct Lines<'a, 'b> {
     peeked: Option<Line<'a>>,
     number: usize,
     size: usize,
-    interrupts: Interrupts<'b>,
+    checks: CancelChecks<'b>,
 }
 
 impl<'a, 'b> Lines<'a, 'b> {
-    /// Bytes of a line between two looks for interrupts.
+    /// Bytes of a line between two looks for a cancel.
     const CHUNK: usize = 1 << 20;
 
-    pub(super) fn new(bytes: &'a [u8], check_interrupts: &'b mut dyn FnMut()) -> Self {
-        let interrupts = Interrupts::new(check_interrupts);
-        Lines { bytes, position: 0, peeked: None, number: 0, size: 0, interrupts }
+    pub(super) fn new(bytes: &'a [u8], cancel: Cancel<'b>) -> Self {
+        let checks = CancelChecks::new(cancel);
+        Lines { bytes, position: 0, peeked: None, number: 0, size: 0, checks }
     }
 
     /// Lines read so far.
@@ -50,8 +50,8 @@ impl<'a, 'b> Lines<'a, 'b> {
         self.size
     }
 
-    pub(super) fn interrupts(&mut self) -> &mut Interrupts<'b> {
-        &mut self.interrupts
+    pub(super) fn checks(&mut self) -> &mut CancelChecks<'b> {
+        &mut self.checks
     }
 
     /// The next line, which is not read by this; nothing at the end of the file.
@@ -73,7 +73,8 @@ impl<'a, 'b> Lines<'a, 'b> {
                 return Some(start + end);
             }
             start += chunk.len();
-            self.interrupts.check();
+            // The next look remembers it.
+            let _ = self.checks.check();
         }
         None
     }
@@ -87,7 +88,7 @@ impl<'a, 'b> Lines<'a, 'b> {
         self.position = after + usize::from(returns) + usize::from(line.ended);
         self.size += line.bytes.len() + usize::from(line.ended);
         self.number += 1;
-        self.interrupts.count();
+        self.checks.note();
         Some(line)
     }
 
@@ -187,8 +188,8 @@ impl<'a> Field<'a> {
     }
 
     /// The words between spaces, `most` and one more at most.
-    pub(super) fn words(&self, most: usize, interrupts: &mut Interrupts<'_>) -> Vec<&'a str> {
-        let words = self.value.split(' ').inspect(|_| interrupts.count());
+    pub(super) fn words(&self, most: usize, checks: &mut CancelChecks<'_>) -> Vec<&'a str> {
+        let words = self.value.split(' ').inspect(|_| checks.note());
         words.filter(|word| !word.is_empty()).take(most.saturating_add(1)).collect()
     }
 
@@ -196,7 +197,7 @@ impl<'a> Field<'a> {
     pub(super) fn numbers<T: FromStr>(
         &self,
         count: usize,
-        interrupts: &mut Interrupts<'_>,
+        checks: &mut CancelChecks<'_>,
     ) -> Result<Vec<T>> {
         // Each takes a digit and a space at least.
         let most = self.value.len() / 2 + 1;
@@ -209,7 +210,7 @@ impl<'a> Field<'a> {
             self.error(ErrorKind::OutOfMemory, "has too many values for the memory")
         })?;
         for token in self.value.split(' ') {
-            interrupts.count();
+            checks.count()?;
             if token.is_empty() {
                 continue;
             }

@@ -21,14 +21,10 @@ use crate::format::sniff::shown;
 use crate::model::{
     Builder, FeatureType, Finish, Model, Parts, Precision, TreeParts, check_limit, out_of_memory,
 };
-use crate::{Error, ErrorKind, Limits, Place, Result};
+use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
-pub(super) fn read(
-    bytes: &[u8],
-    limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Model> {
-    let mut lines = Lines::new(bytes, check_interrupts);
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Model> {
+    let mut lines = Lines::new(bytes, cancel);
     let header = header::read(&mut lines, limits)?;
     let trees = read_trees(&mut lines, &header, limits)?;
     let tail = tail::read(&mut lines, limits)?;
@@ -52,9 +48,10 @@ fn read_trees(
         }
         check_first_line(line, index)?;
         check_limit(index + 1, limits.trees, "trees").map_err(|error| error.at(place(line)))?;
+        lines.checks().check()?;
         let block = lines.block(Some(index))?;
         let output = (index % header.outputs) as u32;
-        let tree = tree::read(&block, index, output, &mut nodes_left, lines.interrupts())?;
+        let tree = tree::read(&block, index, output, &mut nodes_left, lines.checks())?;
         trees.try_reserve(1).map_err(|_| out_of_memory())?;
         trees.push(tree);
         lines.skip_empty();
@@ -165,7 +162,7 @@ fn build(
     };
     let mut builder = Builder::new(parts, limits)?;
     for tree in trees {
-        builder.add_tree(tree, &mut || lines.interrupts().check())?;
+        builder.add_tree(tree, lines.checks().cancel())?;
     }
     builder.finish((0..=rounds).map(|round| (round * outputs) as u32).collect())
 }

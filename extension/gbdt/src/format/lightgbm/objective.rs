@@ -5,7 +5,7 @@
 
 use crate::format::lightgbm::lines::{Field, parameter};
 use crate::format::lightgbm::shown;
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
 use crate::model::{ClassBy, Objective, Task, Transform};
 use crate::{ErrorKind, Result};
@@ -91,9 +91,9 @@ const ALIASES: &[(&str, &str)] = &[
 pub(super) fn objective(
     field: Option<Field<'_>>,
     outputs: usize,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<Objective> {
-    let words = field.map_or(vec![CUSTOM], |field| field.words(MAX_WORDS, interrupts));
+    let words = field.map_or(vec![CUSTOM], |field| field.words(MAX_WORDS, checks));
     let mut words = words.into_iter();
     let name = words.next().unwrap_or_default();
     let name = ALIASES.iter().find(|(alias, _)| *alias == name).map_or(name, |(_, known)| *known);

@@ -7,7 +7,7 @@
 use crate::format::json::Json;
 use crate::format::lightgbm::header::FeatureInfo;
 use crate::format::lightgbm::lines::{Line, Lines};
-use crate::format::reader::{Interrupts, Number, Reader, ValueKind, array};
+use crate::format::reader::{CancelChecks, Number, Reader, ValueKind, array};
 use crate::format::sniff::unsupported;
 use crate::model::Categories;
 use crate::{Error, ErrorKind, Limits, Place, Result};
@@ -40,8 +40,8 @@ pub(super) fn read(lines: &mut Lines<'_, '_>, limits: &Limits) -> Result<Tail> {
         } else if line.bytes == PARAMETERS {
             in_parameters = true;
         } else if let Some(json) = line.bytes.strip_prefix(CATEGORIES) {
-            tail.categories = categories(json, limits, lines.interrupts())
-                .map_err(|error| error.at(place(line)))?;
+            tail.categories =
+                categories(json, limits, lines.checks()).map_err(|error| error.at(place(line)))?;
             tail.place = place(line);
             lines.skip_empty();
             if let Some(line) = lines.next() {
@@ -76,10 +76,9 @@ fn indices(list: &[u8], limits: &Limits) -> Vec<usize> {
 fn categories(
     json: &[u8],
     limits: &Limits,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<Vec<Categories>> {
-    let mut check_interrupts = || interrupts.check();
-    let mut reader = Json::new(json, &mut check_interrupts);
+    let mut reader = Json::new(json, checks.cancel());
     if reader.kind()? == ValueKind::Null {
         reader.skip()?;
         reader.finish()?;

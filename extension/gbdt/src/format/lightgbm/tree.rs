@@ -6,7 +6,7 @@
 //! (`Tree::Tree` in src/io/tree.cpp). Leaf values have the learning rate in them already.
 
 use crate::format::lightgbm::lines::Block;
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
 use crate::model::{
     Categories, CategorySet, Comparison, MissingRule, Node, TreeOutput, TreeParts, check_limit,
@@ -27,7 +27,7 @@ pub(super) fn read(
     index: usize,
     output: u32,
     nodes_left: &mut usize,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<TreeParts> {
     let field = block.required("num_leaves")?;
     let leaves = usize::try_from(field.number::<i32>()?)
@@ -45,17 +45,17 @@ pub(super) fn read(
             unsupported("a tree with linear models in its leaves", LINEAR).at(field.place())
         );
     }
-    let values = block.required("leaf_value")?.numbers::<f64>(leaves, interrupts)?;
-    let covers = optional::<i32>(block, "leaf_count", leaves, interrupts)?;
-    let category_sets = read_sets(block, interrupts)?;
+    let values = block.required("leaf_value")?.numbers::<f64>(leaves, checks)?;
+    let covers = optional::<i32>(block, "leaf_count", leaves, checks)?;
+    let category_sets = read_sets(block, checks)?;
     let mut nodes = Vec::new();
     nodes.try_reserve_exact(leaves + splits).map_err(|_| out_of_memory())?;
     if splits > 0 {
-        let arrays = Splits::read(block, splits, interrupts)?;
+        let arrays = Splits::read(block, splits, checks)?;
         for split in 0..splits {
             let node = arrays.node(split, leaves, category_sets.len());
             nodes.push(node.map_err(|error| in_tree(error.at(node_of(split)), index))?);
-            interrupts.count();
+            checks.count()?;
         }
     }
     let leaf = |(value, cover)| Node::Leaf { value, cover: cover as f32 };
@@ -77,10 +77,10 @@ fn optional<T: std::str::FromStr + Clone + Default>(
     block: &Block<'_>,
     key: &str,
     count: usize,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<Vec<T>> {
     match block.get(key) {
-        Some(field) if !field.value.is_empty() => field.numbers(count, interrupts),
+        Some(field) if !field.value.is_empty() => field.numbers(count, checks),
         _ => Ok(vec![T::default(); count]),
     }
 }
@@ -96,15 +96,15 @@ struct Splits {
 }
 
 impl Splits {
-    fn read(block: &Block<'_>, count: usize, interrupts: &mut Interrupts<'_>) -> Result<Splits> {
+    fn read(block: &Block<'_>, count: usize, checks: &mut CancelChecks<'_>) -> Result<Splits> {
         Ok(Splits {
-            features: block.required("split_feature")?.numbers(count, interrupts)?,
-            thresholds: block.required("threshold")?.numbers(count, interrupts)?,
-            decisions: block.required("decision_type")?.numbers(count, interrupts)?,
-            left: block.required("left_child")?.numbers(count, interrupts)?,
-            right: block.required("right_child")?.numbers(count, interrupts)?,
-            gains: optional(block, "split_gain", count, interrupts)?,
-            covers: optional(block, "internal_count", count, interrupts)?,
+            features: block.required("split_feature")?.numbers(count, checks)?,
+            thresholds: block.required("threshold")?.numbers(count, checks)?,
+            decisions: block.required("decision_type")?.numbers(count, checks)?,
+            left: block.required("left_child")?.numbers(count, checks)?,
+            right: block.required("right_child")?.numbers(count, checks)?,
+            gains: optional(block, "split_gain", count, checks)?,
+            covers: optional(block, "internal_count", count, checks)?,
         })
     }
 
@@ -219,7 +219,7 @@ mod tests {
 
 const BITS: usize = u32::BITS as usize;
 
-fn read_sets(block: &Block<'_>, interrupts: &mut Interrupts<'_>) -> Result<Vec<CategorySet>> {
+fn read_sets(block: &Block<'_>, checks: &mut CancelChecks<'_>) -> Result<Vec<CategorySet>> {
     let field = block.required("num_cat")?;
     let count = usize::try_from(field.number::<i32>()?)
         .map_err(|_| field.error(ErrorKind::Parameter, "is negative"))?;
@@ -227,14 +227,14 @@ fn read_sets(block: &Block<'_>, interrupts: &mut Interrupts<'_>) -> Result<Vec<C
         return Ok(Vec::new());
     }
     let bounds = block.required("cat_boundaries")?;
-    let starts = bounds.numbers::<i32>(count + 1, interrupts)?;
+    let starts = bounds.numbers::<i32>(count + 1, checks)?;
     let unordered = || bounds.error(ErrorKind::CategoryRange, "does not ascend from 0");
     let total = starts.last().and_then(|end| usize::try_from(*end).ok()).ok_or_else(unordered)?;
     if starts.first() != Some(&0) || !starts.is_sorted() {
         return Err(unordered());
     }
     let words = block.required("cat_threshold")?;
-    let all = words.numbers::<u32>(total, interrupts)?;
+    let all = words.numbers::<u32>(total, checks)?;
     let ends = starts.iter().skip(1);
     starts
         .iter()

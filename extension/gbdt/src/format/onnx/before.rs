@@ -141,7 +141,7 @@ impl<'a, 'b> Reader<'_, 'a, 'b> {
     }
 
     pub(super) fn attributes<'n>(&'n mut self, node: &'n Node<'a>) -> Attributes<'n, 'a, 'n, 'b> {
-        Attributes { node, limits: self.limits, interrupts: &mut self.interrupts }
+        Attributes { node, limits: self.limits, checks: &mut self.checks }
     }
 
     /// What a Cast makes.

@@ -341,7 +341,7 @@ fn read_trees(
         });
         let parts = made.map_err(|error| in_tree(error, rank))?;
         trees.push(Grown { parts, members, table: Rc::clone(table) });
-        attributes.interrupts.check();
+        attributes.checks.check()?;
     }
     Ok(trees)
 }

@@ -56,7 +56,7 @@ pub(super) fn read(
             .and_then(|(nodes, weights)| tree(nodes, &weights, &mut scored, attributes.limits));
         let parts = made.map_err(|error| in_tree(error, index))?;
         trees.push(Grown { parts, members, table: Rc::clone(table) });
-        attributes.interrupts.check();
+        attributes.checks.check()?;
     }
     let divisor = if averages { trees.len().max(1) as f64 } else { 1.0 };
     let objective = objective(name, Transform::Identity, Task::Regression);

@@ -12,7 +12,7 @@ use crate::format::onnx::columns::{Step, Table};
 use crate::format::onnx::ensemble::Ensemble;
 use crate::format::onnx::proto::{File, Node, Port, Tensor, element, tensor};
 use crate::format::onnx::{after, ensemble, ensemble5, leaves};
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
 use crate::model::{Transform, check_limit};
 use crate::{Error, ErrorKind, Limits, Result};
@@ -36,12 +36,12 @@ pub(super) struct Reader<'f, 'a, 'b> {
     /// Columns of all tables so far.
     pub cells: usize,
     pub limits: &'f Limits,
-    pub interrupts: Interrupts<'b>,
+    pub checks: CancelChecks<'b>,
 }
 
 pub(super) const NODES: &str = "Convert the trees alone, without the steps before and after them.";
 
-pub(super) fn read(file: &File<'_>, limits: &Limits, interrupts: Interrupts<'_>) -> Result<Graph> {
+pub(super) fn read(file: &File<'_>, limits: &Limits, checks: CancelChecks<'_>) -> Result<Graph> {
     let graph = &file.graph;
     // Tables of numbers by the number of a leaf occur around trees of an isolation forest alone.
     let table = |node: &Node<'_>| node.attributes.contains_key("values_floats");
@@ -52,10 +52,10 @@ pub(super) fn read(file: &File<'_>, limits: &Limits, interrupts: Interrupts<'_>)
         found: None,
         cells: 0,
         limits,
-        interrupts,
+        checks,
     };
     for message in &graph.constants {
-        let tensor = tensor(*message, limits, &mut reader.interrupts)?;
+        let tensor = tensor(*message, limits, &mut reader.checks)?;
         reader.values.insert(tensor.name, Meaning::Constant(Rc::new(tensor)));
     }
     let (columns, names) = reader.inputs(&graph.inputs)?;
@@ -64,7 +64,7 @@ pub(super) fn read(file: &File<'_>, limits: &Limits, interrupts: Interrupts<'_>)
             let message = format!("model has no version of operators {}", shown(node.domain));
             return Err(node.place.error(ErrorKind::MissingKey, message));
         }
-        reader.interrupts.count();
+        reader.checks.count()?;
         let meanings = reader.node(node)?;
         for (name, meaning) in node.outputs.iter().zip(meanings) {
             let message = "two nodes have an output of one name";

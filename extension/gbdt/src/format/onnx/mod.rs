@@ -25,23 +25,19 @@ mod wire;
 use crate::format::onnx::ensemble::Ensemble;
 use crate::format::onnx::proto::File;
 use crate::format::onnx::wire::Bytes;
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::model::{Builder, Finish, Model, Node, Parts, Task};
-use crate::{Limits, Result};
+use crate::{Cancel, Limits, Result};
 
-pub(super) fn read(
-    bytes: &[u8],
-    limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Model> {
-    let file = proto::read(Bytes { bytes, start: 0 }, &mut Interrupts::new(check_interrupts))?;
-    let graph = graph::read(&file, limits, Interrupts::new(check_interrupts))?;
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Model> {
+    let file = proto::read(Bytes { bytes, start: 0 }, &mut CancelChecks::new(cancel))?;
+    let graph = graph::read(&file, limits, CancelChecks::new(cancel))?;
     let graph::Graph { ensemble, columns, names } = graph;
     let num_features = columns.unwrap_or_else(|| used(&ensemble));
     let Ensemble { objective, trees, outputs, base, divisor, labels, precision } = ensemble;
-    let mut interrupts = Interrupts::new(check_interrupts);
+    let mut checks = CancelChecks::new(cancel);
     let splits::Lowered { trees, value_precision, ranks } =
-        splits::lowered(trees, num_features, limits, &mut interrupts)?;
+        splits::lowered(trees, num_features, limits, &mut checks)?;
     let base_score = base.iter().map(|value| *value as f32).chain(std::iter::repeat(0.0));
     let class_labels = match objective.task {
         Task::Binary | Task::Multiclass => labels,
@@ -67,7 +63,7 @@ pub(super) fn read(
     let rounds = (0..=trees.len()).map(|tree| tree as u32).collect();
     let mut builder = Builder::new(parts, limits)?;
     for tree in trees {
-        builder.add_tree(tree, check_interrupts)?;
+        builder.add_tree(tree, cancel)?;
     }
     builder.finish(rounds)
 }

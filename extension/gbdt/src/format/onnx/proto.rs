@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 
 use crate::format::onnx::wire::{Bytes, List};
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
 use crate::model::check_limit;
 use crate::{Error, ErrorKind, Limits, Place, Result};
@@ -82,20 +82,20 @@ fn bounded<T>(list: &mut Vec<T>, value: T, limit: usize, what: &str) -> Result<(
     Ok(())
 }
 
-pub(super) fn read<'a>(file: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<File<'a>> {
+pub(super) fn read<'a>(file: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<File<'a>> {
     let (mut producer, mut producer_version, mut opsets) = ("", "", Vec::new());
     let mut graph = None;
     let mut fields = file.fields();
-    while let Some(field) = fields.next(interrupts)? {
+    while let Some(field) = fields.next(checks)? {
         match field.number {
             2 => producer = field.text()?,
             3 => producer_version = field.text()?,
             7 if graph.is_some() => {
                 return Err(field.error(ErrorKind::DuplicateKey, "model has more than one graph"));
             }
-            7 => graph = Some(read_graph(field.bytes()?, interrupts)?),
+            7 => graph = Some(read_graph(field.bytes()?, checks)?),
             8 => {
-                let opset = opset(field.bytes()?, interrupts)?;
+                let opset = opset(field.bytes()?, checks)?;
                 bounded(&mut opsets, opset, MAX_ENTRIES, "operator sets")?;
             }
             25 => {
@@ -112,10 +112,10 @@ pub(super) fn read<'a>(file: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Resu
     Ok(File { producer, producer_version, opsets, graph })
 }
 
-fn opset<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<(&'a str, i64)> {
+fn opset<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<(&'a str, i64)> {
     let (mut domain, mut version) = ("", 0);
     let mut fields = message.fields();
-    while let Some(field) = fields.next(interrupts)? {
+    while let Some(field) = fields.next(checks)? {
         match field.number {
             1 => domain = field.text()?,
             2 => version = field.integer()?,
@@ -125,23 +125,23 @@ fn opset<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<(&'a
     Ok((domain, version))
 }
 
-fn read_graph<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<Graph<'a>> {
+fn read_graph<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<Graph<'a>> {
     let mut graph = Graph::default();
     let mut fields = message.fields();
-    while let Some(field) = fields.next(interrupts)? {
+    while let Some(field) = fields.next(checks)? {
         match field.number {
             1 => {
                 check_limit(graph.nodes.len() + 1, MAX_NODES, "nodes of its graph")?;
-                graph.nodes.push(node(field.bytes()?, interrupts)?);
+                graph.nodes.push(node(field.bytes()?, checks)?);
             }
             5 => bounded(&mut graph.constants, field.bytes()?, MAX_NODES, "constants")?,
             11 => {
                 check_limit(graph.inputs.len() + 1, MAX_ENTRIES, "inputs")?;
-                graph.inputs.push(port(field.bytes()?, interrupts)?);
+                graph.inputs.push(port(field.bytes()?, checks)?);
             }
             12 => {
                 check_limit(graph.outputs.len() + 1, MAX_ENTRIES, "outputs")?;
-                graph.outputs.push(port(field.bytes()?, interrupts)?);
+                graph.outputs.push(port(field.bytes()?, checks)?);
             }
             _ => {}
         }
@@ -149,7 +149,7 @@ fn read_graph<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result
     Ok(graph)
 }
 
-fn node<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<Node<'a>> {
+fn node<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<Node<'a>> {
     let mut node = Node {
         place: message,
         operator: "",
@@ -159,7 +159,7 @@ fn node<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<Node<
         attributes: HashMap::new(),
     };
     let mut fields = message.fields();
-    while let Some(field) = fields.next(interrupts)? {
+    while let Some(field) = fields.next(checks)? {
         match field.number {
             1 => bounded(&mut node.inputs, field.text()?, MAX_ENTRIES, "inputs of a node")?,
             2 => bounded(&mut node.outputs, field.text()?, MAX_ENTRIES, "outputs of a node")?,
@@ -167,7 +167,7 @@ fn node<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<Node<
             5 => {
                 check_limit(node.attributes.len() + 1, MAX_ATTRIBUTES, "attributes of a node")?;
                 let attribute = field.bytes()?;
-                let name = name_of(attribute, interrupts)?;
+                let name = name_of(attribute, checks)?;
                 if node.attributes.insert(name, attribute).is_some() {
                     let message = format!("attribute \"{}\" occurs twice", shown(name));
                     return Err(field.error(ErrorKind::DuplicateKey, message));
@@ -181,9 +181,9 @@ fn node<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<Node<
 }
 
 /// Of an attribute or an operator set: the text of field 1.
-fn name_of<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<&'a str> {
+fn name_of<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<&'a str> {
     let mut fields = message.fields();
-    while let Some(field) = fields.next(interrupts)? {
+    while let Some(field) = fields.next(checks)? {
         if field.number == 1 {
             return field.text();
         }
@@ -191,17 +191,17 @@ fn name_of<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<&'
     Err(message.error(ErrorKind::MissingKey, "an attribute has no name"))
 }
 
-fn port<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<Port<'a>> {
+fn port<'a>(message: Bytes<'a>, checks: &mut CancelChecks<'_>) -> Result<Port<'a>> {
     let mut port = Port { place: message, name: "", element: None, shape: Vec::new() };
     let mut fields = message.fields();
-    while let Some(field) = fields.next(interrupts)? {
+    while let Some(field) = fields.next(checks)? {
         match field.number {
             1 => port.name = field.text()?,
             2 => {
                 let mut types = field.bytes()?.fields();
-                while let Some(field) = types.next(interrupts)? {
+                while let Some(field) = types.next(checks)? {
                     if field.number == 1 {
-                        tensor_type(field.bytes()?, &mut port, interrupts)?;
+                        tensor_type(field.bytes()?, &mut port, checks)?;
                     }
                 }
             }
@@ -214,20 +214,20 @@ fn port<'a>(message: Bytes<'a>, interrupts: &mut Interrupts<'_>) -> Result<Port<
 fn tensor_type(
     message: Bytes<'_>,
     port: &mut Port<'_>,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<()> {
     let mut fields = message.fields();
-    while let Some(field) = fields.next(interrupts)? {
+    while let Some(field) = fields.next(checks)? {
         match field.number {
             1 => port.element = Some(field.integer()?),
             2 => {
                 let mut dimensions = field.bytes()?.fields();
-                while let Some(field) = dimensions.next(interrupts)? {
+                while let Some(field) = dimensions.next(checks)? {
                     if field.number != 1 {
                         continue;
                     }
                     let (mut size, mut parts) = (None, field.bytes()?.fields());
-                    while let Some(part) = parts.next(interrupts)? {
+                    while let Some(part) = parts.next(checks)? {
                         if part.number == 1 {
                             size = Some(part.integer()?).filter(|size| *size > 0);
                         }
@@ -261,28 +261,25 @@ impl Tensor<'_> {
 pub(super) fn tensor<'a>(
     message: Bytes<'a>,
     limits: &Limits,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<Tensor<'a>> {
     let mut tensor = Tensor::default();
     let mut raw: Option<Bytes<'a>> = None;
-    let mut numbers = List { values: Vec::new(), limit: limits.nodes, interrupts };
+    let mut numbers = List { values: Vec::new(), limit: limits.nodes, checks };
     let mut fields = message.fields();
-    while let Some(field) = fields.next(numbers.interrupts)? {
+    while let Some(field) = fields.next(numbers.checks)? {
         match field.number {
             1 => {
                 let values = std::mem::take(&mut tensor.shape);
-                let mut shape = List { values, limit: 8, interrupts: numbers.interrupts };
+                let mut shape = List { values, limit: 8, checks: numbers.checks };
                 field.integers(&mut shape)?;
                 tensor.shape = shape.values;
             }
             2 => tensor.element = field.integer()?,
             4 => field.floats(&mut numbers)?,
             5 | 7 => {
-                let mut integers = List {
-                    values: Vec::new(),
-                    limit: limits.nodes,
-                    interrupts: numbers.interrupts,
-                };
+                let mut integers =
+                    List { values: Vec::new(), limit: limits.nodes, checks: numbers.checks };
                 field.integers(&mut integers)?;
                 let values = integers.values;
                 values.into_iter().try_for_each(|value| numbers.push(value as f64))?;
@@ -341,7 +338,7 @@ fn unpack(raw: Bytes<'_>, element: i64, numbers: &mut List<'_, '_, f64>) -> Resu
 pub(super) struct Attributes<'n, 'a, 'i, 'b> {
     pub node: &'n Node<'a>,
     pub limits: &'n Limits,
-    pub interrupts: &'i mut Interrupts<'b>,
+    pub checks: &'i mut CancelChecks<'b>,
 }
 
 impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
@@ -366,9 +363,9 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
     ) -> Result<Vec<T>> {
         let Some(message) = self.get(name) else { return Ok(Vec::new()) };
         let limit = self.limits.nodes;
-        let mut list = List { values: Vec::new(), limit, interrupts: self.interrupts };
+        let mut list = List { values: Vec::new(), limit, checks: self.checks };
         let mut fields = message.fields();
-        while let Some(found) = fields.next(list.interrupts)? {
+        while let Some(found) = fields.next(list.checks)? {
             if found.number == field {
                 add(&found, &mut list)?;
             }
@@ -404,7 +401,7 @@ impl<'a, 'b> Attributes<'_, 'a, '_, 'b> {
     pub fn tensor(&mut self, name: &str, elements: &[i64]) -> Result<Vec<f64>> {
         let tensors = self.list(name, 5, |field, list| list.push(field.bytes()?))?;
         let Some(message) = tensors.last() else { return Ok(Vec::new()) };
-        let tensor = tensor(*message, self.limits, self.interrupts)?;
+        let tensor = tensor(*message, self.limits, self.checks)?;
         if !elements.contains(&tensor.element) {
             let message = format!("attribute \"{}\" has another element type", shown(name));
             return Err(self.error(ErrorKind::WrongType, message));

@@ -8,7 +8,7 @@
 use crate::format::onnx::cells::{Cells, Test};
 use crate::format::onnx::columns::{Step, Table};
 use crate::format::onnx::trees::Grown;
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::model::{
     CategorySet, Comparison, MissingRule, Node, Precision, TreeParts, check_limit, in_tree, node_of,
 };
@@ -34,7 +34,7 @@ pub(super) fn lowered(
     grown: Vec<Grown>,
     features: usize,
     limits: &Limits,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<Lowered> {
     let ranked =
         grown.iter().any(|tree| !tree.members.is_empty() || tree.table.steps().any(imputes));
@@ -54,8 +54,8 @@ pub(super) fn lowered(
     let mut trees = Vec::with_capacity(grown.len());
     for (index, mut tree) in grown.into_iter().enumerate() {
         for (id, node) in tree.parts.nodes.iter_mut().enumerate() {
-            interrupts.count();
-            let split = split(node, &tree.members, &tree.table, value_precision, interrupts);
+            checks.count()?;
+            let split = split(node, &tree.members, &tree.table, value_precision, checks);
             let split = split.map_err(|error| in_tree(error.at(node_of(id)), index))?;
             if let Some((first, starts)) = split {
                 several.push(Ranked { tree: index, node: id, first, starts });
@@ -66,7 +66,7 @@ pub(super) fn lowered(
     let ranks = if several.is_empty() {
         Vec::new()
     } else {
-        rank(&mut trees, &several, features, limits, interrupts)?
+        rank(&mut trees, &several, features, limits, checks)?
     };
     Ok(Lowered { trees, value_precision, ranks })
 }
@@ -82,7 +82,7 @@ fn split(
     members: &[Vec<f64>],
     table: &Table,
     width: Precision,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<Option<(bool, Vec<f64>)>> {
     let (column, test, (left, right), default_left) = match &*node {
         Node::Numerical { feature, comparison, threshold, default_left, left, right, .. } => {
@@ -103,7 +103,7 @@ fn split(
             } else {
                 ((*right, *left), !*default_left)
             };
-            members.iter().for_each(|_| interrupts.count());
+            members.iter().for_each(|_| checks.note());
             (*feature, Test::In(members), ways, default_left)
         }
         Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => return Ok(None),
@@ -158,7 +158,7 @@ fn rank(
     several: &[Ranked],
     features: usize,
     limits: &Limits,
-    interrupts: &mut Interrupts<'_>,
+    checks: &mut CancelChecks<'_>,
 ) -> Result<Vec<Vec<f64>>> {
     let mut ranks = vec![Vec::new(); features];
     let mut numbers = 0usize;
@@ -173,7 +173,7 @@ fn rank(
         }
     }
     for node in trees.iter().flat_map(|tree| &tree.nodes) {
-        interrupts.count();
+        checks.count()?;
         if let Node::Numerical { feature, comparison: Comparison::Less, threshold, .. } = node
             && let Some(ranks) = ranks.get_mut(*feature as usize)
             && !ranks.is_empty()
@@ -184,11 +184,11 @@ fn rank(
     for ranks in &mut ranks {
         ranks.sort_unstable_by(f64::total_cmp);
         ranks.dedup();
-        interrupts.check();
+        checks.check()?;
     }
     let mut words_left = limits.set_words();
     for split in several {
-        interrupts.check();
+        checks.check()?;
         let Some(tree) = trees.get_mut(split.tree) else { continue };
         let Some(Node::Categorical { feature, set, members_left, .. }) =
             tree.nodes.get_mut(split.node)

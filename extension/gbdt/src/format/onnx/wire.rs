@@ -6,7 +6,7 @@
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 
-use crate::format::reader::Interrupts;
+use crate::format::reader::CancelChecks;
 use crate::model::out_of_memory;
 use crate::{Error, ErrorKind, Place, Result};
 
@@ -133,7 +133,7 @@ impl<'a> Field<'a> {
 pub(super) struct List<'l, 'i, T> {
     pub values: Vec<T>,
     pub limit: usize,
-    pub interrupts: &'l mut Interrupts<'i>,
+    pub checks: &'l mut CancelChecks<'i>,
 }
 
 impl<T> List<'_, '_, T> {
@@ -142,7 +142,7 @@ impl<T> List<'_, '_, T> {
             let message = format!("a list has more values than the limit of {}", self.limit);
             return Err(Error::new(ErrorKind::Limit, message));
         }
-        self.interrupts.count();
+        self.checks.count()?;
         self.values.try_reserve(1).map_err(|_| out_of_memory())?;
         self.values.push(value);
         Ok(())
@@ -190,11 +190,11 @@ impl<'a> Fields<'a> {
         Ok(array)
     }
 
-    pub fn next(&mut self, interrupts: &mut Interrupts<'_>) -> Result<Option<Field<'a>>> {
+    pub fn next(&mut self, checks: &mut CancelChecks<'_>) -> Result<Option<Field<'a>>> {
         if self.rest.is_empty() {
             return Ok(None);
         }
-        interrupts.count();
+        checks.count()?;
         let position = self.position();
         let (number, wire_type) = decode_key(&mut self.rest).map_err(|_| self.broken())?;
         let value = match wire_type {

@@ -6,8 +6,8 @@
 
 use std::borrow::Cow;
 
-use crate::format::reader::{Interrupts, MAX_NESTING, Number, Reader, ValueKind};
-use crate::{Error, ErrorKind, Place, Result};
+use crate::format::reader::{CancelChecks, MAX_NESTING, Number, Reader, ValueKind};
+use crate::{Cancel, Error, ErrorKind, Place, Result};
 
 pub(super) struct Ubjson<'a, 'b> {
     bytes: &'a [u8],
@@ -15,7 +15,7 @@ pub(super) struct Ubjson<'a, 'b> {
     depth: usize,
     /// The type of the value at hand where a typed container gave it; no byte of the value itself.
     implied: Option<u8>,
-    interrupts: Interrupts<'b>,
+    checks: CancelChecks<'b>,
 }
 
 pub(super) struct Container {
@@ -26,9 +26,9 @@ pub(super) struct Container {
 }
 
 impl<'a, 'b> Ubjson<'a, 'b> {
-    pub(super) fn new(bytes: &'a [u8], check_interrupts: &'b mut dyn FnMut()) -> Self {
-        let interrupts = Interrupts::new(check_interrupts);
-        Ubjson { bytes, position: 0, depth: 0, implied: None, interrupts }
+    pub(super) fn new(bytes: &'a [u8], cancel: Cancel<'b>) -> Self {
+        let checks = CancelChecks::new(cancel);
+        Ubjson { bytes, position: 0, depth: 0, implied: None, checks }
     }
 
     fn open(&mut self, bracket: u8, kind: ValueKind) -> Result<Container> {
@@ -80,7 +80,7 @@ impl<'a, 'b> Ubjson<'a, 'b> {
             self.depth = self.depth.saturating_sub(1);
             return Ok(false);
         }
-        self.interrupts.count();
+        self.checks.count()?;
         Ok(true)
     }
 }
@@ -92,8 +92,8 @@ impl<'a> Reader<'a> for Ubjson<'a, '_> {
         self.position
     }
 
-    fn check_interrupts(&mut self) {
-        self.interrupts.check();
+    fn cancel(&self) -> Cancel<'_> {
+        self.checks.cancel()
     }
 
     fn kind(&mut self) -> Result<ValueKind> {

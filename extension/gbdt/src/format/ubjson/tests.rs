@@ -3,8 +3,7 @@ use crate::format::ubjson::*;
 
 /// Runs `read` on a document of these bytes.
 fn on<'a, T>(bytes: &'a [u8], read: impl FnOnce(&mut Ubjson<'a, '_>) -> Result<T>) -> Result<T> {
-    let mut check_interrupts = || {};
-    let mut reader = Ubjson::new(bytes, &mut check_interrupts);
+    let mut reader = Ubjson::new(bytes, crate::Cancel::never());
     let value = read(&mut reader)?;
     reader.finish()?;
     Ok(value)

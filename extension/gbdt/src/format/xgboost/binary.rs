@@ -15,7 +15,7 @@ use crate::format::xgboost::objective::Link;
 use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::format::xgboost::{File, booster, nodes, tree};
 use crate::model::{check_limit, in_tree, out_of_memory};
-use crate::{Error, ErrorKind, Limits, Place, Result};
+use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 /// What some files begin with.
 const MARK: &[u8] = b"binf";
@@ -34,11 +34,7 @@ const REST: u32 = u32::MAX >> 1;
 /// Attributes by which releases up to 1.7 pass on parameters of the training.
 const PARAMETER: &str = "SAVED_PARAM_";
 
-pub(in crate::format) fn read(
-    bytes: &[u8],
-    limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<File> {
+pub(in crate::format) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<File> {
     let mut bytes = Bytes { all: bytes, position: 0 };
     if bytes.all.starts_with(SNAPSHOT) {
         bytes.take(SNAPSHOT.len() + size_of::<u64>())?;
@@ -46,20 +42,16 @@ pub(in crate::format) fn read(
     if bytes.rest().starts_with(MARK) {
         bytes.take(MARK.len())?;
     }
-    learner(&mut bytes, limits, check_interrupts)
+    learner(&mut bytes, limits, cancel)
 }
 
-fn learner(
-    bytes: &mut Bytes<'_>,
-    limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<File> {
+fn learner(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<File> {
     let header = bytes.words::<{ LEARNER / 4 }>()?;
     let [base_score, num_feature, num_class, extra, _, major, minor, num_target, ..] = header;
     let objective = bytes.text()?;
     let name = bytes.text()?;
     booster::check_name(name)?;
-    let trees = trees(bytes, limits, check_interrupts)?;
+    let trees = trees(bytes, limits, cancel)?;
     let booster = if name == "dart" { with_weights(bytes, trees)? } else { trees };
     let attributes = if extra == 0 { Vec::new() } else { attributes(bytes, limits)? };
     // What remains, a step of Poisson regression and names of metrics, is of training alone.
@@ -83,11 +75,7 @@ fn learner(
     Ok(File { version: [major, minor, 0], learner })
 }
 
-fn trees(
-    bytes: &mut Bytes<'_>,
-    limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Booster> {
+fn trees(bytes: &mut Bytes<'_>, limits: &Limits, cancel: Cancel<'_>) -> Result<Booster> {
     let at = bytes.place();
     let [num_trees, num_parallel_tree, ..] = bytes.words::<{ MODEL / 4 }>()?;
     let num_trees = bytes.count(num_trees, TREE + NODE + STATISTICS, "trees", at)?;
@@ -95,9 +83,8 @@ fn trees(
     let mut trees = Vec::new();
     let mut left = Allowance::new(limits);
     for index in 0..num_trees {
-        let arrays =
-            arrays(bytes, &left, check_interrupts).map_err(|error| in_tree(error, index))?;
-        let tree = nodes::build(&arrays, index, &mut left, check_interrupts);
+        let arrays = arrays(bytes, &left, cancel).map_err(|error| in_tree(error, index))?;
+        let tree = nodes::build(&arrays, index, &mut left, cancel);
         trees.push(tree.map_err(|error| in_tree(error, index))?);
     }
     let tree_info = bytes.list(num_trees, |word| i64::from(word.cast_signed()))?;
@@ -114,11 +101,7 @@ fn trees(
 }
 
 /// A tree's nodes and, after all of them, their statistics.
-fn arrays(
-    bytes: &mut Bytes<'_>,
-    left: &Allowance,
-    check_interrupts: &mut dyn FnMut(),
-) -> Result<Arrays> {
+fn arrays(bytes: &mut Bytes<'_>, left: &Allowance, cancel: Cancel<'_>) -> Result<Arrays> {
     let at = bytes.place();
     let [_, num_nodes, num_deleted, _, _, leaf_size, ..] = bytes.words::<{ TREE / 4 }>()?;
     let nodes = bytes.count(num_nodes, NODE + STATISTICS, "nodes", at)?;
@@ -136,14 +119,14 @@ fn arrays(
             num_deleted: Some(i64::from(num_deleted.cast_signed())),
             size_leaf_vector: 0,
         }),
-        parents: Some(column(records, 0, rest, check_interrupts)?),
-        left_children: Some(column(records, 1, u32::cast_signed, check_interrupts)?),
-        right_children: Some(column(records, 2, u32::cast_signed, check_interrupts)?),
-        split_indices: Some(column(records, 3, rest, check_interrupts)?),
-        default_left: Some(column(records, 3, |word| word > REST, check_interrupts)?),
-        split_conditions: Some(column(records, 4, f32::from_bits, check_interrupts)?),
-        loss_changes: Some(column(statistics, 0, f32::from_bits, check_interrupts)?),
-        sum_hessian: Some(column(statistics, 1, f32::from_bits, check_interrupts)?),
+        parents: Some(column(records, 0, rest, cancel)?),
+        left_children: Some(column(records, 1, u32::cast_signed, cancel)?),
+        right_children: Some(column(records, 2, u32::cast_signed, cancel)?),
+        split_indices: Some(column(records, 3, rest, cancel)?),
+        default_left: Some(column(records, 3, |word| word > REST, cancel)?),
+        split_conditions: Some(column(records, 4, f32::from_bits, cancel)?),
+        loss_changes: Some(column(statistics, 0, f32::from_bits, cancel)?),
+        sum_hessian: Some(column(statistics, 1, f32::from_bits, cancel)?),
         ..Arrays::default()
     })
 }
@@ -153,9 +136,9 @@ fn column<T, const N: usize>(
     records: &[[u8; N]],
     place: usize,
     of: impl Fn(u32) -> T,
-    check_interrupts: &mut dyn FnMut(),
+    cancel: Cancel<'_>,
 ) -> Result<Vec<T>> {
-    check_interrupts();
+    cancel.check()?;
     let mut column = Vec::new();
     column.try_reserve_exact(records.len()).map_err(|_| out_of_memory())?;
     let word = |record: &[u8; N]| {

@@ -119,7 +119,7 @@ fn read_trees<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<Vec<
     let mut left = tree::Allowance::new(limits);
     array(reader, limits.trees, "trees", |reader| {
         let arrays = tree::read(reader, &left)?;
-        let tree = nodes::build(&arrays, index, &mut left, &mut || reader.check_interrupts());
+        let tree = nodes::build(&arrays, index, &mut left, reader.cancel());
         let tree = tree.map_err(|error| in_tree(error, index))?;
         index += 1;
         Ok(tree)

@@ -32,7 +32,7 @@ use crate::model::{
     Builder, Finish, Model, Objective, Parts, Precision, Task, TreeOutput, TreeParts, check_limit,
     in_tree,
 };
-use crate::{Error, ErrorKind, Limits, Result};
+use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 pub(super) struct File {
     version: [u32; 3],
@@ -91,7 +91,7 @@ pub(in crate::format) fn build(
     file: File,
     format: &'static str,
     limits: &Limits,
-    check_interrupts: &mut dyn FnMut(),
+    cancel: Cancel<'_>,
 ) -> Result<Model> {
     let File { version, learner } = file;
     let (parameters, booster) = (learner.parameters, learner.booster);
@@ -144,7 +144,7 @@ pub(in crate::format) fn build(
             TreeOutput::All => TreeOutput::All,
             TreeOutput::One(_) => TreeOutput::One(u32::try_from(output).unwrap_or(u32::MAX)),
         };
-        builder.add_tree(TreeParts { output, weight, ..parts }, check_interrupts)?;
+        builder.add_tree(TreeParts { output, weight, ..parts }, cancel)?;
     }
     builder.finish(rounds)
 }

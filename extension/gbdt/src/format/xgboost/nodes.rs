@@ -11,7 +11,7 @@ use crate::model::{
     CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, TreeOutput, TreeParts, node_of,
     out_of_memory,
 };
-use crate::{Error, ErrorKind, Result};
+use crate::{Cancel, Error, ErrorKind, Result};
 
 /// In `parents` that of the root, in `split_indices` the mark of a deleted node.
 const NONE: i32 = i32::MAX;
@@ -55,7 +55,7 @@ pub(super) fn build(
     arrays: &Arrays,
     index: usize,
     left: &mut Allowance,
-    check_interrupts: &mut dyn FnMut(),
+    cancel: Cancel<'_>,
 ) -> Result<RawTree> {
     let parameters = required(arrays.parameters.as_ref(), "tree_param")?;
     let num_nodes = required(parameters.num_nodes, "num_nodes")?;
@@ -74,12 +74,12 @@ pub(super) fn build(
     let mut nodes = Vec::new();
     nodes.try_reserve_exact(columns.left.len()).map_err(|_| out_of_memory())?;
     left.nodes = left.nodes.saturating_sub(columns.left.len());
-    let mut sets = Sets::of(arrays, columns.categorical, check_interrupts)?;
+    let mut sets = Sets::of(arrays, columns.categorical, cancel)?;
     let mut deleted = 0;
     columns.check_parent(0, if leaf_size > 1 { NO_CHILD } else { NONE })?;
     for id in 0..columns.left.len() {
         if id.is_multiple_of(NODES_PER_CHECK) {
-            check_interrupts();
+            cancel.check()?;
         }
         let node = match columns.entry(id) {
             None => return Err(Error::new(ErrorKind::Length, "a node lacks an entry")),
@@ -262,7 +262,7 @@ impl<'a> Sets<'a> {
     pub(super) fn of(
         arrays: &'a Arrays,
         categorical: Option<&[bool]>,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<Self> {
         let nodes = &arrays.categories_nodes;
         let (starts, sizes) = (&arrays.categories_segments, &arrays.categories_sizes);
@@ -277,7 +277,7 @@ impl<'a> Sets<'a> {
         let mut listed = Vec::with_capacity(nodes.len());
         for ((node, start), size) in nodes.iter().zip(starts).zip(sizes).rev() {
             if listed.len().is_multiple_of(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
             }
             let is_categorical =
                 |id: &usize| categorical.and_then(|all| all.get(*id)) == Some(&true);

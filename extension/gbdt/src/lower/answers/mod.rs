@@ -13,7 +13,6 @@ mod tests;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::Result;
 use crate::compiled::key::leaf_slot;
 use crate::compiled::records::{AnswerNode, AnswerTable, CATEGORICAL, WideNode};
 use crate::limits::{reserve, to_u32};
@@ -21,6 +20,7 @@ use crate::lower::tiles::predicates::used_words;
 use crate::lower::trees::Trees;
 use crate::model::{CODES, NODES_PER_CHECK, end_of_set};
 use crate::verified::sure;
+use crate::{Cancel, Result};
 
 /// Words that all tables may have, whatever the model.
 const MAX_WORDS: usize = 4096;
@@ -44,13 +44,13 @@ impl Answers {
         trees: &Trees,
         num_features: usize,
         steps: u64,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<Self> {
-        let questions = Questions::of(trees, check_interrupts)?;
+        let questions = Questions::of(trees, cancel)?;
         let mut answers = Answers::default();
         if !questions.by_feature.is_empty() && pay(&questions, trees.wide_nodes.len(), steps) {
-            answers.add_tables(&questions, num_features, check_interrupts)?;
-            answers.add_nodes(&questions, &trees.wide_nodes, check_interrupts)?;
+            answers.add_tables(&questions, num_features, cancel)?;
+            answers.add_nodes(&questions, &trees.wide_nodes, cancel)?;
         }
         Ok(answers)
     }
@@ -59,7 +59,7 @@ impl Answers {
         &mut self,
         questions: &Questions<'_>,
         num_features: usize,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
         reserve(&mut self.words, questions.words())?;
         let mut slot = leaf_slot(num_features) + 1;
@@ -71,7 +71,7 @@ impl Answers {
                 width: to_u32(of_feature.width())?,
                 slot: to_u32(slot)?,
             });
-            of_feature.write(&mut self.words, check_interrupts);
+            of_feature.write(&mut self.words, cancel)?;
             slot += of_feature.width();
         }
         Ok(())
@@ -81,12 +81,12 @@ impl Answers {
         &mut self,
         questions: &Questions<'_>,
         nodes: &[WideNode],
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<()> {
         reserve(&mut self.nodes, nodes.len())?;
         let mut bits = questions.of_nodes.iter();
         for part in nodes.chunks(NODES_PER_CHECK) {
-            check_interrupts();
+            cancel.check()?;
             self.nodes.extend(part.iter().map(|node| {
                 let WideNode { key, slot, right_offset, kind } = *node;
                 if kind != CATEGORICAL {
@@ -122,26 +122,21 @@ pub(crate) struct Questions<'a> {
 }
 
 impl<'a> Questions<'a> {
-    pub(crate) fn of(trees: &'a Trees, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
+    pub(crate) fn of(trees: &'a Trees, cancel: Cancel<'_>) -> Result<Self> {
         let mut questions = Questions::default();
         for part in trees.wide_nodes.chunks(NODES_PER_CHECK) {
-            check_interrupts();
+            cancel.check()?;
             for node in part.iter().filter(|node| node.kind == CATEGORICAL) {
-                questions.add(node, trees, check_interrupts)?;
+                questions.add(node, trees, cancel)?;
             }
         }
         Ok(questions)
     }
 
-    fn add(
-        &mut self,
-        node: &WideNode,
-        trees: &'a Trees,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Result<()> {
+    fn add(&mut self, node: &WideNode, trees: &'a Trees, cancel: Cancel<'_>) -> Result<()> {
         let words = used_words(trees.words(node.key));
         if words.len() >= NODES_PER_CHECK {
-            check_interrupts();
+            cancel.check()?;
         }
         // The slot of a feature in which missing is above all thresholds is the odd one.
         let missing_right = !node.slot.is_multiple_of(2);
@@ -199,7 +194,7 @@ impl<'a> OfFeature<'a> {
     }
 
     /// Appends the lines of the table.
-    pub(crate) fn write(&self, into: &mut Vec<u32>, check_interrupts: &mut dyn FnMut()) {
+    pub(crate) fn write(&self, into: &mut Vec<u32>, cancel: Cancel<'_>) -> Result<()> {
         let (first, width) = (into.len(), self.width());
         into.resize(first + self.lines() * width, 0);
         let table = &mut into[first..];
@@ -208,7 +203,7 @@ impl<'a> OfFeature<'a> {
         };
         for (question, (words, missing_right)) in self.questions.iter().enumerate() {
             if question.is_multiple_of(64) || words.len() >= NODES_PER_CHECK / 32 {
-                check_interrupts();
+                cancel.check()?;
             }
             for (index, word) in words.iter().take(CODES / 32).enumerate() {
                 let codes = (0..32).filter(|bit| word >> bit & 1 == 1);
@@ -218,5 +213,6 @@ impl<'a> OfFeature<'a> {
                 set(self.lines() - 1, question);
             }
         }
+        Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! That walks read answers, that a wrong table is refused, and that one of too many codes is not made.
 
+use crate::Cancel;
 use crate::compiled::Image;
 use crate::compiled::aligned::AlignedBytes;
 use crate::compiled::records::{AnswerNode, AnswerTable, GroupKind, LANES};
@@ -16,7 +17,7 @@ fn categorical_model(seed: u64, trees: usize) -> Model {
 }
 
 fn compiled(model: &Model) -> AlignedBytes {
-    compile(model, &[], &mut || ()).unwrap()
+    compile(model, &[], Cancel::never()).unwrap()
 }
 
 #[test]

@@ -2,7 +2,6 @@
 //!
 //! A compiled model has these sections only where it gains by them.
 
-use crate::Result;
 use crate::compiled::tiles::{
     CHUNK_COLUMNS, CHUNK_TREES, Chunk, NodeBlock, TILE_LEVELS, TOP_LEVELS, TileGroup, TopNode,
     node_index,
@@ -11,6 +10,7 @@ use crate::limits::{reserve, to_u32};
 use crate::lower::canonical::{Forest, Tree};
 use crate::lower::tiles::fill::fill;
 use crate::lower::tiles::predicates::{Columns, Sets};
+use crate::{Cancel, Result};
 
 const NO_TOP_NODE: TopNode = TopNode { columns: [0; CHUNK_TREES], ranks: [0; CHUNK_TREES] };
 const NO_BLOCK: NodeBlock = NodeBlock { columns: [0; 8], ranks: [0; 8] };
@@ -39,7 +39,7 @@ impl Chunks {
         groups: Vec<TileGroup>,
         columns: &Columns,
         sets: &Sets<'_>,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<Self> {
         let mut chunks = Chunks { groups, ..Chunks::default() };
         for (index, group) in chunks.groups.iter().enumerate() {
@@ -66,7 +66,7 @@ impl Chunks {
             let chunk = chunks.records[index];
             for (lane, tree) in trees.by_ref().take(chunk.trees as usize).enumerate() {
                 chunks.put(&chunk, lane, tree, columns, sets);
-                check_interrupts();
+                cancel.check()?;
             }
         }
         Ok(chunks)

@@ -38,7 +38,7 @@ impl Writer<'_> {
             let numbers = code.leaves(&boundaries, levels);
             let ids = numbers.iter().map(|number| boundaries.leaves[usize::from(*number)]);
             self.leaves(&leaf_values(of, ids, tile_leaves(levels))?)?;
-            (self.check_interrupts)();
+            self.cancel.check()?;
         }
         let (runs, words) = (&mut self.tiles.compound_runs, &mut self.tiles.compound_words);
         collect_compounds(asked, index_of, runs, words, |place, mask| nodes[place] = mask)?;

@@ -17,6 +17,7 @@ use crate::lower::canonical::Tree;
 use crate::lower::order::children;
 use crate::lower::tiles::predicates::{Predicate, Sets, predicate_of};
 use crate::verified::sure;
+use crate::{Cancel, Result};
 
 /// No boundary: a range of one leaf is not divided.
 const NONE: u16 = 0;
@@ -256,28 +257,24 @@ pub(crate) struct Coder {
 
 impl Coder {
     /// The code of least cost.
-    pub(crate) fn code(
-        &mut self,
-        boundaries: &Boundaries,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Code {
+    pub(crate) fn code(&mut self, boundaries: &Boundaries, cancel: Cancel<'_>) -> Result<Code> {
         let leaves = boundaries.leaves.len();
         let levels = levels_of(leaves);
         let mut code = Code { levels, boundaries: vec![NONE; 1 << levels], compounds: 0, ops: 0 };
         let mut open = vec![(1usize, [0, leaves], levels)];
         while let Some((place, [low, high], levels)) = open.pop() {
             if levels <= TILE_LEVELS {
-                self.solve(boundaries, [low, high], levels, check_interrupts);
+                self.solve(boundaries, [low, high], levels, cancel)?;
                 self.take(&mut code, place);
             } else if high - low > 1 {
                 let (ops, boundary) = shortest(boundaries, [low, high], levels);
                 code.put(place, boundary, ops);
                 open.push((2 * place, [low, boundary], levels - 1));
                 open.push((2 * place + 1, [boundary, high], levels - 1));
-                check_interrupts();
+                cancel.check()?;
             }
         }
-        code
+        Ok(code)
     }
 
     /// Writes the best boundaries of the range that was solved, whose root has this place.
@@ -326,8 +323,8 @@ impl Coder {
         boundaries: &Boundaries,
         [first, end]: [usize; 2],
         levels: u32,
-        check_interrupts: &mut dyn FnMut(),
-    ) {
+        cancel: Cancel<'_>,
+    ) -> Result<()> {
         (self.first, self.leaves, self.levels) = (first, end - first, levels);
         self.width = self.leaves + 1;
         self.count_ops(boundaries);
@@ -348,8 +345,9 @@ impl Coder {
                     self.put(level, [low, low + size]);
                 }
             }
-            check_interrupts();
+            cancel.check()?;
         }
+        Ok(())
     }
 
     /// Finds the cost of a range with so many levels, and puts it where the level above reads it.
@@ -458,10 +456,10 @@ mod tests {
         for seed in 0..40 {
             let leaves = [31, 63, 255, 256, 700, 4096][seed as usize % 6];
             let model = leaf_wise(seed, model(seed, Shape::of(20, 1, 4, 8)), leaves);
-            let forest = Forest::of(&model, &Cuts::default(), &mut || ()).unwrap();
+            let forest = Forest::of(&model, &Cuts::default(), Cancel::never()).unwrap();
             for tree in forest.trees() {
                 let boundaries = Boundaries::of(tree).unwrap();
-                let code = coder.code(&boundaries, &mut || ());
+                let code = coder.code(&boundaries, Cancel::never()).unwrap();
                 let nodes = boundaries.leaves.len() as u32;
                 let most = nodes * (code.levels + 1);
                 assert!(code.ops <= most, "seed {seed}: {} operations, {nodes} leaves", code.ops);

@@ -1,5 +1,6 @@
 //! Fills the tile of one tree.
 
+use crate::Cancel;
 use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};
 use crate::lower::canonical::{Forest, Node, Tree};
 use crate::lower::order::children;
@@ -64,14 +65,11 @@ pub(crate) fn leaf_values(
 pub(crate) fn all_symmetric(
     forest: &Forest<'_>,
     sets: &Sets<'_>,
-    check_interrupts: &mut dyn FnMut(),
-) -> bool {
+    cancel: Cancel<'_>,
+) -> Result<bool> {
     let trees = forest.trees();
-    trees.iter().any(|tree| tree.depth() > 1)
-        && trees.iter().all(|tree| {
-            check_interrupts();
-            is_symmetric(tree, sets)
-        })
+    let any = trees.iter().any(|tree| tree.depth() > 1);
+    Ok(any && cancel.all(trees.iter(), |tree| is_symmetric(tree, sets))?)
 }
 
 /// Whether a tree has all leaves at its last level, and one predicate per other level.

@@ -10,6 +10,7 @@ use crate::lower::canonical::{Forest, Tree};
 use crate::lower::tiles::codes::{Boundaries, Code, Coder, levels_of};
 use crate::lower::tiles::fill::all_symmetric;
 use crate::lower::tiles::predicates::{Sets, predicate_of};
+use crate::{Cancel, Result};
 
 /// Of a node of a tile, and of an operation of a compound.
 const NODE: u64 = 600;
@@ -38,33 +39,25 @@ impl Form {
 }
 
 /// The form of each tree.
-pub(crate) fn forms(
-    forest: &Forest<'_>,
-    sets: &Sets<'_>,
-    check_interrupts: &mut dyn FnMut(),
-) -> Vec<Form> {
+pub(crate) fn forms(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>) -> Result<Vec<Form>> {
     let trees = forest.trees();
-    if all_symmetric(forest, sets, check_interrupts) {
-        return trees.iter().map(|_| Form::Symmetric).collect();
+    if all_symmetric(forest, sets, cancel)? {
+        return Ok(trees.iter().map(|_| Form::Symmetric).collect());
     }
     let deep = trees.iter().any(|tree| tree.depth() > TILE_LEVELS);
-    let predicates = if deep { predicates_per_tree(forest, sets, check_interrupts) } else { 0 };
+    let predicates = if deep { predicates_per_tree(forest, sets, cancel)? } else { 0 };
     let mut coder = Coder::default();
     let form = |tree| {
-        let code = code(tree, predicates, &mut coder, check_interrupts);
-        check_interrupts();
-        code.map_or(Form::Plain, Form::Coded)
+        let code = code(tree, predicates, &mut coder, cancel)?;
+        cancel.check()?;
+        Ok(code.map_or(Form::Plain, Form::Coded))
     };
     trees.iter().map(form).collect()
 }
 
 /// How many predicates a block would evaluate for each tree if all were recoded: what trees share in a segment
 /// counts once.
-fn predicates_per_tree(
-    forest: &Forest<'_>,
-    sets: &Sets<'_>,
-    check_interrupts: &mut dyn FnMut(),
-) -> u64 {
+fn predicates_per_tree(forest: &Forest<'_>, sets: &Sets<'_>, cancel: Cancel<'_>) -> Result<u64> {
     let (mut segment, mut evaluated) = (HashSet::new(), 0u64);
     for tree in forest.trees() {
         if segment.len() > MAX_PREDICATES {
@@ -75,9 +68,9 @@ fn predicates_per_tree(
                 evaluated += u64::from(segment.insert(predicate));
             }
         }
-        check_interrupts();
+        cancel.check()?;
     }
-    evaluated / (forest.trees().len() as u64).max(1)
+    Ok(evaluated / (forest.trees().len() as u64).max(1))
 }
 
 /// The code of a tree, if it costs less than the tree's own form.
@@ -85,9 +78,9 @@ fn code(
     tree: &Tree<'_>,
     predicates: u64,
     coder: &mut Coder,
-    check_interrupts: &mut dyn FnMut(),
-) -> Option<Code> {
-    let boundaries = Boundaries::of(tree)?;
+    cancel: Cancel<'_>,
+) -> Result<Option<Code>> {
+    let Some(boundaries) = Boundaries::of(tree) else { return Ok(None) };
     let below = u64::from(tree.depth().saturating_sub(TILE_LEVELS));
     let mut plain = NODE * (1 << tree.depth().min(TILE_LEVELS));
     if below > 0 {
@@ -103,10 +96,10 @@ fn code(
         coded += WIDE;
     }
     if coded >= plain {
-        return None;
+        return Ok(None);
     }
-    let code = coder.code(&boundaries, check_interrupts);
+    let code = coder.code(&boundaries, cancel)?;
     let coded = coded + NODE * u64::from(code.ops);
     // A code takes room in the image, for which it has to gain something.
-    (coded + coded / 4 < plain).then_some(code)
+    Ok((coded + coded / 4 < plain).then_some(code))
 }

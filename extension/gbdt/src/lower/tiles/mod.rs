@@ -9,7 +9,6 @@ pub(crate) mod predicates;
 
 use std::collections::HashSet;
 
-use crate::Result;
 use crate::compiled::records::{GroupKind, LANES};
 use crate::compiled::tiles::{
     CodeTable, Coding, ColumnKind, CompoundRun, GROUP_COMPOUNDS, MAX_PREDICATES, PredicateColumn,
@@ -26,6 +25,7 @@ use crate::lower::tiles::predicates::{Columns, Predicate, Sets, predicates_of};
 use crate::lower::trees::Trees;
 use crate::model::{NODES_PER_CHECK, Precision};
 use crate::verified::sure;
+use crate::{Cancel, Result};
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]
@@ -51,29 +51,25 @@ pub(crate) struct Tiles {
 
 impl Tiles {
     /// The tiles of a forest, or none if it has more columns than kernels are made for.
-    pub(crate) fn collect(
-        forest: &Forest<'_>,
-        trees: &Trees,
-        check_interrupts: &mut dyn FnMut(),
-    ) -> Result<Self> {
-        let sets = Sets::of(forest, check_interrupts)?;
-        let mut forms = forms(forest, &sets, check_interrupts);
-        let mut columns = Columns::of(forest, &forms, &sets, check_interrupts)?;
+    pub(crate) fn collect(forest: &Forest<'_>, trees: &Trees, cancel: Cancel<'_>) -> Result<Self> {
+        let sets = Sets::of(forest, cancel)?;
+        let mut forms = forms(forest, &sets, cancel)?;
+        let mut columns = Columns::of(forest, &forms, &sets, cancel)?;
         if columns.is_none() && forms.iter().any(|form| form.code().is_some()) {
             // Codes need the predicates of all levels, which may be too many.
             forms.fill_with(|| Form::Plain);
-            columns = Columns::of(forest, &forms, &sets, check_interrupts)?;
+            columns = Columns::of(forest, &forms, &sets, cancel)?;
         }
         let Some(columns) = columns else { return Ok(Tiles::default()) };
         let tiles = Tiles::default();
-        let mut writer = Writer { forest, trees, forms, sets, columns, tiles, check_interrupts };
+        let mut writer = Writer { forest, trees, forms, sets, columns, tiles, cancel };
         writer.write()?;
         let chunk_groups = match Chunks::fit(forest, &writer.columns) {
             true => writer.plain_groups()?,
             false => Vec::new(),
         };
-        let Writer { sets, columns, mut tiles, check_interrupts, .. } = writer;
-        tiles.chunks = Chunks::of(forest, chunk_groups, &columns, &sets, check_interrupts)?;
+        let Writer { sets, columns, mut tiles, cancel, .. } = writer;
+        tiles.chunks = Chunks::of(forest, chunk_groups, &columns, &sets, cancel)?;
         tiles.columns = columns.records;
         tiles.search_trees = columns.search_trees;
         Ok(tiles)
@@ -88,7 +84,7 @@ struct Writer<'a> {
     sets: Sets<'a>,
     columns: Columns,
     tiles: Tiles,
-    check_interrupts: &'a mut dyn FnMut(),
+    cancel: Cancel<'a>,
 }
 
 impl Writer<'_> {
@@ -98,7 +94,7 @@ impl Writer<'_> {
         let mut predicates = HashSet::new();
         for (index, group) in groups.iter().enumerate() {
             let more = self.predicates_of(group)?;
-            (self.check_interrupts)();
+            self.cancel.check()?;
             let new = more.iter().filter(|predicate| !predicates.contains(*predicate)).count();
             if predicates.len() + new > MAX_PREDICATES {
                 self.segment(&groups[first..index], &predicates)?;
@@ -134,7 +130,7 @@ impl Writer<'_> {
             let mut wide = Vec::new();
             if form == TileForm::Coded && levels > TILE_LEVELS {
                 predicates_of(tree, &self.forms[index], &self.sets, &mut wide)?;
-                (self.check_interrupts)();
+                self.cancel.check()?;
             }
             let wide: HashSet<Predicate> = wide.into_iter().collect();
             let fits = wide.union(&in_group).count() <= MAX_PREDICATES;
@@ -275,7 +271,7 @@ impl Writer<'_> {
             } else {
                 self.exits(index, tree, &tile)?;
             }
-            (self.check_interrupts)();
+            self.cancel.check()?;
         }
         self.tiles.groups.push(placed);
         Ok(())
@@ -295,7 +291,7 @@ impl Writer<'_> {
             for tree in trees {
                 let tile = fill(tree, levels, &self.sets, |_| 0);
                 self.leaves(&leaves(tree, levels, &tile)?)?;
-                (self.check_interrupts)();
+                self.cancel.check()?;
             }
             let leaves = to_u32(leaves_before)?;
             *group = TileGroup { form: TileForm::Plain, levels, leaves, nodes: 0, ..*group };
@@ -321,11 +317,9 @@ impl Writer<'_> {
     /// Where a tree goes on below its tile: indices among the nodes of its kind.
     fn exits(&mut self, index: usize, tree: &Tree<'_>, tile: &Filled) -> Result<()> {
         let mut index_of = vec![0usize; tree.nodes().len()];
-        for (index, position) in
-            order::positions(tree, self.check_interrupts).into_iter().enumerate()
-        {
+        for (index, position) in order::positions(tree, self.cancel)?.into_iter().enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) {
-                (self.check_interrupts)();
+                self.cancel.check()?;
             }
             if let Position::Node { id, .. } = position {
                 index_of[id as usize] = index;

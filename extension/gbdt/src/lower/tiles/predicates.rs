@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 
-use crate::Result;
 use crate::compiled::key::{monotone_key, number_of_key};
 use crate::compiled::tiles::{
     CodeTable, ColumnKind, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS, MIN_SHARING,
@@ -15,6 +14,7 @@ use crate::lower::tiles::fill::symmetric_predicates;
 use crate::lower::tiles::forms::Form;
 use crate::model::{NODES_PER_CHECK, end_of_set};
 use crate::verified::{known, sure};
+use crate::{Cancel, Result};
 
 /// What decides at a node. Predicates are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -79,12 +79,12 @@ pub(crate) struct Sets<'a> {
 
 impl<'a> Sets<'a> {
     /// The sets of a forest, whose trees' sets lie in the image one after another.
-    pub(crate) fn of(forest: &'a Forest<'a>, check_interrupts: &mut dyn FnMut()) -> Result<Self> {
+    pub(crate) fn of(forest: &'a Forest<'a>, cancel: Cancel<'_>) -> Result<Self> {
         let mut all = Sets::default();
         let sets = forest.trees().iter().flat_map(|tree| &tree.sets);
         for (index, set) in sets.enumerate() {
             if index.is_multiple_of(NODES_PER_CHECK) {
-                check_interrupts();
+                cancel.check()?;
             }
             let words = used_words(set);
             let index_of_set = to_u32(all.sets.len())?;
@@ -198,7 +198,7 @@ impl Columns {
         forest: &Forest<'_>,
         forms: &[Form],
         sets: &Sets<'_>,
-        check_interrupts: &mut dyn FnMut(),
+        cancel: Cancel<'_>,
     ) -> Result<Option<Self>> {
         let mut predicates = Vec::new();
         // Repetitions go whenever they may be half of it all.
@@ -212,7 +212,7 @@ impl Columns {
                 }
                 _ => predicates_of(tree, form, sets, &mut predicates)?,
             }
-            check_interrupts();
+            cancel.check()?;
             if predicates.len() > 2 * dense {
                 sort_dedup(&mut predicates);
                 dense = dense.max(predicates.len());

@@ -1,5 +1,8 @@
 //! A model of another library is built, and what no library has is refused.
 
+use std::cell::Cell;
+
+use crate::Cancel;
 use crate::model::build::*;
 use crate::model::{ClassBy, Comparison, Task, Transform};
 
@@ -75,7 +78,7 @@ fn tree() -> TreeParts {
 fn added(parts: TreeParts) -> Result<Model> {
     let limits = Limits { nodes: 10, depth: 2, ..Limits::default() };
     let mut builder = Builder::new(crate::model::build::tests::parts(), &limits)?;
-    builder.add_tree(parts, &mut || ())?;
+    builder.add_tree(parts, Cancel::never())?;
     builder.finish(vec![0, 1])
 }
 
@@ -93,15 +96,17 @@ fn a_cancel_is_looked_for_within_one_tree() {
     nodes.extend((0..=splits).map(|_| Node::LeafVector { vector: 0, cover: 1.0 }));
     let limits = Limits::default();
     let mut builder = Builder::new(crate::model::build::tests::parts(), &limits).unwrap();
-    let mut looks = 0;
-    builder.add_tree(TreeParts { nodes, ..tree() }, &mut || looks += 1).unwrap();
+    let looks = Cell::new(0);
+    builder
+        .add_tree(TreeParts { nodes, ..tree() }, Cancel::unwinding(&|| looks.set(looks.get() + 1)))
+        .unwrap();
     // Links, nodes that no link leads to, and each node.
-    assert!(looks >= 3 * 8, "{looks}");
-    looks = 0;
+    assert!(looks.get() >= 3 * 8, "{}", looks.get());
+    looks.set(0);
     let model = builder.finish(vec![0, 1]).unwrap();
-    crate::lower::compile(&model, &[], &mut || looks += 1).unwrap();
+    crate::lower::compile(&model, &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap();
     // Per output: lowering, positions, nodes, their kind, their copies, and the tile's exits.
-    assert!(looks >= 2 * 7 * 8, "{looks}");
+    assert!(looks.get() >= 2 * 7 * 8, "{}", looks.get());
 }
 
 #[test]
@@ -144,7 +149,7 @@ fn splits_of_ranked_values_fit_their_ranks() {
             (*comparison, *missing) = (Comparison::Less, MissingRule::Nan);
         }
         edit(&mut tree);
-        builder.add_tree(tree, &mut || ())?;
+        builder.add_tree(tree, Cancel::never())?;
         builder.finish(vec![0, 1])
     };
     let (wide, ranks) = (Precision::Double, vec![-1.0, 0.5]);
@@ -170,7 +175,7 @@ fn sets_count_once_per_output() {
         let limits = Limits { bytes: 4 * 200, ..Limits::default() };
         let sets = vec![CategorySet { words: vec![0; words] }];
         let mut builder = Builder::new(crate::model::build::tests::parts(), &limits)?;
-        builder.add_tree(TreeParts { category_sets: sets, ..tree() }, &mut || ())?;
+        builder.add_tree(TreeParts { category_sets: sets, ..tree() }, Cancel::never())?;
         builder.finish(vec![0, 1])
     };
     added(100).unwrap();

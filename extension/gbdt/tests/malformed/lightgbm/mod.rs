@@ -5,7 +5,7 @@ mod wrong;
 
 use crate::parse;
 use gbdt::internals::{CategorySet, Node};
-use gbdt::{ErrorKind, Limits};
+use gbdt::{Cancel, ErrorKind, Limits};
 
 /// A tree with a numerical and a categorical split, whose set has the codes 1 and 33, and a tree of
 /// one leaf. Lines are numbered from 1: the first tree has lines 11 to 28.
@@ -135,8 +135,10 @@ fn what_lightgbm_writes_or_reads_besides_is_accepted() {
     ] {
         let model =
             parse(edited(edits).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        gbdt::internals::Image::open(gbdt::internals::compile(&model, &[], &mut || ()).unwrap())
-            .unwrap();
+        gbdt::internals::Image::open(
+            gbdt::internals::compile(&model, &[], Cancel::never()).unwrap(),
+        )
+        .unwrap();
     }
     // A copy that went through another system's line ends; sizes are those of the original.
     for text in [VALID, FRAME] {
@@ -158,9 +160,9 @@ fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
     for (name, size, set) in cases {
         let mut limits = Limits::default();
         set(&mut limits, size);
-        gbdt::internals::parse(VALID.as_bytes(), &limits, &mut || {}).unwrap();
+        gbdt::internals::parse(VALID.as_bytes(), &limits, Cancel::never()).unwrap();
         set(&mut limits, size - 1);
-        let error = gbdt::internals::parse(VALID.as_bytes(), &limits, &mut || {}).unwrap_err();
+        let error = gbdt::internals::parse(VALID.as_bytes(), &limits, Cancel::never()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit, "{name}: {error}");
     }
     let outputs = edited(
@@ -168,7 +170,8 @@ fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
         objective=binary sigmoid:1\\n ->",
     );
     let limits = |outputs| Limits { outputs, ..Limits::default() };
-    gbdt::internals::parse(outputs.as_bytes(), &limits(2), &mut || {}).unwrap();
-    let error = gbdt::internals::parse(outputs.as_bytes(), &limits(1), &mut || {}).unwrap_err();
+    gbdt::internals::parse(outputs.as_bytes(), &limits(2), Cancel::never()).unwrap();
+    let error =
+        gbdt::internals::parse(outputs.as_bytes(), &limits(1), Cancel::never()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
 }
