@@ -2,7 +2,7 @@
 //!
 //! Usage: cargo bench -p gbdt --bench explanations -- MODEL ROWS
 //!
-//! MODEL is a file of any library, ROWS a file of f32. Lines of standard input are answered in turn:
+//! MODEL is a file of any library, ROWS a file of f32. Lines of standard input are outcome in turn:
 //! `contributions KERNEL ROWS CALLS` with the nanoseconds of the processor a row that so many calls of so
 //! many rows took, walking on through all rows; `interactions` likewise; `values WHAT ROWS` with what is
 //! explained of the first rows, a list in JSON; `kernels` with their names.
@@ -15,7 +15,7 @@ use std::io::{Write, stdin, stdout};
 use std::time::Duration;
 
 use gbdt::internals::AlignedBytes;
-use gbdt::internals::{ContributionScratch, Image, Kernel};
+use gbdt::internals::{CompiledModel, ContributionScratch, Kernel};
 use gbdt::{Cancel, Limits};
 use libloading::os::unix::Library;
 
@@ -33,25 +33,25 @@ type GetTime = unsafe extern "C" fn(i32, *mut TimeSpec) -> i32;
 /// How long the processor has worked for this thread.
 fn processor_time(get: GetTime) -> Duration {
     let mut time = TimeSpec { seconds: 0, nanoseconds: 0 };
-    // SAFETY: the signature is that of the C library's clock_gettime, and there is room for the answer.
+    // SAFETY: the signature is that of the C library's clock_gettime, and there is room for the outcome.
     unsafe { get(CLOCK_THREAD_CPUTIME_ID, &raw mut time) };
     Duration::new(time.seconds as u64, time.nanoseconds as u32)
 }
 
 fn explain(
-    image: &Image<AlignedBytes>,
+    compiled: &CompiledModel<AlignedBytes>,
     scratch: &mut ContributionScratch,
     what: &str,
     rows: &[f32],
     out: &mut Vec<f32>,
 ) {
-    let (width, count) = (image.num_features() + 1, rows.len() / image.num_features());
+    let (width, count) = (compiled.num_features() + 1, rows.len() / compiled.num_features());
     let per_row = if what == "interactions" { width * width } else { width };
-    out.resize(count * image.num_outputs() * per_row, 0.0);
+    out.resize(count * compiled.num_outputs() * per_row, 0.0);
     if what == "interactions" {
-        image.interactions(scratch, rows, out, Cancel::never()).unwrap();
+        compiled.interactions(scratch, rows, out, Cancel::never()).unwrap();
     } else {
-        image.contributions(scratch, rows, out, Cancel::never()).unwrap();
+        compiled.contributions(scratch, rows, out, Cancel::never()).unwrap();
     }
 }
 
@@ -66,8 +66,9 @@ fn main() {
     let bytes = std::fs::read(model).unwrap();
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
     let model = gbdt::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
-    let image =
-        Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
+    let compiled =
+        CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+            .unwrap();
     let rows: Vec<f32> = std::fs::read(rows)
         .unwrap()
         .as_chunks()
@@ -88,14 +89,14 @@ fn main() {
                 println!("{}", names.join(" "));
             }
             ["values", what, count] => {
-                let rows = &rows[..number(count) * image.num_features()];
-                explain(&image, &mut ContributionScratch::default(), what, rows, &mut out);
+                let rows = &rows[..number(count) * compiled.num_features()];
+                explain(&compiled, &mut ContributionScratch::default(), what, rows, &mut out);
                 println!("{}", serde_json::to_string(&out).unwrap());
             }
             [what, kernel, count, calls] => {
                 let kernel = Kernel::from_name(kernel).unwrap();
                 let (count, calls) = (number(count), number(calls));
-                let size = count * image.num_features();
+                let size = count * compiled.num_features();
                 let mut scratch = ContributionScratch::with_kernel(kernel);
                 let start = processor_time(get);
                 for _ in 0..calls {
@@ -103,7 +104,7 @@ fn main() {
                         next = 0;
                     }
                     let rows = black_box(&rows[next..next + size]);
-                    explain(&image, &mut scratch, what, rows, &mut out);
+                    explain(&compiled, &mut scratch, what, rows, &mut out);
                     black_box(&out);
                     next += size;
                 }

@@ -29,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clock::Clock;
-use gbdt::internals::{BatchScratch, Image, Kernel, Scratch};
+use gbdt::internals::{BatchScratch, CompiledModel, Kernel, Scratch};
 use gbdt::{Cancel, Limits};
 use libloading::Library;
 use lightgbm::{Booster, is_lightgbm};
@@ -86,19 +86,19 @@ impl Other {
 }
 
 fn sides<'a, B: gbdt::internals::StableBytes>(
-    image: &'a Image<B>,
+    compiled: &'a CompiledModel<B>,
     peers: &'a [(String, Other)],
 ) -> Vec<Side<'a>> {
-    let (features, outputs) = (image.num_features(), image.num_outputs());
+    let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
     let kernels = Kernel::available().map(|kernel| {
-        let mut one = Scratch::with_kernel(image, kernel);
-        let mut many = BatchScratch::with_kernel(image, kernel);
+        let mut one = Scratch::with_kernel(compiled, kernel);
+        let mut many = BatchScratch::with_kernel(compiled, kernel);
         let margins = move |rows: &[f32], out: &mut Vec<f32>| {
             out.resize(rows.len() / features * outputs, 0.0);
             if rows.len() == features {
-                image.margins(&mut one, rows, out).unwrap();
+                compiled.margins(&mut one, rows, out).unwrap();
             } else {
-                image.margins_batch(&mut many, rows, out).unwrap();
+                compiled.margins_batch(&mut many, rows, out).unwrap();
             }
         };
         Side { name: format!("gbdt {}", kernel.name()), margins: Box::new(margins) }
@@ -222,15 +222,15 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let limits = Limits { bytes: bytes.len(), ..Limits::default() };
     let model = gbdt::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
     let start = Instant::now();
-    let image = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();
+    let compiled = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();
     let lowering = start.elapsed();
     let start = Instant::now();
-    let image = Image::open(image).unwrap();
+    let compiled = CompiledModel::open(compiled).unwrap();
     let opening = start.elapsed();
     let nodes: usize = model.trees().iter().map(|tree| tree.nodes().len()).sum();
     println!(
         "{}",
-        json!({"model": name, "nodes": nodes, "file_bytes": bytes.len(), "image_bytes": image.bytes_len(),
+        json!({"model": name, "nodes": nodes, "file_bytes": bytes.len(), "image_bytes": compiled.bytes_len(),
             "lowering_ms": lowering.as_secs_f64() * 1e3, "opening_ms": opening.as_secs_f64() * 1e3})
     );
     drop(model);
@@ -240,15 +240,15 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
         .filter(|(_, library)| is_lightgbm(library) == is_text)
         .map(|(version, library)| {
             let other = if is_text {
-                Other::Lightgbm(Booster::load(library, path, image.num_features()))
+                Other::Lightgbm(Booster::load(library, path, compiled.num_features()))
             } else {
                 Other::Xgboost(Peer::load(library, path))
             };
             (version.clone(), other)
         })
         .collect();
-    let features = image.num_features();
-    let mut sides = sides(&image, &peers);
+    let features = compiled.num_features();
+    let mut sides = sides(&compiled, &peers);
     compare(name, &mut sides, &rows, features);
     for count in ROWS {
         measure(name, &mut sides, &rows, features, count, part);

@@ -1,7 +1,7 @@
 //! The stages behind a model, one by one, for a program that keeps compiled models in its own files.
 //!
-//! [`parse`] builds a checked [`Model`], [`compile`] lowers it to one relocatable, checksummed run of bytes,
-//! [`Image::open`] verifies that, and its methods evaluate rows. `oracle` walks the checked model instead;
+//! [`parse`] builds a checked [`Ensemble`], [`compile`] lowers it to one relocatable, checksummed run of bytes,
+//! [`CompiledModel::open`] verifies that, and its methods evaluate rows. `oracle` walks the checked model instead;
 //! every other way of evaluation has its bits.
 //!
 //! None of this is kept stable between releases.
@@ -10,15 +10,15 @@ pub use crate::compiled::aligned::{AlignedBytes, StableBytes};
 pub use crate::compiled::categories::{CategoryKind, CategoryView};
 #[cfg(any(test, fuzzing))]
 pub use crate::compiled::sections::seal;
-pub use crate::compiled::{IMAGE_VERSION, Image, Narrowing};
+pub use crate::compiled::{COMPILED_MODEL_VERSION, CompiledModel, Narrowing};
+pub use crate::ensemble::{
+    Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, MissingRule, Node,
+    Objective, Precision, Task, Transform, Tree, TreeOutput,
+};
 pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
 pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};
 pub use crate::format::{parse, read_categories, xgboost_objectives};
 pub use crate::lower::compile;
-pub use crate::model::{
-    Categories, CategorySet, ClassBy, Comparison, FeatureType, MissingRule, Model, Node, Objective,
-    Precision, Task, Transform, Tree, TreeOutput,
-};
 pub use crate::prefetch::prefetch_all;
 
 /// Evaluation and explanations as they are defined, over the checked model.

@@ -1,13 +1,13 @@
 //! Reads, checks and evaluates gradient-boosted tree models, with XGBoost's results to the bit.
 //!
 //! Untrusted bytes go through four stages, each with a type of its own, so that no stage can be
-//! skipped: `format` parses bytes and builds a checked [`Model`], `forest` compiles that into one
-//! relocatable, checksummed image, [`Image::open`] verifies it, and `eval` walks it.
+//! skipped: `format` parses bytes and builds a checked [`Ensemble`], `forest` compiles that into one
+//! relocatable, checksummed compiled model, [`CompiledModel::open`] verifies it, and `eval` walks it.
 //! `eval::reference` walks the model instead and is the oracle that every other way of evaluation
 //! is compared with, bit for bit.
 //!
 //! ```
-//! use gbdt::{Image, Limits, Scratch, compile, parse};
+//! use gbdt::{CompiledModel, Limits, Scratch, compile, parse};
 //!
 //! // One split: below 1.5 the margin is 2 - 0.25, else 2 + 0.75.
 //! let file = r#"{
@@ -29,19 +29,19 @@
 //! }"#;
 //! let mut cancel = || (); // called often; it may unwind
 //! let model = parse(file.as_bytes(), &Limits::default(), &mut cancel)?;
-//! let image = Image::open(compile(&model, &[], &mut cancel)?)?;
+//! let compiled model = CompiledModel::open(compile(&model, &[], &mut cancel)?)?;
 //!
-//! let mut scratch = Scratch::new(&image);
-//! let mut margins = [0.0f32]; // margins.len() == image.num_outputs()
-//! image.margins(&mut scratch, &[1.0], &mut margins)?;
+//! let mut scratch = Scratch::new(&compiled model);
+//! let mut margins = [0.0f32]; // margins.len() == compiled model.num_outputs()
+//! compiled model.margins(&mut scratch, &[1.0], &mut margins)?;
 //! assert_eq!(margins, [1.75]);
-//! image.margins(&mut scratch, &[f32::NAN], &mut margins)?; // missing: goes right here
+//! compiled model.margins(&mut scratch, &[f32::NAN], &mut margins)?; // missing: goes right here
 //! assert_eq!(margins, [2.75]);
 //! # Ok::<(), gbdt::Error>(())
 //! ```
 //!
 //! The crate knows nothing of PostgreSQL, starts no threads, does no I/O and does not panic on any
-//! input. `unsafe` is confined to the reader of the image and to the kernels.
+//! input. `unsafe` is confined to the reader of the compiled model and to the kernels.
 
 #![cfg_attr(
     not(target_arch = "x86_64"),
@@ -49,10 +49,13 @@
 )]
 
 #[cfg(not(all(target_pointer_width = "64", target_endian = "little")))]
-compile_error!("files and images are read and checked on 64-bit little-endian machines alone");
+compile_error!(
+    "files and compiled models are read and checked on 64-bit little-endian machines alone"
+);
 
 mod cancel;
 mod compiled;
+mod ensemble;
 mod error;
 mod eval;
 mod explain;
@@ -60,7 +63,6 @@ mod format;
 pub mod internals;
 mod limits;
 mod lower;
-mod model;
 mod prefetch;
 mod quadrature;
 #[cfg(test)]

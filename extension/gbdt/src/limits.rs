@@ -63,8 +63,8 @@ pub(crate) fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
     })
 }
 
-/// A count or index as it stands in an image.
+/// A count or index as it stands in a compiled model.
 pub(crate) fn to_u32(number: usize) -> Result<u32> {
     u32::try_from(number)
-        .map_err(|_| Error::new(ErrorKind::Limit, "model is too large for an image"))
+        .map_err(|_| Error::new(ErrorKind::Limit, "model is too large for a compiled model"))
 }

@@ -1,4 +1,4 @@
-//! Invariants: what verification has found of an image, and what the engine knows of its own data.
+//! Invariants: what verification has found of a compiled model, and what the engine knows of its own data.
 //!
 //! A broken one is a bug, and a bug must not become a number that looks like a prediction. In debug builds,
 //! tests and fuzzing all of these stop with the invariant's name. In release builds [`at`] and its siblings
@@ -87,7 +87,10 @@ pub(crate) fn sure<T>(found: Option<T>, invariant: &'static str) -> T {
 #[inline(never)]
 fn broken(invariant: &'static str) -> Error {
     check(false, invariant);
-    Error::new(ErrorKind::Internal, format!("internal: damaged image: not true that {invariant}"))
+    Error::new(
+        ErrorKind::Internal,
+        format!("internal: damaged compiled model: not true that {invariant}"),
+    )
 }
 
 #[cold]

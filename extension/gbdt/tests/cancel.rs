@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::fs;
 
-use gbdt::internals::{ContributionScratch, Image, compile, parse};
+use gbdt::internals::{CompiledModel, ContributionScratch, compile, parse};
 use gbdt::{Cancel, ErrorKind, Limits, Result};
 
 /// What a model of each library goes through, and how it ends.
 fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> {
     let model = parse(file, &Limits::default(), cancel)?;
-    let compiled = Image::open_checking(compile(&model, &[], cancel)?, cancel)?;
+    let compiled = CompiledModel::open_checking(compile(&model, &[], cancel)?, cancel)?;
     let row = vec![0.5; compiled.num_features()];
     if !compiled.has_covers() {
         return Ok(None);

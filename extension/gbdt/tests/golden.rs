@@ -1,7 +1,7 @@
 //! Compares the engine with XGBoost on the models of every release in `tests/golden`.
 //!
 //! Each model is evaluated twice, by the reference walk over the checked model and through the
-//! lowered image. Margins and leaf ids must have XGBoost's bits; values may be 2 units in the last
+//! lowered compiled model. Margins and leaf ids must have XGBoost's bits; values may be 2 units in the last
 //! place away, since they depend on the C library's `expf`. Cases are found by listing the folders, so
 //! a test also requires that there are as many as there should be. `tests/golden/README.md` says how
 //! the files were made.
@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gbdt::internals::FeatureType;
-use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
+use gbdt::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
 use gbdt::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
@@ -118,17 +118,17 @@ fn cases() -> Vec<Case> {
     found
 }
 
-fn parse(file: &Path) -> Model {
+fn parse(file: &Path) -> Ensemble {
     gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), Cancel::never())
         .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-fn open(model: &Model) -> Image<gbdt::internals::AlignedBytes> {
-    Image::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap()
+fn open(model: &Ensemble) -> CompiledModel<gbdt::internals::AlignedBytes> {
+    CompiledModel::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
 /// Calls `check` with every model file of every case; it is to compare at least so many things.
-fn each_model(least: usize, mut check: impl FnMut(&Case, &Model, &mut Differences)) {
+fn each_model(least: usize, mut check: impl FnMut(&Case, &Ensemble, &mut Differences)) {
     let mut differences = Differences::default();
     for case in cases() {
         for file in &case.files {
@@ -185,12 +185,12 @@ fn reference_margins_have_the_same_bits() {
 #[test]
 fn image_margins_have_the_same_bits_with_every_kernel() {
     each_model(MIN_CASES * 20, |case, model, differences| {
-        let image = open(model);
+        let compiled = open(model);
         for kernel in Kernel::available() {
-            let mut scratch = Scratch::with_kernel(&image, kernel);
-            let mut margins = vec![0.0; image.num_outputs()];
+            let mut scratch = Scratch::with_kernel(&compiled, kernel);
+            let mut margins = vec![0.0; compiled.num_outputs()];
             for (number, (row, expected)) in case.rows.iter().zip(&case.margins).enumerate() {
-                image.margins(&mut scratch, row, &mut margins).unwrap();
+                compiled.margins(&mut scratch, row, &mut margins).unwrap();
                 let what = || {
                     let (case, kernel) = (&case.name, kernel.name());
                     format!("{case} row {number}, {kernel}: {margins:?}, not {expected:?}")
@@ -204,16 +204,16 @@ fn image_margins_have_the_same_bits_with_every_kernel() {
 #[test]
 fn batches_have_the_same_bits_with_every_kernel() {
     each_model(MIN_CASES, |case, model, differences| {
-        let image = open(model);
+        let compiled = open(model);
         // As many as fill a block and begin another.
         let rows: Vec<f32> = case.rows.concat();
         let expected: Vec<f32> = case.margins.concat();
-        let times = 600usize.div_ceil(rows.len() / image.num_features());
+        let times = 600usize.div_ceil(rows.len() / compiled.num_features());
         let (rows, expected) = (rows.repeat(times), expected.repeat(times));
         for kernel in Kernel::available() {
             let mut margins = vec![0.0; expected.len()];
-            let mut scratch = BatchScratch::with_kernel(&image, kernel);
-            image.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
+            let mut scratch = BatchScratch::with_kernel(&compiled, kernel);
+            compiled.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
             let what = || format!("{} with {}", case.name, kernel.name());
             differences.compare(what, bits(&margins), bits(&expected));
         }
@@ -224,14 +224,14 @@ fn batches_have_the_same_bits_with_every_kernel() {
 fn values_are_two_units_away_at_most() {
     let mut farthest = 0;
     each_model(MIN_CASES * 20, |case, model, differences| {
-        let image = open(model);
+        let compiled = open(model);
         // The file leaves out values that are the margins.
         let expected = case.expected.get("values").map_or_else(|| case.margins.clone(), floats);
         for (number, (margins, expected)) in case.margins.iter().zip(expected).enumerate() {
             let mut values = margins.clone();
-            let count = image.values(&mut values);
+            let count = compiled.values(&mut values);
             values.truncate(count);
-            let same_length = values.len() == expected.len() && count == image.num_values();
+            let same_length = values.len() == expected.len() && count == compiled.num_values();
             let apart = values.iter().zip(&expected).map(|(left, right)| ulps(*left, *right)).max();
             farthest = farthest.max(apart.unwrap_or(0));
             let what = || format!("{} row {number}: {values:?}, not {expected:?}", case.name);
@@ -244,12 +244,12 @@ fn values_are_two_units_away_at_most() {
 #[test]
 fn leaves_are_the_same() {
     each_model(MIN_CASES * 20, |case, model, differences| {
-        let image = open(model);
-        let mut scratch = Scratch::new(&image);
-        let mut leaves = vec![0; image.num_trees()];
+        let compiled = open(model);
+        let mut scratch = Scratch::new(&compiled);
+        let mut leaves = vec![0; compiled.num_trees()];
         let expected = strings(&case.expected["leaves"]);
         for (number, (row, expected)) in case.rows.iter().zip(expected).enumerate() {
-            image.leaves(&mut scratch, row, &mut leaves).unwrap();
+            compiled.leaves(&mut scratch, row, &mut leaves).unwrap();
             let what = || format!("{} row {number}: leaves {leaves:?}, not {expected}", case.name);
             let expected: Vec<u32> = expected.split(' ').map(|id| id.parse().unwrap()).collect();
             differences.compare(what, &leaves, &expected);
@@ -281,15 +281,15 @@ fn categories_become_their_codes() {
     each_model(300, |case, model, differences| {
         let Some(text) = case.expected.get("text") else { return };
         let feature = usize::try_from(text["feature"].as_u64().unwrap()).unwrap();
-        let image = open(model);
+        let compiled = open(model);
         if text.get("lost").is_some() {
             let what = || format!("{}: a dictionary that is cut in the wrong places", case.name);
-            differences.compare(what, image.categories(feature).is_none(), true);
+            differences.compare(what, compiled.categories(feature).is_none(), true);
             return;
         }
-        let view = image.categories(feature).expect("the model has a dictionary");
-        let mut scratch = Scratch::new(&image);
-        let mut margins = vec![0.0; image.num_outputs()];
+        let view = compiled.categories(feature).expect("the model has a dictionary");
+        let mut scratch = Scratch::new(&compiled);
+        let mut margins = vec![0.0; compiled.num_outputs()];
         for (line, expected) in list(&text["rows"]).iter().zip(floats(&text["margins"])) {
             let mut row = float_row(&line["row"]);
             let given = row[feature];
@@ -299,7 +299,7 @@ fn categories_become_their_codes() {
                 value => view.code_of_integer(value.as_i64().unwrap()),
             };
             row[feature] = code.map_or(f32::NAN, |code| code as f32);
-            image.margins(&mut scratch, &row, &mut margins).unwrap();
+            compiled.margins(&mut scratch, &row, &mut margins).unwrap();
             let what = || format!("{}: {} is {code:?}, not {given}", case.name, line["value"]);
             differences.compare(
                 what,

@@ -1,7 +1,7 @@
 //! Compares the engine with CatBoost on the models of every release in `tests/golden/catboost`.
 //!
 //! Each model is read from `cbm` and from JSON, and evaluated by the reference walk and through the
-//! image. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes be
+//! compiled model. Margins must have CatBoost's bits as f64, values its bits as f32, and leaves and classes be
 //! the same. `tests/golden/README.md` says how the files were made.
 
 #![allow(
@@ -15,7 +15,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gbdt::internals::AlignedBytes;
-use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
+use gbdt::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
 use gbdt::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
@@ -26,8 +26,8 @@ const RELEASES: [&str; 6] = ["0.26.1", "1.0.6", "1.1.1", "1.2", "1.2.5", "1.2.10
 /// One file of a model, and what CatBoost makes of its rows.
 struct Case {
     name: String,
-    model: Model,
-    image: Image<AlignedBytes>,
+    model: Ensemble,
+    compiled: CompiledModel<AlignedBytes>,
     expected: Value,
 }
 
@@ -35,7 +35,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/catboost")
 }
 
-fn parse(bytes: &[u8]) -> Result<Model, gbdt::Error> {
+fn parse(bytes: &[u8]) -> Result<Ensemble, gbdt::Error> {
     gbdt::internals::parse(bytes, &Limits::default(), Cancel::never())
 }
 
@@ -75,10 +75,10 @@ fn cases() -> Vec<Case> {
                 let model = parse(&fs::read(&file).unwrap())
                     .unwrap_or_else(|error| panic!("{file}: {error}"));
                 assert_eq!(model.format(), format!("catboost {ending}"), "{file}");
-                let image = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();
-                let image = Image::open(image).unwrap();
+                let compiled = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();
+                let compiled = CompiledModel::open(compiled).unwrap();
                 let name = file.strip_prefix(folder().to_str().unwrap()).unwrap().to_owned();
-                found.push(Case { name, model, image, expected: json(&path) });
+                found.push(Case { name, model, compiled, expected: json(&path) });
             }
         }
     }
@@ -96,7 +96,7 @@ impl Case {
             .collect();
         for (feature, values) in self.expected["texts"].as_object().unwrap() {
             let feature: usize = feature.parse().unwrap();
-            let view = self.image.categories(feature).unwrap();
+            let view = self.compiled.categories(feature).unwrap();
             for (row, value) in rows.iter_mut().zip(list(values)) {
                 let code = match value {
                     Value::String(text) => view.code_of_text(text),
@@ -128,14 +128,14 @@ fn bits(margins: &[f64]) -> Vec<u64> {
 #[test]
 fn margins_have_the_same_bits() {
     for case in cases() {
-        let outputs = case.image.num_outputs();
+        let outputs = case.compiled.num_outputs();
         case.each_row(|number, row, expected| {
             let mut margins = vec![0.0f64; outputs];
             oracle::margins(&case.model, row, &mut margins);
             assert_eq!(bits(&margins), expected, "{} row {number}: {margins:?}", case.name);
             for kernel in Kernel::available() {
-                let mut scratch = Scratch::with_kernel(&case.image, kernel);
-                case.image.margins(&mut scratch, row, &mut margins).unwrap();
+                let mut scratch = Scratch::with_kernel(&case.compiled, kernel);
+                case.compiled.margins(&mut scratch, row, &mut margins).unwrap();
                 let kernel = kernel.name();
                 assert_eq!(bits(&margins), expected, "{} row {number}, {kernel}", case.name);
             }
@@ -148,12 +148,12 @@ fn batches_have_the_same_bits() {
     for case in cases() {
         let (rows, expected) = (case.rows().concat(), case.margins().concat());
         // As many as fill a block and begin another.
-        let times = 600usize.div_ceil(rows.len() / case.image.num_features());
+        let times = 600usize.div_ceil(rows.len() / case.compiled.num_features());
         let (rows, expected) = (rows.repeat(times), expected.repeat(times));
         for kernel in Kernel::available() {
             let mut margins = vec![0.0f64; expected.len()];
-            let mut scratch = BatchScratch::with_kernel(&case.image, kernel);
-            case.image.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
+            let mut scratch = BatchScratch::with_kernel(&case.compiled, kernel);
+            case.compiled.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
             assert_eq!(bits(&margins), expected, "{} with {}", case.name, kernel.name());
         }
     }
@@ -167,7 +167,7 @@ fn values_are_the_same_as_f32() {
         let values: Vec<Vec<u64>> = texts(values).iter().map(|row| hex(row, 8)).collect();
         case.each_row(|number, _, margins| {
             let mut found: Vec<f64> = margins.iter().map(|bits| f64::from_bits(*bits)).collect();
-            let count = case.image.values(&mut found);
+            let count = case.compiled.values(&mut found);
             let found: Vec<u64> =
                 found[..count].iter().map(|value| u64::from((*value as f32).to_bits())).collect();
             assert_eq!(found, values[number], "{} row {number}", case.name);
@@ -185,7 +185,7 @@ fn classes_are_the_same() {
         let classes = texts(classes);
         case.each_row(|number, _, margins| {
             let mut margins: Vec<f64> = margins.iter().map(|bits| f64::from_bits(*bits)).collect();
-            let class = case.image.class(&mut margins).unwrap() as usize;
+            let class = case.compiled.class(&mut margins).unwrap() as usize;
             let named = case.model.class_labels().get(class).cloned();
             let named = named.unwrap_or_else(|| class.to_string());
             assert_eq!(named, classes[number], "{} row {number}", case.name);
@@ -201,12 +201,12 @@ fn leaves_are_the_same() {
         // JSON has the trees that are not symmetric without their leaves' numbers.
         let own = case.expected.get("json_leaves").filter(|_| case.name.ends_with(".json"));
         let leaves = texts(own.unwrap_or(&case.expected["leaves"]));
-        let mut scratch = Scratch::new(&case.image);
+        let mut scratch = Scratch::new(&case.compiled);
         case.each_row(|number, row, _| {
             let expected: Vec<u32> =
                 leaves[number].split_whitespace().map(|leaf| leaf.parse().unwrap()).collect();
-            let mut found = vec![0; case.image.num_trees()];
-            case.image.leaves(&mut scratch, row, &mut found).unwrap();
+            let mut found = vec![0; case.compiled.num_trees()];
+            case.compiled.leaves(&mut scratch, row, &mut found).unwrap();
             assert_eq!(found, expected, "{} row {number}", case.name);
             oracle::leaves(&case.model, row, &mut found);
             assert_eq!(found, expected, "{} row {number}, by reference", case.name);
@@ -259,9 +259,10 @@ fn categories_are_known_by_the_hashes_that_catboost_gives_them() {
     for (text, hash) in hashes {
         let signed = (hash.as_u64().unwrap() as u32).cast_signed();
         let model = parse(template.replace("\"HASH\"", &signed.to_string()).as_bytes()).unwrap();
-        let image =
-            Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
-        let view = image.categories(0).unwrap();
+        let compiled =
+            CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+                .unwrap();
+        let view = compiled.categories(0).unwrap();
         assert_eq!(view.code_of_text(text), Some(0), "{text}");
         assert_eq!(view.code_of_text(&format!("{text} ")), Some(1), "{text}");
     }

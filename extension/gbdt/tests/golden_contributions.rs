@@ -8,7 +8,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::{ContributionScratch, Image, oracle};
+use gbdt::internals::{CompiledModel, ContributionScratch, oracle};
 use gbdt::{Cancel, Limits};
 use serde_json::Value;
 
@@ -58,17 +58,18 @@ fn contributions_are_those_of_every_release() {
             let bytes = fs::read(file.unwrap()).unwrap();
             let model =
                 gbdt::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
-            let image =
-                Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
-                    .unwrap();
+            let compiled = CompiledModel::open(
+                gbdt::internals::compile(&model, &[], Cancel::never()).unwrap(),
+            )
+            .unwrap();
             let mut scratch = ContributionScratch::default();
-            let width = image.num_features() + 1;
-            let mut found = vec![0.0; image.num_outputs() * width];
+            let width = compiled.num_features() + 1;
+            let mut found = vec![0.0; compiled.num_outputs() * width];
             let numbers = contribs["rows"].as_array().unwrap();
             for (number, line) in numbers.iter().zip(contribs["values"].as_array().unwrap()) {
                 let number = usize::try_from(number.as_u64().unwrap()).unwrap();
                 let row = floats(&expected["rows"][number]);
-                image.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
+                compiled.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
                 let theirs = floats(line);
                 assert_eq!(found.len(), theirs.len(), "{base}");
                 let oracle = oracle::contributions(&model, &row);
@@ -115,7 +116,7 @@ fn each_of(library: &str, digits: usize, mut check: impl FnMut(&str, Opened<'_>,
 }
 
 struct Opened<'a> {
-    model: &'a gbdt::internals::Model,
+    model: &'a gbdt::internals::Ensemble,
     row: &'a [f64],
 }
 
@@ -131,13 +132,14 @@ fn hex(line: &Value, digits: usize) -> Vec<f64> {
 }
 
 fn found(opened: &Opened<'_>) -> Vec<f32> {
-    let image =
-        Image::open(gbdt::internals::compile(opened.model, &[], Cancel::never()).unwrap()).unwrap();
+    let compiled =
+        CompiledModel::open(gbdt::internals::compile(opened.model, &[], Cancel::never()).unwrap())
+            .unwrap();
     let mut scratch = ContributionScratch::default();
-    let mut row = vec![0.0; image.num_features()];
-    image.narrow_row(opened.row, &mut row);
-    let mut found = vec![0.0; image.num_outputs() * (image.num_features() + 1)];
-    image.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
+    let mut row = vec![0.0; compiled.num_features()];
+    compiled.narrow_row(opened.row, &mut row);
+    let mut found = vec![0.0; compiled.num_outputs() * (compiled.num_features() + 1)];
+    compiled.contributions(&mut scratch, &row, &mut found, Cancel::never()).unwrap();
     found
 }
 

@@ -9,7 +9,7 @@
 use std::fs;
 use std::path::Path;
 
-use gbdt::internals::{BatchScratch, Image, Kernel};
+use gbdt::internals::{BatchScratch, CompiledModel, Kernel};
 use gbdt::{Cancel, Limits};
 use serde_json::Value;
 
@@ -26,21 +26,22 @@ fn compare(case: &Value) -> usize {
     let model =
         gbdt::internals::parse(&fs::read(name).unwrap(), &Limits::default(), Cancel::never())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let image =
-        Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
+    let compiled =
+        CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+            .unwrap();
     let (rows, expected) = (doubles(&case["rows"]), doubles(&case["margins"]));
-    let (features, outputs) = (image.num_features(), image.num_outputs());
+    let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
     let mut narrowed = vec![0.0; rows.len()];
     for (row, narrow) in rows.chunks_exact(features).zip(narrowed.chunks_exact_mut(features)) {
-        image.narrow_row(row, narrow);
+        compiled.narrow_row(row, narrow);
     }
     assert_eq!(rows.len() / features * outputs, expected.len(), "{name}");
     let single = case["single"].as_bool().unwrap();
     let rounded = |margin: f64| if single { f64::from(margin as f32) } else { margin };
     for kernel in Kernel::available() {
         let mut found = vec![0.0; expected.len()];
-        image
-            .margins_batch(&mut BatchScratch::with_kernel(&image, kernel), &narrowed, &mut found)
+        compiled
+            .margins_batch(&mut BatchScratch::with_kernel(&compiled, kernel), &narrowed, &mut found)
             .unwrap();
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
             let found = rounded(*found);

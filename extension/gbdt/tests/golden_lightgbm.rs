@@ -1,6 +1,6 @@
 //! Compares the engine with LightGBM on the models of every release in `tests/golden/lightgbm`.
 //!
-//! Each model is evaluated by the reference walk over the checked model, and through the image by every
+//! Each model is evaluated by the reference walk over the checked model, and through the compiled model by every
 //! kernel, row by row and in batches. Raw scores and leaves must have LightGBM's bits, all in f64; values
 //! may be 2 units in the last place of f64 away, since they depend on the C library's `exp`. Cases are found by listing the folders, so a test also requires that there are as many as there
 //! should be. `tests/golden/lightgbm/README.md` says how the files were made.
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gbdt::internals::FeatureType;
-use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
+use gbdt::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
 use gbdt::internals::{ImportanceKind, importance};
 use gbdt::{Cancel, Limits};
 use serde_json::Value;
@@ -22,13 +22,13 @@ const MIN_CASES: usize = 188;
 /// How far a value may be from LightGBM's.
 const VALUE_ULPS: u64 = 2;
 
-type Opened = Image<gbdt::internals::AlignedBytes>;
+type Opened = CompiledModel<gbdt::internals::AlignedBytes>;
 
 struct Case {
     name: String,
     expected: Value,
-    model: Model,
-    image: Opened,
+    model: Ensemble,
+    compiled: Opened,
 }
 
 impl Case {
@@ -47,10 +47,10 @@ impl Case {
 
     /// Rows as kernels take them.
     fn narrowed(&self) -> Vec<f32> {
-        let features = self.image.num_features();
+        let features = self.compiled.num_features();
         let mut narrowed = vec![0.0; features];
         let narrow = |row: &Vec<f64>| {
-            self.image.narrow_row(row, &mut narrowed);
+            self.compiled.narrow_row(row, &mut narrowed);
             narrowed.clone()
         };
         self.rows().iter().flat_map(narrow).collect()
@@ -90,9 +90,10 @@ fn case(release: &str, path: &Path) -> Case {
     let model =
         gbdt::internals::parse(&fs::read(path).unwrap(), &Limits::default(), Cancel::never())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
-    let image =
-        Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
-    Case { name, expected, model, image }
+    let compiled =
+        CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+            .unwrap();
+    Case { name, expected, model, compiled }
 }
 
 /// Calls `check` with every case; it gives what differs, row by row, and an empty text for what does not.
@@ -150,12 +151,12 @@ fn image_margins_have_the_same_bits_with_every_kernel() {
     each(MIN_CASES * 40, |case| {
         let mut found = Vec::new();
         for kernel in Kernel::available() {
-            let mut scratch = Scratch::with_kernel(&case.image, kernel);
-            let mut margins = vec![0.0f64; case.image.num_outputs()];
+            let mut scratch = Scratch::with_kernel(&case.compiled, kernel);
+            let mut margins = vec![0.0f64; case.compiled.num_outputs()];
             for (row, expected) in
-                case.narrowed().chunks(case.image.num_features()).zip(case.margins())
+                case.narrowed().chunks(case.compiled.num_features()).zip(case.margins())
             {
-                case.image.margins(&mut scratch, row, &mut margins).unwrap();
+                case.compiled.margins(&mut scratch, row, &mut margins).unwrap();
                 found.push(same_bits(&margins, &expected));
             }
         }
@@ -168,13 +169,13 @@ fn batches_have_the_same_bits_with_every_kernel() {
     each(MIN_CASES * 2, |case| {
         let (rows, expected) = (case.narrowed(), case.margins().concat());
         // As many as fill a block and begin another.
-        let times = 600usize.div_ceil(rows.len() / case.image.num_features());
+        let times = 600usize.div_ceil(rows.len() / case.compiled.num_features());
         let (rows, expected) = (rows.repeat(times), expected.repeat(times));
         let mut found = Vec::new();
         for kernel in Kernel::available() {
             let mut margins = vec![0.0f64; expected.len()];
-            let mut scratch = BatchScratch::with_kernel(&case.image, kernel);
-            case.image.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
+            let mut scratch = BatchScratch::with_kernel(&case.compiled, kernel);
+            case.compiled.margins_batch(&mut scratch, &rows, &mut margins).unwrap();
             let first = bits(&margins).iter().zip(bits(&expected)).position(|(a, b)| *a != b);
             found.push(first.map_or(String::new(), |place| format!("{}: {place}", kernel.name())));
         }
@@ -191,7 +192,7 @@ fn values_are_two_units_away_at_most() {
     };
     each(MIN_CASES * 40, |case| {
         let compare = |(mut margins, expected): (Vec<f64>, Vec<f64>)| {
-            let count = case.image.values(&mut margins);
+            let count = case.compiled.values(&mut margins);
             margins.truncate(count);
             let near = |(a, b): (&f64, &f64)| place(a).abs_diff(place(b)) <= VALUE_ULPS;
             let same_length = margins.len() == expected.len();
@@ -208,16 +209,16 @@ fn values_are_two_units_away_at_most() {
 #[test]
 fn leaves_are_the_same() {
     each(MIN_CASES * 40, |case| {
-        let mut scratch = Scratch::new(&case.image);
+        let mut scratch = Scratch::new(&case.compiled);
         let lines = case.expected["leaves"].as_array().unwrap();
         let compare = |(row, line): (&[f32], &Value)| {
             let expected: Vec<u32> =
                 line.as_str().unwrap().split(' ').map(|leaf| leaf.parse().unwrap()).collect();
-            let mut leaves = vec![0; case.image.num_trees()];
-            case.image.leaves(&mut scratch, row, &mut leaves).unwrap();
+            let mut leaves = vec![0; case.compiled.num_trees()];
+            case.compiled.leaves(&mut scratch, row, &mut leaves).unwrap();
             same(&leaves, &expected)
         };
-        case.narrowed().chunks(case.image.num_features()).zip(lines).map(compare).collect()
+        case.narrowed().chunks(case.compiled.num_features()).zip(lines).map(compare).collect()
     });
 }
 
@@ -253,18 +254,18 @@ fn names_types_and_importances_are_the_files() {
 fn categories_become_their_codes() {
     each(200, |case| {
         let Some(text) = case.expected.get("text") else { return Vec::new() };
-        let mut scratch = Scratch::new(&case.image);
+        let mut scratch = Scratch::new(&case.compiled);
         let lines = text["rows"].as_array().unwrap().iter();
         let compare = |(line, expected): (&Value, Vec<f64>)| {
             let given = row(&line["row"]);
             let mut read = given.clone();
             for (feature, value) in line["values"].as_object().unwrap() {
                 let feature: usize = feature.parse().unwrap();
-                read[feature] = code(&case.image, feature, value).map_or(f64::NAN, f64::from);
+                read[feature] = code(&case.compiled, feature, value).map_or(f64::NAN, f64::from);
             }
             let (mut narrowed, mut margins) = (vec![0.0; read.len()], [0.0f64]);
-            case.image.narrow_row(&read, &mut narrowed);
-            case.image.margins(&mut scratch, &narrowed, &mut margins).unwrap();
+            case.compiled.narrow_row(&read, &mut narrowed);
+            case.compiled.margins(&mut scratch, &narrowed, &mut margins).unwrap();
             same_bits(&read, &given) + &same_bits(&margins, &expected)
         };
         lines.zip(rows(&text["margins"])).map(compare).collect()
@@ -272,9 +273,10 @@ fn categories_become_their_codes() {
 }
 
 /// The code of a category.
-fn code(image: &Opened, feature: usize, value: &Value) -> Option<u32> {
-    let view =
-        image.categories(feature).unwrap_or_else(|| panic!("feature {feature} has no categories"));
+fn code(compiled: &Opened, feature: usize, value: &Value) -> Option<u32> {
+    let view = compiled
+        .categories(feature)
+        .unwrap_or_else(|| panic!("feature {feature} has no categories"));
     match value {
         Value::String(text) => view.code_of_text(text),
         Value::Bool(flag) => view.code_of_integer(i64::from(*flag)),

@@ -12,8 +12,8 @@ mod near;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::Model;
-use gbdt::internals::{BatchScratch, Image, Kernel, Scratch, oracle};
+use gbdt::internals::Ensemble;
+use gbdt::internals::{BatchScratch, CompiledModel, Kernel, Scratch, oracle};
 use gbdt::{Cancel, Limits};
 use near::near;
 
@@ -57,9 +57,10 @@ impl Random {
 }
 
 /// How many rows of the model were compared.
-fn agrees(name: &str, model: &Model, random: &mut Random) -> usize {
-    let image =
-        Image::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap();
+fn agrees(name: &str, model: &Ensemble, random: &mut Random) -> usize {
+    let compiled =
+        CompiledModel::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap())
+            .unwrap();
     let (features, outputs) = (model.num_features(), model.num_outputs());
     let mut near = near(model);
     near.iter_mut()
@@ -77,17 +78,17 @@ fn agrees(name: &str, model: &Model, random: &mut Random) -> usize {
             let special = random.below(6) == 0;
             *value = random.of(if special { &SPECIAL } else { near });
         }
-        image.narrow_row(row, narrow);
+        compiled.narrow_row(row, narrow);
         oracle::margins(model, row, margins);
     }
     for kernel in Kernel::available() {
         let what = format!("{name} by {kernel:?}");
-        let mut scratch = BatchScratch::with_kernel(&image, kernel);
-        image.margins_batch(&mut scratch, &narrowed, &mut found).unwrap();
+        let mut scratch = BatchScratch::with_kernel(&compiled, kernel);
+        compiled.margins_batch(&mut scratch, &narrowed, &mut found).unwrap();
         assert_same(&found, &expected, &what);
-        let mut scratch = Scratch::with_kernel(&image, kernel);
+        let mut scratch = Scratch::with_kernel(&compiled, kernel);
         for (row, margins) in narrowed.chunks_exact(features).zip(found.chunks_exact_mut(outputs)) {
-            image.margins(&mut scratch, row, margins).unwrap();
+            compiled.margins(&mut scratch, row, margins).unwrap();
         }
         assert_same(&found, &expected, &what);
     }

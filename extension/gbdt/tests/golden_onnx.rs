@@ -1,6 +1,6 @@
 //! Compares the engine with ONNX Runtime on the models in `tests/golden/onnx`.
 //!
-//! Each model is evaluated by the reference walk and through the image by every kernel, row by row and in
+//! Each model is evaluated by the reference walk and through the compiled model by every kernel, row by row and in
 //! batches, which must agree to the bit. Values must be ONNX Runtime's within 1 ULP of f32, and classes the
 //! same. `tests/golden/onnx/README.md` says how the files were made.
 
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 
 use gbdt::internals::AlignedBytes;
-use gbdt::internals::{BatchScratch, Image, Kernel, Model, Scratch, oracle};
+use gbdt::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
 use gbdt::{Cancel, Limits};
 use serde_json::Value;
 
@@ -21,8 +21,8 @@ const MIN_CASES: usize = 230;
 struct Case {
     name: String,
     expected: Value,
-    model: Model,
-    image: Image<AlignedBytes>,
+    model: Ensemble,
+    compiled: CompiledModel<AlignedBytes>,
 }
 
 /// The rows of a list of hex digits, `width` to a number.
@@ -65,10 +65,11 @@ fn cases() -> Vec<Case> {
             )
             .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(model.format(), "onnx", "{name}");
-            let image =
-                Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
-                    .unwrap();
-            found.push(Case { name, expected, model, image });
+            let compiled = CompiledModel::open(
+                gbdt::internals::compile(&model, &[], Cancel::never()).unwrap(),
+            )
+            .unwrap();
+            found.push(Case { name, expected, model, compiled });
         }
     }
     assert!(found.len() >= MIN_CASES, "only {} cases", found.len());
@@ -89,17 +90,17 @@ fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
     let outputs = case.model.num_outputs();
     let mut expected = vec![0.0f64; outputs];
     oracle::margins(&case.model, row, &mut expected);
-    let mut narrowed = vec![0.0f32; case.image.num_features()];
-    case.image.narrow_row(row, &mut narrowed);
+    let mut narrowed = vec![0.0f32; case.compiled.num_features()];
+    case.compiled.narrow_row(row, &mut narrowed);
     for kernel in Kernel::available() {
         let mut found = vec![0.0f64; outputs];
-        let mut scratch = Scratch::with_kernel(&case.image, kernel);
-        case.image.margins(&mut scratch, &narrowed, &mut found).unwrap();
+        let mut scratch = Scratch::with_kernel(&case.compiled, kernel);
+        case.compiled.margins(&mut scratch, &narrowed, &mut found).unwrap();
         assert_eq!(found, expected, "{} {}", case.name, kernel.name());
         let rows = narrowed.repeat(520);
         let mut batch = vec![0.0f64; 520 * outputs];
-        let mut scratch = BatchScratch::with_kernel(&case.image, kernel);
-        case.image.margins_batch(&mut scratch, &rows, &mut batch).unwrap();
+        let mut scratch = BatchScratch::with_kernel(&case.compiled, kernel);
+        case.compiled.margins_batch(&mut scratch, &rows, &mut batch).unwrap();
         assert_eq!(batch, expected.repeat(520), "{} {}", case.name, kernel.name());
     }
     expected
@@ -109,11 +110,11 @@ fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
 fn values(case: &Case, margins: &[f64]) -> Vec<f32> {
     if case.model.sum_precision() == gbdt::internals::Precision::Single {
         let mut single: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
-        case.image.values(&mut single);
+        case.compiled.values(&mut single);
         return single;
     }
     let mut double = margins.to_vec();
-    case.image.values(&mut double);
+    case.compiled.values(&mut double);
     double.into_iter().map(|value| value as f32).collect()
 }
 
@@ -133,7 +134,7 @@ fn values_are_onnx_runtimes_and_classes_the_same() {
                 wrong.push(format!("{} row {index}: {found:?}, not {expected:?}", case.name));
             }
             if let Some(classes) = classes {
-                let class = case.image.class(&mut margins.clone()).unwrap();
+                let class = case.compiled.class(&mut margins.clone()).unwrap();
                 let label = &case.model.class_labels()[class as usize];
                 if classes[index].as_str().unwrap() != label {
                     wrong.push(format!(

@@ -1,6 +1,6 @@
 //! The engine with one model, measured at the word of another program, which takes turns with it.
 //!
-//! Lines of standard input are answered in turn: `block ROWS CALLS` with the nanoseconds a row that so
+//! Lines of standard input are outcome in turn: `block ROWS CALLS` with the nanoseconds a row that so
 //! many calls of so many rows took of CPU time, walking on through all rows; `margins ROWS` with the margins of the
 //! first rows, a list in JSON.
 
@@ -11,7 +11,7 @@ use std::path::Path;
 use gbdt::internals::AlignedBytes;
 use gbdt::internals::Margin;
 use gbdt::internals::Precision;
-use gbdt::internals::{BatchScratch, Image, Kernel};
+use gbdt::internals::{BatchScratch, CompiledModel, Kernel};
 use gbdt::{Cancel, Limits};
 
 use crate::Rotation;
@@ -22,19 +22,24 @@ pub fn run(model: &Path, rows: &Path, kernel: &str) {
     let kernel = Kernel::from_name(kernel).unwrap();
     let bytes = std::fs::read(model).unwrap();
     let model = gbdt::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
-    let image =
-        Image::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap()).unwrap();
+    let compiled =
+        CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+            .unwrap();
     let rows = floats(rows);
     // Margins in the width of the model's sums, as a caller has them who wants speed.
     match model.sum_precision() {
-        Precision::Single => answer::<f32>(&image, kernel, &rows),
-        Precision::Double => answer::<f64>(&image, kernel, &rows),
+        Precision::Single => outcome::<f32>(&compiled, kernel, &rows),
+        Precision::Double => outcome::<f64>(&compiled, kernel, &rows),
     }
 }
 
-fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, kernel: Kernel, rows: &[f32]) {
-    let (features, outputs) = (image.num_features(), image.num_outputs());
-    let mut scratch = BatchScratch::with_kernel(image, kernel);
+fn outcome<M: Margin + Default>(
+    compiled: &CompiledModel<AlignedBytes>,
+    kernel: Kernel,
+    rows: &[f32],
+) {
+    let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
+    let mut scratch = BatchScratch::with_kernel(compiled, kernel);
     let mut rotation = Rotation { rows, features, next: 0 };
     let mut out: Vec<M> = Vec::new();
     for line in stdin().lines() {
@@ -46,7 +51,7 @@ fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, kernel: Kernel, rows
                 out.resize(count * outputs, M::default());
                 let start = Clock::now();
                 for _ in 0..calls {
-                    image
+                    compiled
                         .margins_batch(&mut scratch, black_box(rotation.take(count)), &mut out)
                         .unwrap();
                     black_box(&out);
@@ -56,7 +61,7 @@ fn answer<M: Margin + Default>(image: &Image<AlignedBytes>, kernel: Kernel, rows
             ["margins", count] => {
                 let count = number(count);
                 out.resize(count * outputs, M::default());
-                image.margins_batch(&mut scratch, &rows[..count * features], &mut out).unwrap();
+                compiled.margins_batch(&mut scratch, &rows[..count * features], &mut out).unwrap();
                 let margins: Vec<f64> = out.iter().map(|margin| margin.double()).collect();
                 println!("{}", serde_json::to_string(&margins).unwrap());
             }

@@ -1,7 +1,7 @@
-//! Images that somebody tampered with, whose checksum is right: they are refused, or evaluated within bounds.
+//! Compiled models that somebody tampered with, whose checksum is right: they are refused, or evaluated within bounds.
 //!
 //! An input's first byte chooses the model; each six bytes that follow are an edit of four bytes.
-//! What is asked of an image is what `pgboost` asks; AddressSanitizer sees a read beyond its bytes.
+//! What is asked of a compiled model is what `pgboost` asks; AddressSanitizer sees a read beyond its bytes.
 #![no_main]
 
 mod buffers;
@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 
 use gbdt::internals::{AlignedBytes, seal};
 use gbdt::{Cancel, Limits};
-use gbdt::internals::{Image, Scratch, compile, parse};
+use gbdt::internals::{CompiledModel, Scratch, compile, parse};
 use libfuzzer_sys::fuzz_target;
 
 const ROWS: usize = 32;
@@ -33,54 +33,54 @@ const FILES: [&[u8]; 11] = [
 ];
 
 static IMAGES: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    let image = |file: &&[u8]| {
+    let compiled = |file: &&[u8]| {
         let model = parse(file, &Limits::default(), Cancel::never()).expect("a golden model is read");
         compile(&model, &[], Cancel::never()).expect("a golden model is compiled").to_vec()
     };
-    FILES.iter().map(image).collect()
+    FILES.iter().map(compiled).collect()
 });
 
 fuzz_target!(|input: &[u8]| {
     let Some((choice, edits)) = input.split_first() else { return };
-    let mut image = IMAGES[usize::from(*choice) % IMAGES.len()].clone();
+    let mut compiled = IMAGES[usize::from(*choice) % IMAGES.len()].clone();
     for edit in edits.chunks_exact(6) {
         let [low, high, word @ ..] = edit else { continue };
-        // Whole words, since links, slots and counts are; positions reach all of an image.
-        let at = 4 * (usize::from(u16::from_le_bytes([*low, *high])) % (image.len() / 4));
-        image[at..at + 4].copy_from_slice(word);
+        // Whole words, since links, slots and counts are; positions reach all of a compiled model.
+        let at = 4 * (usize::from(u16::from_le_bytes([*low, *high])) % (compiled.len() / 4));
+        compiled[at..at + 4].copy_from_slice(word);
     }
-    seal(&mut image);
-    if let Ok(image) = AlignedBytes::copy_of(&image).and_then(Image::open)
-        && image.num_features().max(image.num_outputs()) <= WIDEST
+    seal(&mut compiled);
+    if let Ok(compiled) = AlignedBytes::copy_of(&compiled).and_then(CompiledModel::open)
+        && compiled.num_features().max(compiled.num_outputs()) <= WIDEST
     {
-        evaluate(&image);
+        evaluate(&compiled);
     }
 });
 
-/// Everything that an image can be asked for.
-fn evaluate(image: &Image<AlignedBytes>) {
-    let features = image.num_features();
+/// Everything that a compiled model can be asked for.
+fn evaluate(compiled: &CompiledModel<AlignedBytes>) {
+    let features = compiled.num_features();
     let specials = [0.0, -1.5, 0.5, 3.0, f32::NAN, f32::INFINITY, 1e30, 17.0];
     let rows: Vec<f32> = (0..ROWS * features).map(|at| specials[at * 5 / 3 % 8]).collect();
-    let mut margins = vec![0.0f64; ROWS * image.num_outputs()];
+    let mut margins = vec![0.0f64; ROWS * compiled.num_outputs()];
     buffers::with_each_kernel(|kernel, batch| {
-        let mut scratch = Scratch::with_kernel(image, kernel);
-        image.margins(&mut scratch, &rows[..features], &mut margins[..image.num_outputs()]).unwrap();
-        image.margins_batch(batch, &rows, &mut margins).unwrap();
+        let mut scratch = Scratch::with_kernel(compiled, kernel);
+        compiled.margins(&mut scratch, &rows[..features], &mut margins[..compiled.num_outputs()]).unwrap();
+        compiled.margins_batch(batch, &rows, &mut margins).unwrap();
     });
-    let mut leaves = vec![0; image.num_trees()];
-    image.leaves(&mut Scratch::new(image), &rows[..features], &mut leaves).unwrap();
-    for row in margins.chunks_mut(image.num_outputs()) {
-        image.class(&mut row.to_vec());
-        image.values(row);
+    let mut leaves = vec![0; compiled.num_trees()];
+    compiled.leaves(&mut Scratch::new(compiled), &rows[..features], &mut leaves).unwrap();
+    for row in margins.chunks_mut(compiled.num_outputs()) {
+        compiled.class(&mut row.to_vec());
+        compiled.values(row);
     }
     for feature in 0..=features {
-        image.feature_name(feature);
-        if let Some(categories) = image.categories(feature) {
+        compiled.feature_name(feature);
+        if let Some(categories) = compiled.categories(feature) {
             categories.code_of_text("a");
             categories.code_of_integer(3);
             categories.code_of_float(1.5);
         }
     }
-    assert!((0..image.num_labels()).all(|class| image.label(class).is_some()));
+    assert!((0..compiled.num_labels()).all(|class| compiled.label(class).is_some()));
 }

@@ -1,9 +1,9 @@
 //! The values at which a model changes; tests of the engine take them as well.
 
-use gbdt::internals::{Model, Node};
+use gbdt::internals::{Ensemble, Node};
 
 /// For each feature its thresholds, as they are and in 32 bits, and its codes, with their neighbours.
-pub fn near(model: &Model) -> Vec<Vec<f64>> {
+pub fn near(model: &Ensemble) -> Vec<Vec<f64>> {
     let mut near = vec![Vec::new(); model.num_features()];
     for node in model.trees().iter().flat_map(|tree| tree.nodes()) {
         if let Node::Numerical { feature, threshold, .. } = node {

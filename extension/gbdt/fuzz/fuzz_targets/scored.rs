@@ -1,8 +1,8 @@
 //! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
 
-use gbdt::internals::Model;
+use gbdt::internals::Ensemble;
 use gbdt::{Cancel, Limits};
-use gbdt::internals::{Image, Scratch, oracle};
+use gbdt::internals::{CompiledModel, Scratch, oracle};
 
 #[path = "buffers.rs"]
 mod buffers;
@@ -18,37 +18,37 @@ const ROWS: usize = 48;
 /// Panics unless the bytes are refused, or all ways of evaluation give the same bits.
 pub fn check(bytes: &[u8]) {
     let Ok(model) = gbdt::internals::parse(bytes, &LIMITS, Cancel::never()) else { return };
-    let image = gbdt::internals::compile(&model, &[], Cancel::never()).expect("a checked model is compiled");
-    let image = Image::open(image).expect("a compiled model is sound");
+    let compiled = gbdt::internals::compile(&model, &[], Cancel::never()).expect("a checked model is compiled");
+    let compiled = CompiledModel::open(compiled).expect("a compiled model is sound");
     let rows = rows(&model);
     let (features, outputs) = (model.num_features(), model.num_outputs());
     let mut narrowed = vec![0.0f32; rows.len()];
     let mut expected = vec![0.0f64; ROWS * outputs];
     let mut leaves = vec![0u32; model.trees().len()];
     let mut found = leaves.clone();
-    let mut scratch = Scratch::new(&image);
+    let mut scratch = Scratch::new(&compiled);
     for ((row, narrow), margins) in
         rows.chunks(features).zip(narrowed.chunks_mut(features)).zip(expected.chunks_mut(outputs))
     {
-        image.narrow_row(row, narrow);
+        compiled.narrow_row(row, narrow);
         oracle::margins(&model, row, margins);
         oracle::leaves(&model, row, &mut leaves);
-        image.leaves(&mut scratch, narrow, &mut found).unwrap();
+        compiled.leaves(&mut scratch, narrow, &mut found).unwrap();
         assert_eq!(found, leaves, "leaves of {row:?}");
     }
     buffers::with_each_kernel(|kernel, batch| {
         let mut found = vec![0.0f64; expected.len()];
-        let mut scratch = Scratch::with_kernel(&image, kernel);
+        let mut scratch = Scratch::with_kernel(&compiled, kernel);
         for (row, margins) in narrowed.chunks(features).zip(found.chunks_mut(outputs)) {
-            image.margins(&mut scratch, row, margins).unwrap();
+            compiled.margins(&mut scratch, row, margins).unwrap();
         }
         assert_same(&found, &expected, kernel.name());
-        image.margins_batch(batch, &narrowed, &mut found).unwrap();
+        compiled.margins_batch(batch, &narrowed, &mut found).unwrap();
         assert_same(&found, &expected, kernel.name());
     });
     for margins in expected.chunks_mut(outputs) {
-        image.class(&mut margins.to_vec());
-        assert_eq!(image.values(margins), image.num_values());
+        compiled.class(&mut margins.to_vec());
+        assert_eq!(compiled.values(margins), compiled.num_values());
     }
 }
 
@@ -61,7 +61,7 @@ fn assert_same(found: &[f64], expected: &[f64], kernel: &str) {
 }
 
 /// Rows of the model's own thresholds, what lies beside them, and what is special.
-fn rows(model: &Model) -> Vec<f64> {
+fn rows(model: &Ensemble) -> Vec<f64> {
     let zero = f64::from(1e-35_f32);
     let special = [
         f64::NAN,

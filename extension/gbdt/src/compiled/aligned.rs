@@ -1,6 +1,6 @@
-//! Memory that an image may lie in.
+//! Memory that a compiled model may lie in.
 //!
-//! A reader checks an image once and then trusts it, so the bytes must stay as they were when they
+//! A reader checks a compiled model once and then trusts it, so the bytes must stay as they were when they
 //! were checked. [`StableBytes`] is that promise; a slice in a `Vec` that someone can still write to
 //! does not give it, a private allocation or a read-only mapping does.
 #![allow(unsafe_code, reason = "a promise about memory can only be made with an unsafe impl")]
@@ -11,7 +11,7 @@ use bytemuck::{Pod, Zeroable};
 
 use crate::{Cancel, Error, ErrorKind, Result};
 
-/// The alignment of an image and of every section in it: a cache line.
+/// The alignment of a compiled model and of every section in it: a cache line.
 pub(crate) const ALIGNMENT: usize = 64;
 
 /// Bytes that are written or read before the next look for a cancel: less than a millisecond.
@@ -28,7 +28,7 @@ pub unsafe trait StableBytes: Deref<Target = [u8]> {}
 #[repr(C, align(64))]
 struct Line([u8; ALIGNMENT]);
 
-/// An allocation that starts at a multiple of 64 bytes; where an image is written.
+/// An allocation that starts at a multiple of 64 bytes; where a compiled model is written.
 pub struct AlignedBytes {
     lines: Vec<Line>,
 }
@@ -42,7 +42,10 @@ impl AlignedBytes {
         let count = len.div_ceil(ALIGNMENT);
         let mut lines = Vec::new();
         lines.try_reserve_exact(count).map_err(|_| {
-            Error::new(ErrorKind::OutOfMemory, format!("out of memory for an image of {len} bytes"))
+            Error::new(
+                ErrorKind::OutOfMemory,
+                format!("out of memory for a compiled model of {len} bytes"),
+            )
         })?;
         while lines.len() < count {
             lines.resize(count.min(lines.len() + PIECE / ALIGNMENT), Line::zeroed());
@@ -54,11 +57,14 @@ impl AlignedBytes {
     /// A copy of bytes that are aligned otherwise, or not at all.
     ///
     /// # Errors
-    /// [`ErrorKind::Image`] if they are not whole cache lines, as an image always is;
+    /// [`ErrorKind::CompiledModel`] if they are not whole cache lines, as a compiled model always is;
     /// [`ErrorKind::OutOfMemory`] if there is no memory for them.
     pub fn copy_of(bytes: &[u8]) -> Result<Self> {
         if !bytes.len().is_multiple_of(ALIGNMENT) {
-            return Err(Error::new(ErrorKind::Image, "image does not end at a cache line"));
+            return Err(Error::new(
+                ErrorKind::CompiledModel,
+                "compiled model does not end at a cache line",
+            ));
         }
         let mut copy = Self::zeroed(bytes.len(), Cancel::never())?;
         copy.bytes_mut().copy_from_slice(bytes);
@@ -79,5 +85,5 @@ impl Deref for AlignedBytes {
 }
 
 // SAFETY: the lines are on the heap, where they stay when the value is moved, and only `bytes_mut`
-// writes them, which needs the value exclusively and is private to the writer of images.
+// writes them, which needs the value exclusively and is private to the writer of compiled models.
 unsafe impl StableBytes for AlignedBytes {}

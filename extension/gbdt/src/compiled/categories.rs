@@ -1,4 +1,4 @@
-//! The category dictionaries in an image: from a value to the code that the model was trained with.
+//! The category dictionaries in a compiled model: from a value to the code that the model was trained with.
 //!
 //! Values lie in the order of their codes; beside them lie the codes in the order of their values, so
 //! that a look-up is a binary search. Numbers are kept as bits: integers as i64, floating point as
@@ -11,8 +11,8 @@ use bytemuck::{CheckedBitPattern, cast_slice};
 
 use crate::Result;
 use crate::compiled::records::Dictionary;
+use crate::ensemble::city_hash;
 use crate::limits::to_u32;
-use crate::model::city_hash;
 use crate::verified::sure;
 
 /// What the values of a dictionary are.

@@ -6,7 +6,7 @@
 
 use bytemuck::{CheckedBitPattern, NoUninit};
 
-use crate::model::MissingRule;
+use crate::ensemble::MissingRule;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
 #[repr(u32)]

@@ -2,10 +2,10 @@
 //!
 //! A header, then sections of plain records, each aligned to 64 bytes and found by its offset. It holds
 //! no pointer, so it means the same wherever it is mapped, and the same model always gives the same
-//! bytes. [`Image::open`] verifies everything once; its sections are then read through unchecked casts,
+//! bytes. [`CompiledModel::open`] verifies everything once; its sections are then read through unchecked casts,
 //! which is sound because [`StableBytes`] promises that the bytes stay as they were.
-//! [`Image::open_checked`] is for a further reader of bytes that another one has verified. It is a cache,
-//! never the truth: its format may change with every release, and [`IMAGE_VERSION`] with it.
+//! [`CompiledModel::open_checked`] is for a further reader of bytes that another one has verified. It is a cache,
+//! never the truth: its format may change with every release, and [`COMPILED_MODEL_VERSION`] with it.
 #![allow(unsafe_code, reason = "sections that were verified at opening are read without checks")]
 
 pub(crate) mod aligned;
@@ -30,72 +30,72 @@ use crate::compiled::sections::{
     BIASES, CATEGORICAL, CHUNKS, CUT_SPANS, CUTS, DICTIONARIES, Header, LABELS, NAMES, NUMBERS,
     ROOTS, SORTED, SOURCES, Section, Sections, TREE_SUMMARIES, WORDS, damaged,
 };
-use crate::model::{ClassBy, Precision, Task, Transform};
+use crate::ensemble::{ClassBy, Precision, Task, Transform};
 use crate::{Cancel, Result};
 
-/// The version of the image's format, part of the name of a file that holds one.
+/// The version of the compiled model's format, part of the name of a file that holds one.
 ///
-/// It changes whenever the bytes of an image or their meaning do.
-pub const IMAGE_VERSION: u32 = 10;
+/// It changes whenever the bytes of a compiled model or their meaning do.
+pub const COMPILED_MODEL_VERSION: u32 = 10;
 
 /// Where a sum becomes a margin or a value by a scale, a divisor and a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern)]
 #[repr(u32)]
-pub(crate) enum FinishAt {
-    /// Nowhere: they change nothing.
-    Nowhere = 0,
+pub(crate) enum ScalingAt {
+    /// None: they change nothing.
+    None = 0,
     Margins = 1,
     Values = 2,
 }
 
-/// How numbers become the f32 that [`Image::margins`] takes.
+/// How numbers become the f32 that [`CompiledModel::margins`] takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Narrowing {
     /// By rounding.
     Rounded,
-    /// Those that are an f32 stay; of others [`Image::narrow`] makes one.
-    Wide,
-    /// By [`Image::narrow`], also those that are an f32.
-    All,
+    /// Those that are an f32 stay; of others [`CompiledModel::narrow`] makes one.
+    Adjusted,
+    /// By [`CompiledModel::narrow`], also those that are an f32.
+    Binned,
 }
 
 impl Narrowing {
     fn of(kind: CutKind) -> Self {
         match kind {
-            CutKind::Beside => Narrowing::Wide,
-            CutKind::Ranks | CutKind::RanksWithoutZero | CutKind::Codes => Narrowing::All,
+            CutKind::Beside => Narrowing::Adjusted,
+            CutKind::Ranks | CutKind::RanksWithoutZero | CutKind::Codes => Narrowing::Binned,
         }
     }
 }
 
-/// An image that has been verified.
-pub struct Image<B> {
+/// A compiled model that has been verified.
+pub struct CompiledModel<B> {
     bytes: B,
     header: Header,
     task: Task,
     transform: Transform,
     sum_precision: Precision,
-    finish: FinishAt,
+    scaling: ScalingAt,
     class_by: ClassBy,
     /// The most that any feature needs.
     narrowing: Narrowing,
     has_categories: bool,
 }
 
-impl<B: StableBytes> Image<B> {
-    /// Opens an image, whoever made it.
+impl<B: StableBytes> CompiledModel<B> {
+    /// Opens a compiled model, whoever made it.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Image`] if it is damaged, misaligned, or not of this version of the
-    /// engine; it must then be made anew from the model.
+    /// [`crate::ErrorKind::CompiledModel`] if it is damaged, misaligned, or not of this version of the
+    /// engine; it must then be made again from the model.
     pub fn open(bytes: B) -> Result<Self> {
         Self::open_checking(bytes, Cancel::never())
     }
 
-    /// As [`Image::open`]. `cancel` is called every few milliseconds; it may unwind.
+    /// As [`CompiledModel::open`]. `cancel` is called every few milliseconds; it may unwind.
     ///
     /// # Errors
-    /// As for [`Image::open`].
+    /// As for [`CompiledModel::open`].
     pub fn open_checking(bytes: B, cancel: Cancel<'_>) -> Result<Self> {
         let header = verify::header(&bytes)?;
         verify::matches_checksum(&header, &bytes, cancel)?;
@@ -103,13 +103,13 @@ impl<B: StableBytes> Image<B> {
         Self::with_header(bytes, header)
     }
 
-    /// Opens an image that was checked before, which takes no longer for a large one.
+    /// Opens a compiled model that was checked before, which takes no longer for a large one.
     ///
     /// # Safety
-    /// [`Image::open`] has opened these very bytes, in this process or another.
+    /// [`CompiledModel::open`] has opened these very bytes, in this process or another.
     ///
     /// # Errors
-    /// [`crate::ErrorKind::Image`] where the header alone shows that they are not.
+    /// [`crate::ErrorKind::CompiledModel`] where the header alone shows that they are not.
     pub unsafe fn open_checked(bytes: B) -> Result<Self> {
         let header = verify::header(&bytes)?;
         Self::with_header(bytes, header)
@@ -121,26 +121,26 @@ impl<B: StableBytes> Image<B> {
             try_cast(header.transform).map_err(|_| damaged("has an unknown transform"))?;
         let sum_precision =
             try_cast(header.sum_precision).map_err(|_| damaged("has sums of no known width"))?;
-        let finish = try_cast(header.finish).map_err(|_| damaged("has an unknown finish"))?;
+        let scaling = try_cast(header.scaling).map_err(|_| damaged("has an unknown scaling"))?;
         let class_by =
             try_cast(header.class_by).map_err(|_| damaged("has an unknown choice of classes"))?;
-        let mut image = Image {
+        let mut compiled = CompiledModel {
             bytes,
             header,
             task,
             transform,
             sum_precision,
-            finish,
+            scaling,
             class_by,
             narrowing: Narrowing::Rounded,
             has_categories: false,
         };
-        // What is asked of many images in turn is found in no cache where the sections have it.
-        image.has_categories = image.sections().get(CATEGORICAL).contains(&1);
-        let spans = image.sections().get(CUT_SPANS);
+        // What is asked of many compiled models in turn is found in no cache where the sections have it.
+        compiled.has_categories = compiled.sections().get(CATEGORICAL).contains(&1);
+        let spans = compiled.sections().get(CUT_SPANS);
         let most = spans.iter().map(|span| Narrowing::of(span.kind)).max();
-        image.narrowing = most.unwrap_or(Narrowing::Rounded);
-        Ok(image)
+        compiled.narrowing = most.unwrap_or(Narrowing::Rounded);
+        Ok(compiled)
     }
 
     /// Number of features of a row.
@@ -197,15 +197,15 @@ impl<B: StableBytes> Image<B> {
         (self.class_by, self.header.class_threshold)
     }
 
-    /// Where sums are finished.
+    /// Where sums are scaled.
     #[inline(always)]
-    pub(crate) fn finish_at(&self) -> FinishAt {
-        self.finish
+    pub(crate) fn scaling_at(&self) -> ScalingAt {
+        self.scaling
     }
 
     /// The scale and the divisor of sums, and what is added to each output's: nothing, or one per
     /// output.
-    pub(crate) fn finish_by(&self) -> (f64, f64, &[f64]) {
+    pub(crate) fn scaling_by(&self) -> (f64, f64, &[f64]) {
         (self.header.scale, self.header.divisor, self.sections().get(BIASES))
     }
 
@@ -232,7 +232,7 @@ impl<B: StableBytes> Image<B> {
         }
     }
 
-    /// A row as [`Image::margins`] takes it: [`Image::narrow`] of each feature.
+    /// A row as [`CompiledModel::margins`] takes it: [`CompiledModel::narrow`] of each feature.
     pub fn narrow_row(&self, values: &[f64], row: &mut [f32]) {
         for (feature, (narrowed, value)) in row.iter_mut().zip(values).enumerate() {
             *narrowed = self.narrow(feature, *value);
@@ -247,7 +247,7 @@ impl<B: StableBytes> Image<B> {
     /// The sections from one up to another, which lie one behind the other.
     pub(crate) fn between<F, E>(&self, first: Section<F>, end: Section<E>) -> &[u8] {
         let offset = |index: usize| self.header.sections[index].offset as usize;
-        // What is not there need not be asked for: sections of a damaged image may lie in another order.
+        // What is not there need not be asked for: sections of a damaged compiled model may lie in another order.
         self.bytes.get(offset(first.index)..offset(end.index)).unwrap_or_default()
     }
 
@@ -256,12 +256,12 @@ impl<B: StableBytes> Image<B> {
         self.header.sections[CHUNKS.index].length > 0
     }
 
-    /// What holds the image.
+    /// What holds the compiled model.
     pub fn storage(&self) -> &B {
         &self.bytes
     }
 
-    /// The size of the image.
+    /// The size of the compiled model.
     pub fn bytes_len(&self) -> usize {
         self.bytes.len()
     }
@@ -300,7 +300,7 @@ impl<B: StableBytes> Image<B> {
 
     #[inline(always)]
     pub(crate) fn sections(&self) -> Sections<'_> {
-        // SAFETY: `Image::open` has verified the sections, here or before the `open_checked` of which
+        // SAFETY: `CompiledModel::open` has verified the sections, here or before the `open_checked` of which
         // its caller promises that, and StableBytes promises that the bytes have not changed.
         unsafe { Sections::of_verified(&self.bytes, &self.header) }
     }

@@ -1,6 +1,6 @@
-//! The records of trees, category sets and dictionaries in an image.
+//! The records of trees, category sets and dictionaries in a compiled model.
 //!
-//! Every record is plain data without padding, so an image can be read in place, and two images of
+//! Every record is plain data without padding, so a compiled model can be read in place, and two compiled models of
 //! the same model are the same bytes. Numbers are in the machine's own byte order.
 
 use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
@@ -52,25 +52,25 @@ pub(crate) struct WideNode {
     pub(crate) kind: u32,
 }
 
-/// A node of a tree with categorical splits, for rows that have answers: see [`crate::lower::answers`].
+/// A node of a tree with categorical splits, for rows that have outcomes: see [`crate::lower::outcomes`].
 ///
 /// There is one per wide node, at the same index. The factor of a categorical split moves its bit of
 /// the word in `slot` to the top, which is the one bit of `key`; all other nodes have the factor 1.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
-pub(crate) struct AnswerNode {
+pub(crate) struct OutcomeNode {
     pub(crate) key: u32,
     pub(crate) slot: u32,
     pub(crate) right_offset: u32,
     pub(crate) factor: u32,
 }
 
-/// The answers to the categorical splits of a feature.
+/// The outcomes to the categorical splits of a feature.
 ///
 /// A line of words per code, then one for what is in no set, and one for missing values.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
-pub(crate) struct AnswerTable {
+pub(crate) struct OutcomeTable {
     pub(crate) feature: u32,
     pub(crate) codes: u32,
     /// Index of the first word.
@@ -113,7 +113,7 @@ macro_rules! interleaved_node {
 }
 interleaved_node!(CompactNode);
 interleaved_node!(WideNode);
-interleaved_node!(AnswerNode, factor);
+interleaved_node!(OutcomeNode, factor);
 
 /// Most trees of a group.
 pub(crate) const LANES: usize = 16;
@@ -170,7 +170,7 @@ pub(crate) enum Leaves {
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Split {
-    /// What decides, as in an [`AnswerNode`]; or the index of a set.
+    /// What decides, as in an [`OutcomeNode`]; or the index of a set.
     pub(crate) key: u32,
     /// The slot, and in the highest bits the place of the one bit of the factor.
     pub(crate) slot_and_shift: u32,

@@ -1,6 +1,6 @@
-//! An image's header, and the table of its sections: what each holds, and where it lies.
+//! A compiled model's header, and the table of its sections: what each holds, and where it lies.
 //!
-//! A [`Section`] is a typed handle: [`Sections::get`] returns its records, and the image's writer
+//! A [`Section`] is a typed handle: [`Sections::get`] returns its records, and the compiled model's writer
 //! takes them by the same handle. A new section is one line in the table below, one line in
 //! [`crate::lower`], and in [`crate::compiled::verify`] the check of what evaluation relies on.
 
@@ -15,39 +15,39 @@ use crate::compiled::aligned::PIECE;
 use crate::compiled::cuts::CutSpan;
 use crate::compiled::key::leaf_slot;
 use crate::compiled::records::{
-    AnswerNode, AnswerTable, CompactNode, Dictionary, Group, GroupKind, SetSpan, Split,
+    CompactNode, Dictionary, Group, GroupKind, OutcomeNode, OutcomeTable, SetSpan, Split,
     TreeSummary, WideNode,
 };
 use crate::compiled::tiles::{
-    Chunk, CodeTable, Coding, CompoundRun, NodeBlock, PredicateColumn, PredicateRun, Segment,
+    Chunk, CodeTable, Coding, CompoundRun, ConditionColumn, ConditionRun, NodeBlock, Segment,
     TileGroup, TopNode,
 };
 #[cfg(any(test, fuzzing))]
 use crate::verified::sure;
 use crate::{Cancel, Error, ErrorKind, Result};
 
-/// The error that an image is not one, or not whole.
+/// The error that a compiled model is not one, or not whole.
 pub(crate) fn damaged(what: &str) -> Error {
-    Error::new(ErrorKind::Image, format!("image {what}"))
+    Error::new(ErrorKind::CompiledModel, format!("compiled model {what}"))
 }
 
 /// # Errors
-/// [`ErrorKind::Image`] with what is wrong, unless `right`.
+/// [`ErrorKind::CompiledModel`] with what is wrong, unless `right`.
 pub(crate) fn ensure(right: bool, what: &str) -> Result<()> {
     if right { Ok(()) } else { Err(damaged(what)) }
 }
 
-/// The first bytes of an image.
+/// The first bytes of a compiled model.
 pub(crate) const MAGIC: [u8; 8] = *b"pgbimage";
 /// Reads differently in the other byte order.
 pub(crate) const ENDIANNESS: u32 = 0x0102_0304;
-/// Where the checksummed part of an image begins: after the checksum.
+/// Where the checksummed part of a compiled model begins: after the checksum.
 pub(crate) const CHECKSUMMED_FROM: usize = 32;
 
 #[derive(Clone, Copy, Debug, Default, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Span {
-    /// From the image's start, a multiple of 64.
+    /// From the compiled model's start, a multiple of 64.
     pub(crate) offset: u64,
     /// In bytes, without the zeros that fill its last cache line.
     pub(crate) length: u64,
@@ -59,7 +59,7 @@ pub(crate) struct Header {
     pub(crate) magic: [u8; 8],
     pub(crate) version: u32,
     pub(crate) endianness: u32,
-    /// Of the whole image, in bytes.
+    /// Of the whole compiled model, in bytes.
     pub(crate) length: u64,
     /// XXH3, 64 bits, of everything after this field.
     pub(crate) checksum: u64,
@@ -68,15 +68,15 @@ pub(crate) struct Header {
     pub(crate) num_trees: u32,
     pub(crate) task: u32,
     pub(crate) transform: u32,
-    /// A [`crate::model::Precision`].
+    /// A [`crate::ensemble::Precision`].
     pub(crate) sum_precision: u32,
-    /// A [`crate::compiled::FinishAt`].
-    pub(crate) finish: u32,
-    /// A [`crate::model::ClassBy`].
+    /// A [`crate::compiled::ScalingAt`].
+    pub(crate) scaling: u32,
+    /// A [`crate::ensemble::ClassBy`].
     pub(crate) class_by: u32,
-    /// [`crate::model::Objective::class_threshold`].
+    /// [`crate::ensemble::Objective::class_threshold`].
     pub(crate) class_threshold: f64,
-    /// [`crate::model::Objective::slope`].
+    /// [`crate::ensemble::Objective::slope`].
     pub(crate) slope: f64,
     pub(crate) scale: f64,
     pub(crate) divisor: f64,
@@ -112,7 +112,7 @@ macro_rules! sections {
         pub(crate) const SECTIONS: usize = [$(Index::$name as usize,)*].len();
 
         impl<'a> Sections<'a> {
-            /// The sections of an image that nobody has checked: each lies within the bytes, is
+            /// The sections of a compiled model that nobody has checked: each lies within the bytes, is
             /// aligned, and holds whole and valid records of its type.
             pub(crate) fn verify(bytes: &'a [u8], header: &'a Header) -> Result<Self> {
                 $(verify_section($name, bytes, header)?;)*
@@ -129,7 +129,7 @@ sections! {
     OUTPUTS: u32,
     /// One per output: what its sum begins with.
     BASE_MARGINS: f32,
-    PREDICATE_COLUMNS: PredicateColumn,
+    CONDITION_COLUMNS: ConditionColumn,
     /// The thresholds of ranked columns, each column's as a search tree.
     SEARCH_TREES: f32,
     /// Successive groups of tiles, for the evaluation of one row.
@@ -148,17 +148,17 @@ sections! {
     TILE_LEAVES_DOUBLE: f64,
     /// Where trees go on below tiles that do not hold all of them.
     TILE_EXITS: u32,
-    /// Successive groups of tiles that share predicates.
+    /// Successive groups of tiles that share conditions.
     SEGMENTS: Segment,
-    /// The predicates of a segment, by column.
-    PREDICATE_RUNS: PredicateRun,
+    /// The conditions of a segment, by column.
+    CONDITION_RUNS: ConditionRun,
     /// What the ranks of ranked columns are compared with.
     RANKS: u8,
     /// What codes are looked up in.
     CODE_TABLES: CodeTable,
     /// The sets of codes that have no table: twice their index, plus 1 where missing goes right.
     LARGE_SETS: u32,
-    /// The predicates of the nodes of tiles.
+    /// The conditions of the nodes of tiles.
     TILE_NODES: u16,
     /// One per group of tiles, or none if no tree is recoded.
     CODINGS: Coding,
@@ -175,11 +175,11 @@ sections! {
     /// One per compact node: its id in the file, counted as its library does.
     COMPACT_IDS: u32,
     /// One per feature with categorical splits, or none.
-    ANSWER_TABLES: AnswerTable,
+    OUTCOME_TABLES: OutcomeTable,
     /// The words of their lines.
-    ANSWERS: u32,
+    OUTCOMES: u32,
     /// One per wide node, or none.
-    ANSWER_NODES: AnswerNode,
+    OUTCOME_NODES: OutcomeNode,
     WIDE_NODES: WideNode,
     /// One per wide node, as a compact node's.
     WIDE_IDS: u32,
@@ -216,7 +216,7 @@ sections! {
     SPLITS: Split,
 }
 
-/// The sections of an image, verified.
+/// The sections of a compiled model, verified.
 #[derive(Clone, Copy)]
 pub(crate) struct Sections<'a> {
     bytes: &'a [u8],
@@ -224,7 +224,7 @@ pub(crate) struct Sections<'a> {
 }
 
 impl<'a> Sections<'a> {
-    /// The sections of an image that was verified before.
+    /// The sections of a compiled model that was verified before.
     ///
     /// # Safety
     /// [`Sections::verify`] has accepted these bytes and this header.
@@ -247,16 +247,16 @@ impl<'a> Sections<'a> {
         }
     }
 
-    /// Slots of a row with answers, if the image has any.
+    /// Slots of a row with outcomes, if the compiled model has any.
     #[inline(always)]
-    pub(crate) fn answered_slots(self) -> Option<usize> {
-        self.get(ANSWER_TABLES).last().map(|last| last.slot as usize + last.width as usize)
+    pub(crate) fn outcome_slots(self) -> Option<usize> {
+        self.get(OUTCOME_TABLES).last().map(|last| last.slot as usize + last.width as usize)
     }
 
-    /// Slots of a row of so many features: two each, that of leaves, and those of answers.
+    /// Slots of a row of so many features: two each, that of leaves, and those of outcomes.
     #[inline(always)]
     pub(crate) fn num_slots(self, num_features: usize) -> usize {
-        self.answered_slots().unwrap_or(leaf_slot(num_features) + 1)
+        self.outcome_slots().unwrap_or(leaf_slot(num_features) + 1)
     }
 
     /// Number of nodes of the kind that such a group's trees have.
@@ -282,7 +282,7 @@ fn verify_section<T: CheckedBitPattern>(
         .ok_or_else(|| damaged("has a section out of range or with an unknown kind"))
 }
 
-/// The checksum of an image: XXH3 of all that is behind the header's field for it.
+/// The checksum of a compiled model: XXH3 of all that is behind the header's field for it.
 ///
 /// # Errors
 /// [`ErrorKind::Cancelled`].

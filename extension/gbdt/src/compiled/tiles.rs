@@ -1,26 +1,26 @@
 //! Tiles: the upper levels of every tree, laid out for kernels that decide many nodes at once.
 //!
 //! A node asks whether its feature's value is below its threshold, or in its set of categories: its
-//! *predicate*. The nodes of a forest share a few predicates: 100,976 nodes of 500 trees over ten
-//! features have 1,579. A kernel evaluates each predicate once for a block of rows, and a tile names
-//! the predicate of each node, so that traversal is looking up bits.
+//! *condition*. The nodes of a forest share a few conditions: 100,976 nodes of 500 trees over ten
+//! features have 1,579. A kernel evaluates each condition once for a block of rows, and a tile names
+//! the condition of each node, so that traversal is looking up bits.
 //!
-//! A *predicate column* is a feature, the direction of its missing values, and up to [`MAX_RANKS`] of
+//! A *condition column* is a feature, the direction of its missing values, and up to [`MAX_RANKS`] of
 //! its thresholds. A value's rank is the number of thresholds that it is not below, so one small
-//! number answers all predicates of a column. Where a feature has more thresholds, successive columns
+//! number outcomes all conditions of a column. Where a feature has more thresholds, successive columns
 //! have them, and one search finds a value's ranks in up to [`MAX_SHARING`] of these. Category codes are
-//! looked up in one bit table per predicate.
+//! looked up in one bit table per condition.
 //!
 //! A tile is a perfect binary tree of up to [`TILE_LEVELS`] levels. Nodes that the tree does not have
-//! name any predicate and lead to copies of the leaf that is there. A deeper tree has its top in the
+//! name any condition and lead to copies of the leaf that is there. A deeper tree has its top in the
 //! tile, whose exits lead to the nodes of interleaved traversal. Groups of successive trees have tiles
 //! of the same number of levels. A tree of few leaves that is deep all the same becomes another tree, as high
-//! as its number of leaves needs, whose nodes ask for chains of predicates joined by AND and OR: *compounds*,
+//! as its number of leaves needs, whose nodes ask for chains of conditions joined by AND and OR: *compounds*,
 //! which a kernel evaluates group by group. Its tile leads to *codes*, of which each means a leaf: see `codes`.
-//! Where all nodes of a level share a predicate, as in CatBoost's symmetric
+//! Where all nodes of a level share a condition, as in CatBoost's symmetric
 //! trees, the tile names it once, and traversal is nothing but its bits. A node has 16 bits for its
-//! predicate, and kernels keep the answers of a block at hand, so successive groups form *segments* of at
-//! most [`MAX_PREDICATES`] predicates.
+//! condition, and kernels keep the outcomes of a block at hand, so successive groups form *segments* of at
+//! most [`MAX_CONDITIONS`] conditions.
 
 use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
 
@@ -34,7 +34,7 @@ pub(crate) const MAX_LEVELS: u32 = 16;
 pub(crate) const BLOCK_LEVELS: u32 = 3;
 /// Tiles of more levels than this consist of a top and blocks; a smaller one is all top.
 pub(crate) const TOP_LEVELS: u32 = TILE_LEVELS - BLOCK_LEVELS;
-pub(crate) const MAX_PREDICATES: usize = 4096;
+pub(crate) const MAX_CONDITIONS: usize = 4096;
 /// Most levels of the tile of a recoded tree.
 pub(crate) const CODE_LEVELS: u32 = 12;
 /// Most leaves of a tree that is recoded.
@@ -43,8 +43,8 @@ pub(crate) const MAX_LEAVES: usize = 1 << CODE_LEVELS;
 pub(crate) const MAX_COMPOUNDS: usize = MAX_LEAVES;
 /// Most of a group of several trees, so that their masks stay in a processor's first cache.
 pub(crate) const GROUP_COMPOUNDS: usize = 384;
-/// The masks of a block: of a segment's predicates, then of a group's compounds.
-pub(crate) const MAX_MASKS: usize = MAX_PREDICATES + MAX_COMPOUNDS;
+/// The masks of a block: of a segment's conditions, then of a group's compounds.
+pub(crate) const MAX_MASKS: usize = MAX_CONDITIONS + MAX_COMPOUNDS;
 /// Most columns of a model that has tiles.
 pub(crate) const MAX_COLUMNS: usize = 4096;
 /// Most thresholds of a ranked column, so that a rank is a byte.
@@ -61,7 +61,7 @@ pub(crate) const MIN_SEARCH_LEVELS: u32 = 5;
 /// Codes from here on have no place in a [`CodeTable`].
 pub(crate) const TABLE_CODES: u32 = 8 * CodeTable::NOT_IN_SET as u32;
 
-/// How the predicates of a column are answered.
+/// How the conditions of a column are outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, CheckedBitPattern, NoUninit)]
 #[repr(u32)]
 pub(crate) enum ColumnKind {
@@ -81,10 +81,10 @@ impl ColumnKind {
     }
 }
 
-/// How the predicates of a run are evaluated.
+/// How the conditions of a run are evaluated.
 #[derive(Clone, Copy, Debug, CheckedBitPattern, NoUninit)]
 #[repr(C)]
-pub(crate) struct PredicateColumn {
+pub(crate) struct ConditionColumn {
     pub(crate) feature: u32,
     pub(crate) kind: ColumnKind,
     /// Of a ranked column: where its search tree begins, a multiple of 16.
@@ -93,10 +93,10 @@ pub(crate) struct PredicateColumn {
     pub(crate) levels: u32,
 }
 
-impl PredicateColumn {
+impl ConditionColumn {
     /// Whether a value's rank is that in the column before unless it is missing: both have the same thresholds, for
     /// both directions of missing values.
-    pub(crate) fn follows(&self, before: &PredicateColumn) -> bool {
+    pub(crate) fn follows(&self, before: &ConditionColumn) -> bool {
         let kinds = [before.kind, self.kind];
         kinds == [ColumnKind::RankedMissingLeft, ColumnKind::RankedMissingRight]
             && (self.feature, self.tree, self.levels)
@@ -105,7 +105,7 @@ impl PredicateColumn {
 
     /// Whether the next column has more of the same thresholds, in a search tree of the same size that lies
     /// next: then a value's ranks in both follow from its rank among all of them.
-    pub(crate) fn shares_search_with(&self, next: &PredicateColumn) -> bool {
+    pub(crate) fn shares_search_with(&self, next: &ConditionColumn) -> bool {
         self.feature == next.feature
             && self.kind == next.kind
             && self.kind.is_ranked()
@@ -114,7 +114,7 @@ impl PredicateColumn {
     }
 }
 
-/// Successive groups whose tiles share predicates.
+/// Successive groups whose tiles share conditions.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct Segment {
@@ -122,20 +122,20 @@ pub(crate) struct Segment {
     pub(crate) groups: u32,
     pub(crate) first_run: u32,
     pub(crate) runs: u32,
-    pub(crate) predicates: u32,
+    pub(crate) conditions: u32,
     /// Fills the record to a power of two, by which a length is divided faster.
     pub(crate) reserved: [u32; 3],
 }
 
-/// The predicates of a segment that belong to one column, in ascending order.
+/// The conditions of a segment that belong to one column, in ascending order.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
-pub(crate) struct PredicateRun {
+pub(crate) struct ConditionRun {
     pub(crate) column: u32,
-    /// Index of the first predicate within the segment.
-    pub(crate) first_predicate: u32,
+    /// Index of the first condition within the segment.
+    pub(crate) first_condition: u32,
     pub(crate) count: u32,
-    /// Index of the first predicate's operand, in the section for columns of this kind.
+    /// Index of the first condition's operand, in the section for columns of this kind.
     pub(crate) operands: u32,
 }
 
@@ -175,7 +175,7 @@ pub(crate) struct TileGroup {
 pub(crate) enum TileForm {
     /// Node by node.
     Plain = 0,
-    /// Each level of a tree has one predicate.
+    /// Each level of a tree has one condition.
     Symmetric = 1,
     /// The tree was recoded; leaves have the order of codes.
     Coded = 2,
@@ -191,7 +191,7 @@ pub(crate) struct Coding {
 
 /// Compounds of the same length, and if that is at most [`CompoundRun::ALIKE`] of the same operations.
 ///
-/// Their masks follow those of the runs before; the first of a group is [`MAX_PREDICATES`].
+/// Their masks follow those of the runs before; the first of a group is [`MAX_CONDITIONS`].
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
 pub(crate) struct CompoundRun {
@@ -286,7 +286,7 @@ pub(crate) const CHUNK_COLUMNS: usize = 128;
 pub(crate) const CHUNK_TREES: usize = 64;
 
 /// Successive groups of tiles for the evaluation of one row: their nodes once more, with the column
-/// and rank that they compare in place of a predicate's index.
+/// and rank that they compare in place of a condition's index.
 ///
 /// Up to 6 levels lie as top nodes; of more levels the upper 5 do, and the others as blocks.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]

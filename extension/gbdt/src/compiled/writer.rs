@@ -23,7 +23,7 @@ impl<'a> Writer<'a> {
         self.sections[section.index] = cast_slice(records);
     }
 
-    /// The header and the sections behind it as one image.
+    /// The header and the sections behind it as one compiled model.
     pub(crate) fn assemble(self, mut header: Header, cancel: Cancel<'_>) -> Result<AlignedBytes> {
         let mut end = size_of::<Header>();
         for (span, section) in header.sections.iter_mut().zip(self.sections) {
@@ -31,9 +31,9 @@ impl<'a> Writer<'a> {
             *span = Span { offset: offset as u64, length: section.len() as u64 };
             end = offset + section.len();
         }
-        let mut image = AlignedBytes::zeroed(end, cancel)?;
-        header.length = image.len() as u64;
-        let bytes = image.bytes_mut();
+        let mut compiled = AlignedBytes::zeroed(end, cancel)?;
+        header.length = compiled.len() as u64;
+        let bytes = compiled.bytes_mut();
         copy_to(bytes, 0, bytes_of(&header));
         for (span, section) in header.sections.iter().zip(self.sections) {
             for (offset, piece) in
@@ -45,7 +45,7 @@ impl<'a> Writer<'a> {
         }
         header.checksum = checksum(bytes, cancel)?;
         copy_to(bytes, 0, bytes_of(&header));
-        Ok(image)
+        Ok(compiled)
     }
 }
 

@@ -1,18 +1,18 @@
 //! Many rows at once.
 //!
 //! Rows lie one after another, and so do their margins. However many are handed over in one call,
-//! each row's margins have the bits that [`Image::margins`] gives. Blocks of rows go through the
-//! tiles of the image; few rows and models without tiles take one row after another.
+//! each row's margins have the bits that [`CompiledModel::margins`] gives. Blocks of rows go through the
+//! tiles of the compiled model; few rows and models without tiles take one row after another.
 #![allow(unsafe_code, reason = "calls a kernel for instructions that the processor has")]
 
 use crate::Result;
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::sections::GROUPS;
-use crate::compiled::{FinishAt, Image};
+use crate::compiled::{CompiledModel, ScalingAt};
+use crate::ensemble::Precision;
 use crate::eval::block::{BLOCK, BlockSum, Buffers, Rows};
 use crate::eval::kernel::{Kernel, RowSum};
 use crate::eval::{Margin, Scratch, converted, present_values, wrong_length};
-use crate::model::Precision;
 
 /// Buffers for the evaluation of batches; nothing is allocated once they have grown.
 #[derive(Clone, Debug)]
@@ -25,17 +25,17 @@ pub struct BatchScratch {
 }
 
 impl BatchScratch {
-    /// Buffers for batches of rows of this image, for the best kernel of this processor.
-    pub fn new<B: StableBytes>(image: &Image<B>) -> Self {
-        Self::with_kernel(image, Kernel::default())
+    /// Buffers for batches of rows of this compiled model, for the best kernel of this processor.
+    pub fn new<B: StableBytes>(compiled: &CompiledModel<B>) -> Self {
+        Self::with_kernel(compiled, Kernel::default())
     }
 
-    /// Buffers for batches of rows of this image.
-    pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        BatchScratch { row: Scratch::with_kernel(image, kernel), ..Self::for_any(kernel) }
+    /// Buffers for batches of rows of this compiled model.
+    pub fn with_kernel<B: StableBytes>(compiled: &CompiledModel<B>, kernel: Kernel) -> Self {
+        BatchScratch { row: Scratch::with_kernel(compiled, kernel), ..Self::for_any(kernel) }
     }
 
-    /// Buffers for batches of rows of any image, which grow with the first that needs more.
+    /// Buffers for batches of rows of any compiled model, which grow with the first that needs more.
     pub fn for_any(kernel: Kernel) -> Self {
         BatchScratch {
             kernel,
@@ -64,11 +64,11 @@ impl BatchSum for f64 {
     }
 }
 
-/// Steps of a call to [`Image::margins_batch`] that take some 10 to 20 ms, at about a nanosecond each.
+/// Steps of a call to [`CompiledModel::margins_batch`] that take some 10 to 20 ms, at about a nanosecond each.
 const MAX_STEPS: u64 = 16 << 20;
 
-impl<B: StableBytes> Image<B> {
-    /// How many rows to hand to one call of [`Image::margins_batch`] so that it returns within some
+impl<B: StableBytes> CompiledModel<B> {
+    /// How many rows to hand to one call of [`CompiledModel::margins_batch`] so that it returns within some
     /// 20 ms: whole blocks of 512 rows for ordinary models, fewer where trees are many and deep, one
     /// at least. Callers that can be cancelled look for it between calls. Reads one record per group
     /// of trees: ask once per batch, not once per row.
@@ -85,7 +85,7 @@ impl<B: StableBytes> Image<B> {
 
     /// The margins of rows: `rows.len() == n * num_features`, `out.len() == n * num_outputs`, both
     /// row-major. NaN means that a feature is missing. Margins of another width than
-    /// [`Image::sum_precision`] are copies.
+    /// [`CompiledModel::sum_precision`] are copies.
     ///
     /// # Errors
     /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless the lengths are these.
@@ -108,10 +108,10 @@ impl<B: StableBytes> Image<B> {
         }
         if let Some(out) = M::singles(out) {
             self.sums_batch(scratch, rows, out);
-            self.finish(FinishAt::Margins, out);
+            self.scale_sums(ScalingAt::Margins, out);
         } else if let Some(out) = M::doubles(out) {
             self.sums_batch(scratch, rows, out);
-            self.finish(FinishAt::Margins, out);
+            self.scale_sums(ScalingAt::Margins, out);
         }
         Ok(())
     }
@@ -154,8 +154,8 @@ impl<B: StableBytes> Image<B> {
     ) -> bool {
         let rows = Rows { features: rows, num_features: self.num_features(), count };
         let kernel = scratch.kernel.block();
-        let (image, total_depth) = (self.sections(), self.total_depth());
+        let (compiled, total_depth) = (self.sections(), self.total_depth());
         // SAFETY: there is no such Kernel where the processor lacks the instructions.
-        unsafe { kernel.sums(image, total_depth, S::buffers(scratch), &rows, out) }
+        unsafe { kernel.sums(compiled, total_depth, S::buffers(scratch), &rows, out) }
     }
 }

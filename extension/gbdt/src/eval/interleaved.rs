@@ -3,23 +3,23 @@
 //! A traversal of one tree waits at every step for the node and then for the row's key. Traversing
 //! [`LANES`] trees at once fills that time. There is no branch on data: a step adds the result of one
 //! comparison to a link, leaves link to themselves, and a group of trees is walked to the depth of its
-//! deepest. A row's answers to categorical splits are looked up before, so that such a split takes
-//! the same step; in an image without answers a step asks which kind a split is, the one branch that
+//! deepest. A row's outcomes to categorical splits are looked up before, so that such a split takes
+//! the same step; in a compiled model without outcomes a step asks which kind a split is, the one branch that
 //! is mispredicted. The leaves are handed over in the order of the trees.
 #![allow(
     unsafe_code,
-    reason = "the kernel indexes nodes and keys that the image's check has vouched for"
+    reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
 )]
 
 use crate::compiled::records::{
-    AnswerNode, CATEGORICAL, CompactNode, Group, GroupKind, InterleavedNode, LANES, SetSpan,
+    CATEGORICAL, CompactNode, Group, GroupKind, InterleavedNode, LANES, OutcomeNode, SetSpan,
     WideNode, words_of,
 };
 use crate::compiled::sections::{
-    ANSWER_NODES, COMPACT_NODES, GROUPS, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
+    COMPACT_NODES, GROUPS, OUTCOME_NODES, ROOTS, SET_WORDS, SETS, Sections, WIDE_NODES,
 };
+use crate::ensemble::CODE_END;
 use crate::eval::row_keys::RowKeys;
-use crate::model::CODE_END;
 use crate::verified;
 
 /// Steps that are taken before it is first seen whether all trees have come to a leaf.
@@ -31,20 +31,20 @@ pub(crate) struct NodeSections<'a> {
     pub(crate) compact: &'a [CompactNode],
     pub(crate) wide: &'a [WideNode],
     /// One per wide node, or none.
-    pub(crate) answered: &'a [AnswerNode],
+    pub(crate) outcome: &'a [OutcomeNode],
     sets: &'a [SetSpan],
     set_words: &'a [u32],
 }
 
 impl<'a> NodeSections<'a> {
     #[inline(always)]
-    pub(crate) fn of(image: Sections<'a>) -> Self {
+    pub(crate) fn of(compiled: Sections<'a>) -> Self {
         NodeSections {
-            compact: image.get(COMPACT_NODES),
-            wide: image.get(WIDE_NODES),
-            answered: image.get(ANSWER_NODES),
-            sets: image.get(SETS),
-            set_words: image.get(SET_WORDS),
+            compact: compiled.get(COMPACT_NODES),
+            wide: compiled.get(WIDE_NODES),
+            outcome: compiled.get(OUTCOME_NODES),
+            sets: compiled.get(SETS),
+            set_words: compiled.get(SET_WORDS),
         }
     }
 
@@ -67,20 +67,20 @@ pub(crate) struct Leaf {
 /// Calls `visit` with every tree's index and the row's leaf in it, in the order of the trees.
 ///
 /// # Safety
-/// `keys` have been set to `features` for this image, with or without answers.
+/// `keys` have been set to `features` for this compiled model, with or without outcomes.
 #[inline(always)]
 pub(crate) unsafe fn walk(
-    image: Sections<'_>,
+    compiled: Sections<'_>,
     keys: &RowKeys,
     features: &[f32],
     mut visit: impl FnMut(usize, Leaf),
 ) {
-    let (mut nodes, all_roots) = (NodeSections::of(image), image.get(ROOTS));
-    // Nodes of answers read slots that only rows with answers have.
-    if image.answered_slots() != Some(keys.as_slice().len()) {
-        nodes.answered = &[];
+    let (mut nodes, all_roots) = (NodeSections::of(compiled), compiled.get(ROOTS));
+    // Nodes of outcomes read slots that only rows with outcomes have.
+    if compiled.outcome_slots() != Some(keys.as_slice().len()) {
+        nodes.outcome = &[];
     }
-    for group in image.get(GROUPS) {
+    for group in compiled.get(GROUPS) {
         let (first, count) = (group.first as usize, group.count as usize);
         // SAFETY: `forest::verify::groups` found the trees of each group to have roots.
         let roots =
@@ -106,8 +106,8 @@ fn walk_group(
     match kind {
         GroupKind::Compact => walk_together(nodes.compact, &keys, roots, depth, kind, visit),
         GroupKind::Wide => walk_together(nodes.wide, &keys, roots, depth, kind, visit),
-        GroupKind::Categorical if !nodes.answered.is_empty() => {
-            walk_together(nodes.answered, &keys, roots, depth, kind, visit);
+        GroupKind::Categorical if !nodes.outcome.is_empty() => {
+            walk_together(nodes.outcome, &keys, roots, depth, kind, visit);
         }
         GroupKind::Categorical => {
             let num_features = keys.keys.len() / 2;
@@ -121,7 +121,7 @@ fn walk_group(
 #[inline(always)]
 fn walk_together<N: InterleavedNode>(
     nodes: &[N],
-    keys: &impl Decide<N>,
+    keys: &impl GoesLeft<N>,
     starts: &[u32],
     depth: u32,
     kind: GroupKind,
@@ -134,7 +134,7 @@ fn walk_together<N: InterleavedNode>(
         visit(lane, Leaf { kind, node: node as u32, key: leaf.key() });
     };
     if let Some(starts) = starts.first_chunk::<LANES>() {
-        // SAFETY: the starts are nodes, and the keys are those of the row: see `Decide`.
+        // SAFETY: the starts are nodes, and the keys are those of the row: see `GoesLeft`.
         let leaves = unsafe { interleaved(nodes, keys, *starts, depth) };
         leaves.into_iter().enumerate().for_each(|(lane, node)| visit(lane, node));
         return;
@@ -170,7 +170,7 @@ fn walk_together<N: InterleavedNode>(
 #[inline(always)]
 pub(super) unsafe fn interleaved<N: InterleavedNode, const L: usize>(
     nodes: &[N],
-    keys: &impl Decide<N>,
+    keys: &impl GoesLeft<N>,
     starts: [u32; L],
     depth: u32,
 ) -> [usize; L] {
@@ -193,7 +193,7 @@ pub(super) unsafe fn interleaved<N: InterleavedNode, const L: usize>(
 #[inline(never)]
 unsafe fn go_on<N: InterleavedNode, const L: usize>(
     nodes: &[N],
-    keys: &impl Decide<N>,
+    keys: &impl GoesLeft<N>,
     at: &mut [usize; L],
     mut depth: u32,
 ) {
@@ -211,13 +211,13 @@ unsafe fn go_on<N: InterleavedNode, const L: usize>(
 #[inline(always)]
 unsafe fn steps<N: InterleavedNode, const L: usize>(
     nodes: &[N],
-    keys: &impl Decide<N>,
+    keys: &impl GoesLeft<N>,
     at: &mut [usize; L],
     count: u32,
 ) {
     for _ in 0..count {
         for (lane, at) in at.iter_mut().enumerate() {
-            // SAFETY: the check of the image (forest::verify) found every root and every exit of a
+            // SAFETY: the check of the compiled model (forest::verify) found every root and every exit of a
             // tile to be a node; every node's slot to be one of the row's; both children of every
             // split to be nodes; and the slot of every leaf, whose right_offset is 0, to be leaf_slot, for
             // which nothing decides left: a walk stays at a leaf. By induction `at` is always the
@@ -232,16 +232,16 @@ unsafe fn steps<N: InterleavedNode, const L: usize>(
 }
 
 /// What decides at the nodes.
-pub(crate) trait Decide<N> {
+pub(crate) trait GoesLeft<N> {
     /// Whether a lane's row goes left at a node.
     ///
     /// # Safety
-    /// The node is one of the image that the keys were set for, and there are keys for the lane.
+    /// The node is one of the compiled model that the keys were set for, and there are keys for the lane.
     unsafe fn left(&self, node: &N, lane: usize) -> bool;
 }
 
-/// The keys of rows, of which each has `width`: as many as leaf_slot of the image, and one more, which
-/// is `u32::MAX` and so below no leaf's key; for nodes of answers those follow. Lanes share a row if
+/// The keys of rows, of which each has `width`: as many as leaf_slot of the compiled model, and one more, which
+/// is `u32::MAX` and so below no leaf's key; for nodes of outcomes those follow. Lanes share a row if
 /// the width is 0.
 #[derive(Clone, Copy)]
 pub(crate) struct Keys<'a> {
@@ -251,15 +251,15 @@ pub(crate) struct Keys<'a> {
 
 impl Keys<'_> {
     /// # Safety
-    /// See [`Decide::left`].
+    /// See [`GoesLeft::left`].
     #[inline(always)]
     unsafe fn key(&self, slot: usize, lane: usize) -> u32 {
-        // SAFETY: the caller's promise: slots are at most leaf_slot, or those of answers.
+        // SAFETY: the caller's promise: slots are at most leaf_slot, or those of outcomes.
         unsafe { *verified::at(self.keys, lane * self.width + slot, "a row has every slot") }
     }
 }
 
-impl<N: InterleavedNode> Decide<N> for Keys<'_> {
+impl<N: InterleavedNode> GoesLeft<N> for Keys<'_> {
     #[inline(always)]
     unsafe fn left(&self, node: &N, lane: usize) -> bool {
         // SAFETY: the caller's promise.
@@ -278,7 +278,7 @@ pub(crate) struct KeysAndSets<'a> {
 }
 
 impl KeysAndSets<'_> {
-    /// The code of a lane's value, and whether it is one: see [`crate::model::is_in_set`].
+    /// The code of a lane's value, and whether it is one: see [`crate::ensemble::is_in_set`].
     #[inline(always)]
     fn code(&self, slot: usize, lane: usize) -> (u32, bool) {
         let row = if self.keys.width == 0 { 0 } else { lane * self.num_features };
@@ -288,7 +288,7 @@ impl KeysAndSets<'_> {
     }
 }
 
-impl Decide<WideNode> for KeysAndSets<'_> {
+impl GoesLeft<WideNode> for KeysAndSets<'_> {
     #[inline(always)]
     unsafe fn left(&self, node: &WideNode, lane: usize) -> bool {
         // SAFETY: the caller's promise.

@@ -26,7 +26,7 @@ pub struct Kernel(&'static Entry);
 
 /// Adds the leaves of all trees to the sums of one row, if it takes less time than interleaved
 /// traversal; returns whether it did. Needs a processor that has the instructions, all features of the
-/// image and a sum per output.
+/// compiled model and a sum per output.
 pub(super) type RowKernel<S> = unsafe fn(Sections<'_>, features: &[f32], sums: &mut [S]) -> bool;
 
 struct Entry {

@@ -1,7 +1,7 @@
 //! Evaluation: from a row's features to its margins, or to the leaves it falls into.
 //!
 //! All ways of evaluation return the same bits. `reference` walks the checked model and is the oracle;
-//! `interleaved` walks the compiled image, several trees at once; `block` takes hundreds of rows through
+//! `interleaved` walks the compiled compiled model, several trees at once; `block` takes hundreds of rows through
 //! its tiles, and `row_avx512` one row. Leaves are added in the precision of the model's sums, from the
 //! base margin on, in the order in which the file has the trees: any other order would round otherwise
 //! than the model's library does.
@@ -26,18 +26,18 @@ pub use crate::eval::sum::Margin;
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::records::GroupKind;
 use crate::compiled::sections::{
-    ANSWER_NODES, ANSWER_TABLES, COMPACT_IDS, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
+    COMPACT_IDS, OUTCOME_NODES, OUTCOME_TABLES, OUTPUTS, ROOTS, SOURCES, Sections, TILE_EXITS,
     WIDE_IDS, WIDE_NODES, ZERO_MISSING,
 };
-use crate::compiled::{FinishAt, Image};
+use crate::compiled::{CompiledModel, ScalingAt};
+use crate::ensemble::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
 use crate::eval::kernel::RowSum;
 use crate::eval::sum::Sum;
-use crate::model::{ClassBy, MissingRule, NO_BIAS, Precision, Task};
 use crate::prefetch::prefetch_all;
 use crate::transform::{double, single};
 use crate::{Error, ErrorKind, Result, transform, verified};
 
-/// Most bytes of an image that are asked for at once: half of what a processor's first cache holds.
+/// Most bytes of a compiled model that are asked for at once: half of what a processor's first cache holds.
 const MAX_FETCHED: usize = 16 << 10;
 
 /// Buffers for the evaluation of one row after another; nothing is allocated per row.
@@ -49,18 +49,18 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// Buffers for rows of this image, for the best kernel of this processor.
-    pub fn new<B: StableBytes>(image: &Image<B>) -> Self {
-        Self::with_kernel(image, Kernel::default())
+    /// Buffers for rows of this compiled model, for the best kernel of this processor.
+    pub fn new<B: StableBytes>(compiled: &CompiledModel<B>) -> Self {
+        Self::with_kernel(compiled, Kernel::default())
     }
 
-    /// Buffers for rows of this image.
-    pub fn with_kernel<B: StableBytes>(image: &Image<B>, kernel: Kernel) -> Self {
-        let keys = row_keys::RowKeys::with_answers(image.sections(), image.num_features());
+    /// Buffers for rows of this compiled model.
+    pub fn with_kernel<B: StableBytes>(compiled: &CompiledModel<B>, kernel: Kernel) -> Self {
+        let keys = row_keys::RowKeys::with_outcomes(compiled.sections(), compiled.num_features());
         Scratch { keys, ..Self::for_any(kernel) }
     }
 
-    /// Buffers for rows of any image; they change their size where images differ.
+    /// Buffers for rows of any compiled model; they change their size where compiled models differ.
     pub fn for_any(kernel: Kernel) -> Self {
         Scratch { kernel, keys: row_keys::RowKeys::new(0), present: Vec::new() }
     }
@@ -70,11 +70,11 @@ impl Scratch {
 /// features see what they are given.
 #[inline]
 pub(crate) fn present_values<'a>(
-    image: Sections<'_>,
+    compiled: Sections<'_>,
     rows: &'a [f32],
     buffer: &'a mut Vec<f32>,
 ) -> &'a [f32] {
-    let zero_missing = image.get(ZERO_MISSING);
+    let zero_missing = compiled.get(ZERO_MISSING);
     if zero_missing.is_empty() {
         return rows;
     }
@@ -118,10 +118,10 @@ pub(crate) fn wrong_length(
     Error::new(ErrorKind::RowLength, message)
 }
 
-impl<B: StableBytes> Image<B> {
+impl<B: StableBytes> CompiledModel<B> {
     /// The margins of a row: `features.len() == num_features`, `out.len() == num_outputs`. Features are
-    /// as [`Image::narrow`] makes them; NaN means that one is missing. Margins of another width than
-    /// [`Image::sum_precision`] are copies, which takes more time.
+    /// as [`CompiledModel::narrow`] makes them; NaN means that one is missing. Margins of another width than
+    /// [`CompiledModel::sum_precision`] are copies, which takes more time.
     ///
     /// # Errors
     /// [`ErrorKind::RowLength`](crate::ErrorKind::RowLength) unless both lengths are these.
@@ -135,11 +135,11 @@ impl<B: StableBytes> Image<B> {
         self.margins_of::<false, M>(scratch, features, out)
     }
 
-    /// As [`Image::margins`], with sums that begin with what is in `out` and not with the model's base
+    /// As [`CompiledModel::margins`], with sums that begin with what is in `out` and not with the model's base
     /// margins: XGBoost's `base_margin` (src/predictor/predictor.cc, `InitOutPredictions`).
     ///
     /// # Errors
-    /// As for [`Image::margins`].
+    /// As for [`CompiledModel::margins`].
     pub fn margins_from<M: Margin>(
         &self,
         scratch: &mut Scratch,
@@ -158,9 +158,9 @@ impl<B: StableBytes> Image<B> {
         Err(wrong_length([features, self.num_features()], [out, wanted]))
     }
 
-    /// Whether [`Image::margins_from`] has a meaning: sums are XGBoost's, which nothing follows.
+    /// Whether [`CompiledModel::margins_from`] has a meaning: sums are XGBoost's, which nothing follows.
     pub fn takes_base_margins(&self) -> bool {
-        self.sum_precision() == Precision::Single && self.finish_at() == FinishAt::Nowhere
+        self.sum_precision() == Precision::Single && self.scaling_at() == ScalingAt::None
     }
 
     #[inline(always)]
@@ -174,14 +174,14 @@ impl<B: StableBytes> Image<B> {
         if M::PRECISION != self.sum_precision() {
             return self.margins_of_other_width::<STARTED, M>(scratch, features, out);
         }
-        // SAFETY: the lengths are those of the image.
+        // SAFETY: the lengths are those of the compiled model.
         unsafe {
             if let Some(out) = M::singles(out) {
                 self.sums::<STARTED, _>(scratch, features, out);
-                self.finish(FinishAt::Margins, out);
+                self.scale_sums(ScalingAt::Margins, out);
             } else if let Some(out) = M::doubles(out) {
                 self.sums::<STARTED, _>(scratch, features, out);
-                self.finish(FinishAt::Margins, out);
+                self.scale_sums(ScalingAt::Margins, out);
             }
         }
         Ok(())
@@ -214,32 +214,32 @@ impl<B: StableBytes> Image<B> {
         features: &[f32],
         out: &mut [S],
     ) {
-        let image = self.sections();
+        let compiled = self.sections();
         // Else the sums begin with what is there.
         if !STARTED {
-            S::start(image, out);
+            S::start(compiled, out);
         }
         let Scratch { kernel, keys, present } = scratch;
-        let features = present_values(image, features, present);
+        let features = present_values(compiled, features, present);
         // SAFETY: there is no such Kernel where the processor lacks the instructions; the caller's promise.
-        if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(image, features, out) }) {
+        if S::row_kernel(*kernel).is_some_and(|row| unsafe { row(compiled, features, out) }) {
             return;
         }
-        let values = S::leaf_values(image);
+        let values = S::leaf_values(compiled);
         // SAFETY: the caller's promise; a walk visits each tree, for which `forest::verify` found an output
         // that the model has, with a leaf, whose key is one.
         unsafe {
-            keys.set_with_answers(image, self.num_features(), features);
+            keys.set_with_outcomes(compiled, self.num_features(), features);
             if let [only] = out {
                 // The usual case: the sum stays in a register.
                 let mut sum = *only;
-                interleaved::walk(image, keys, features, |_, leaf| {
+                interleaved::walk(compiled, keys, features, |_, leaf| {
                     sum += S::of_key(values, leaf.key);
                 });
                 *only = sum;
             } else {
-                let outputs = image.get(OUTPUTS);
-                interleaved::walk(image, keys, features, |tree, leaf| {
+                let outputs = compiled.get(OUTPUTS);
+                interleaved::walk(compiled, keys, features, |tree, leaf| {
                     let output = *verified::at(outputs, tree, "a tree has an output") as usize;
                     *verified::at_mut(out, output, "an output has a sum") +=
                         S::of_key(values, leaf.key);
@@ -249,7 +249,7 @@ impl<B: StableBytes> Image<B> {
     }
 
     /// Says that so many rows will be evaluated soon by this kernel: what they read is asked for, of a large
-    /// image the first part. Worth its time where each of many images evaluates a few rows.
+    /// compiled model the first part. Worth its time where each of many compiled models evaluates a few rows.
     pub fn fetch_ahead(&self, kernel: Kernel, rows: usize) {
         let by_block = kernel.block().takes(rows);
         let by_chunks = <f32 as RowSum>::row_kernel(kernel).is_some() && self.has_chunks();
@@ -261,9 +261,9 @@ impl<B: StableBytes> Image<B> {
             let compact = self.between(ROOTS, COMPACT_IDS);
             fetch(compact, MAX_FETCHED);
             // Walks read one kind of wide nodes.
-            let wide = match self.sections().get(ANSWER_NODES) {
+            let wide = match self.sections().get(OUTCOME_NODES) {
                 [] => self.between(WIDE_NODES, WIDE_IDS),
-                _ => self.between(ANSWER_TABLES, WIDE_NODES),
+                _ => self.between(OUTCOME_TABLES, WIDE_NODES),
             };
             fetch(wide, MAX_FETCHED.saturating_sub(compact.len()));
         }
@@ -271,14 +271,14 @@ impl<B: StableBytes> Image<B> {
 
     /// Finishes the sums of rows if this is where that is done.
     #[inline(always)]
-    fn finish<S: Sum>(&self, at: FinishAt, sums: &mut [S]) {
-        if self.finish_at() != at {
+    fn scale_sums<S: Sum>(&self, at: ScalingAt, sums: &mut [S]) {
+        if self.scaling_at() != at {
             return;
         }
-        let (scale, divisor, biases) = self.finish_by();
+        let (scale, divisor, biases) = self.scaling_by();
         let biases = biases.iter().copied().cycle().chain(std::iter::repeat(NO_BIAS));
         for (sum, bias) in sums.iter_mut().zip(biases) {
-            *sum = sum.finished(scale, divisor, bias);
+            *sum = sum.scaled(scale, divisor, bias);
         }
     }
 
@@ -286,18 +286,18 @@ impl<B: StableBytes> Image<B> {
     /// `out.len() == num_trees`.
     ///
     /// # Errors
-    /// As for [`Image::margins`].
+    /// As for [`CompiledModel::margins`].
     pub fn leaves(&self, scratch: &mut Scratch, features: &[f32], out: &mut [u32]) -> Result<()> {
         self.has_lengths(features.len(), [out.len(), self.num_trees()])?;
-        let image = self.sections();
-        let (compact_ids, wide_ids) = (image.get(COMPACT_IDS), image.get(WIDE_IDS));
-        let sources = image.get(SOURCES);
+        let compiled = self.sections();
+        let (compact_ids, wide_ids) = (compiled.get(COMPACT_IDS), compiled.get(WIDE_IDS));
+        let sources = compiled.get(SOURCES);
         let Scratch { keys, present, .. } = scratch;
-        let features = present_values(image, features, present);
+        let features = present_values(compiled, features, present);
         // SAFETY: the row has all features.
         unsafe {
-            keys.set_with_answers(image, self.num_features(), features);
-            interleaved::walk(image, keys, features, |tree, leaf| {
+            keys.set_with_outcomes(compiled, self.num_features(), features);
+            interleaved::walk(compiled, keys, features, |tree, leaf| {
                 let ids = match leaf.kind {
                     GroupKind::Compact => compact_ids,
                     GroupKind::Wide | GroupKind::Categorical => wide_ids,
@@ -308,17 +308,17 @@ impl<B: StableBytes> Image<B> {
         Ok(())
     }
 
-    /// Turns the margins of a row into its values, in place; returns [`Image::num_values`], their
-    /// number. They are computed in the width of the margins: that of [`Image::sum_precision`] is the
+    /// Turns the margins of a row into its values, in place; returns [`CompiledModel::num_values`], their
+    /// number. They are computed in the width of the margins: that of [`CompiledModel::sum_precision`] is the
     /// library's.
     pub fn values<M: Margin>(&self, margins: &mut [M]) -> usize {
         if let Some(margins) = M::singles(margins) {
-            self.finish(FinishAt::Values, margins);
+            self.scale_sums(ScalingAt::Values, margins);
             return single::apply(self.transform(), self.slope() as f32, margins);
         }
         match M::doubles(margins) {
             Some(margins) => {
-                self.finish(FinishAt::Values, margins);
+                self.scale_sums(ScalingAt::Values, margins);
                 double::apply(self.transform(), self.slope(), margins)
             }
             None => 0,
@@ -346,7 +346,7 @@ impl<B: StableBytes> Image<B> {
     /// Whether the model's values are probabilities of classes: of the second of two, or of each of several. A
     /// library that sums probabilities leaves them as they are, and decides between two classes at one half.
     pub fn predicts_probabilities(&self) -> bool {
-        use crate::model::Transform::{
+        use crate::ensemble::Transform::{
             Identity, Logistic, LogisticMirrored, Softmax, SoftmaxSingle,
         };
         match (self.task(), self.transform()) {
@@ -360,8 +360,8 @@ impl<B: StableBytes> Image<B> {
         }
     }
 
-    /// The class of a row of a model with this one margin, as [`Image::class`] gives it; its value, as
-    /// [`Image::values`] does, replaces the margin. It is transformed once, where these two do so twice.
+    /// The class of a row of a model with this one margin, as [`CompiledModel::class`] gives it; its value, as
+    /// [`CompiledModel::values`] does, replaces the margin. It is transformed once, where these two do so twice.
     pub fn class_and_value<M: Margin + PartialOrd>(&self, margin: &mut M) -> Option<u32> {
         let margins = std::slice::from_mut(margin);
         let class = self.class(margins);

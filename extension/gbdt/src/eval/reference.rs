@@ -7,11 +7,11 @@
 //! src/predictor/cpu_predictor.cc; LightGBM: `GBDT::PredictRaw` in
 //! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of the model's values.
 
+use crate::ensemble::{Comparison, Ensemble, Node, Precision, Tree, TreeOutput, is_in_set};
 use crate::eval::Margin;
-use crate::model::{Comparison, Model, Node, Precision, Tree, TreeOutput, is_in_set};
 
 /// The margins of a row; `out.len() == model.num_outputs()`. Absent features are NaN.
-pub fn margins<V: Copy + Into<f64>, M: Margin>(model: &Model, features: &[V], out: &mut [M]) {
+pub fn margins<V: Copy + Into<f64>, M: Margin>(model: &Ensemble, features: &[V], out: &mut [M]) {
     let mut sums: Vec<f64> = model.base_margin().iter().copied().map(f64::from).collect();
     for tree in model.trees() {
         let id = leaf(model, tree, features);
@@ -28,20 +28,20 @@ pub fn margins<V: Copy + Into<f64>, M: Margin>(model: &Model, features: &[V], ou
         }
     }
     for (output, (margin, sum)) in out.iter_mut().zip(sums).enumerate() {
-        let finished = model.finish.of(sum, output, model.sum_precision());
-        *margin = M::of(if model.finish.in_margin { finished } else { sum });
+        let scaled = model.scaling.of(sum, output, model.sum_precision());
+        *margin = M::of(if model.scaling.in_margin { scaled } else { sum });
     }
 }
 
 /// For each tree the leaf that a row falls into, by the library's number for it;
 /// `out.len() == model.trees().len()`.
-pub fn leaves<V: Copy + Into<f64>>(model: &Model, features: &[V], out: &mut [u32]) {
+pub fn leaves<V: Copy + Into<f64>>(model: &Ensemble, features: &[V], out: &mut [u32]) {
     for (number, tree) in out.iter_mut().zip(model.trees()) {
         *number = leaf(model, tree, features) - tree.first_leaf();
     }
 }
 
-fn leaf<V: Copy + Into<f64>>(model: &Model, tree: &Tree, features: &[V]) -> u32 {
+fn leaf<V: Copy + Into<f64>>(model: &Ensemble, tree: &Tree, features: &[V]) -> u32 {
     let mut id = 0;
     while let Some(node) = tree.nodes().get(id as usize) {
         let Some([left, right]) = node.children() else { break };
@@ -52,7 +52,7 @@ fn leaf<V: Copy + Into<f64>>(model: &Model, tree: &Tree, features: &[V]) -> u32 
 
 /// Whether a row goes to the left child of a node, which is a split of the tree.
 pub(crate) fn goes_left<V: Copy + Into<f64>>(
-    model: &Model,
+    model: &Ensemble,
     tree: &Tree,
     node: &Node,
     features: &[V],

@@ -4,18 +4,18 @@
 //! node compares: one permutation and one comparison decide a node of 64 trees. So the upper levels
 //! are decided as a whole, and their bits chosen as for blocks of rows. Of the levels below, the block
 //! of nodes at which a tree has arrived is decided as a whole, four trees at a time; a table then says
-//! where its seven decisions lead. The image has sections of its own for this, `CHUNKS`, `TOP_NODES`
+//! where its seven decisions lead. The compiled model has sections of its own for this, `CHUNKS`, `TOP_NODES`
 //! and `NODE_BLOCKS`; a model without them takes interleaved traversal.
 #![allow(unsafe_code, reason = "vector instructions")]
 
 use std::arch::x86_64::*;
 
 use crate::compiled::sections::{
-    CHUNK_GROUPS, CHUNKS, NODE_BLOCKS, OUTPUTS, PREDICATE_COLUMNS, SEARCH_TREES, Sections,
+    CHUNK_GROUPS, CHUNKS, CONDITION_COLUMNS, NODE_BLOCKS, OUTPUTS, SEARCH_TREES, Sections,
     TOP_NODES,
 };
 use crate::compiled::tiles::{
-    CHUNK_TREES, Chunk, ColumnKind, MIN_SEARCH_LEVELS, NodeBlock, PredicateColumn, TILE_LEVELS,
+    CHUNK_TREES, Chunk, ColumnKind, ConditionColumn, MIN_SEARCH_LEVELS, NodeBlock, TILE_LEVELS,
     TOP_LEVELS, TileGroup, TopNode, tile_leaves,
 };
 use crate::eval::sum::Sum;
@@ -61,17 +61,17 @@ static ORDER: Bytes<CHUNK_TREES> = {
 #[repr(C, align(64))]
 struct Bytes<const COUNT: usize>([u8; COUNT]);
 
-/// Adds the leaves of all trees to a row's sums, if the image has chunks; returns whether it has.
+/// Adds the leaves of all trees to a row's sums, if the compiled model has chunks; returns whether it has.
 ///
 /// # Safety
-/// The processor has the instructions; the features are all of the image's, the sums one per output.
+/// The processor has the instructions; the features are all of the compiled model's, the sums one per output.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
 pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums: &mut [S]) -> bool {
     let chunks = sections.get(CHUNKS);
     if chunks.is_empty() {
         return false;
     }
-    let image = &Chunked {
+    let compiled = &Chunked {
         outputs: sections.get(OUTPUTS),
         search_trees: sections.get(SEARCH_TREES),
         top_nodes: sections.get(TOP_NODES),
@@ -79,14 +79,14 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
         leaves: S::tile_leaves(sections),
     };
     let groups = sections.get(CHUNK_GROUPS);
-    let mut columns = sections.get(PREDICATE_COLUMNS).chunks(64);
+    let mut columns = sections.get(CONDITION_COLUMNS).chunks(64);
     // Of no column, if there are no more than a register has: no node reads those ranks.
     let ranks =
-        std::array::from_fn(|_| ranks_of(image, columns.next().unwrap_or_default(), features));
+        std::array::from_fn(|_| ranks_of(compiled, columns.next().unwrap_or_default(), features));
     let mut paths = Bytes([0; CHUNK_TREES]);
     for chunk in chunks {
-        // SAFETY: the image's check found the nodes of its chunks to be there.
-        let numbers = unsafe { leaf_indices(image, chunk, ranks) };
+        // SAFETY: the compiled model's check found the nodes of its chunks to be there.
+        let numbers = unsafe { leaf_indices(compiled, chunk, ranks) };
         // SAFETY: 64 bytes are written, aligned.
         unsafe { _mm512_store_si512(paths.0.as_mut_ptr().cast(), numbers) };
         let (first, count) = (chunk.first_group as usize, chunk.groups as usize);
@@ -98,7 +98,7 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
             // SAFETY: as above: a chunk has at most 64 trees, those of its groups.
             let paths = unsafe { verified::range(&paths.0, lane, count, "a chunk has 64 trees") };
             let shift = chunk.levels - group.levels;
-            add_leaves(image, group, paths, shift, sums);
+            add_leaves(compiled, group, paths, shift, sums);
             lane += count;
         }
     }
@@ -108,13 +108,17 @@ pub(super) unsafe fn add<S: Sum>(sections: Sections<'_>, features: &[f32], sums:
 /// The ranks of a row in up to 64 columns. They are put together in registers: one loaded from bytes
 /// that were just written would wait for them.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-fn ranks_of<S>(image: &Chunked<'_, S>, columns: &[PredicateColumn], features: &[f32]) -> __m512i {
+fn ranks_of<S>(
+    compiled: &Chunked<'_, S>,
+    columns: &[ConditionColumn],
+    features: &[f32],
+) -> __m512i {
     let mut ranks = _mm512_setzero_si512();
     let mut lane = 1u8;
     for columns in columns.chunks(8) {
         let mut word = 0u64;
         for column in columns.iter().rev() {
-            word = word << 8 | rank_of(image, column, features);
+            word = word << 8 | rank_of(compiled, column, features);
         }
         ranks = _mm512_mask_set1_epi64(ranks, lane, word.cast_signed());
         lane = lane.wrapping_add(lane);
@@ -125,13 +129,13 @@ fn ranks_of<S>(image: &Chunked<'_, S>, columns: &[PredicateColumn], features: &[
 /// A value's rank in a column: how many thresholds it is not below, counted.
 #[inline]
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi,popcnt")]
-fn rank_of<S>(image: &Chunked<'_, S>, column: &PredicateColumn, features: &[f32]) -> u64 {
+fn rank_of<S>(compiled: &Chunked<'_, S>, column: &ConditionColumn, features: &[f32]) -> u64 {
     let feature = column.feature as usize;
-    // SAFETY: the caller's promise; the image's check found each column to be of a feature.
+    // SAFETY: the caller's promise; the compiled model's check found each column to be of a feature.
     let value =
         _mm512_set1_ps(unsafe { *verified::at(features, feature, "a column is of a feature") });
-    // SAFETY: the image's check found the column's search tree to be there.
-    let tree = unsafe { image.search_trees.as_ptr().add(column.tree as usize) };
+    // SAFETY: the compiled model's check found the column's search tree to be there.
+    let tree = unsafe { compiled.search_trees.as_ptr().add(column.tree as usize) };
     // SAFETY: as above; it has at least 32 places, and a multiple of that.
     unsafe {
         if column.kind == ColumnKind::RankedMissingRight {
@@ -176,11 +180,15 @@ unsafe fn count<const COMPARE: i32>(value: __m512, tree: *const f32, levels: u32
 /// # Safety
 /// The processor has the instructions; the chunk's nodes are there.
 #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")]
-unsafe fn leaf_indices<S>(image: &Chunked<'_, S>, chunk: &Chunk, ranks: [__m512i; 2]) -> __m512i {
+unsafe fn leaf_indices<S>(
+    compiled: &Chunked<'_, S>,
+    chunk: &Chunk,
+    ranks: [__m512i; 2],
+) -> __m512i {
     // SAFETY: the caller's promise.
     unsafe {
-        let nodes = image.top_nodes.as_ptr().add(chunk.top_nodes as usize);
-        let blocks = image.node_blocks.as_ptr().add(chunk.blocks as usize);
+        let nodes = compiled.top_nodes.as_ptr().add(chunk.top_nodes as usize);
+        let blocks = compiled.node_blocks.as_ptr().add(chunk.blocks as usize);
         match chunk.levels {
             0 => _mm512_setzero_si512(),
             1 => top::<1>(nodes, ranks),
@@ -344,7 +352,7 @@ unsafe fn below(
 
 #[inline(always)]
 fn add_leaves<S: Sum>(
-    image: &Chunked<'_, S>,
+    compiled: &Chunked<'_, S>,
     group: &TileGroup,
     paths: &[u8],
     shift: u32,
@@ -353,18 +361,18 @@ fn add_leaves<S: Sum>(
     let stride = tile_leaves(group.levels);
     let start = group.leaves as usize;
     let leaf = |lane: usize, path: u8| {
-        debug_assert!(start + lane * stride + usize::from(path) < image.leaves.len(), "leaves");
-        // SAFETY: the image's check found the leaves of the group's tiles to be there; a path has
+        debug_assert!(start + lane * stride + usize::from(path) < compiled.leaves.len(), "leaves");
+        // SAFETY: the compiled model's check found the leaves of the group's tiles to be there; a path has
         // as many bits as the tile has levels.
-        unsafe { *image.leaves.get_unchecked(start + lane * stride + usize::from(path)) }
+        unsafe { *compiled.leaves.get_unchecked(start + lane * stride + usize::from(path)) }
     };
     let paths = paths.iter().enumerate();
     if shift == 0 {
-        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, *path)), sums);
+        sum(compiled.outputs, group, paths.map(|(lane, path)| leaf(lane, *path)), sums);
     } else {
         // A tile without levels in a chunk of eight has a shift of as many bits as a path.
         let shifted = |path: u8| (u32::from(path) >> shift) as u8;
-        sum(image.outputs, group, paths.map(|(lane, path)| leaf(lane, shifted(*path))), sums);
+        sum(compiled.outputs, group, paths.map(|(lane, path)| leaf(lane, shifted(*path))), sums);
     }
 }
 

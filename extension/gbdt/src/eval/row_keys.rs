@@ -1,10 +1,10 @@
-//! The keys of a row, by slot: see [`crate::compiled::key`]; behind them its answers to categorical
-//! splits, if the image has any: see [`crate::lower::answers`].
-#![allow(unsafe_code, reason = "copies answers that the image's check has vouched for")]
+//! The keys of a row, by slot: see [`crate::compiled::key`]; behind them its outcomes to categorical
+//! splits, if the compiled model has any: see [`crate::lower::outcomes`].
+#![allow(unsafe_code, reason = "copies outcomes that the compiled model's check has vouched for")]
 
 use crate::compiled::key::{leaf_slot, monotone_key};
-use crate::compiled::records::AnswerTable;
-use crate::compiled::sections::{ANSWER_TABLES, ANSWERS, Sections};
+use crate::compiled::records::OutcomeTable;
+use crate::compiled::sections::{OUTCOME_TABLES, OUTCOMES, Sections};
 use crate::verified;
 
 /// Sets the two slots of each feature: `slots.len() == 2 * features.len()`.
@@ -19,27 +19,27 @@ pub(super) fn set_keys(slots: &mut [u32], features: &[f32]) {
     }
 }
 
-/// Copies the line of each table that has the answers of a row.
+/// Copies the line of each table that has the outcomes of a row.
 ///
 /// # Safety
-/// The tables and words are an image's, whose features these are, and whose slots behind that of leaves.
+/// The tables and words are a compiled model's, whose features these are, and whose slots behind that of leaves.
 #[inline(always)]
-unsafe fn set_answers(
+unsafe fn set_outcomes(
     mut slots: &mut [u32],
-    tables: &[AnswerTable],
+    tables: &[OutcomeTable],
     words: &[u32],
     features: &[f32],
 ) {
     for table in tables {
-        // SAFETY: `forest::verify::answers` found every table to be of a feature.
+        // SAFETY: `forest::verify::outcomes` found every table to be of a feature.
         let value = unsafe {
-            *verified::at(features, table.feature as usize, "a table of answers is of a feature")
+            *verified::at(features, table.feature as usize, "a table of outcomes is of a feature")
         };
         let (start, width) = (table.first as usize, table.width as usize);
         let start = start + line(table, value) * width;
         // SAFETY: as above: the words of a table are there, for all lines, and follow the last table's.
-        let words = unsafe { verified::range(words, start, width, "a line of answers is there") };
-        verified::check(width <= slots.len(), "a row has slots for its answers");
+        let words = unsafe { verified::range(words, start, width, "a line of outcomes is there") };
+        verified::check(width <= slots.len(), "a row has slots for its outcomes");
         // SAFETY: as above: the slots of tables follow one another, up to that of the row's last.
         let (own, others) = unsafe { slots.split_at_mut_unchecked(width) };
         match (own, words) {
@@ -51,9 +51,9 @@ unsafe fn set_answers(
     }
 }
 
-/// The line of a value in a table: see [`crate::model::is_in_set`].
+/// The line of a value in a table: see [`crate::ensemble::is_in_set`].
 #[inline(always)]
-fn line(table: &AnswerTable, value: f32) -> usize {
+fn line(table: &OutcomeTable, value: f32) -> usize {
     let code = value as u32;
     let is_known = (value >= 0.0) & (code < table.codes);
     let other = table.codes as usize + usize::from(value.is_nan());
@@ -62,7 +62,7 @@ fn line(table: &AnswerTable, value: f32) -> usize {
 
 #[derive(Clone, Debug)]
 pub(crate) struct RowKeys {
-    /// Two a feature, then the one that leaves read, then words of answers.
+    /// Two a feature, then the one that leaves read, then words of outcomes.
     keys: Vec<u32>,
 }
 
@@ -71,32 +71,34 @@ impl RowKeys {
         RowKeys { keys: vec![u32::MAX; leaf_slot(num_features) + 1] }
     }
 
-    /// With room for answers.
-    pub(crate) fn with_answers(image: Sections<'_>, num_features: usize) -> Self {
-        RowKeys { keys: vec![u32::MAX; image.num_slots(num_features)] }
+    /// With room for outcomes.
+    pub(crate) fn with_outcomes(compiled: Sections<'_>, num_features: usize) -> Self {
+        RowKeys { keys: vec![u32::MAX; compiled.num_slots(num_features)] }
     }
 
-    /// Takes a row, with its answers.
+    /// Takes a row, with its outcomes.
     ///
     /// # Safety
-    /// `features.len() == num_features`, the image's number.
+    /// `features.len() == num_features`, the compiled model's number.
     #[inline]
-    pub(crate) unsafe fn set_with_answers(
+    pub(crate) unsafe fn set_with_outcomes(
         &mut self,
-        image: Sections<'_>,
+        compiled: Sections<'_>,
         num_features: usize,
         features: &[f32],
     ) {
-        let answers = self.set_slots(num_features, image.num_slots(num_features), features);
-        // SAFETY: the caller's promise; the slots are as many as the image says.
-        unsafe { set_answers(answers, image.get(ANSWER_TABLES), image.get(ANSWERS), features) };
+        let outcomes = self.set_slots(num_features, compiled.num_slots(num_features), features);
+        // SAFETY: the caller's promise; the slots are as many as the compiled model says.
+        unsafe {
+            set_outcomes(outcomes, compiled.get(OUTCOME_TABLES), compiled.get(OUTCOMES), features)
+        };
     }
 
     /// Takes a row's keys; returns the slots behind that of leaves.
     #[inline(always)]
     fn set_slots(&mut self, num_features: usize, num_slots: usize, features: &[f32]) -> &mut [u32] {
         if self.keys.len() != num_slots {
-            // Made for another image.
+            // Made for another compiled model.
             self.keys.clear();
             self.keys.resize(num_slots, u32::MAX);
         }
@@ -104,14 +106,14 @@ impl RowKeys {
         let (slots, others) = self.keys.split_at_mut(leaf_slot(num_features));
         verified::check(slots.len() == 2 * features.len(), "a row has all features");
         set_keys(slots, features);
-        let (leaf, answers) = others.split_at_mut(1);
-        // It may have been a word of another image.
+        let (leaf, outcomes) = others.split_at_mut(1);
+        // It may have been a word of another compiled model.
         leaf[0] = u32::MAX;
-        answers
+        outcomes
     }
 
-    /// The keys; as many as `leaf_slot` of the image that they were last set for, and one more; and
-    /// its answers.
+    /// The keys; as many as `leaf_slot` of the compiled model that they were last set for, and one more; and
+    /// its outcomes.
     #[inline(always)]
     pub(crate) fn as_slice(&self) -> &[u32] {
         &self.keys
@@ -124,7 +126,7 @@ mod tests {
 
     #[test]
     fn what_is_no_code_has_lines_of_its_own() {
-        let table = AnswerTable { feature: 0, codes: 3, first: 0, width: 1, slot: 3 };
+        let table = OutcomeTable { feature: 0, codes: 3, first: 0, width: 1, slot: 3 };
         let lines = [0.0, -0.0, 0.9, 2.0, 2.99].map(|value| line(&table, value));
         assert_eq!(lines, [0, 0, 0, 2, 2]);
         for value in [3.0, -0.5, -1.0, 16_777_216.0, f32::INFINITY, f32::NEG_INFINITY] {
@@ -134,17 +136,22 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_copied_behind_the_keys() {
-        let table =
-            |feature, codes, first, width, slot| AnswerTable { feature, codes, first, width, slot };
+    fn outcomes_are_copied_behind_the_keys() {
+        let table = |feature, codes, first, width, slot| OutcomeTable {
+            feature,
+            codes,
+            first,
+            width,
+            slot,
+        };
         let tables = [table(1, 1, 0, 1, 5), table(0, 0, 3, 2, 6)];
         let words = [10, 11, 12, 20, 21, 22, 23];
         let mut slots = [0; 3];
         // SAFETY: the tables are of two features, and have their words and slots.
-        unsafe { set_answers(&mut slots, &tables, &words, &[7.0, 0.0]) };
+        unsafe { set_outcomes(&mut slots, &tables, &words, &[7.0, 0.0]) };
         assert_eq!(slots, [10, 20, 21]);
         // SAFETY: as above.
-        unsafe { set_answers(&mut slots, &tables, &words, &[f32::NAN; 2]) };
+        unsafe { set_outcomes(&mut slots, &tables, &words, &[f32::NAN; 2]) };
         assert_eq!(slots, [12, 22, 23]);
     }
 

@@ -2,14 +2,17 @@
 //!
 //! A model has one of the two. What evaluates it is compiled for each, with the leaves and kernels of
 //! that width.
-#![allow(unsafe_code, reason = "finds the values of leaves that the image's check has vouched for")]
+#![allow(
+    unsafe_code,
+    reason = "finds the values of leaves that the compiled model's check has vouched for"
+)]
 
 use std::ops::AddAssign;
 
 use crate::compiled::sections::{
     BASE_MARGINS, LEAF_VALUES, Sections, TILE_LEAVES, TILE_LEAVES_DOUBLE,
 };
-use crate::model::Precision;
+use crate::ensemble::Precision;
 use crate::verified;
 
 /// In what a caller takes margins: f32 or f64.
@@ -103,33 +106,33 @@ pub(super) trait Sum: Margin + AddAssign + 'static {
     const ZERO: Self;
 
     /// `self * scale / divisor + bias`, each step rounded.
-    fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self;
+    fn scaled(self, scale: f64, divisor: f64, bias: f64) -> Self;
 
     /// Sets each output's sum to what it begins with.
-    fn start(image: Sections<'_>, sums: &mut [Self]);
+    fn start(compiled: Sections<'_>, sums: &mut [Self]);
 
     /// The values that the keys of leaves are indices of, if they are.
-    fn leaf_values(image: Sections<'_>) -> &[Self];
+    fn leaf_values(compiled: Sections<'_>) -> &[Self];
 
     /// The value of a leaf with this key.
     ///
     /// # Safety
-    /// The key is a leaf's of the image whose leaf values these are.
+    /// The key is a leaf's of the compiled model whose leaf values these are.
     unsafe fn of_key(leaf_values: &[Self], key: u32) -> Self;
 
-    fn tile_leaves(image: Sections<'_>) -> &[Self];
+    fn tile_leaves(compiled: Sections<'_>) -> &[Self];
 }
 
 impl Sum for f32 {
     const ZERO: Self = 0.0;
 
-    fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self {
+    fn scaled(self, scale: f64, divisor: f64, bias: f64) -> Self {
         self * scale as f32 / divisor as f32 + bias as f32
     }
 
     #[inline(always)]
-    fn start(image: Sections<'_>, sums: &mut [Self]) {
-        sums.copy_from_slice(image.get(BASE_MARGINS));
+    fn start(compiled: Sections<'_>, sums: &mut [Self]) {
+        sums.copy_from_slice(compiled.get(BASE_MARGINS));
     }
 
     #[inline(always)]
@@ -143,15 +146,15 @@ impl Sum for f32 {
     }
 
     #[inline(always)]
-    fn tile_leaves(image: Sections<'_>) -> &[Self] {
-        image.get(TILE_LEAVES)
+    fn tile_leaves(compiled: Sections<'_>) -> &[Self] {
+        compiled.get(TILE_LEAVES)
     }
 }
 
 impl Sum for f64 {
     const ZERO: Self = 0.0;
 
-    fn finished(self, scale: f64, divisor: f64, bias: f64) -> Self {
+    fn scaled(self, scale: f64, divisor: f64, bias: f64) -> Self {
         self * scale / divisor + bias
     }
 
@@ -161,8 +164,8 @@ impl Sum for f64 {
     }
 
     #[inline(always)]
-    fn leaf_values(image: Sections<'_>) -> &[Self] {
-        image.get(LEAF_VALUES)
+    fn leaf_values(compiled: Sections<'_>) -> &[Self] {
+        compiled.get(LEAF_VALUES)
     }
 
     #[inline(always)]
@@ -172,7 +175,7 @@ impl Sum for f64 {
     }
 
     #[inline(always)]
-    fn tile_leaves(image: Sections<'_>) -> &[Self] {
-        image.get(TILE_LEAVES_DOUBLE)
+    fn tile_leaves(compiled: Sections<'_>) -> &[Self] {
+        compiled.get(TILE_LEAVES_DOUBLE)
     }
 }

@@ -1,4 +1,4 @@
-//! The walk over the image against the oracle, bit for bit, on random models.
+//! The walk over the compiled model against the oracle, bit for bit, on random models.
 
 use std::cell::Cell;
 
@@ -6,15 +6,15 @@ use proptest::prelude::*;
 
 use crate::Cancel;
 use crate::ErrorKind;
-use crate::compiled::Image;
+use crate::compiled::CompiledModel;
 use crate::compiled::aligned::{AlignedBytes, StableBytes};
 use crate::compiled::records::GroupKind;
-use crate::compiled::sections::{GROUPS, PREDICATE_COLUMNS, TILE_GROUPS};
+use crate::compiled::sections::{CONDITION_COLUMNS, GROUPS, TILE_GROUPS};
 use crate::compiled::tiles::{CODE_LEVELS, MAX_SHARING, TileForm};
+use crate::ensemble::{ClassBy, Ensemble, Node, Precision, Task, Transform, Tree};
 use crate::eval::{BatchScratch, Kernel, Margin, Scratch, reference};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::model::{ClassBy, Model, Node, Precision, Task, Transform, Tree};
 use crate::random::leaf_wise::leaf_wise;
 use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
 use crate::random::{Random, Shape};
@@ -24,41 +24,45 @@ fn times() -> usize {
     std::env::var("PGBOOST_TIMES").ok().and_then(|times| times.parse().ok()).unwrap_or(1)
 }
 
-fn opened(model: &Model) -> Image<AlignedBytes> {
-    Image::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
+fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
+    CompiledModel::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
-/// Margins, by every kernel that can run here, and leaves of the image equal those of the oracle for
+/// Margins, by every kernel that can run here, and leaves of the compiled model equal those of the oracle for
 /// every row.
-fn agrees(model: &Model, rows: &[Vec<f64>]) {
-    let image = opened(model);
+fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
+    let compiled = opened(model);
     match model.sum_precision() {
-        Precision::Single => agrees_in::<f32>(model, &image, rows),
-        Precision::Double => agrees_in::<f64>(model, &image, rows),
+        Precision::Single => agrees_in::<f32>(model, &compiled, rows),
+        Precision::Double => agrees_in::<f64>(model, &compiled, rows),
     }
 }
 
 /// The same, with margins of the model's width.
-fn agrees_in<M: Margin>(model: &Model, image: &Image<impl StableBytes>, rows: &[Vec<f64>]) {
-    let mut scratch = Scratch::new(image);
-    let narrow = narrowed(image, rows);
+fn agrees_in<M: Margin>(
+    model: &Ensemble,
+    compiled: &CompiledModel<impl StableBytes>,
+    rows: &[Vec<f64>],
+) {
+    let mut scratch = Scratch::new(compiled);
+    let narrow = narrowed(compiled, rows);
     let outputs = model.num_outputs();
     let (mut margins, mut expected) = (vec![M::of(7.0); outputs], vec![M::of(0.0); outputs]);
     let (mut leaves, mut ids) = (vec![7u32; model.trees().len()], vec![0u32; model.trees().len()]);
     let kernels: Vec<Kernel> = Kernel::available().collect();
     let mut scratches: Vec<Scratch> =
-        kernels.iter().map(|kernel| Scratch::with_kernel(image, *kernel)).collect();
+        kernels.iter().map(|kernel| Scratch::with_kernel(compiled, *kernel)).collect();
     for (row, narrow) in rows.iter().zip(&narrow) {
         reference::margins(model, row, &mut expected);
         for (scratch, kernel) in scratches.iter_mut().zip(&kernels) {
-            image.margins(scratch, narrow, &mut margins).unwrap();
+            compiled.margins(scratch, narrow, &mut margins).unwrap();
             assert_eq!(bits(&margins), bits(&expected), "{kernel:?}: margins of {row:?}");
         }
-        image.leaves(&mut scratch, narrow, &mut leaves).unwrap();
+        compiled.leaves(&mut scratch, narrow, &mut leaves).unwrap();
         reference::leaves(model, row, &mut ids);
         assert_eq!(leaves, ids, "leaves of {row:?}");
     }
-    batch_agrees::<M>(model, image, rows);
+    batch_agrees::<M>(model, compiled, rows);
 }
 
 fn bits<M: Margin>(margins: &[M]) -> Vec<u64> {
@@ -66,14 +70,18 @@ fn bits<M: Margin>(margins: &[M]) -> Vec<u64> {
 }
 
 /// So do the margins of all rows in one call, with every kernel that can run here.
-fn batch_agrees<M: Margin>(model: &Model, image: &Image<impl StableBytes>, rows: &[Vec<f64>]) {
+fn batch_agrees<M: Margin>(
+    model: &Ensemble,
+    compiled: &CompiledModel<impl StableBytes>,
+    rows: &[Vec<f64>],
+) {
     let outputs = model.num_outputs();
-    let narrow = narrowed(image, rows).concat();
+    let narrow = narrowed(compiled, rows).concat();
     let mut expected = vec![M::of(0.0); outputs];
     for kernel in Kernel::available() {
-        let mut scratch = BatchScratch::with_kernel(image, kernel);
+        let mut scratch = BatchScratch::with_kernel(compiled, kernel);
         let mut margins = vec![M::of(7.0); rows.len() * outputs];
-        image.margins_batch(&mut scratch, &narrow, &mut margins).unwrap();
+        compiled.margins_batch(&mut scratch, &narrow, &mut margins).unwrap();
         for (row, margins) in rows.iter().zip(margins.chunks_exact(outputs)) {
             reference::margins(model, row, &mut expected);
             assert_eq!(bits(margins), bits(&expected), "{kernel:?}: {row:?}");
@@ -111,8 +119,8 @@ fn symmetric_trees_agree_with_the_oracle() {
             Shape { any_library, categorical, ..Shape::of(4, 1 + seed as usize % 2, 40, 9) };
         let model = symmetric(seed, model(seed, shape));
         agrees(&model, &rows(seed ^ 1, &model, 130));
-        let image = opened(&model);
-        let groups = image.sections().get(TILE_GROUPS);
+        let compiled = opened(&model);
+        let groups = compiled.sections().get(TILE_GROUPS);
         symmetric_groups += groups.iter().filter(|group| group.form == TileForm::Symmetric).count();
     }
     assert!(symmetric_groups > 100, "{symmetric_groups}");
@@ -130,7 +138,7 @@ fn recoded_trees_agree_with_the_oracle() {
         };
         let leaves =
             [5, 12, 31, 33, 64, 100, 127, 200, 255, 256, 257, 1000, 3000][seed as usize % 13];
-        // Fewer of the large ones, so that codes pay; those of 257 leaves have more predicates than a segment.
+        // Fewer of the large ones, so that codes pay; those of 257 leaves have more conditions than a segment.
         let trees = if leaves > 257 { 6 } else { 40 };
         let model = leaf_wise(seed, model(seed, Shape { trees, ..shape }), leaves);
         agrees(&model, &rows(seed ^ 1, &model, [70, 130, 512, 600][seed as usize / 2 % 4]));
@@ -142,8 +150,8 @@ fn recoded_trees_agree_with_the_oracle() {
 }
 
 #[test]
-fn categorical_models_agree_with_the_oracle_with_answers_and_without() {
-    let mut with_answers = 0;
+fn categorical_models_agree_with_the_oracle_with_outcomes_and_without() {
+    let mut with_outcomes = 0;
     for seed in 0..60 {
         let shape = Shape {
             categorical: 1 + seed as usize % 3,
@@ -157,9 +165,9 @@ fn categorical_models_agree_with_the_oracle_with_answers_and_without() {
             set.words.resize(1 << 18, 1 << 31);
         }
         agrees(&model, &rows(seed ^ 1, &model, 70));
-        with_answers += usize::from(opened(&model).sections().answered_slots().is_some());
+        with_outcomes += usize::from(opened(&model).sections().outcome_slots().is_some());
     }
-    assert!((20..40).contains(&with_answers), "{with_answers}");
+    assert!((20..40).contains(&with_outcomes), "{with_outcomes}");
 }
 
 #[test]
@@ -190,14 +198,14 @@ fn a_tree_too_large_for_compact_links_takes_wide_nodes() {
     let nodes = (0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect();
     model.trees[1] = Tree::of(nodes, 17);
     let looks = Cell::new(0);
-    let image = Image::open(
+    let compiled = CompiledModel::open(
         compile(&model, &[], Cancel::unwinding(&|| looks.set(looks.get() + 1))).unwrap(),
     )
     .unwrap();
     // Of 262,143 nodes, every 16,384 in each of four passes.
     assert!(looks.get() > 4 * 16, "{} looks for a cancel", looks.get());
     let kinds: Vec<GroupKind> =
-        image.sections().get(GROUPS).iter().map(|group| group.kind).collect();
+        compiled.sections().get(GROUPS).iter().map(|group| group.kind).collect();
     assert_eq!(kinds, [GroupKind::Compact, GroupKind::Wide, GroupKind::Compact]);
     agrees(&model, &rows(14, &model, 300));
 }
@@ -238,7 +246,7 @@ fn ranks_of_many_thresholds_agree_with_the_oracle() {
         *tree =
             Tree::of((0..inner).map(split).chain((inner..2 * inner + 1).map(leaf)).collect(), 8);
     }
-    let columns = opened(&model).sections().get(PREDICATE_COLUMNS).len();
+    let columns = opened(&model).sections().get(CONDITION_COLUMNS).len();
     assert!(columns > 2 * MAX_SHARING, "{columns} columns");
     agrees(&model, &rows(18, &model, 600));
 }
@@ -281,14 +289,14 @@ fn kernels_agree_with_the_oracle_on_many_rows() {
 fn a_call_takes_fewer_rows_of_a_deep_forest() {
     let shape = Shape::of(3, 1, 480, 6);
     let mut model = model(33, shape);
-    let rows_per_call = |model: &Model| opened(model).rows_per_call();
+    let rows_per_call = |model: &Ensemble| opened(model).rows_per_call();
     assert_eq!(rows_per_call(&model), 512);
     // What is said of the depth is what is walked, to the deepest of each sixteen.
     model.trees.iter_mut().for_each(|tree| tree.depth = 1000);
     assert_eq!(rows_per_call(&model), (16 << 20) / (480 * 1000 + 3));
 }
 
-fn image_of(task: Task, transform: Transform, outputs: usize) -> Image<impl StableBytes> {
+fn image_of(task: Task, transform: Transform, outputs: usize) -> CompiledModel<impl StableBytes> {
     let shape = Shape::of(2, outputs, 4, 2);
     let mut model = model(51, shape);
     model.objective.task = task;
@@ -319,38 +327,39 @@ fn classes_follow_the_margins() {
 fn of_equal_probabilities_the_first_decides() {
     let file = include_bytes!("../../tests/golden/tie.json");
     let model = crate::internals::parse(file, &crate::Limits::default(), Cancel::never()).unwrap();
-    let image = opened(&model);
+    let compiled = opened(&model);
     let mut margins = [0.0f32; 3];
-    image.margins(&mut Scratch::new(&image), &[0.0], &mut margins).unwrap();
+    compiled.margins(&mut Scratch::new(&compiled), &[0.0], &mut margins).unwrap();
     assert!(margins[0] < margins[1], "{margins:?}");
-    assert_eq!(image.class(&mut margins), Some(0), "{margins:?}");
+    assert_eq!(compiled.class(&mut margins), Some(0), "{margins:?}");
 }
 
 #[test]
 fn wrong_lengths_are_errors() {
     let shape = Shape { categorical: 3, ..Shape::of(3, 2, 20, 4) };
-    let image = opened(&model(61, shape));
-    let mut scratch = Scratch::new(&image);
+    let compiled = opened(&model(61, shape));
+    let mut scratch = Scratch::new(&compiled);
     let refused = |result: crate::Result<()>, what: &str| {
         let error = result.unwrap_err();
         assert_eq!((error.kind(), error.message()), (ErrorKind::RowLength, what));
     };
     let mut margins = |features: usize, out: usize| {
         let row = vec![0.5; features];
-        image.margins(&mut scratch, &row, &mut vec![0.0f32; out])?;
-        image.margins_from(&mut scratch, &row, &mut vec![0.0f64; out])?;
-        image.leaves(&mut scratch, &row, &mut vec![0; 10 * out])
+        compiled.margins(&mut scratch, &row, &mut vec![0.0f32; out])?;
+        compiled.margins_from(&mut scratch, &row, &mut vec![0.0f64; out])?;
+        compiled.leaves(&mut scratch, &row, &mut vec![0; 10 * out])
     };
     margins(3, 2).unwrap();
     refused(margins(2, 2), "there are 2 features, not 3");
     refused(margins(4, 2), "there are 4 features, not 3");
     refused(margins(3, 1), "there is room for 1 numbers, not for 2");
     refused(margins(3, 3), "there is room for 3 numbers, not for 2");
-    let leaves = |out: usize| image.leaves(&mut Scratch::new(&image), &[0.5; 3], &mut vec![0; out]);
+    let leaves =
+        |out: usize| compiled.leaves(&mut Scratch::new(&compiled), &[0.5; 3], &mut vec![0; out]);
     refused(leaves(19), "there is room for 19 numbers, not for 20");
-    let mut scratch = BatchScratch::new(&image);
+    let mut scratch = BatchScratch::new(&compiled);
     let mut batch = |numbers: usize, out: usize| {
-        image.margins_batch(&mut scratch, &vec![0.5; numbers], &mut vec![0.0f64; out])
+        compiled.margins_batch(&mut scratch, &vec![0.5; numbers], &mut vec![0.0f64; out])
     };
     batch(0, 0).unwrap();
     batch(600, 400).unwrap();
@@ -359,8 +368,8 @@ fn wrong_lengths_are_errors() {
     let mut scratch = ContributionScratch::default();
     let mut explained = |numbers: usize, out: usize| {
         let rows = vec![0.5; numbers];
-        image.contributions(&mut scratch, &rows, &mut vec![0.0; 8 * out], Cancel::never())?;
-        image.interactions(&mut scratch, &rows, &mut vec![0.0; 32 * out], Cancel::never())
+        compiled.contributions(&mut scratch, &rows, &mut vec![0.0; 8 * out], Cancel::never())?;
+        compiled.interactions(&mut scratch, &rows, &mut vec![0.0; 32 * out], Cancel::never())
     };
     explained(6, 2).unwrap();
     refused(explained(7, 2), "there are 7 features, not 6");
@@ -375,10 +384,10 @@ fn scratch_of_another_image_is_taken() {
     let [small_image, large_image] = [&small, &large].map(opened);
     let mut scratch = Scratch::new(&small_image);
     let (mut margin, mut expected) = ([0.0f32], [0.0f32]);
-    for (model, image) in [(&large, &large_image), (&small, &small_image)] {
+    for (model, compiled) in [(&large, &large_image), (&small, &small_image)] {
         let row = &rows(72, model, 1)[0];
-        image
-            .margins(&mut scratch, &narrowed(image, std::slice::from_ref(row))[0], &mut margin)
+        compiled
+            .margins(&mut scratch, &narrowed(compiled, std::slice::from_ref(row))[0], &mut margin)
             .unwrap();
         reference::margins(model, row, &mut expected);
         assert_eq!(margin, expected);
@@ -389,24 +398,24 @@ fn scratch_of_another_image_is_taken() {
 fn categories_are_found_by_value() {
     let shape = Shape::of(4, 1, 1, 1);
     let model = with_categories(model(81, shape));
-    let image = opened(&model);
+    let compiled = opened(&model);
     assert_eq!(
-        [0, 1, 2, 3, 4].map(|feature| image.is_categorical(feature)),
+        [0, 1, 2, 3, 4].map(|feature| compiled.is_categorical(feature)),
         [true, true, true, false, false]
     );
-    let text = image.categories(0).unwrap();
+    let text = compiled.categories(0).unwrap();
     let codes = ["Zürich", "", "Aachen", "aachen", "Z", "b"].map(|word| text.code_of_text(word));
     assert_eq!(codes, [Some(0), Some(1), Some(2), Some(3), None, None]);
     assert_eq!((text.code_of_integer(0), text.code_of_float(0.0)), (None, None));
-    let integers = image.categories(1).unwrap();
+    let integers = compiled.categories(1).unwrap();
     let codes = [7, -3, i64::MAX, 0, 1].map(|number| integers.code_of_integer(number));
     assert_eq!(codes, [Some(0), Some(1), Some(2), Some(3), None]);
-    let floats = image.categories(2).unwrap();
+    let floats = compiled.categories(2).unwrap();
     let codes =
         [1.5, 0.0, -0.0, f64::INFINITY, -2.0, f64::NAN].map(|number| floats.code_of_float(number));
     assert_eq!(codes, [Some(0), Some(1), Some(1), Some(2), Some(3), None]);
     let crossed = [7.0, -0.0, 7.5, 1e19].map(|number| integers.code_of_float(number));
     assert_eq!(crossed, [Some(0), Some(3), None, None]);
     assert_eq!([0, -2, 1].map(|number| floats.code_of_integer(number)), [Some(1), Some(3), None]);
-    assert!(image.categories(3).is_none() && image.categories(4).is_none());
+    assert!(compiled.categories(3).is_none() && compiled.categories(4).is_none());
 }

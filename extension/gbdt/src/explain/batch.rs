@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code, reason = "sets the keys of rows that have all features")]
 
-use crate::compiled::Image;
+use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::records::Split;
 use crate::compiled::sections::{
@@ -14,9 +14,9 @@ use crate::compiled::sections::{
 use crate::eval::interleaved::NodeSections;
 use crate::eval::present_values;
 use crate::explain::contributions::Part;
-use crate::explain::numbers::refill;
 use crate::explain::row::Keys;
 use crate::explain::scratch::ContributionScratch;
+use crate::explain::split_factors::refill;
 use crate::explain::walk::{Block, CancelChecks, MAX_POINTS, Prepared, pair};
 use crate::quadrature::exact_points;
 use crate::{Cancel, Result, verified};
@@ -24,20 +24,20 @@ use crate::{Cancel, Result, verified};
 /// Fewer rows than these are explained one after another.
 const FEW_ROWS: usize = 4;
 
-impl<B: StableBytes> Image<B> {
+impl<B: StableBytes> CompiledModel<B> {
     /// Sets the keys of a batch of rows: a block after the other, in which each slot has one key of every
     /// row.
     pub(super) fn set_keys(&self, scratch: &mut ContributionScratch, rows: &[f32]) -> Result<()> {
-        let (image, num_features) = (self.sections(), self.num_features());
-        let (block, slots) = (scratch.level.rows(), image.num_slots(num_features));
+        let (compiled, num_features) = (self.sections(), self.num_features());
+        let (block, slots) = (scratch.level.rows(), compiled.num_slots(num_features));
         let blocks = (rows.len() / num_features).div_ceil(block);
         refill(&mut scratch.keys, blocks * slots * block, 0)?;
-        let features = present_values(image, rows, &mut scratch.present);
+        let features = present_values(compiled, rows, &mut scratch.present);
         let of_blocks = scratch.keys.chunks_exact_mut(slots * block);
         for (rows, keys) in features.chunks(block * num_features).zip(of_blocks) {
             for (lane, row) in rows.chunks_exact(num_features).enumerate() {
                 // SAFETY: the row has as many features.
-                unsafe { scratch.row_keys.set_with_answers(image, num_features, row) };
+                unsafe { scratch.row_keys.set_with_outcomes(compiled, num_features, row) };
                 let keys = keys.iter_mut().skip(lane).step_by(block);
                 keys.zip(scratch.row_keys.as_slice()).for_each(|(key, own)| *key = *own);
             }
@@ -53,7 +53,7 @@ impl<B: StableBytes> Image<B> {
         rows: &[f32],
         cancel: Cancel<'_>,
     ) -> Result<()> {
-        let (image, num_features) = (self.sections(), self.num_features());
+        let (compiled, num_features) = (self.sections(), self.num_features());
         let (block, count) = (scratch.level.rows(), rows.len() / num_features);
         let of_block = part.outputs.len() * part.places.len() * count.min(block);
         refill(&mut scratch.sums, count.div_ceil(block) * of_block, 0.0)?;
@@ -61,20 +61,20 @@ impl<B: StableBytes> Image<B> {
         if scratch.takes_rows_alone(part.matrix.is_none(), count) {
             let mut present = std::mem::take(&mut scratch.present);
             for (lane, row) in
-                present_values(image, rows, &mut present).chunks_exact(num_features).enumerate()
+                present_values(compiled, rows, &mut present).chunks_exact(num_features).enumerate()
             {
                 // SAFETY: the row has as many features.
-                unsafe { scratch.row_keys.set_with_answers(image, num_features, row) };
-                each_tree(image, part, |tree| {
-                    scratch.add_tree_of_row(image, part, tree, (lane, count), &mut checks)
+                unsafe { scratch.row_keys.set_with_outcomes(compiled, num_features, row) };
+                each_tree(compiled, part, |tree| {
+                    scratch.add_tree_of_row(compiled, part, tree, (lane, count), &mut checks)
                 })?;
             }
             scratch.present = present;
             return Ok(());
         }
-        let slots = image.num_slots(num_features);
-        each_tree(image, part, |tree| {
-            scratch.add_tree(image, part, tree, (slots, count), &mut checks)
+        let slots = compiled.num_slots(num_features);
+        each_tree(compiled, part, |tree| {
+            scratch.add_tree(compiled, part, tree, (slots, count), &mut checks)
         })
     }
 }
@@ -91,13 +91,13 @@ struct Tree<'a> {
 
 /// Calls `add` with the trees of a part, in order.
 fn each_tree<'a>(
-    image: Sections<'a>,
+    compiled: Sections<'a>,
     part: &Part,
     mut add: impl FnMut(Tree<'a>) -> Result<()>,
 ) -> Result<()> {
-    let (summaries, outputs) = (image.get(TREE_SUMMARIES), image.get(OUTPUTS));
-    let (splits, features) = (image.get(SPLITS), image.get(SPLIT_FEATURES));
-    for group in image.get(GROUPS) {
+    let (summaries, outputs) = (compiled.get(TREE_SUMMARIES), compiled.get(OUTPUTS));
+    let (splits, features) = (compiled.get(SPLITS), compiled.get(SPLIT_FEATURES));
+    for group in compiled.get(GROUPS) {
         for tree in group.first as usize..(group.first + group.count) as usize {
             let (summary, output) = (&summaries[tree], outputs[tree] as usize);
             if !part.outputs.contains(&output) || summary.splits == 0 {
@@ -106,7 +106,7 @@ fn each_tree<'a>(
             let splits = &splits[summary.first_split as usize..][..summary.splits as usize];
             let features = &features[summary.first_feature as usize..][..summary.features as usize];
             let depth = group.depth as usize;
-            // More are no better, and a damaged image may say any number.
+            // More are no better, and a damaged compiled model may say any number.
             let exact = exact_points(depth.min(features.len()));
             let points = (summary.points as usize).min(exact.max(MAX_POINTS));
             add(Tree { splits, features, output, points, depth })?;
@@ -124,7 +124,7 @@ impl ContributionScratch {
     /// Adds a tree to the sums of every block.
     fn add_tree(
         &mut self,
-        image: Sections<'_>,
+        compiled: Sections<'_>,
         part: &Part,
         tree: Tree<'_>,
         (slots, count): (usize, usize),
@@ -141,7 +141,7 @@ impl ContributionScratch {
             let prepared = Prepared { splits, features, numbers, points, depth };
             let of_blocks = sums.chunks_exact_mut(of_block);
             for (keys, sums) in keys.chunks_exact(slots * block).zip(of_blocks) {
-                let rows = Block { keys, nodes: NodeSections::of(image) };
+                let rows = Block { keys, nodes: NodeSections::of(compiled) };
                 let found = match part.matrix {
                     None => walks.sums::<false>(*level, prepared, &rows, checks)?,
                     Some(_) => walks.sums::<true>(*level, prepared, &rows, checks)?,
@@ -156,14 +156,14 @@ impl ContributionScratch {
     /// Adds a tree to the sums of one of a few rows, to which the keys were set.
     fn add_tree_of_row(
         &mut self,
-        image: Sections<'_>,
+        compiled: Sections<'_>,
         part: &Part,
         tree: Tree<'_>,
         (lane, lanes): (usize, usize),
         checks: &mut CancelChecks<'_>,
     ) -> Result<()> {
         let ContributionScratch { rows, rules, row_keys, sums, .. } = self;
-        let keys = Keys { keys: row_keys.as_slice(), nodes: NodeSections::of(image) };
+        let keys = Keys { keys: row_keys.as_slice(), nodes: NodeSections::of(compiled) };
         let first = (tree.output - part.outputs.start) * part.places.len();
         for points in rules.of(tree.points) {
             let found = rows.sums(tree.splits, tree.features.len(), points, keys)?;

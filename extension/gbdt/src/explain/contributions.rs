@@ -1,16 +1,16 @@
-//! Contributions and interactions of rows, by the compiled image.
+//! Contributions and interactions of rows, by the compiled compiled model.
 //!
-//! A model's finish, its scale, divisor and biases, is applied where its margins have it, so that the
-//! contributions of a row and the bias add up to what [`Image::margins`] returns.
+//! A model's scaling, its scale, divisor and biases, is applied where its margins have it, so that the
+//! contributions of a row and the bias add up to what [`CompiledModel::margins`] returns.
 
 use std::ops::Range;
 
 use crate::compiled::aligned::StableBytes;
 use crate::compiled::sections::{BASE_MARGINS, GROUPS, OUTPUTS, TREE_SUMMARIES};
-use crate::compiled::{FinishAt, Image};
+use crate::compiled::{CompiledModel, ScalingAt};
+use crate::ensemble::Precision;
 use crate::explain::scratch::ContributionScratch;
 use crate::explain::walk::pair;
-use crate::model::Precision;
 use crate::{Cancel, Error, ErrorKind, Limits, Result, verified};
 
 /// Most rows that are explained together.
@@ -83,15 +83,15 @@ impl What {
     }
 }
 
-impl<B: StableBytes> Image<B> {
+impl<B: StableBytes> CompiledModel<B> {
     /// The contributions of rows, in the order of XGBoost's `pred_contribs`: for each row and output one
     /// per feature, then the bias, which has the base margin in it.
-    /// `rows.len() == n * num_features`, as [`Image::narrow`] makes them, NaN for what is missing;
+    /// `rows.len() == n * num_features`, as [`CompiledModel::narrow`] makes them, NaN for what is missing;
     /// `out.len() == n * num_outputs * (num_features + 1)`.
     ///
     /// They are Shapley values of the path-dependent game: XGBoost's `pred_contribs`, LightGBM's
     /// `pred_contrib`, CatBoost's `ShapValues`; sums of f64, rounded once to f32, of trees' f32. Those of a
-    /// row and output add up to [`Image::margins`], to the roundings. A row's are the same bits with any
+    /// row and output add up to [`CompiledModel::margins`], to the roundings. A row's are the same bits with any
     /// kernel and in any call. `cancel` is called every few milliseconds; it may unwind.
     ///
     /// # Errors
@@ -112,10 +112,10 @@ impl<B: StableBytes> Image<B> {
     /// `num_features + 1` rows of as many columns, symmetric. Off the diagonal is half of what two
     /// features contribute together; rows add up to the contributions; the last element is the bias.
     /// `out.len() == n * num_outputs * (num_features + 1) * (num_features + 1)`; all else is as for
-    /// [`Image::contributions`].
+    /// [`CompiledModel::contributions`].
     ///
     /// # Errors
-    /// As for [`Image::contributions`].
+    /// As for [`CompiledModel::contributions`].
     pub fn interactions(
         &self,
         scratch: &mut ContributionScratch,
@@ -195,24 +195,25 @@ impl<B: StableBytes> Image<B> {
 
     /// What the sums of leaves are multiplied by in margins.
     fn contribution_scale(&self) -> f64 {
-        let (scale, divisor, _) = self.finish_by();
-        if self.finish_at() == FinishAt::Margins { scale / divisor } else { 1.0 }
+        let (scale, divisor, _) = self.scaling_by();
+        if self.scaling_at() == ScalingAt::Margins { scale / divisor } else { 1.0 }
     }
 
     /// What all rows have, by output: the means of its trees, and what margins begin with.
     fn contribution_biases(&self) -> Vec<f64> {
-        let image = self.sections();
-        let mut biases: Vec<f64> = image.get(BASE_MARGINS).iter().copied().map(f64::from).collect();
+        let compiled = self.sections();
+        let mut biases: Vec<f64> =
+            compiled.get(BASE_MARGINS).iter().copied().map(f64::from).collect();
         if self.sum_precision() == Precision::Double {
             biases.fill(0.0);
         }
-        for (output, summary) in image.get(OUTPUTS).iter().zip(image.get(TREE_SUMMARIES)) {
+        for (output, summary) in compiled.get(OUTPUTS).iter().zip(compiled.get(TREE_SUMMARIES)) {
             biases[*output as usize] += summary.mean;
         }
         let scale = self.contribution_scale();
         biases.iter_mut().for_each(|bias| *bias *= scale);
-        let (_, _, own) = self.finish_by();
-        if self.finish_at() == FinishAt::Margins {
+        let (_, _, own) = self.scaling_by();
+        if self.scaling_at() == ScalingAt::Margins {
             biases.iter_mut().zip(own).for_each(|(bias, own)| *bias += own);
         }
         biases

@@ -4,7 +4,7 @@
 //! src/gbm/gbtree.h); so does this, and the sums have the same bits. The weights of trees are not in
 //! them. A feature that no split uses has 0; XGBoost leaves it out.
 
-use crate::model::{Model, Node, Tree};
+use crate::ensemble::{Ensemble, Node, Tree};
 
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl ImportanceKind {
 }
 
 /// Whether the model's file says what the kind measures: splits without gains or covers have zeros.
-pub fn has_importance(model: &Model, kind: ImportanceKind) -> bool {
+pub fn has_importance(model: &Ensemble, kind: ImportanceKind) -> bool {
     let (mut has_splits, mut has_gains, mut has_covers) = (false, false, false);
     for tree in model.trees() {
         visit_splits(tree, |_, gain, cover| {
@@ -55,7 +55,7 @@ pub fn has_importance(model: &Model, kind: ImportanceKind) -> bool {
 }
 
 /// The importance of each feature; zeros where [`has_importance`] says that there is none.
-pub fn importance(model: &Model, kind: ImportanceKind) -> Vec<f32> {
+pub fn importance(model: &Ensemble, kind: ImportanceKind) -> Vec<f32> {
     let mut sums = vec![(0.0f32, 0usize); model.num_features()];
     for tree in model.trees() {
         visit_splits(tree, |feature, gain, cover| {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn what_a_file_does_not_have_is_told_from_zeros() {
         let mut model = model(1, Shape::of(3, 1, 0, 0));
-        let has = |model: &Model| {
+        let has = |model: &Ensemble| {
             ImportanceKind::NAMES
                 .into_iter()
                 .filter(|(kind, _)| has_importance(model, *kind))

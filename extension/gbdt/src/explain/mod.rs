@@ -12,10 +12,10 @@ mod batch;
 mod contributions;
 mod importance;
 mod lanes;
-mod numbers;
 pub mod reference;
 mod row;
 mod scratch;
+mod split_factors;
 #[cfg(test)]
 mod tests;
 mod walk;

@@ -6,9 +6,9 @@
 //! adds to coalitions of all sizes, and the sum over coalitions of one size is a coefficient of a
 //! polynomial; all its terms are positive. No quadrature is used.
 
+use crate::ensemble::{Ensemble, Node, Precision, Tree, TreeOutput};
 use crate::eval::reference::goes_left;
 use crate::lower::points::share;
-use crate::model::{Model, Node, Precision, Tree, TreeOutput};
 
 /// A feature on a path.
 #[derive(Clone, Copy)]
@@ -19,8 +19,8 @@ struct Player {
     share: f64,
 }
 
-/// The contributions of a row, in the order of [`crate::compiled::Image::contributions`].
-pub fn contributions<V: Copy + Into<f64>>(model: &Model, features: &[V]) -> Vec<f64> {
+/// The contributions of a row, in the order of [`crate::compiled::CompiledModel::contributions`].
+pub fn contributions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
     let mut sums = vec![0.0; model.num_outputs() * width];
     for tree in model.trees() {
@@ -41,8 +41,8 @@ pub fn contributions<V: Copy + Into<f64>>(model: &Model, features: &[V]) -> Vec<
     sums
 }
 
-/// The interactions of a row, in the order of [`crate::compiled::Image::interactions`].
-pub fn interactions<V: Copy + Into<f64>>(model: &Model, features: &[V]) -> Vec<f64> {
+/// The interactions of a row, in the order of [`crate::compiled::CompiledModel::interactions`].
+pub fn interactions<V: Copy + Into<f64>>(model: &Ensemble, features: &[V]) -> Vec<f64> {
     let width = model.num_features() + 1;
     let mut sums = vec![0.0; model.num_outputs() * width * width];
     for tree in model.trees() {
@@ -98,7 +98,7 @@ type Visit<'a> = dyn FnMut(&[Player], &[(usize, f64)]) + 'a;
 
 /// Calls `visit` with the players of every leaf's path, and its values by output.
 fn each_leaf<V: Copy + Into<f64>>(
-    model: &Model,
+    model: &Ensemble,
     tree: &Tree,
     features: &[V],
     visit: &mut Visit<'_>,
@@ -129,7 +129,7 @@ fn each_leaf<V: Copy + Into<f64>>(
 }
 
 /// As they are added to the sums: times the tree's weight, in the precision of sums.
-fn leaf_values(model: &Model, tree: &Tree, id: u32) -> Vec<(usize, f64)> {
+fn leaf_values(model: &Ensemble, tree: &Tree, id: u32) -> Vec<(usize, f64)> {
     let first = match tree.output() {
         TreeOutput::One(output) => output as usize,
         TreeOutput::All => 0,
@@ -158,19 +158,19 @@ fn cover(tree: &Tree, id: u32) -> f32 {
     }
 }
 
-fn scale(model: &Model) -> f64 {
-    let finish = &model.finish;
-    if finish.in_margin { finish.scale / finish.divisor } else { 1.0 }
+fn scale(model: &Ensemble) -> f64 {
+    let scaling = &model.scaling;
+    if scaling.in_margin { scaling.scale / scaling.divisor } else { 1.0 }
 }
 
 /// Makes the sums add up to the margins.
-fn finish(model: &Model, sums: &mut [f64]) {
+fn finish(model: &Ensemble, sums: &mut [f64]) {
     let width = model.num_features() + 1;
     for (output, own) in sums.chunks_exact_mut(width).enumerate() {
         own[width - 1] += f64::from(model.base_margin()[output]);
         own.iter_mut().for_each(|sum| *sum *= scale(model));
         // There are none where all are 0.
-        if let (true, Some(bias)) = (model.finish.in_margin, model.finish.bias.get(output)) {
+        if let (true, Some(bias)) = (model.scaling.in_margin, model.scaling.bias.get(output)) {
             own[width - 1] += bias;
         }
     }

@@ -3,15 +3,15 @@
 //! Splits are gone through in their order down and in the opposite order up, so that a processor works at many
 //! at a time. What they contribute is added in the order in which a walk does.
 
-#![allow(unsafe_code, reason = "splits lead to others as the image's check has found")]
+#![allow(unsafe_code, reason = "splits lead to others as the compiled model's check has found")]
 
 use std::hint::select_unpredictable;
 
 use crate::compiled::records::Split;
 use crate::eval::interleaved::NodeSections;
 use crate::explain::lanes::Quad;
-use crate::explain::numbers::{Points, refill};
-use crate::explain::walk::answer_set;
+use crate::explain::split_factors::{Points, refill};
+use crate::explain::walk::outcomes_of_set;
 use crate::{Result, verified};
 
 /// What is known of a split.
@@ -99,7 +99,7 @@ fn only(bits: u32, number: f32) -> f32 {
 
 impl Lists<'_> {
     /// # Safety
-    /// The splits are those of a tree of an image, with so many features; keys are a row's of that image.
+    /// The splits are those of a tree of a compiled model, with so many features; keys are a row's of that compiled model.
     unsafe fn fill<const QUADS: usize>(
         self,
         states: &mut Vec<State<QUADS>>,
@@ -185,9 +185,9 @@ unsafe fn down<const QUADS: usize>(
     unsafe {
         let key = *verified::at(keys.keys, split.slot() as usize, "a row has every slot");
         let is_left = if split.is_set() {
-            let mut answer = [0];
-            answer_set(keys.nodes.words(split.key), &[key], &mut answer);
-            answer == [0]
+            let mut outcome = [0];
+            outcomes_of_set(keys.nodes.words(split.key), &[key], &mut outcome);
+            outcome == [0]
         } else {
             key << split.shift() < split.key
         };

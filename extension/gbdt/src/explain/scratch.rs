@@ -2,12 +2,12 @@
 
 use crate::eval::Kernel;
 use crate::eval::row_keys::RowKeys;
-use crate::explain::numbers::{Numbers, Points};
 use crate::explain::row::RowBuffers;
+use crate::explain::split_factors::{Points, SplitFactors};
 use crate::explain::walk::{Level, MAX_POINTS, WalkBuffers};
 use crate::quadrature::Rule;
 
-/// Buffers for explanations of any image; nothing is allocated per row once they have grown.
+/// Buffers for explanations of any compiled model; nothing is allocated per row once they have grown.
 pub struct ContributionScratch {
     pub(super) level: Level,
     pub(super) row_keys: RowKeys,
@@ -16,7 +16,7 @@ pub struct ContributionScratch {
     pub(super) keys: Vec<u32>,
     /// By block, output and place, one per row.
     pub(super) sums: Vec<f64>,
-    pub(super) numbers: Numbers,
+    pub(super) numbers: SplitFactors,
     pub(super) walks: WalkBuffers,
     pub(super) rows: RowBuffers,
     pub(super) rules: Rules,
@@ -37,7 +37,7 @@ impl ContributionScratch {
             present: Vec::new(),
             keys: Vec::new(),
             sums: Vec::new(),
-            numbers: Numbers::default(),
+            numbers: SplitFactors::default(),
             walks: WalkBuffers::default(),
             rows: RowBuffers::default(),
             rules: Rules::default(),

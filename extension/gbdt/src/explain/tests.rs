@@ -1,17 +1,17 @@
-//! Contributions by the image against the oracle, and what must hold of any contributions.
+//! Contributions by the compiled model against the oracle, and what must hold of any contributions.
 
 use std::cell::Cell;
 
 use proptest::prelude::*;
 
 use crate::Cancel;
-use crate::compiled::Image;
+use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
+use crate::ensemble::{Ensemble, Node, Tree};
 use crate::eval;
 use crate::eval::{Kernel, Scratch};
 use crate::explain::{ContributionScratch, reference};
 use crate::lower::compile;
-use crate::model::{Model, Node, Tree};
 use crate::random::leaf_wise::leaf_wise;
 use crate::random::model::{model, narrowed, rows};
 use crate::random::{Random, Shape};
@@ -19,8 +19,8 @@ use crate::random::{Random, Shape};
 /// How far a contribution may be from the oracle's, as a part of the largest one.
 const ORACLE: f64 = 1e-6;
 
-fn opened(model: &Model) -> Image<AlignedBytes> {
-    Image::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
+fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
+    CompiledModel::open(compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
 fn set_cover(node: &mut Node, covered: f32) {
@@ -48,11 +48,11 @@ fn cover_tree(tree: &mut Tree, random: &mut Random) {
     while cover(tree, 0, random) == 0.0 {}
 }
 
-fn covered(seed: u64, shape: Shape) -> Model {
+fn covered(seed: u64, shape: Shape) -> Ensemble {
     with_covers(seed, model(seed, shape))
 }
 
-fn with_covers(seed: u64, mut model: Model) -> Model {
+fn with_covers(seed: u64, mut model: Ensemble) -> Ensemble {
     let mut random = Random(seed ^ 0xc0);
     model.trees.iter_mut().for_each(|tree| cover_tree(tree, &mut random));
     model
@@ -64,7 +64,7 @@ fn bits(numbers: &[f32]) -> Vec<u32> {
 
 /// What explains rows in one call.
 type Explain = fn(
-    &Image<AlignedBytes>,
+    &CompiledModel<AlignedBytes>,
     &mut ContributionScratch,
     &[f32],
     &mut [f32],
@@ -73,7 +73,7 @@ type Explain = fn(
 
 /// Explanations of so many numbers per row: the same bits with every kernel, and for few rows as for many.
 fn explained(
-    image: &Image<AlignedBytes>,
+    compiled: &CompiledModel<AlignedBytes>,
     explain: Explain,
     per_row: usize,
     rows: &[Vec<f32>],
@@ -85,7 +85,7 @@ fn explained(
             let mut out = vec![7.0; rows.len() * per_row];
             for (rows, out) in rows.chunks(count.max(1)).zip(out.chunks_mut(count.max(1) * per_row))
             {
-                explain(image, &mut scratch, &rows.concat(), out, Cancel::never()).unwrap();
+                explain(compiled, &mut scratch, &rows.concat(), out, Cancel::never()).unwrap();
             }
             let same = expected.get_or_insert_with(|| out.clone());
             assert_eq!(bits(&out), bits(same), "{kernel:?}, {count} rows in a call");
@@ -94,14 +94,14 @@ fn explained(
     expected.unwrap().chunks(per_row).map(<[f32]>::to_vec).collect()
 }
 
-fn contributions(image: &Image<AlignedBytes>, rows: &[Vec<f32>]) -> Vec<Vec<f32>> {
-    let per_row = image.num_outputs() * (image.num_features() + 1);
-    explained(image, Image::contributions, per_row, rows)
+fn contributions(compiled: &CompiledModel<AlignedBytes>, rows: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let per_row = compiled.num_outputs() * (compiled.num_features() + 1);
+    explained(compiled, CompiledModel::contributions, per_row, rows)
 }
 
-fn interactions(image: &Image<AlignedBytes>, rows: &[Vec<f32>]) -> Vec<Vec<f32>> {
-    let per_row = image.num_outputs() * (image.num_features() + 1).pow(2);
-    explained(image, Image::interactions, per_row, rows)
+fn interactions(compiled: &CompiledModel<AlignedBytes>, rows: &[Vec<f32>]) -> Vec<Vec<f32>> {
+    let per_row = compiled.num_outputs() * (compiled.num_features() + 1).pow(2);
+    explained(compiled, CompiledModel::interactions, per_row, rows)
 }
 
 /// Whether numbers are within so much of the largest of the expected ones.
@@ -132,7 +132,7 @@ fn rounding(contributions: &[f32], margin: f64, trees: usize, leaves: f64) -> f6
 }
 
 /// The largest sum that the leaves of all trees can have on the way to a margin.
-fn largest_sum(model: &Model) -> f64 {
+fn largest_sum(model: &Ensemble) -> f64 {
     let of_tree = |tree: &Tree| {
         let ids = 0..tree.nodes().len() as u32;
         let values =
@@ -143,20 +143,20 @@ fn largest_sum(model: &Model) -> f64 {
         + model.base_margin().iter().map(|margin| f64::from(margin.abs())).sum::<f64>()
 }
 
-fn agrees(model: &Model, rows: &[Vec<f64>]) {
-    let image = opened(model);
-    let narrow = narrowed(&image, rows);
+fn agrees(model: &Ensemble, rows: &[Vec<f64>]) {
+    let compiled = opened(model);
+    let narrow = narrowed(&compiled, rows);
     let width = model.num_features() + 1;
     let mut margins = vec![0.0f64; model.num_outputs()];
-    let mut scratch = Scratch::new(&image);
+    let mut scratch = Scratch::new(&compiled);
     let leaves = largest_sum(model);
-    for ((row, narrow), found) in rows.iter().zip(&narrow).zip(contributions(&image, &narrow)) {
+    for ((row, narrow), found) in rows.iter().zip(&narrow).zip(contributions(&compiled, &narrow)) {
         let expected = reference::contributions(model, row);
         // Those of trees that cancel each other are larger than what is left.
         let rounded = f64::from(f32::EPSILON) * leaves;
         let bound = ORACLE * largest(&expected) + rounded;
         within(&found, &expected, bound, "contributions");
-        image.margins(&mut scratch, narrow, &mut margins).unwrap();
+        compiled.margins(&mut scratch, narrow, &mut margins).unwrap();
         for (own, margin) in found.chunks(width).zip(&margins) {
             let sum: f64 = own.iter().copied().map(f64::from).sum();
             let bound = rounding(own, *margin, model.trees().len(), leaves);
@@ -189,11 +189,11 @@ proptest! {
         let shape = Shape { features, outputs, trees, depth, categorical: 2, any_library };
         let model = covered(seed, shape);
         let rows = rows(seed ^ 1, &model, 3);
-        let image = opened(&model);
-        let narrow = narrowed(&image, &rows);
+        let compiled = opened(&model);
+        let narrow = narrowed(&compiled, &rows);
         let width = features + 1;
-        let own = contributions(&image, &narrow);
-        for ((row, found), own) in rows.iter().zip(interactions(&image, &narrow)).zip(own) {
+        let own = contributions(&compiled, &narrow);
+        for ((row, found), own) in rows.iter().zip(interactions(&compiled, &narrow)).zip(own) {
             let expected = reference::interactions(&model, row);
             let rounded = rounding(&found, 0.0, model.trees().len(), largest_sum(&model));
             within(&found, &expected, ORACLE * largest(&expected) + rounded, "interactions");
@@ -235,11 +235,11 @@ fn a_feature_that_no_path_meets_contributes_nothing() {
         let mut model = covered(seed, Shape::of(5, 2, 6, 6));
         model.num_features = 7;
         model.feature_names.clear();
-        model.feature_types.resize(7, crate::model::FeatureType::Numerical);
+        model.feature_types.resize(7, crate::ensemble::FeatureType::Numerical);
         model.categories.resize(7, None);
         let rows: Vec<Vec<f64>> = rows(seed, &model, 4);
-        let image = opened(&model);
-        for found in contributions(&image, &narrowed(&image, &rows)) {
+        let compiled = opened(&model);
+        for found in contributions(&compiled, &narrowed(&compiled, &rows)) {
             for own in found.chunks(8) {
                 assert_eq!(own[5..7], [0.0, 0.0]);
             }
@@ -260,8 +260,8 @@ fn contributions_do_not_depend_on_the_order_of_features() {
         }
         let turned_rows: Vec<Vec<f64>> =
             rows.iter().map(|row| row.iter().rev().copied().collect()).collect();
-        let (image, turned) = (opened(&model), opened(&turned));
-        let found = contributions(&image, &narrowed(&image, &rows));
+        let (compiled, turned) = (opened(&model), opened(&turned));
+        let found = contributions(&compiled, &narrowed(&compiled, &rows));
         let others = contributions(&turned, &narrowed(&turned, &turned_rows));
         for (found, other) in found.iter().zip(&others) {
             let mut other: Vec<f64> = other.iter().copied().map(f64::from).collect();
@@ -278,7 +278,7 @@ fn contributions_of_trees_add_up() {
         let rows = rows(seed, &model, 3);
         let all = opened(&model);
         let narrow = narrowed(&all, &rows);
-        let parts: Vec<Image<AlignedBytes>> = model
+        let parts: Vec<CompiledModel<AlignedBytes>> = model
             .trees()
             .iter()
             .map(|tree| {
@@ -305,7 +305,7 @@ fn contributions_of_trees_add_up() {
 }
 
 /// A chain of 512 splits: each has a leaf on its left, and half or more of its rows on its right.
-fn chain(features: u32) -> Model {
+fn chain(features: u32) -> Ensemble {
     let mut model = model(3, Shape::of(features as usize, 1, 1, 1));
     let mut nodes = Vec::new();
     let mut left_over = 1.0f32;
@@ -332,14 +332,14 @@ fn the_deepest_trees_have_finite_and_right_contributions() {
         .collect();
     agrees(&model, &rows);
     let model = chain(512);
-    let image = opened(&model);
+    let compiled = opened(&model);
     let row: Vec<f32> = (0..512).map(|feature| if feature == 200 { -1.0 } else { 1.0 }).collect();
     let mut margin = [0.0f32];
     eval::reference::margins(&model, &row, &mut margin);
-    let found = contributions(&image, std::slice::from_ref(&row));
+    let found = contributions(&compiled, std::slice::from_ref(&row));
     let sum: f64 = found[0].iter().copied().map(f64::from).sum();
     assert!((sum - f64::from(margin[0])).abs() < 1e-5, "{sum}, not {}", margin[0]);
-    let matrix = interactions(&image, &[row]);
+    let matrix = interactions(&compiled, &[row]);
     for (line, own) in matrix[0].chunks(513).zip(&found[0]) {
         let sum: f64 = line.iter().copied().map(f64::from).sum();
         assert!((sum - f64::from(*own)).abs() < 1e-5, "{sum}, not {own}");
@@ -349,11 +349,11 @@ fn the_deepest_trees_have_finite_and_right_contributions() {
 #[test]
 fn a_cancel_is_looked_for_within_a_row() {
     let model = chain(512);
-    let image = opened(&model);
+    let compiled = opened(&model);
     let mut scratch = ContributionScratch::default();
     let (looks, row) = (Cell::new(0), vec![1.0; 512]);
     let mut out = vec![0.0; 513 * 513];
-    image
+    compiled
         .interactions(
             &mut scratch,
             &row,
@@ -369,12 +369,12 @@ fn a_cancel_is_looked_for_within_a_row() {
 #[test]
 fn the_matrix_of_a_wide_model_agrees_with_the_oracle() {
     let model = covered(11, Shape::of(3500, 2, 6, 6));
-    let image = opened(&model);
+    let compiled = opened(&model);
     let rows = rows(12, &model, 1);
     let (looks, mut out) = (Cell::new(0), vec![7.0; 2 * 3501 * 3501]);
     let mut scratch = ContributionScratch::default();
-    let narrow = &narrowed(&image, &rows)[0];
-    image
+    let narrow = &narrowed(&compiled, &rows)[0];
+    compiled
         .interactions(
             &mut scratch,
             narrow,
@@ -389,10 +389,10 @@ fn the_matrix_of_a_wide_model_agrees_with_the_oracle() {
 
 #[test]
 fn a_cancelled_row_leaves_nothing_behind() {
-    let image = opened(&chain(90));
+    let compiled = opened(&chain(90));
     let mut scratch = ContributionScratch::default();
     let row = vec![vec![1.0; 90]];
-    let expected = contributions(&image, &row);
+    let expected = contributions(&compiled, &row);
     let mut out = vec![0.0; 91];
     let looks = Cell::new(0);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
@@ -402,11 +402,11 @@ fn a_cancelled_row_leaves_nothing_behind() {
             looks.set(looks.get() + 1);
             assert!(looks.get() < 3, "cancelled");
         };
-        image.contributions(&mut scratch, &rows, &mut out, Cancel::unwinding(&cancel))
+        compiled.contributions(&mut scratch, &rows, &mut out, Cancel::unwinding(&cancel))
     }));
     assert!(outcome.is_err());
     let row = row.concat();
-    image.contributions(&mut scratch, &row, &mut out, Cancel::never()).unwrap();
+    compiled.contributions(&mut scratch, &row, &mut out, Cancel::never()).unwrap();
     assert_eq!(out, expected[0]);
 }
 
@@ -415,11 +415,11 @@ fn a_model_without_covers_is_refused() {
     let mut model = covered(5, Shape::of(3, 1, 4, 4));
     assert!(opened(&model).has_covers());
     model.trees.iter_mut().flat_map(|tree| &mut tree.nodes).for_each(|node| set_cover(node, 0.0));
-    let image = opened(&model);
-    assert!(!image.has_covers());
+    let compiled = opened(&model);
+    assert!(!compiled.has_covers());
     let (mut scratch, mut out) = (ContributionScratch::default(), [0.0; 4]);
     let error =
-        image.contributions(&mut scratch, &[0.0; 3], &mut out, Cancel::never()).err().unwrap();
+        compiled.contributions(&mut scratch, &[0.0; 3], &mut out, Cancel::never()).err().unwrap();
     assert_eq!(error.kind(), crate::ErrorKind::Unsupported);
     assert!(error.hint().is_some());
     set_cover(&mut model.trees[0].nodes[0], f32::NAN);

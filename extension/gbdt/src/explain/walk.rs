@@ -30,13 +30,13 @@
 
 use crate::compiled::key::number_of_key;
 use crate::compiled::records::{Leaves, Split};
+use crate::ensemble::is_in_set;
 use crate::eval::Kernel;
 use crate::eval::interleaved::NodeSections;
 #[cfg(target_arch = "x86_64")]
 use crate::explain::lanes::Ymm;
 use crate::explain::lanes::{Lanes, PORTABLE, Zmm};
-use crate::explain::numbers::{Numbers as SplitNumbers, Points, refill};
-use crate::model::is_in_set;
+use crate::explain::split_factors::{Points, SplitFactors, refill};
 #[cfg(target_arch = "x86_64")]
 use crate::{Cancel, Result, verified};
 
@@ -135,18 +135,18 @@ pub(super) fn pair(one: usize, other: usize) -> usize {
 }
 
 type Registers<L> = [L; REGISTERS];
-type Numbers<L, const N: usize> = [Registers<L>; N];
+type AtPoints<L, const N: usize> = [Registers<L>; N];
 
 /// What a walk knows on one level.
 #[repr(C)]
 struct Frame<L, const N: usize> {
-    gamma: Numbers<L, N>,
+    gamma: AtPoints<L, N>,
     /// What goes to the child that is walked.
-    product: Numbers<L, N>,
-    left: Numbers<L, N>,
-    right: Numbers<L, N>,
+    product: AtPoints<L, N>,
+    left: AtPoints<L, N>,
+    right: AtPoints<L, N>,
     /// `(a - r) / g` of the split's feature, on the way to that child.
-    excess: Numbers<L, N>,
+    excess: AtPoints<L, N>,
 }
 
 /// What is known of a feature of the tree while a walk is below one of its splits.
@@ -156,7 +156,7 @@ struct OnPath<L: Lanes, const N: usize> {
     /// Which rows take the path.
     taken: [L::Mask; REGISTERS],
     /// Nothing if it is not on the path.
-    excess: *const Numbers<L, N>,
+    excess: *const AtPoints<L, N>,
 }
 
 struct Walk<'a, 'i, L: Lanes, const N: usize> {
@@ -185,8 +185,8 @@ trait Instructions {
         walk: &mut Walk<'_, '_, Self::Lanes, N>,
         at: usize,
         frame: *mut Frame<Self::Lanes, N>,
-        product: *const Numbers<Self::Lanes, N>,
-        mean: *mut Numbers<Self::Lanes, N>,
+        product: *const AtPoints<Self::Lanes, N>,
+        mean: *mut AtPoints<Self::Lanes, N>,
     );
 }
 
@@ -202,8 +202,8 @@ macro_rules! instructions {
                 walk: &mut Walk<'_, '_, $lanes, N>,
                 at: usize,
                 frame: *mut Frame<$lanes, N>,
-                product: *const Numbers<$lanes, N>,
-                mean: *mut Numbers<$lanes, N>,
+                product: *const AtPoints<$lanes, N>,
+                mean: *mut AtPoints<$lanes, N>,
             ) {
                 $(#[target_feature(enable = $feature)])?
                 #[inline(never)]
@@ -211,8 +211,8 @@ macro_rules! instructions {
                     walk: &mut Walk<'_, '_, $lanes, N>,
                     at: usize,
                     frame: *mut Frame<$lanes, N>,
-                    product: *const Numbers<$lanes, N>,
-                    mean: *mut Numbers<$lanes, N>,
+                    product: *const AtPoints<$lanes, N>,
+                    mean: *mut AtPoints<$lanes, N>,
                 ) {
                     // SAFETY: the caller's promise.
                     unsafe { walk.split::<$name, PAIRS>(at, frame, product, mean) }
@@ -241,8 +241,8 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
         &mut self,
         at: usize,
         frame: *mut Frame<L, N>,
-        product: *const Numbers<L, N>,
-        mean: *mut Numbers<L, N>,
+        product: *const AtPoints<L, N>,
+        mean: *mut AtPoints<L, N>,
     ) {
         // SAFETY: the caller's promise; the product and the mean are not of this frame.
         unsafe {
@@ -352,15 +352,15 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
     #[inline(always)]
     unsafe fn left(&self, split: &Split) -> [L::Mask; REGISTERS] {
         let rows = L::WIDTH * REGISTERS;
-        let (slot, mut answers) = (split.slot() as usize * rows, [0; MAX_ROWS]);
+        let (slot, mut outcomes) = (split.slot() as usize * rows, [0; MAX_ROWS]);
         // SAFETY: the caller's promise. A closure would be compiled without the instructions.
         unsafe {
             let keys = verified::range(self.block.keys, slot, rows, "a block has every slot");
             let (mut from, mut shift, mut key) = (keys.as_ptr(), split.shift(), split.key);
             if split.is_set() {
-                answer_set(self.block.nodes.words(split.key), keys, &mut answers);
+                outcomes_of_set(self.block.nodes.words(split.key), keys, &mut outcomes);
                 (shift, key) = (0, 1);
-                from = answers.as_ptr();
+                from = outcomes.as_ptr();
             }
             let mut left = [L::none(); REGISTERS];
             for v in 0..REGISTERS {
@@ -409,7 +409,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
         at: usize,
         side: usize,
         taken: &[L::Mask; REGISTERS],
-        excess: &mut Numbers<L, N>,
+        excess: &mut AtPoints<L, N>,
     ) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -443,13 +443,13 @@ unsafe fn total<L: Lanes, const N: usize>(mut terms: [L; N]) -> L {
     terms[0]
 }
 
-/// Answers of a split by a set: 0 for keys that go left, which are all but those of members and of what is
+/// Outcomes of a split by a set: 0 for keys that go left, which are all but those of members and of what is
 /// missing where the default is right.
 #[cold]
 #[inline(never)]
-pub(super) fn answer_set(words: &[u32], keys: &[u32], answers: &mut [u32]) {
-    for (key, answer) in keys.iter().zip(answers) {
-        *answer = u32::from(*key == u32::MAX || is_in_set(words, number_of_key(*key)));
+pub(super) fn outcomes_of_set(words: &[u32], keys: &[u32], outcomes: &mut [u32]) {
+    for (key, outcome) in keys.iter().zip(outcomes) {
+        *outcome = u32::from(*key == u32::MAX || is_in_set(words, number_of_key(*key)));
     }
 }
 
@@ -459,7 +459,7 @@ pub(super) struct Prepared<'a> {
     pub(super) splits: &'a [Split],
     /// Of the features that they are on.
     pub(super) features: usize,
-    pub(super) numbers: &'a SplitNumbers,
+    pub(super) numbers: &'a SplitFactors,
     pub(super) points: &'a Points,
     pub(super) depth: usize,
 }

@@ -3,9 +3,9 @@
 //!
 //! Numbers are read as those of a file are: whole numbers as i64, and all as f64 where one is not whole.
 
+use crate::ensemble::Categories;
 use crate::format::json::Json;
 use crate::format::reader::{Number, Reader, ValueKind, array, object};
-use crate::model::Categories;
 use crate::{Cancel, Error, ErrorKind, Result};
 
 /// Reads `{"feature": ["first value", "second value"]}`.

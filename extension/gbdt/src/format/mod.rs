@@ -23,8 +23,8 @@ mod xgboost;
 pub use crate::format::categories::read_categories;
 pub use crate::format::xgboost::objectives as xgboost_objectives;
 
+use crate::ensemble::Ensemble;
 use crate::format::sniff::Format;
-use crate::model::Model;
 use crate::{Cancel, Limits, Result};
 
 /// Reads a model and checks every invariant of it.
@@ -34,7 +34,7 @@ use crate::{Cancel, Limits, Result};
 ///
 /// # Errors
 /// The kind says what is wrong, the place where. No input makes this panic.
-pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Model> {
+pub fn parse(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
     limits.check_bytes(bytes.len())?;
     match sniff::format_of(bytes, cancel)? {
         Format::CatboostJson => {

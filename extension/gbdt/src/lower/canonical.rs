@@ -2,7 +2,7 @@
 //!
 //! There, a row goes left where its value as f32 is below a threshold of f32, right where its code
 //! is in a set, and to the default child where it is NaN; each leaf adds one number to one output.
-//! Every rule that a [`Model`] can have is turned into that, exactly for every value that `cuts`
+//! Every rule that an [`Ensemble`] can have is turned into that, exactly for every value that `cuts`
 //! makes an f32 of:
 //!
 //! | rule | becomes |
@@ -16,10 +16,10 @@
 //! | a leaf vector | one tree per output, of which `source` is the tree of the model |
 //! | a tree's weight | the product, rounded to the precision of sums, in the leaves |
 
+use crate::ensemble::{CategorySet, Ensemble, MissingRule, NODES_PER_CHECK, Precision, TreeOutput};
 use crate::limits::reserve;
 use crate::lower::cuts::Cuts;
-use crate::model::{CategorySet, MissingRule, Model, NODES_PER_CHECK, Precision, TreeOutput};
-use crate::{Cancel, Result, model, verified};
+use crate::{Cancel, Result, ensemble, verified};
 
 /// The trees, in the order of summation.
 pub(crate) struct Forest<'m> {
@@ -69,7 +69,7 @@ pub(crate) enum Node {
 }
 
 impl<'m> Forest<'m> {
-    pub(crate) fn of(model: &'m Model, cuts: &Cuts, cancel: Cancel<'_>) -> Result<Self> {
+    pub(crate) fn of(model: &'m Ensemble, cuts: &Cuts, cancel: Cancel<'_>) -> Result<Self> {
         let (mut trees, mut zero_missing) = (Vec::new(), Vec::new());
         reserve(&mut trees, model.trees().len())?;
         for (source, tree) in (0..).zip(model.trees()) {
@@ -107,9 +107,9 @@ impl<'m> Forest<'m> {
 
 impl<'m> Tree<'m> {
     fn of(
-        model: &Model,
+        model: &Ensemble,
         cuts: &Cuts,
-        tree: &'m model::Tree,
+        tree: &'m ensemble::Tree,
         output: u32,
         source: u32,
         cancel: Cancel<'_>,
@@ -122,8 +122,8 @@ impl<'m> Tree<'m> {
                 cancel.check()?;
             }
             nodes.push(match *node {
-                model::Node::Deleted => Node::Deleted,
-                model::Node::Leaf { cover, .. } | model::Node::LeafVector { cover, .. } => {
+                ensemble::Node::Deleted => Node::Deleted,
+                ensemble::Node::Leaf { cover, .. } | ensemble::Node::LeafVector { cover, .. } => {
                     let of_tree = if tree.output() == TreeOutput::All { output } else { 0 };
                     let mut values = tree.leaf_values(id as u32, model.num_outputs());
                     let value = values.nth(of_tree as usize);
@@ -134,7 +134,7 @@ impl<'m> Tree<'m> {
                     };
                     Node::Leaf { value, cover }
                 }
-                split @ (model::Node::Numerical { .. } | model::Node::Categorical { .. }) => {
+                split @ (ensemble::Node::Numerical { .. } | ensemble::Node::Categorical { .. }) => {
                     split_of(split, cuts, &mut sets)
                 }
             });
@@ -154,13 +154,13 @@ impl<'m> Tree<'m> {
 }
 
 fn mark_zero_missing(
-    tree: &model::Tree,
+    tree: &ensemble::Tree,
     cuts: &Cuts,
     num_features: usize,
     zero_missing: &mut Vec<u8>,
 ) {
     for node in tree.nodes() {
-        if let model::Node::Numerical { feature, missing: MissingRule::Zero, .. } = node
+        if let ensemble::Node::Numerical { feature, missing: MissingRule::Zero, .. } = node
             && !cuts.hides_zero(*feature as usize)
         {
             zero_missing.resize(num_features, 0);
@@ -169,9 +169,9 @@ fn mark_zero_missing(
     }
 }
 
-fn split_of(split: model::Node, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Node {
+fn split_of(split: ensemble::Node, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Node {
     match split {
-        model::Node::Numerical {
+        ensemble::Node::Numerical {
             feature,
             comparison,
             threshold,
@@ -197,7 +197,7 @@ fn split_of(split: model::Node, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Node {
                 }
             }
         }
-        model::Node::Categorical {
+        ensemble::Node::Categorical {
             feature,
             set,
             members_left,
@@ -214,8 +214,8 @@ fn split_of(split: model::Node, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Node {
             };
             Node::Categorical { feature, set, default_left, left, right, cover }
         }
-        model::Node::Leaf { .. } | model::Node::LeafVector { .. } | model::Node::Deleted => {
-            Node::Deleted
-        }
+        ensemble::Node::Leaf { .. }
+        | ensemble::Node::LeafVector { .. }
+        | ensemble::Node::Deleted => Node::Deleted,
     }
 }

@@ -13,8 +13,8 @@
 //! into or out of them. Category codes are cut off, as LightGBM's conversion to int does.
 
 use crate::compiled::cuts::{CutKind, CutSpan, not_below, rank};
+use crate::ensemble::{Comparison, Ensemble, MissingRule, NODES_PER_CHECK, Node, Precision};
 use crate::limits::{reserve, to_u32};
-use crate::model::{Comparison, MissingRule, Model, NODES_PER_CHECK, Node, Precision};
 use crate::{Cancel, Result};
 
 /// The cuts of a model's features; none if it rounds values to f32 before it compares them.
@@ -25,7 +25,7 @@ pub(crate) struct Cuts {
 }
 
 impl Cuts {
-    pub(crate) fn of(model: &Model, cancel: Cancel<'_>) -> Result<Self> {
+    pub(crate) fn of(model: &Ensemble, cancel: Cancel<'_>) -> Result<Self> {
         let mut cuts = Cuts::default();
         if model.value_precision() == Precision::Single {
             return Ok(cuts);

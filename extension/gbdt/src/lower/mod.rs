@@ -1,12 +1,12 @@
-//! Writing an image.
+//! Writing a compiled model.
 //!
 //! The sections are collected first, each as its own list, then laid one after another behind the
-//! header. Nothing in an image depends on addresses, time or hashing order.
+//! header. Nothing in a compiled model depends on addresses, time or hashing order.
 
-pub(crate) mod answers;
 pub(crate) mod canonical;
 pub(crate) mod cuts;
 pub(crate) mod order;
+pub(crate) mod outcomes;
 pub(crate) mod points;
 pub(crate) mod splits;
 pub(crate) mod tiles;
@@ -19,33 +19,33 @@ use crate::compiled::categories::{CategoryKind, text_section};
 use crate::compiled::records::Dictionary;
 use crate::compiled::sections::*;
 use crate::compiled::writer::Writer;
-use crate::compiled::{FinishAt, IMAGE_VERSION};
+use crate::compiled::{COMPILED_MODEL_VERSION, ScalingAt};
+use crate::ensemble::{Categories, Ensemble, FeatureType, check_class_labels};
 use crate::limits::to_u32;
-use crate::lower::answers::Answers;
 use crate::lower::canonical::Forest;
 use crate::lower::cuts::Cuts;
+use crate::lower::outcomes::Outcomes;
 use crate::lower::splits::Splits;
 use crate::lower::tiles::Tiles;
 use crate::lower::trees::Trees;
-use crate::model::{Categories, FeatureType, Model, check_class_labels};
 use crate::{Cancel, Result};
 
-/// Compiles a model to an image. `labels` are the names of its classes, or nothing.
+/// Compiles a model to a compiled model. `labels` are the names of its classes, or nothing.
 ///
 /// `cancel` is called every few milliseconds at most; it may unwind.
 ///
 /// # Errors
 /// [`crate::ErrorKind::Names`] if there are labels, but not two for a binary model, one per class for a
 /// multiclass model, or none for another; [`crate::ErrorKind::OutOfMemory`] if there is no memory for it.
-pub fn compile(model: &Model, labels: &[String], cancel: Cancel<'_>) -> Result<AlignedBytes> {
+pub fn compile(model: &Ensemble, labels: &[String], cancel: Cancel<'_>) -> Result<AlignedBytes> {
     let labels = if labels.is_empty() { model.class_labels() } else { labels };
     check_class_labels(labels, model.num_classes())?;
     let cuts = Cuts::of(model, cancel)?;
     let forest = Forest::of(model, &cuts, cancel)?;
     let trees = Trees::collect(&forest, cancel)?;
     let total_depth = forest.trees().iter().map(|tree| u64::from(tree.depth())).sum();
-    let answers = Answers::of(&trees, model.num_features(), total_depth, cancel)?;
-    let splits = Splits::collect(&forest, &trees, &answers, cancel)?;
+    let outcomes = Outcomes::of(&trees, model.num_features(), total_depth, cancel)?;
+    let splits = Splits::collect(&forest, &trees, &outcomes, cancel)?;
     let tiles = Tiles::collect(&forest, &trees, cancel)?;
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
     let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
@@ -62,7 +62,7 @@ pub fn compile(model: &Model, labels: &[String], cancel: Cancel<'_>) -> Result<A
     let mut writer = Writer::new();
     writer.put(OUTPUTS, &outputs);
     writer.put(BASE_MARGINS, model.base_margin());
-    writer.put(PREDICATE_COLUMNS, &tiles.columns);
+    writer.put(CONDITION_COLUMNS, &tiles.columns);
     writer.put(SEARCH_TREES, &tiles.search_trees);
     writer.put(CHUNKS, &tiles.chunks.records);
     writer.put(CHUNK_GROUPS, &tiles.chunks.groups);
@@ -73,7 +73,7 @@ pub fn compile(model: &Model, labels: &[String], cancel: Cancel<'_>) -> Result<A
     writer.put(TILE_LEAVES_DOUBLE, &tiles.leaves_double);
     writer.put(TILE_EXITS, &tiles.exits);
     writer.put(SEGMENTS, &tiles.segments);
-    writer.put(PREDICATE_RUNS, &tiles.runs);
+    writer.put(CONDITION_RUNS, &tiles.runs);
     writer.put(RANKS, &tiles.ranks);
     writer.put(CODE_TABLES, &tiles.code_tables);
     writer.put(LARGE_SETS, &tiles.large_sets);
@@ -86,13 +86,13 @@ pub fn compile(model: &Model, labels: &[String], cancel: Cancel<'_>) -> Result<A
     writer.put(GROUPS, &trees.groups);
     writer.put(COMPACT_NODES, &trees.compact_nodes);
     writer.put(COMPACT_IDS, &trees.compact_ids);
-    writer.put(ANSWER_TABLES, &answers.tables);
-    writer.put(ANSWERS, &answers.words);
-    writer.put(ANSWER_NODES, &answers.nodes);
+    writer.put(OUTCOME_TABLES, &outcomes.tables);
+    writer.put(OUTCOMES, &outcomes.words);
+    writer.put(OUTCOME_NODES, &outcomes.nodes);
     writer.put(WIDE_NODES, &trees.wide_nodes);
     writer.put(WIDE_IDS, &trees.wide_ids);
     writer.put(LEAF_VALUES, &trees.leaf_values);
-    writer.put(BIASES, &model.finish.bias);
+    writer.put(BIASES, &model.scaling.bias);
     writer.put(CUT_SPANS, &cuts.spans);
     writer.put(CUTS, &cuts.numbers);
     writer.put(SETS, &trees.sets);
@@ -110,7 +110,7 @@ pub fn compile(model: &Model, labels: &[String], cancel: Cancel<'_>) -> Result<A
     writer.put(SPLITS, &splits.splits);
     let header = Header {
         magic: MAGIC,
-        version: IMAGE_VERSION,
+        version: COMPILED_MODEL_VERSION,
         endianness: ENDIANNESS,
         length: 0,
         checksum: 0,
@@ -120,34 +120,34 @@ pub fn compile(model: &Model, labels: &[String], cancel: Cancel<'_>) -> Result<A
         task: model.objective().task() as u32,
         transform: model.objective().transform() as u32,
         sum_precision: model.sum_precision() as u32,
-        finish: finish_at(model) as u32,
+        scaling: scaling_at(model) as u32,
         class_by: model.objective().class_by() as u32,
         class_threshold: model.objective().class_threshold(),
         slope: model.objective().slope(),
-        scale: model.finish.scale,
-        divisor: model.finish.divisor,
+        scale: model.scaling.scale,
+        divisor: model.scaling.divisor,
         total_depth,
         sections: [Span::default(); SECTIONS],
     };
-    let image = writer.assemble(header, cancel)?;
+    let compiled = writer.assemble(header, cancel)?;
     // The system takes back the memory of the largest models at some 10 GB per second.
     drop(tiles);
     cancel.check()?;
     drop(trees);
     cancel.check()?;
-    drop((answers, splits));
+    drop((outcomes, splits));
     cancel.check()?;
-    Ok(image)
+    Ok(compiled)
 }
 
-fn finish_at(model: &Model) -> FinishAt {
-    let finish = &model.finish;
-    if *finish == crate::model::Finish::default() {
-        FinishAt::Nowhere
-    } else if finish.in_margin {
-        FinishAt::Margins
+fn scaling_at(model: &Ensemble) -> ScalingAt {
+    let scaling = &model.scaling;
+    if *scaling == crate::ensemble::Scaling::default() {
+        ScalingAt::None
+    } else if scaling.in_margin {
+        ScalingAt::Margins
     } else {
-        FinishAt::Values
+        ScalingAt::Values
     }
 }
 

@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 
+use crate::ensemble::NODES_PER_CHECK;
 use crate::lower::canonical::{Node, Tree};
-use crate::model::NODES_PER_CHECK;
 use crate::verified::sure;
 use crate::{Cancel, Result};
 

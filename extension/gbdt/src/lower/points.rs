@@ -9,8 +9,8 @@
 //! fails has two points more, or as many as are exact.
 
 use crate::compiled::records::TreeSummary;
+use crate::ensemble::NODES_PER_CHECK;
 use crate::lower::canonical::{Forest, Node, Tree};
-use crate::model::NODES_PER_CHECK;
 use crate::quadrature::{Rule, exact_points};
 use crate::{Cancel, Result};
 

@@ -1,16 +1,16 @@
 //! The splits of each tree as explanations walk them.
 //!
 //! A split comes before those below it, the left ones first, and knows the split above it on the same
-//! feature. They lie at the end of an image, away from what predictions read; where the model's file has no
-//! covers, an image has none.
+//! feature. They lie at the end of a compiled model, away from what predictions read; where the model's file has no
+//! covers, a compiled model has none.
 
 use crate::compiled::records::{CATEGORICAL, GroupKind, Leaves, Split, TreeSummary, WideNode};
+use crate::ensemble::NODES_PER_CHECK;
 use crate::limits::{reserve, to_u32};
-use crate::lower::answers::Answers;
 use crate::lower::canonical::Forest;
+use crate::lower::outcomes::Outcomes;
 use crate::lower::points::{Summaries, has_covers};
 use crate::lower::trees::Trees;
-use crate::model::NODES_PER_CHECK;
 use crate::{Cancel, Result};
 
 /// The least product of shares.
@@ -28,7 +28,7 @@ impl Splits {
     pub(crate) fn collect(
         forest: &Forest<'_>,
         trees: &Trees,
-        answers: &Answers,
+        outcomes: &Outcomes,
         cancel: Cancel<'_>,
     ) -> Result<Self> {
         let mut all = Splits::default();
@@ -44,7 +44,7 @@ impl Splits {
                 first_feature: to_u32(all.features.len())?,
                 ..summaries.of(tree, cancel)?
             };
-            let nodes = Nodes { trees, answers, kind: trees.kind_of(index), mean: summary.mean };
+            let nodes = Nodes { trees, outcomes, kind: trees.kind_of(index), mean: summary.mean };
             reserve(&mut all.splits, summary.splits as usize)?;
             paths.add(&nodes, trees.roots[index], &mut all.splits, cancel)?;
             all.summaries.push(TreeSummary { features: to_u32(paths.features.len())?, ..summary });
@@ -58,7 +58,7 @@ impl Splits {
 /// The nodes of a tree, by their index among those of their kind.
 struct Nodes<'a> {
     trees: &'a Trees,
-    answers: &'a Answers,
+    outcomes: &'a Outcomes,
     kind: GroupKind,
     mean: f64,
 }
@@ -96,7 +96,7 @@ impl Nodes<'_> {
     fn split(&self, node: u32) -> Split {
         let WideNode { key, slot, kind, .. } = self.wide(node);
         let is_categorical = self.kind == GroupKind::Categorical;
-        if is_categorical && let Some(node) = self.answers.nodes.get(node as usize) {
+        if is_categorical && let Some(node) = self.outcomes.nodes.get(node as usize) {
             return Split::new(node.key, node.slot, node.factor);
         }
         let split = Split::new(key, slot, 1);

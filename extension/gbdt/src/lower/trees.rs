@@ -7,12 +7,12 @@ use crate::compiled::key::{default_slot, leaf_slot, monotone_key};
 use crate::compiled::records::{
     CATEGORICAL, CompactNode, Group, GroupKind, LANES, SetSpan, WideNode, words_of,
 };
+use crate::ensemble::{NODES_PER_CHECK, Precision};
 use crate::limits::{reserve, to_u32};
 use crate::lower::canonical::{Forest, Node, Tree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::points::left_share;
-use crate::model::{NODES_PER_CHECK, Precision};
 use crate::{Cancel, Error, ErrorKind, Result, error};
 
 #[derive(Default)]

@@ -1,6 +1,6 @@
 //! Random trees as LightGBM grows them, leaf by leaf without a limit on depth, and the worst of them.
 
-use crate::model::{Model, Node, Tree, TreeOutput};
+use crate::ensemble::{Ensemble, Node, Tree, TreeOutput};
 use crate::random::Random;
 
 /// How the leaf to be split next is chosen.
@@ -17,7 +17,7 @@ enum Growth {
 }
 
 /// The same model with trees of 1 to `leaves` leaves, which have the splits that the trees had.
-pub(crate) fn leaf_wise(seed: u64, mut model: Model, leaves: usize) -> Model {
+pub(crate) fn leaf_wise(seed: u64, mut model: Ensemble, leaves: usize) -> Ensemble {
     let mut random = Random(seed);
     let outputs = model.num_outputs();
     for tree in &mut model.trees {

@@ -3,7 +3,7 @@
 pub(crate) mod leaf_wise;
 pub(crate) mod model;
 
-use crate::model::{Comparison, Finish, MissingRule, Node, Precision, Tree, TreeOutput};
+use crate::ensemble::{Comparison, MissingRule, Node, Precision, Scaling, Tree, TreeOutput};
 
 /// A small generator of pseudo-random numbers (splitmix64).
 pub(crate) struct Random(pub(crate) u64);
@@ -49,7 +49,7 @@ impl Shape {
 pub(crate) struct Library {
     pub(crate) value_precision: Precision,
     pub(crate) sum_precision: Precision,
-    pub(crate) finish: Finish,
+    pub(crate) scaling: Scaling,
     /// Whether thresholds lie closer together than f32 do.
     close: bool,
     /// Whether odd features are codes and even ones numbers.
@@ -60,25 +60,25 @@ pub(crate) struct Library {
 impl Library {
     pub(crate) fn of(random: &mut Random, shape: Shape) -> Library {
         let (mut value_precision, mut sum_precision) = (Precision::Single, Precision::Single);
-        let mut finish = Finish::default();
+        let mut scaling = Scaling::default();
         let mut two_kinds = false;
         let mut zero_missing = vec![false; shape.features];
         if shape.any_library {
             let either = |one: bool| if one { Precision::Double } else { Precision::Single };
             (value_precision, sum_precision) = (either(random.one_in(2)), either(random.one_in(2)));
             if random.one_in(2) {
-                finish.scale = [1.0, 0.3][random.below(2)];
-                finish.divisor = [1.0, 7.0][random.below(2)];
-                finish.in_margin = random.one_in(2);
+                scaling.scale = [1.0, 0.3][random.below(2)];
+                scaling.divisor = [1.0, 7.0][random.below(2)];
+                scaling.in_margin = random.one_in(2);
                 if random.one_in(2) {
-                    finish.bias = (0..shape.outputs).map(|output| 0.1 * output as f64).collect();
+                    scaling.bias = (0..shape.outputs).map(|output| 0.1 * output as f64).collect();
                 }
             }
             two_kinds = value_precision == Precision::Double || random.one_in(2);
             zero_missing.iter_mut().for_each(|missing| *missing = two_kinds && random.one_in(3));
         }
         let close = random.one_in(2);
-        Library { value_precision, sum_precision, finish, close, two_kinds, zero_missing }
+        Library { value_precision, sum_precision, scaling, close, two_kinds, zero_missing }
     }
 
     /// The same tree with rules that XGBoost does not have.

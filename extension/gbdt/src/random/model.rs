@@ -6,11 +6,11 @@
 //! thresholds between f32 numbers and beyond them, every rule for missing values, sets that go
 //! either way, leaf vectors and weights.
 
-use crate::compiled::Image;
+use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
-use crate::model::{
-    Categories, CategorySet, ClassBy, Comparison, FeatureType, MissingRule, Model, Node, Objective,
-    Precision, Task, Transform, Tree, TreeOutput,
+use crate::ensemble::{
+    Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, MissingRule, Node,
+    Objective, Precision, Task, Transform, Tree, TreeOutput,
 };
 use crate::random::{Library, Random, Shape};
 
@@ -44,7 +44,7 @@ fn finite(random: &mut Random) -> f32 {
     }
 }
 
-pub(crate) fn model(seed: u64, shape: Shape) -> Model {
+pub(crate) fn model(seed: u64, shape: Shape) -> Ensemble {
     let mut random = Random(seed);
     let library = Library::of(&mut random, shape);
     let trees: Vec<Tree> = (0..shape.trees)
@@ -57,7 +57,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Model {
     let task = if shape.outputs > 1 { Task::Multiclass } else { Task::Binary };
     let transform = if shape.outputs > 1 { Transform::Softmax } else { Transform::Logistic };
     let starts = if library.sum_precision == Precision::Single { 64 } else { 1 };
-    Model {
+    Ensemble {
         format: "test",
         version: [3, 4, 1],
         objective: Objective {
@@ -70,7 +70,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Model {
         },
         value_precision: library.value_precision,
         sum_precision: library.sum_precision,
-        finish: library.finish,
+        scaling: library.scaling,
         base_score: vec![0.5; shape.outputs],
         base_margin: (0..shape.outputs).map(|_| random.below(starts) as f32 / 64.0).collect(),
         num_features: shape.features,
@@ -86,7 +86,7 @@ pub(crate) fn model(seed: u64, shape: Shape) -> Model {
 }
 
 /// The same model with symmetric trees: each level has one of the splits that the tree had.
-pub(crate) fn symmetric(seed: u64, mut model: Model) -> Model {
+pub(crate) fn symmetric(seed: u64, mut model: Ensemble) -> Ensemble {
     let mut random = Random(seed);
     for tree in &mut model.trees {
         let splits = tree.nodes.iter().filter(|node| node.children().is_some()).copied();
@@ -112,7 +112,7 @@ pub(crate) fn symmetric(seed: u64, mut model: Model) -> Model {
 }
 
 /// The same model with dictionaries of all three kinds, as far as it has features for them.
-pub(crate) fn with_categories(mut model: Model) -> Model {
+pub(crate) fn with_categories(mut model: Ensemble) -> Ensemble {
     let dictionaries = [
         Categories::Text(["Zürich", "", "Aachen", "aachen"].map(String::from).to_vec()),
         Categories::Integer(vec![7, -3, i64::MAX, 0]),
@@ -216,7 +216,7 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
 
 /// Rows that meet the model's thresholds, their neighbours of both widths, and all that is not a plain
 /// number.
-pub(crate) fn rows(seed: u64, model: &Model, count: usize) -> Vec<Vec<f64>> {
+pub(crate) fn rows(seed: u64, model: &Ensemble, count: usize) -> Vec<Vec<f64>> {
     let mut random = Random(seed);
     let thresholds: Vec<f64> = model
         .trees()
@@ -251,11 +251,14 @@ pub(crate) fn rows(seed: u64, model: &Model, count: usize) -> Vec<Vec<f64>> {
     (0..count).map(|_| (0..model.num_features()).map(|_| value()).collect()).collect()
 }
 
-/// Rows as an image takes them.
-pub(crate) fn narrowed(image: &Image<impl StableBytes>, rows: &[Vec<f64>]) -> Vec<Vec<f32>> {
+/// Rows as a compiled model takes them.
+pub(crate) fn narrowed(
+    compiled: &CompiledModel<impl StableBytes>,
+    rows: &[Vec<f64>],
+) -> Vec<Vec<f32>> {
     let narrowed = |row: &Vec<f64>| {
         let mut narrowed = vec![0.0; row.len()];
-        image.narrow_row(row, &mut narrowed);
+        compiled.narrow_row(row, &mut narrowed);
         narrowed
     };
     rows.iter().map(narrowed).collect()

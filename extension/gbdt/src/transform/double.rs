@@ -3,7 +3,7 @@
 //! Exponentials are the C library's, which is what `f64::exp` calls. LightGBM's are `ConvertOutput` of
 //! src/objective/, and `Common::Softmax` and `Common::Sign` of include/LightGBM/utils/common.h.
 
-use crate::model::Transform;
+use crate::ensemble::Transform;
 use crate::transform::first_largest;
 
 /// Turns the margins of a row into its values: see [`crate::transform::single::apply`].

@@ -3,14 +3,14 @@
 //! Everything is computed in the order in which XGBoost computes it, with the C library's exponential,
 //! which is what `f32::exp` calls. So values differ from XGBoost's by no more than the C libraries do. That quantiles ascend since 3.4 is `PredTransform` in src/objective/quantile_obj.cu.
 
-use crate::model::Transform;
+use crate::ensemble::Transform;
 use crate::transform::first_largest;
 
 /// XGBoost's `kRtEps` (include/xgboost/base.h), by which one expectile lies at least above another.
 const EXPECTILE_GAP: f32 = 1e-6;
 
 /// Turns the margins of a row into its values, in place; returns the number of values, which is 1
-/// for [`Transform::ArgMax`] and else the number of margins. `slope` is [`crate::model::Objective::slope`].
+/// for [`Transform::ArgMax`] and else the number of margins. `slope` is [`crate::ensemble::Objective::slope`].
 pub(crate) fn apply(transform: Transform, slope: f32, margins: &mut [f32]) -> usize {
     match transform {
         Transform::Identity => {}

@@ -25,13 +25,13 @@ fn words_that_no_model_has() {
     let byte = Place::Byte(0);
     let node = Place::Node { tree: 0, node: 0 };
     for (what, at, value, kind, place) in [
-        ("features", MARK + 4, word(0), ErrorKind::Parameter, Place::Model),
-        ("features", MARK + 4, word(-1), ErrorKind::Limit, Place::Model),
-        ("classes", MARK + 8, word(-1), ErrorKind::Parameter, Place::Model),
-        ("targets", MARK + 28, word(i32::MAX), ErrorKind::Limit, Place::Model),
+        ("features", MARK + 4, word(0), ErrorKind::Parameter, Place::Ensemble),
+        ("features", MARK + 4, word(-1), ErrorKind::Limit, Place::Ensemble),
+        ("classes", MARK + 8, word(-1), ErrorKind::Parameter, Place::Ensemble),
+        ("targets", MARK + 28, word(i32::MAX), ErrorKind::Limit, Place::Ensemble),
         ("trees", TREES, word(-1), ErrorKind::Parameter, byte),
         ("trees", TREES, word(i32::MAX), ErrorKind::Truncated, byte),
-        ("parallel trees", TREES + 4, word(2), ErrorKind::Parameter, Place::Model),
+        ("parallel trees", TREES + 4, word(2), ErrorKind::Parameter, Place::Ensemble),
         ("nodes", TREE + 4, word(0), ErrorKind::TreeShape, Place::Tree(0)),
         ("nodes", TREE + 4, word(-1), ErrorKind::Parameter, byte),
         ("nodes", TREE + 4, word(i32::MAX), ErrorKind::Truncated, byte),

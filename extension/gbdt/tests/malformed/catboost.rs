@@ -3,8 +3,8 @@
 //! The files that are damaged byte by byte are golden models; the JSON that is wrong in one way each is
 //! small enough to read here.
 
-use gbdt::internals::Image;
-use gbdt::internals::Model;
+use gbdt::internals::CompiledModel;
+use gbdt::internals::Ensemble;
 use gbdt::{Cancel, ErrorKind};
 use serde_json::json;
 
@@ -60,14 +60,15 @@ fn other() -> Document {
     Document(model)
 }
 
-fn margins(model: &Model, rows: &[[f32; 3]]) -> Vec<f64> {
-    let image =
-        Image::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap();
-    let mut scratch = gbdt::internals::Scratch::new(&image);
+fn margins(model: &Ensemble, rows: &[[f32; 3]]) -> Vec<f64> {
+    let compiled =
+        CompiledModel::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap())
+            .unwrap();
+    let mut scratch = gbdt::internals::Scratch::new(&compiled);
     let mut all = Vec::new();
     for row in rows {
-        let mut margins = vec![0.0f64; image.num_outputs()];
-        image.margins(&mut scratch, row, &mut margins).unwrap();
+        let mut margins = vec![0.0f64; compiled.num_outputs()];
+        compiled.margins(&mut scratch, row, &mut margins).unwrap();
         all.extend(margins);
     }
     all

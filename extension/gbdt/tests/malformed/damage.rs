@@ -5,7 +5,7 @@
 
 use crate::models::{binary, categorical};
 use crate::{ErrorKind, parse};
-use gbdt::internals::{Model, Node, TreeOutput};
+use gbdt::internals::{Ensemble, Node, TreeOutput};
 
 const XGBOOST_JSON: &[u8] = include_bytes!("categories.json");
 const XGBOOST_UBJSON: &[u8] = include_bytes!("categories.ubj");
@@ -38,7 +38,7 @@ fn every_truncation_is_refused() {
 }
 
 /// What evaluation relies on; whoever holds a model may.
-fn assert_invariants(model: &Model) {
+fn assert_invariants(model: &Ensemble) {
     let outputs = model.num_outputs();
     assert!(outputs > 0 && model.num_features() > 0);
     assert!(model.base_margin().iter().all(|margin| margin.is_finite()));

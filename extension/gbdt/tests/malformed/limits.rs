@@ -7,7 +7,7 @@ use crate::value::Document;
 use gbdt::{Cancel, Error, ErrorKind, Limits};
 use serde_json::{Value, json};
 
-fn parse(bytes: &[u8], limits: &Limits) -> Result<gbdt::internals::Model, Error> {
+fn parse(bytes: &[u8], limits: &Limits) -> Result<gbdt::internals::Ensemble, Error> {
     gbdt::internals::parse(bytes, limits, Cancel::never())
 }
 

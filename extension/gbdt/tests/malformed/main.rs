@@ -16,7 +16,7 @@ mod trees;
 mod unsupported;
 mod value;
 
-use gbdt::internals::Model;
+use gbdt::internals::Ensemble;
 use gbdt::{Cancel, Error, ErrorKind, Limits, Place};
 use value::{Document, value};
 
@@ -40,7 +40,7 @@ type Encoding = (&'static str, fn(&Document) -> Vec<u8>);
 const JSON: Encoding = ("json", Document::to_json);
 const UBJSON: Encoding = ("ubjson", Document::to_ubjson);
 
-fn parse(bytes: &[u8]) -> Result<Model, Error> {
+fn parse(bytes: &[u8]) -> Result<Ensemble, Error> {
     gbdt::internals::parse(bytes, &Limits::default(), Cancel::never())
 }
 
@@ -91,7 +91,7 @@ fn run_as(encodings: &[Encoding], valid: fn() -> Document, text: &str) {
             assert_eq!(format!("{:?}", error.kind()), kind, "{name} as {encoding}: {error}");
             let found = match error.place() {
                 Place::Byte(_) => "byte".to_owned(),
-                Place::Model => "model".to_owned(),
+                Place::Ensemble => "model".to_owned(),
                 place => place.to_string(),
             };
             assert_eq!(found, place, "{name} as {encoding}: {error}");

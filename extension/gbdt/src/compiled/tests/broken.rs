@@ -1,10 +1,10 @@
-//! Images that change after they were verified: evaluation stops, and gives no number.
+//! Compiled models that change after they were verified: evaluation stops, and gives no number.
 
-#![allow(unsafe_code, reason = "opens images without verification")]
+#![allow(unsafe_code, reason = "opens compiled models without verification")]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::compiled::Image;
+use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
 use crate::compiled::records::{Leaves, Split};
 use crate::compiled::sections::*;
@@ -16,7 +16,7 @@ use crate::random::Shape;
 use crate::random::model::model;
 use crate::{Cancel, ErrorKind, Result};
 
-/// What is asked of an image.
+/// What is asked of a compiled model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Asked {
     Margins,
@@ -29,8 +29,8 @@ enum Asked {
 use Asked::*;
 
 /// Whether what was asked gave numbers: not if it stopped at an invariant, or returned an error for it.
-fn gives_numbers(image: &Image<AlignedBytes>, asked: Asked) -> bool {
-    match catch_unwind(AssertUnwindSafe(|| ask(image, asked))) {
+fn gives_numbers(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> bool {
+    match catch_unwind(AssertUnwindSafe(|| ask(compiled, asked))) {
         Ok(Ok(())) => true,
         Ok(Err(error)) => {
             assert_eq!(error.kind(), ErrorKind::Internal, "{error}");
@@ -40,36 +40,38 @@ fn gives_numbers(image: &Image<AlignedBytes>, asked: Asked) -> bool {
     }
 }
 
-fn ask(image: &Image<AlignedBytes>, asked: Asked) -> Result<()> {
-    let (features, outputs) = (image.num_features(), image.num_outputs());
+fn ask(compiled: &CompiledModel<AlignedBytes>, asked: Asked) -> Result<()> {
+    let (features, outputs) = (compiled.num_features(), compiled.num_outputs());
     let rows = vec![0.5; 600 * features];
     let row = &rows[..features];
-    let mut scratch = Scratch::with_kernel(image, Kernel::from_name("portable").unwrap());
+    let mut scratch = Scratch::with_kernel(compiled, Kernel::from_name("portable").unwrap());
     let check = Cancel::never();
     match asked {
-        Margins => image.margins(&mut scratch, row, &mut vec![0.0f64; outputs]),
-        Leaves => image.leaves(&mut scratch, row, &mut vec![0; image.num_trees()]),
-        Batch => {
-            image.margins_batch(&mut BatchScratch::new(image), &rows, &mut vec![0.0; 600 * outputs])
-        }
+        Margins => compiled.margins(&mut scratch, row, &mut vec![0.0f64; outputs]),
+        Leaves => compiled.leaves(&mut scratch, row, &mut vec![0; compiled.num_trees()]),
+        Batch => compiled.margins_batch(
+            &mut BatchScratch::new(compiled),
+            &rows,
+            &mut vec![0.0; 600 * outputs],
+        ),
         Contributions => {
             let mut out = vec![0.0; outputs * (features + 1)];
-            image.contributions(&mut ContributionScratch::default(), row, &mut out, check)
+            compiled.contributions(&mut ContributionScratch::default(), row, &mut out, check)
         }
         Interactions => {
             let mut out = vec![0.0; outputs * (features + 1) * (features + 1)];
-            image.interactions(&mut ContributionScratch::default(), row, &mut out, check)
+            compiled.interactions(&mut ContributionScratch::default(), row, &mut out, check)
         }
     }
 }
 
-/// The image, which nobody has verified since it was changed, does not answer, and is refused at opening.
-fn stops(what: &str, image: AlignedBytes, all: &[Asked]) {
-    assert!(refused(&image), "{what}: opened");
+/// The compiled model, which nobody has verified since it was changed, does not outcome, and is refused at opening.
+fn stops(what: &str, compiled: AlignedBytes, all: &[Asked]) {
+    assert!(refused(&compiled), "{what}: opened");
     // SAFETY: tests read nothing without a check: see `verified`.
-    let image = unsafe { Image::open_checked(image) }.unwrap();
+    let compiled = unsafe { CompiledModel::open_checked(compiled) }.unwrap();
     for asked in all {
-        assert!(!gives_numbers(&image, *asked), "{what}: {asked:?}");
+        assert!(!gives_numbers(&compiled, *asked), "{what}: {asked:?}");
     }
 }
 
@@ -82,7 +84,9 @@ fn compiled(shape: Shape) -> AlignedBytes {
 #[test]
 fn nodes_that_are_not_there_stop_evaluation() {
     let numerical = || compiled(Shape::of(4, 2, 5, 3));
-    assert!(ALL.iter().all(|asked| gives_numbers(&Image::open(numerical()).unwrap(), *asked)));
+    assert!(
+        ALL.iter().all(|asked| gives_numbers(&CompiledModel::open(numerical()).unwrap(), *asked))
+    );
     let walked = &[Margins, Leaves];
     stops("root", tampered(numerical(), ROOTS, |roots| roots[0] = 1 << 20), walked);
     let far = |nodes: &mut [_]| {
@@ -106,21 +110,21 @@ fn sets_and_values_that_are_not_there_stop_evaluation() {
     let sets = |nodes: &mut [crate::compiled::records::WideNode]| {
         nodes.iter_mut().filter(|node| node.kind == 1).for_each(|node| node.key = 1 << 20);
     };
-    // Where there are answers, nobody reads them.
+    // Where there are outcomes, nobody reads them.
     stops("set", tampered(categorical(), WIDE_NODES, sets), &[]);
     let double = || compiled(Shape { any_library: true, ..Shape::of(6, 2, 30, 5) });
     let values = |nodes: &mut [crate::compiled::records::CompactNode]| {
         nodes.iter_mut().filter(|node| node.right_offset == 0).for_each(|node| node.key = 1 << 20);
     };
-    assert!(gives_numbers(&Image::open(double()).unwrap(), Margins));
+    assert!(gives_numbers(&CompiledModel::open(double()).unwrap(), Margins));
     stops("leaf", tampered(double(), COMPACT_NODES, values), &[Margins]);
 }
 
 #[test]
 fn splits_that_are_not_there_stop_explanations() {
     let tampered = |change: fn(&mut Split)| {
-        let image = compiled(Shape::of(4, 2, 5, 5));
-        tampered(image, SPLITS, |splits| splits.iter_mut().for_each(change))
+        let compiled = compiled(Shape::of(4, 2, 5, 5));
+        tampered(compiled, SPLITS, |splits| splits.iter_mut().for_each(change))
     };
     let explained = &[Contributions, Interactions];
     let link = tampered(|split| {
@@ -135,8 +139,8 @@ fn splits_that_are_not_there_stop_explanations() {
     stops("above", tampered(|split| split.above = 1 << 20), &[Contributions]);
     assert!(refused(&tampered(|split| split.share = 2.0)), "share");
     let last = |splits: &mut [Split]| splits[0] = Split::new(0, 0, 1).on(0, Leaves::Both);
-    let image = crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), SPLITS, last);
-    assert!(refused(&image), "splits below none");
+    let broken = crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), SPLITS, last);
+    assert!(refused(&broken), "splits below none");
     let few =
         crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), TREE_SUMMARIES, |all| {
             all.iter_mut().for_each(|summary| summary.splits += 1);
@@ -147,18 +151,18 @@ fn splits_that_are_not_there_stop_explanations() {
 #[test]
 fn tiles_that_are_not_there_stop_evaluation() {
     let numerical = || compiled(Shape::of(3, 2, 70, 8));
-    let image = Image::open(numerical()).unwrap();
+    let compiled = CompiledModel::open(numerical()).unwrap();
     // Without vectors there are no blocks.
     if Kernel::default().name() == "portable" {
         return;
     }
-    assert!(gives_numbers(&image, Batch));
+    assert!(gives_numbers(&compiled, Batch));
     let outputs = tampered(numerical(), OUTPUTS, |outputs| outputs[69] = 2);
     stops("output", outputs, &[Batch]);
-    let run = |runs: &mut [crate::compiled::tiles::PredicateRun]| runs[0].column = 100;
-    stops("column", tampered(numerical(), PREDICATE_RUNS, run), &[Batch]);
-    let run = |runs: &mut [crate::compiled::tiles::PredicateRun]| runs[0].operands = 1 << 20;
-    stops("operands", tampered(numerical(), PREDICATE_RUNS, run), &[Batch]);
+    let run = |runs: &mut [crate::compiled::tiles::ConditionRun]| runs[0].column = 100;
+    stops("column", tampered(numerical(), CONDITION_RUNS, run), &[Batch]);
+    let run = |runs: &mut [crate::compiled::tiles::ConditionRun]| runs[0].operands = 1 << 20;
+    stops("operands", tampered(numerical(), CONDITION_RUNS, run), &[Batch]);
     let segment = |segments: &mut [crate::compiled::tiles::Segment]| segments[0].groups = 1;
     assert!(refused(&tampered(numerical(), SEGMENTS, segment)), "groups in no segment");
 }

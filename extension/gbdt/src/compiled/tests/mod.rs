@@ -1,4 +1,4 @@
-//! Images of random models: what they say, and that a damaged one is refused or does no harm.
+//! Compiled models of random models: what they say, and that a damaged one is refused or does no harm.
 
 mod broken;
 
@@ -8,17 +8,17 @@ use bytemuck::Pod;
 
 use crate::Cancel;
 use crate::ErrorKind;
-use crate::compiled::Image;
+use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
 use crate::compiled::sections::{
     CHECKSUMMED_FROM, CHUNK_GROUPS, CHUNKS, COMPACT_IDS, Header, SECTIONS, Section, Span,
     TILE_EXITS, seal,
 };
 use crate::compiled::tiles::TileGroup;
+use crate::ensemble::{Ensemble, Task, Transform};
 use crate::eval::{BatchScratch, Kernel, Scratch};
 use crate::explain::ContributionScratch;
 use crate::lower::compile;
-use crate::model::{Model, Task, Transform};
 use crate::random::leaf_wise::leaf_wise;
 use crate::random::model::{model, narrowed, rows, symmetric, with_categories};
 use crate::random::{Random, Shape};
@@ -30,7 +30,7 @@ fn labels(count: usize) -> Vec<String> {
 }
 
 /// A model with something in every section: compact and wide nodes, sets, names, dictionaries.
-fn small_model() -> Model {
+fn small_model() -> Ensemble {
     with_categories(model(5, SMALL))
 }
 
@@ -38,50 +38,51 @@ fn small_image() -> AlignedBytes {
     compile(&small_model(), &labels(2), Cancel::never()).unwrap()
 }
 
-/// The image with other records in a section, and the checksum of these.
+/// The compiled model with other records in a section, and the checksum of these.
 pub(crate) fn tampered<T: Pod>(
-    image: AlignedBytes,
+    compiled: AlignedBytes,
     section: Section<T>,
     change: impl FnOnce(&mut [T]),
 ) -> AlignedBytes {
-    tampered_at(image, section.index, change)
+    tampered_at(compiled, section.index, change)
 }
 
 /// The same for records that are not any bits, as others.
 fn tampered_at<T: Pod>(
-    mut image: AlignedBytes,
+    mut compiled: AlignedBytes,
     section: usize,
     change: impl FnOnce(&mut [T]),
 ) -> AlignedBytes {
-    let bytes = image.bytes_mut();
+    let bytes = compiled.bytes_mut();
     let header: Header = *bytemuck::from_bytes(&bytes[..size_of::<Header>()]);
     let span = header.sections[section];
     let (start, length) = (span.offset as usize, span.length as usize);
     change(bytemuck::cast_slice_mut(&mut bytes[start..start + length]));
     seal(bytes);
-    image
+    compiled
 }
 
 fn refused(bytes: &[u8]) -> bool {
-    let image = AlignedBytes::copy_of(bytes).and_then(Image::open);
-    image.is_err_and(|error| error.kind() == ErrorKind::Image)
+    let compiled = AlignedBytes::copy_of(bytes).and_then(CompiledModel::open);
+    compiled.is_err_and(|error| error.kind() == ErrorKind::CompiledModel)
 }
 
 #[test]
 fn an_image_says_what_the_model_says() {
     let model = small_model();
-    let image = Image::open(compile(&model, &labels(2), Cancel::never()).unwrap()).unwrap();
-    assert_eq!((image.num_features(), image.num_outputs(), image.num_values()), (4, 2, 2));
-    assert_eq!((image.num_trees(), image.num_labels()), (5, 2));
-    assert_eq!((image.task(), image.transform()), (Task::Multiclass, Transform::Softmax));
+    let compiled =
+        CompiledModel::open(compile(&model, &labels(2), Cancel::never()).unwrap()).unwrap();
+    assert_eq!((compiled.num_features(), compiled.num_outputs(), compiled.num_values()), (4, 2, 2));
+    assert_eq!((compiled.num_trees(), compiled.num_labels()), (5, 2));
+    assert_eq!((compiled.task(), compiled.transform()), (Task::Multiclass, Transform::Softmax));
     let depth: u32 = model.trees().iter().map(|tree| tree.depth()).sum();
-    assert_eq!(image.total_depth(), u64::from(depth));
-    assert_eq!(image.feature_name(3), Some("feature é 3"));
+    assert_eq!(compiled.total_depth(), u64::from(depth));
+    assert_eq!(compiled.feature_name(3), Some("feature é 3"));
     assert_eq!(
-        (image.feature_name(4), image.label(1), image.label(2)),
+        (compiled.feature_name(4), compiled.label(1), compiled.label(2)),
         (None, Some("class 1"), None)
     );
-    assert_eq!(image.bytes_len() % 64, 0);
+    assert_eq!(compiled.bytes_len() % 64, 0);
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn compilation_looks_for_interrupts_at_every_tree() {
 #[test]
 fn labels_must_fit_the_task() {
     let mut model = small_model();
-    let refused = |model: &Model, count| {
+    let refused = |model: &Ensemble, count| {
         compile(model, &labels(count), Cancel::never())
             .is_err_and(|error| error.kind() == ErrorKind::Names)
     };
@@ -114,8 +115,11 @@ fn labels_must_fit_the_task() {
 fn a_model_without_names_has_none() {
     let mut model = small_model();
     model.feature_names.clear();
-    let image = Image::open(compile(&model, &[], Cancel::never()).unwrap()).unwrap();
-    assert_eq!((image.feature_name(0), image.label(0), image.num_labels()), (None, None, 0));
+    let compiled = CompiledModel::open(compile(&model, &[], Cancel::never()).unwrap()).unwrap();
+    assert_eq!(
+        (compiled.feature_name(0), compiled.label(0), compiled.num_labels()),
+        (None, None, 0)
+    );
 }
 
 #[test]
@@ -153,23 +157,23 @@ fn misaligned_bytes_are_refused() {
     // SAFETY: the bytes are those of an AlignedBytes that nobody else has.
     unsafe impl crate::compiled::aligned::StableBytes for Shifted {}
 
-    let image = small_image();
-    let mut shifted = AlignedBytes::zeroed(image.len() + 64, Cancel::never()).unwrap();
-    shifted.bytes_mut()[16..16 + image.len()].copy_from_slice(&image);
-    let error = Image::open(Shifted(shifted)).err().unwrap();
-    assert_eq!(error.message(), "image is not aligned to 64 bytes");
+    let compiled = small_image();
+    let mut shifted = AlignedBytes::zeroed(compiled.len() + 64, Cancel::never()).unwrap();
+    shifted.bytes_mut()[16..16 + compiled.len()].copy_from_slice(&compiled);
+    let error = CompiledModel::open(Shifted(shifted)).err().unwrap();
+    assert_eq!(error.message(), "compiled model is not aligned to 64 bytes");
 }
 
 #[test]
 #[allow(unsafe_code, reason = "the test opens what was checked just before")]
 fn a_checked_image_opens_again_as_it_was() {
-    let checked = Image::open(small_image()).unwrap();
+    let checked = CompiledModel::open(small_image()).unwrap();
     // SAFETY: these are the bytes that have just been opened.
-    let again = unsafe { Image::open_checked(small_image()) }.unwrap();
+    let again = unsafe { CompiledModel::open_checked(small_image()) }.unwrap();
     let mut margins = [[0.0f32; 2]; 2];
     for row in narrowed(&checked, &rows(6, &small_model(), 100)) {
-        for (image, margins) in [&checked, &again].into_iter().zip(&mut margins) {
-            image.margins(&mut Scratch::new(image), &row, margins).unwrap();
+        for (compiled, margins) in [&checked, &again].into_iter().zip(&mut margins) {
+            compiled.margins(&mut Scratch::new(compiled), &row, margins).unwrap();
         }
         assert_eq!(margins[0].map(f32::to_bits), margins[1].map(f32::to_bits));
     }
@@ -177,61 +181,66 @@ fn a_checked_image_opens_again_as_it_was() {
 }
 
 #[test]
-#[allow(unsafe_code, reason = "the header alone shows that the bytes are no image")]
+#[allow(unsafe_code, reason = "the header alone shows that the bytes are no compiled model")]
 fn a_header_that_cannot_be_is_refused_even_if_checked_before() {
     for place in [0, 8, 16] {
-        let mut image = small_image();
-        image.bytes_mut()[place] ^= 0xff;
+        let mut compiled = small_image();
+        compiled.bytes_mut()[place] ^= 0xff;
         // SAFETY: nothing is read of what is refused.
-        let opened = unsafe { Image::open_checked(image) };
-        assert!(opened.is_err_and(|error| error.kind() == ErrorKind::Image), "byte {place}");
+        let opened = unsafe { CompiledModel::open_checked(compiled) };
+        assert!(
+            opened.is_err_and(|error| error.kind() == ErrorKind::CompiledModel),
+            "byte {place}"
+        );
     }
 }
 
-/// Opens an image that someone tampered with; if it opens, evaluates all that it offers. Gives
+/// Opens a compiled model that someone tampered with; if it opens, evaluates all that it offers. Gives
 /// whether it opened.
 fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
-    let Ok(image) = AlignedBytes::copy_of(bytes).and_then(Image::open) else { return false };
-    // What a caller would refuse to take memory for is not an image of this test.
-    if image.num_features() > 1000 || image.num_outputs() > 1000 {
+    let Ok(compiled) = AlignedBytes::copy_of(bytes).and_then(CompiledModel::open) else {
+        return false;
+    };
+    // What a caller would refuse to take memory for is not a compiled model of this test.
+    if compiled.num_features() > 1000 || compiled.num_outputs() > 1000 {
         return true;
     }
-    let mut scratch = Scratch::new(&image);
-    let mut margins = vec![0.0f64; image.num_outputs()];
-    let mut leaves = vec![0; image.num_trees()];
-    for row in narrowed(&image, rows) {
+    let mut scratch = Scratch::new(&compiled);
+    let mut margins = vec![0.0f64; compiled.num_outputs()];
+    let mut leaves = vec![0; compiled.num_trees()];
+    for row in narrowed(&compiled, rows) {
         let mut row = row;
-        row.resize(image.num_features(), f32::NAN);
-        image.margins(&mut scratch, &row, &mut margins).unwrap();
-        image.leaves(&mut scratch, &row, &mut leaves).unwrap();
+        row.resize(compiled.num_features(), f32::NAN);
+        compiled.margins(&mut scratch, &row, &mut margins).unwrap();
+        compiled.leaves(&mut scratch, &row, &mut leaves).unwrap();
     }
-    let mut row = narrowed(&image, rows).concat();
-    row.resize(64 * image.num_features(), 0.5);
+    let mut row = narrowed(&compiled, rows).concat();
+    row.resize(64 * compiled.num_features(), 0.5);
     for kernel in Kernel::available() {
-        let mut margins = vec![0.0f64; 64 * image.num_outputs()];
-        let mut scratch = BatchScratch::with_kernel(&image, kernel);
-        image.margins_batch(&mut scratch, &row, &mut margins).unwrap();
-        image.class(&mut margins);
+        let mut margins = vec![0.0f64; 64 * compiled.num_outputs()];
+        let mut scratch = BatchScratch::with_kernel(&compiled, kernel);
+        compiled.margins_batch(&mut scratch, &row, &mut margins).unwrap();
+        compiled.class(&mut margins);
     }
-    let width = image.num_features() + 1;
+    let width = compiled.num_features() + 1;
     let row = row.get(..width - 1).unwrap_or_default();
-    let mut out = vec![0.0; image.num_outputs() * width * width];
-    let own = &mut out[..image.num_outputs() * width];
+    let mut out = vec![0.0; compiled.num_outputs() * width * width];
+    let own = &mut out[..compiled.num_outputs() * width];
     let mut scratch = ContributionScratch::default();
     // It may say that it has no covers, or that its trees are too deep.
-    let is_explained = image.contributions(&mut scratch, row, own, Cancel::never()).is_ok();
-    if is_explained && width * image.num_trees() < 100 {
-        image.interactions(&mut scratch, row, &mut out, Cancel::never()).unwrap();
+    let is_explained = compiled.contributions(&mut scratch, row, own, Cancel::never()).is_ok();
+    if is_explained && width * compiled.num_trees() < 100 {
+        compiled.interactions(&mut scratch, row, &mut out, Cancel::never()).unwrap();
     }
-    for feature in 0..=image.num_features() {
-        image.feature_name(feature);
-        if let Some(categories) = image.categories(feature) {
+    for feature in 0..=compiled.num_features() {
+        compiled.feature_name(feature);
+        if let Some(categories) = compiled.categories(feature) {
             categories.code_of_text("Aachen");
             categories.code_of_integer(3);
             categories.code_of_float(1.5);
         }
     }
-    assert!((0..image.num_labels()).all(|class| image.label(class).is_some()));
+    assert!((0..compiled.num_labels()).all(|class| compiled.label(class).is_some()));
     true
 }
 
@@ -239,17 +248,17 @@ fn survives(bytes: &[u8], rows: &[Vec<f64>]) -> bool {
 #[test]
 fn a_chunk_of_tiles_with_exits_is_refused() {
     let model = model(9, Shape::of(3, 2, 70, 8));
-    let mut image = compile(&model, &[], Cancel::never()).unwrap().to_vec();
+    let mut compiled = compile(&model, &[], Cancel::never()).unwrap().to_vec();
     let span_of = |index| size_of::<Header>() - size_of::<Span>() * (SECTIONS - index);
-    let word = |at: usize| u64::from_ne_bytes(image[at..at + 8].try_into().unwrap()) as usize;
+    let word = |at: usize| u64::from_ne_bytes(compiled[at..at + 8].try_into().unwrap()) as usize;
     assert!(word(span_of(CHUNKS.index) + 8) > 0, "the model has chunks");
     let below = word(span_of(CHUNK_GROUPS.index)) + std::mem::offset_of!(TileGroup, below);
     // There are more nodes than any id says, so ids are exits that nothing else refuses.
     let (ids, exits) = (span_of(COMPACT_IDS.index), span_of(TILE_EXITS.index));
-    image.copy_within(ids..ids + size_of::<Span>(), exits);
-    image[below..below + 4].copy_from_slice(&1u32.to_ne_bytes());
-    seal(&mut image);
-    assert!(refused(&image));
+    compiled.copy_within(ids..ids + size_of::<Span>(), exits);
+    compiled[below..below + 4].copy_from_slice(&1u32.to_ne_bytes());
+    seal(&mut compiled);
+    assert!(refused(&compiled));
 }
 
 #[test]
@@ -269,7 +278,7 @@ fn tampered_images_are_refused_or_evaluate_within_bounds() {
     assert!(opened > 1000 && refused > 1000, "{opened} opened, {refused} refused");
 }
 
-/// Tampers with one to three words of an image, and with no section less often than with another.
+/// Tampers with one to three words of a compiled model, and with no section less often than with another.
 fn tamper(whole: &[u8], random: &mut Random) -> Vec<u8> {
     let mut tampered = whole.to_vec();
     let word = |at: usize| u64::from_ne_bytes(whole[at..at + 8].try_into().unwrap()) as usize;

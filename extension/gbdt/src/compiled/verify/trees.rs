@@ -10,47 +10,47 @@ use crate::compiled::records::{GroupKind, InterleavedNode, Leaves, Split, TreeSu
 use crate::compiled::sections::*;
 use crate::compiled::tiles::TileGroup;
 use crate::compiled::verify::ensure;
+use crate::ensemble::{NODES_PER_CHECK, Precision};
 use crate::limits::reserve;
-use crate::model::{NODES_PER_CHECK, Precision};
 use crate::{Cancel, Result, verified};
 
 /// Marks the height of a node that is a child.
 const CHILD: u32 = 1 << 31;
 
-/// Verifies all trees of an image whose nodes, groups and tiles have been verified.
-pub(crate) fn verify(image: &Sections<'_>, sums: Precision, cancel: Cancel<'_>) -> Result<()> {
-    let leaf_values = image.get(LEAF_VALUES);
+/// Verifies all trees of a compiled model whose nodes, groups and tiles have been verified.
+pub(crate) fn verify(compiled: &Sections<'_>, sums: Precision, cancel: Cancel<'_>) -> Result<()> {
+    let leaf_values = compiled.get(LEAF_VALUES);
     let has_values =
-        (sums == Precision::Double) != leaf_values.is_empty() || image.get(ROOTS).is_empty();
+        (sums == Precision::Double) != leaf_values.is_empty() || compiled.get(ROOTS).is_empty();
     ensure(has_values, "has leaf values of another width than its sums")?;
-    let (compact, wide) = (image.get(COMPACT_NODES), image.get(WIDE_NODES));
+    let (compact, wide) = (compiled.get(COMPACT_NODES), compiled.get(WIDE_NODES));
     if sums == Precision::Double {
         leaf_keys(compact, leaf_values.len(), cancel)?;
         leaf_keys(wide, leaf_values.len(), cancel)?;
     }
-    answers(image, cancel)?;
+    outcomes(compiled, cancel)?;
     // From the last tree to the first, as a tree ends where the next of its kind begins.
     let (mut compact_end, mut wide_end) = (compact.len(), wide.len());
-    let mut tiles = image.get(TILE_GROUPS);
+    let mut tiles = compiled.get(TILE_GROUPS);
     let mut heights = Vec::new();
-    for group in image.get(GROUPS).iter().rev() {
+    for group in compiled.get(GROUPS).iter().rev() {
         for tree in (group.first..group.first + group.count).rev() {
             while let [before @ .., last] = tiles
                 && last.first > tree
             {
                 tiles = before;
             }
-            let root = image.get(ROOTS)[tree as usize] as usize;
+            let root = compiled.get(ROOTS)[tree as usize] as usize;
             let tree = Tree { root, depth: group.depth, kind: group.kind, index: tree };
             let tile = tiles.len().checked_sub(1);
             match group.kind {
                 GroupKind::Compact => {
                     let end = std::mem::replace(&mut compact_end, root);
-                    tree.verify(image, compact, end, tile, &mut heights, cancel)?;
+                    tree.verify(compiled, compact, end, tile, &mut heights, cancel)?;
                 }
                 GroupKind::Wide | GroupKind::Categorical => {
                     let end = std::mem::replace(&mut wide_end, root);
-                    tree.verify(image, wide, end, tile, &mut heights, cancel)?;
+                    tree.verify(compiled, wide, end, tile, &mut heights, cancel)?;
                 }
             }
         }
@@ -66,17 +66,17 @@ fn leaf_keys<N: InterleavedNode>(nodes: &[N], values: usize, cancel: Cancel<'_>)
     ensure(right, "has a leaf without a value")
 }
 
-/// Nodes of answers that lead where the wide nodes lead, to the same leaves.
-fn answers(image: &Sections<'_>, cancel: Cancel<'_>) -> Result<()> {
-    let nodes = image.get(ANSWER_NODES).chunks(NODES_PER_CHECK);
-    let nodes = nodes.zip(image.get(WIDE_NODES).chunks(NODES_PER_CHECK));
+/// Nodes of outcomes that lead where the wide nodes lead, to the same leaves.
+fn outcomes(compiled: &Sections<'_>, cancel: Cancel<'_>) -> Result<()> {
+    let nodes = compiled.get(OUTCOME_NODES).chunks(NODES_PER_CHECK);
+    let nodes = nodes.zip(compiled.get(WIDE_NODES).chunks(NODES_PER_CHECK));
     let right = cancel.all(nodes, |(part, wide)| {
         part.iter().zip(wide).all(|(node, wide)| {
             node.right_offset == wide.right_offset
                 && (node.right_offset != 0 || node.key == wide.key)
         })
     })?;
-    ensure(right, "has answered nodes of other trees")
+    ensure(right, "has outcome nodes of other trees")
 }
 
 struct Tree {
@@ -91,7 +91,7 @@ impl Tree {
     /// `tile` is the index of the group of tiles that has this tree, if there are tiles.
     fn verify<N: InterleavedNode>(
         &self,
-        image: &Sections<'_>,
+        compiled: &Sections<'_>,
         nodes: &[N],
         end: usize,
         tile: Option<usize>,
@@ -124,18 +124,18 @@ impl Tree {
             }
         }
         ensure(heights[0] <= self.depth, "has a leaf deeper than its group says")?;
-        match tile.map(|index| &image.get(TILE_GROUPS)[index]) {
-            Some(tile) if tile.below > 0 => self.exits(image, tile, heights),
+        match tile.map(|index| &compiled.get(TILE_GROUPS)[index]) {
+            Some(tile) if tile.below > 0 => self.exits(compiled, tile, heights),
             _ => Ok(()),
         }
     }
 
     /// Exits of the tree's tile that are nodes of the tree, no further from its leaves than the group says.
-    fn exits(&self, image: &Sections<'_>, tile: &TileGroup, heights: &[u32]) -> Result<()> {
+    fn exits(&self, compiled: &Sections<'_>, tile: &TileGroup, heights: &[u32]) -> Result<()> {
         let is_wide = |kind| kind != GroupKind::Compact;
         ensure(is_wide(tile.kind) == is_wide(self.kind), "has a tile with exits of another kind")?;
         let start = tile.leaves as usize + (((self.index - tile.first) as usize) << tile.levels);
-        let exits = &image.get(TILE_EXITS)[start..start + (1 << tile.levels)];
+        let exits = &compiled.get(TILE_EXITS)[start..start + (1 << tile.levels)];
         let right = exits.iter().all(|exit| {
             let at = (*exit as usize).checked_sub(self.root);
             at.and_then(|at| heights.get(at)).is_some_and(|height| height & !CHILD <= tile.below)
@@ -146,37 +146,39 @@ impl Tree {
 
 /// Verifies the splits of all trees, or that there are none; groups have been verified.
 pub(crate) fn verify_splits(
-    image: &Sections<'_>,
+    compiled: &Sections<'_>,
     num_features: usize,
     cancel: Cancel<'_>,
 ) -> Result<()> {
-    let summaries = image.get(TREE_SUMMARIES);
-    let trees = image.get(ROOTS).len();
+    let summaries = compiled.get(TREE_SUMMARIES);
+    let trees = compiled.get(ROOTS).len();
     ensure([0, trees].contains(&summaries.len()), "does not have one summary per tree")?;
     let right = summaries.iter().all(|summary| summary.points > 0);
     ensure(right, "has a tree without points")?;
-    let features = image.get(SPLIT_FEATURES);
+    let features = compiled.get(SPLIT_FEATURES);
     let right = features.iter().all(|feature| (*feature as usize) < num_features);
     ensure(right, "has splits on no feature")?;
     let (mut split, mut feature) = (0usize, 0usize);
     let mut rights = Vec::new();
-    let size = Size { num_features, num_slots: image.num_slots(num_features) };
-    for group in image.get(GROUPS) {
+    let size = Size { num_features, num_slots: compiled.num_slots(num_features) };
+    for group in compiled.get(GROUPS) {
         let trees = group.first as usize..(group.first + group.count) as usize;
         for summary in summaries.iter().take(trees.end).skip(trees.start) {
             let follows =
                 summary.first_split as usize == split && summary.first_feature as usize == feature;
             ensure(follows, "has a tree's splits in a wrong place")?;
-            let splits =
-                image.get(SPLITS).get(split..).and_then(|all| all.get(..summary.splits as usize));
+            let splits = compiled
+                .get(SPLITS)
+                .get(split..)
+                .and_then(|all| all.get(..summary.splits as usize));
             ensure(splits.is_some(), "has a tree without its splits")?;
             let splits = verified::sure(splits, "they are there");
-            of_tree(image, summary, splits, (size, group.depth), &mut rights, cancel)?;
+            of_tree(compiled, summary, splits, (size, group.depth), &mut rights, cancel)?;
             split += splits.len();
             feature += summary.features as usize;
         }
     }
-    let right = split == image.get(SPLITS).len() && feature == features.len();
+    let right = split == compiled.get(SPLITS).len() && feature == features.len();
     ensure(right, "has splits of no tree")
 }
 
@@ -188,7 +190,7 @@ struct Size {
 
 /// Splits of a tree: each but the first is the child of one before it, no deeper than the group says.
 fn of_tree(
-    image: &Sections<'_>,
+    compiled: &Sections<'_>,
     summary: &TreeSummary,
     splits: &[Split],
     (size, depth): (Size, u32),
@@ -219,7 +221,7 @@ fn of_tree(
             && slot < size.num_slots
             && slot != leaf_slot(size.num_features)
             && split.above as usize <= 2 * at
-            && (!split.is_set() || (split.key as usize) < image.get(SETS).len())
+            && (!split.is_set() || (split.key as usize) < compiled.get(SETS).len())
             && (0.0..=1.0).contains(&split.share)
             && (0.0..=1.0).contains(&split.product);
         ensure(right, "has a split on what is not there")?;

@@ -10,7 +10,7 @@ block_kernel! {
     Half, #[target_feature(enable = "avx2")],
     min_rows: 64,
     min_sharing: 8,
-    costs: Costs { level: 350, node: 650, predicate: 2600 },
+    costs: Costs { level: 350, node: 650, condition: 2600 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
 }
@@ -157,10 +157,10 @@ impl LookUp for Half {
                     _mm256_broadcastsi128_si256(bytes)
                 };
                 let quarters = [quarter(0), quarter(1), quarter(2), quarter(3)];
-                for (word, answers) in mask.0.iter_mut().enumerate().take(words) {
+                for (word, outcomes) in mask.0.iter_mut().enumerate().take(words) {
                     let low = look_up_32(codes, 64 * word, quarters);
                     let high = look_up_32(codes, 64 * word + 32, quarters);
-                    *answers = u64::from(low) | u64::from(high) << 32;
+                    *outcomes = u64::from(low) | u64::from(high) << 32;
                 }
             }
         }

@@ -13,7 +13,7 @@ block_kernel! {
     Bytes, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx512vbmi")],
     min_rows: 24,
     min_sharing: 12,
-    costs: Costs { level: 100, node: 400, predicate: 1200 },
+    costs: Costs { level: 100, node: 400, condition: 1200 },
     lanes: UNPACKED,
     lanes_double: UNPACKED_DOUBLE,
 }
@@ -55,10 +55,10 @@ impl LookUp for Bytes {
             // SAFETY: tables and codes are aligned to 64 bytes; codes have 8 words of 64 bytes.
             unsafe {
                 let table = _mm512_load_si512(table.0.as_ptr().cast());
-                for (word, answer) in mask.0.iter_mut().enumerate().take(words) {
+                for (word, outcome) in mask.0.iter_mut().enumerate().take(words) {
                     let bytes = _mm512_load_si512(codes.bytes.as_ptr().add(64 * word).cast());
                     let bits = _mm512_load_si512(codes.bits.as_ptr().add(64 * word).cast());
-                    *answer = _mm512_test_epi8_mask(_mm512_permutexvar_epi8(bytes, table), bits);
+                    *outcome = _mm512_test_epi8_mask(_mm512_permutexvar_epi8(bytes, table), bits);
                 }
             }
         }

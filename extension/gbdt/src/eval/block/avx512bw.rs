@@ -13,7 +13,7 @@ block_kernel! {
     Numbers, #[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl")],
     min_rows: 24,
     min_sharing: 12,
-    costs: Costs { level: 100, node: 450, predicate: 1200 },
+    costs: Costs { level: 100, node: 450, condition: 1200 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
 }
@@ -34,7 +34,7 @@ impl LookUp for Numbers {
                     let bytes = _mm_load_si128(table.0.as_ptr().add(16 * quarter).cast());
                     _mm512_broadcast_i32x4(bytes)
                 });
-                for (word, answer) in mask.0.iter_mut().enumerate().take(words) {
+                for (word, outcome) in mask.0.iter_mut().enumerate().take(words) {
                     let bytes = _mm512_load_si512(codes.bytes.as_ptr().add(64 * word).cast());
                     let bits = _mm512_load_si512(codes.bits.as_ptr().add(64 * word).cast());
                     let at = _mm512_and_si512(bytes, _mm512_set1_epi8(15));
@@ -44,7 +44,8 @@ impl LookUp for Numbers {
                     let upper = _mm512_test_epi8_mask(bytes, _mm512_set1_epi8(32));
                     let low = _mm512_mask_blend_epi8(odd, a, b);
                     let high = _mm512_mask_blend_epi8(odd, c, d);
-                    *answer = _mm512_test_epi8_mask(_mm512_mask_blend_epi8(upper, low, high), bits);
+                    *outcome =
+                        _mm512_test_epi8_mask(_mm512_mask_blend_epi8(upper, low, high), bits);
                 }
             }
         }

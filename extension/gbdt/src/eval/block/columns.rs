@@ -3,11 +3,11 @@
 //! Rows lie one after another, so that a feature's values lie apart, each in a cache line of its own. Several
 //! neighbouring features are copied together, while a line is at hand.
 
-use crate::compiled::sections::{PREDICATE_COLUMNS, Sections};
-use crate::compiled::tiles::{CodeTable, MAX_SHARING, PredicateColumn, PredicateRun, TABLE_CODES};
+use crate::compiled::sections::{CONDITION_COLUMNS, Sections};
+use crate::compiled::tiles::{CodeTable, ConditionColumn, ConditionRun, MAX_SHARING, TABLE_CODES};
+use crate::ensemble::is_in_set;
 use crate::eval::block::{BLOCK, Rows, Values};
 use crate::eval::interleaved::NodeSections;
-use crate::model::is_in_set;
 
 /// Features that are copied together: a quarter of a processor's first cache.
 const TOGETHER: usize = 8;
@@ -50,14 +50,16 @@ impl ColumnValues {
 }
 
 /// The columns, those together that share a search.
-pub(super) fn columns_by_search(image: Sections<'_>) -> impl Iterator<Item = &[PredicateColumn]> {
-    image
-        .get(PREDICATE_COLUMNS)
-        .chunk_by(PredicateColumn::shares_search_with)
+pub(super) fn columns_by_search(
+    compiled: Sections<'_>,
+) -> impl Iterator<Item = &[ConditionColumn]> {
+    compiled
+        .get(CONDITION_COLUMNS)
+        .chunk_by(ConditionColumn::shares_search_with)
         .flat_map(|columns| columns.chunks(MAX_SHARING))
 }
 
-pub(super) fn search_tree<'a>(trees: &'a [f32], column: &PredicateColumn) -> &'a [f32] {
+pub(super) fn search_tree<'a>(trees: &'a [f32], column: &ConditionColumn) -> &'a [f32] {
     let start = column.tree as usize;
     &trees[start..start + (1 << column.levels)]
 }
@@ -76,7 +78,7 @@ pub(super) fn bit_of_code(value: f32) -> (u8, u8) {
 }
 
 /// The operands of a run, in their section.
-pub(super) fn operands<'a, T>(section: &'a [T], run: &PredicateRun) -> &'a [T] {
+pub(super) fn operands<'a, T>(section: &'a [T], run: &ConditionRun) -> &'a [T] {
     let start = run.operands as usize;
     &section[start..start + run.count as usize]
 }

@@ -1,4 +1,4 @@
-//! The compounds of a group of recoded trees: predicates joined by AND and OR, one mask each.
+//! The compounds of a group of recoded trees: conditions joined by AND and OR, one mask each.
 
 use crate::compiled::tiles::CompoundRun;
 use crate::eval::block::instructions::Instructions;

@@ -1,7 +1,7 @@
-//! A block of rows through all tiles: columns, predicates, paths, sums.
+//! A block of rows through all tiles: columns, conditions, paths, sums.
 //!
 //! The same for every [`BlockKernel`]. Values are taken out of the rows column by column; each segment's
-//! predicates are evaluated; then tree after tree is walked and added, so that each row's sum grows in
+//! conditions are evaluated; then tree after tree is walked and added, so that each row's sum grows in
 //! the order of the file.
 #![allow(
     unsafe_code,
@@ -11,12 +11,12 @@
 use std::ops::Range;
 
 use crate::compiled::sections::{
-    BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, LARGE_SETS, OUTPUTS,
-    PREDICATE_COLUMNS, PREDICATE_RUNS, RANKS, SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS,
+    BASE_MARGINS, CODE_TABLES, CODINGS, COMPOUND_RUNS, COMPOUND_WORDS, CONDITION_COLUMNS,
+    CONDITION_RUNS, LARGE_SETS, OUTPUTS, RANKS, SEARCH_TREES, SEGMENTS, Sections, TILE_EXITS,
     TILE_GROUPS, TILE_NODES,
 };
 use crate::compiled::tiles::{
-    ColumnKind, MAX_COMPOUNDS, MAX_LEVELS, MAX_MASKS, MAX_PREDICATES, PredicateColumn, Segment,
+    ColumnKind, ConditionColumn, MAX_COMPOUNDS, MAX_CONDITIONS, MAX_LEVELS, MAX_MASKS, Segment,
     TileForm, TileGroup, tile_leaves,
 };
 use crate::eval::block::columns::{
@@ -41,7 +41,7 @@ pub(in crate::eval) struct Buffers<S> {
     ranks: Vec<Ranks>,
     codes: Vec<Codes>,
     values: Vec<Values>,
-    /// One per predicate of a segment, and one per compound of a group: [`MAX_MASKS`].
+    /// One per condition of a segment, and one per compound of a group: [`MAX_MASKS`].
     masks: Box<[Mask]>,
     path: PathBits,
     leaf_indices: Box<[u8; BLOCK]>,
@@ -81,32 +81,32 @@ fn no_masks() -> Box<[Mask]> {
 /// The processor has the instructions of the kernel.
 pub(super) unsafe fn sums<S: BlockSum>(
     kernel: &BlockKernel,
-    image: Sections<'_>,
+    compiled: Sections<'_>,
     buffers: &mut Buffers<S>,
     rows: &Rows<'_>,
     out: &mut [S],
 ) {
-    let outputs = image.get(BASE_MARGINS).len();
+    let outputs = compiled.get(BASE_MARGINS).len();
     buffers.start.resize(outputs, S::ZERO);
-    S::start(image, &mut buffers.start);
+    S::start(compiled, &mut buffers.start);
     buffers.sums.resize(outputs, Sums([S::ZERO; BLOCK]));
     for (sums, start) in buffers.sums.iter_mut().zip(&buffers.start) {
         sums.0 = [*start; BLOCK];
     }
     // SAFETY: the caller's promise.
-    unsafe { read_columns(kernel, image, buffers, rows) };
-    let groups = image.get(TILE_GROUPS);
+    unsafe { read_columns(kernel, compiled, buffers, rows) };
+    let groups = compiled.get(TILE_GROUPS);
     if groups.iter().any(|group| group.below > 0) {
         buffers.keys.set(rows);
     }
-    for segment in image.get(SEGMENTS) {
-        // SAFETY: the caller's promise; the segment is one of the image's.
+    for segment in compiled.get(SEGMENTS) {
+        // SAFETY: the caller's promise; the segment is one of the compiled model's.
         unsafe {
-            evaluate_predicates(kernel, image, segment, buffers, rows.count);
+            evaluate_conditions(kernel, compiled, segment, buffers, rows.count);
             let groups = groups.iter().enumerate().skip(segment.first_group as usize);
             for (index, group) in groups.take(segment.groups as usize) {
-                evaluate_compounds(kernel, image, index, &mut buffers.masks, rows.count);
-                add_group(kernel, image, group, buffers, rows);
+                evaluate_compounds(kernel, compiled, index, &mut buffers.masks, rows.count);
+                add_group(kernel, compiled, group, buffers, rows);
             }
         }
     }
@@ -124,7 +124,7 @@ pub(super) unsafe fn sums<S: BlockSum>(
 /// The processor has the instructions of the kernel.
 unsafe fn read_columns<S>(
     kernel: &BlockKernel,
-    image: Sections<'_>,
+    compiled: Sections<'_>,
     buffers: &mut Buffers<S>,
     rows: &Rows<'_>,
 ) {
@@ -132,8 +132,8 @@ unsafe fn read_columns<S>(
     let mut counts = [0usize; 3];
     column_indices.clear();
     column_values.clear();
-    let mut before: Option<&PredicateColumn> = None;
-    for sharing in columns_by_search(image) {
+    let mut before: Option<&ConditionColumn> = None;
+    for sharing in columns_by_search(compiled) {
         let column = sharing[0];
         let column_values = column_values.of(rows, column.feature as usize);
         let mut next = |kind: usize| {
@@ -152,7 +152,9 @@ unsafe fn read_columns<S>(
             ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
                 let ranks = grown(ranks, next(0), [NO_MASK; RANK_BITS]);
                 // SAFETY: the caller's promise.
-                unsafe { rank_columns(kernel, image, sharing, column_values, rows.count, ranks) };
+                unsafe {
+                    rank_columns(kernel, compiled, sharing, column_values, rows.count, ranks)
+                };
             }
             ColumnKind::Codes => {
                 let none = Codes { bytes: [0; BLOCK], bits: [0; BLOCK] };
@@ -200,13 +202,13 @@ unsafe fn rank_missing_right(
 /// The processor has the instructions of the kernel.
 unsafe fn rank_columns(
     kernel: &BlockKernel,
-    image: Sections<'_>,
-    columns: &[PredicateColumn],
+    compiled: Sections<'_>,
+    columns: &[ConditionColumn],
     values: &Values,
     rows: usize,
     ranks: &mut [Ranks],
 ) {
-    let trees = image.get(SEARCH_TREES);
+    let trees = compiled.get(SEARCH_TREES);
     let missing_right = columns[0].kind == ColumnKind::RankedMissingRight;
     // SAFETY: the caller's promise.
     unsafe {
@@ -227,37 +229,37 @@ fn set_codes(values: &Values, codes: &mut Codes) {
     }
 }
 
-/// Evaluates all predicates of a segment.
+/// Evaluates all conditions of a segment.
 ///
 /// # Safety
 /// The processor has the instructions of the kernel.
-unsafe fn evaluate_predicates<S>(
+unsafe fn evaluate_conditions<S>(
     kernel: &BlockKernel,
-    image: Sections<'_>,
+    compiled: Sections<'_>,
     segment: &Segment,
     buffers: &mut Buffers<S>,
     rows: usize,
 ) {
     let Buffers { column_indices, ranks, codes, values, masks, .. } = buffers;
-    let columns = image.get(PREDICATE_COLUMNS);
-    let runs = image.get(PREDICATE_RUNS).iter().skip(segment.first_run as usize);
+    let columns = compiled.get(CONDITION_COLUMNS);
+    let runs = compiled.get(CONDITION_RUNS).iter().skip(segment.first_run as usize);
     for run in runs.take(segment.runs as usize) {
-        let first = run.first_predicate as usize;
+        let first = run.first_condition as usize;
         let masks = &mut masks[first..first + run.count as usize];
         let (column, index) = (columns[run.column as usize], &column_indices[run.column as usize]);
         // SAFETY: the caller's promise.
         unsafe {
             match column.kind {
                 ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
-                    (kernel.compare)(&ranks[*index], operands(image.get(RANKS), run), masks);
+                    (kernel.compare)(&ranks[*index], operands(compiled.get(RANKS), run), masks);
                 }
                 ColumnKind::Codes => {
-                    let tables = operands(image.get(CODE_TABLES), run);
+                    let tables = operands(compiled.get(CODE_TABLES), run);
                     (kernel.look_up)(&codes[*index], rows, tables, masks);
                 }
                 ColumnKind::LargeCodes => {
-                    let nodes = NodeSections::of(image);
-                    for (set, mask) in operands(image.get(LARGE_SETS), run).iter().zip(masks) {
+                    let nodes = NodeSections::of(compiled);
+                    for (set, mask) in operands(compiled.get(LARGE_SETS), run).iter().zip(masks) {
                         look_up_large(&nodes, *set, &values[*index], rows, mask);
                     }
                 }
@@ -269,15 +271,15 @@ unsafe fn evaluate_predicates<S>(
 /// Evaluates the compounds of a group, if it has any.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel; the group is one of the image's.
+/// The processor has the instructions of the kernel; the group is one of the compiled model's.
 unsafe fn evaluate_compounds(
     kernel: &BlockKernel,
-    image: Sections<'_>,
+    compiled: Sections<'_>,
     group: usize,
     masks: &mut [Mask],
     rows: usize,
 ) {
-    let codings = image.get(CODINGS);
+    let codings = compiled.get(CODINGS);
     if codings.is_empty() {
         return;
     }
@@ -285,14 +287,14 @@ unsafe fn evaluate_compounds(
     assert_eq!(masks.len(), MAX_MASKS);
     let masks = masks.as_mut_ptr();
     let mut done = 0;
-    for run in &image.get(COMPOUND_RUNS)[first..first + count] {
+    for run in &compiled.get(COMPOUND_RUNS)[first..first + count] {
         let words = run.words as usize;
-        let words = &image.get(COMPOUND_WORDS)[words..words + run.num_words()];
+        let words = &compiled.get(COMPOUND_WORDS)[words..words + run.num_words()];
         debug_assert!(done + run.count as usize <= MAX_COMPOUNDS, "compounds");
-        // SAFETY: the caller's promise; the image's check found all indices below MAX_MASKS, and the
-        // compounds of a group to be MAX_COMPOUNDS at most, for which masks have room behind predicates.
+        // SAFETY: the caller's promise; the compiled model's check found all indices below MAX_MASKS, and the
+        // compounds of a group to be MAX_COMPOUNDS at most, for which masks have room behind conditions.
         unsafe {
-            let out = masks.add(MAX_PREDICATES + done);
+            let out = masks.add(MAX_CONDITIONS + done);
             (kernel.compounds)(run.length as usize, words, rows, masks, out);
         }
         done += run.count as usize;
@@ -317,7 +319,7 @@ fn look_up_large(
 /// Walks the rows of a block through a tile of a group.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel; the tile is one of the image's, and the predicates of
+/// The processor has the instructions of the kernel; the tile is one of the compiled model's, and the conditions of
 /// its segment and the compounds of its group have been evaluated.
 unsafe fn walk_tile(
     kernel: &BlockKernel,
@@ -329,13 +331,13 @@ unsafe fn walk_tile(
 ) {
     debug_assert!(nodes.iter().all(|node| usize::from(*node) < masks.len()), "masks");
     if group.form == TileForm::Symmetric {
-        // Each level of the path is the answer of its one predicate.
+        // Each level of the path is the outcome of its one condition.
         for (bits, node) in path.iter_mut().zip(nodes).take(group.levels as usize) {
             *bits = masks[usize::from(*node) % MAX_MASKS];
         }
         return;
     }
-    // SAFETY: the caller's promise; the image's check found each node's mask to be below MAX_MASKS, as many
+    // SAFETY: the caller's promise; the compiled model's check found each node's mask to be below MAX_MASKS, as many
     // as there are.
     unsafe {
         match kernel.walk.get(group.levels as usize) {
@@ -348,11 +350,11 @@ unsafe fn walk_tile(
 /// Walks the trees of a group and adds their leaves.
 ///
 /// # Safety
-/// The processor has the instructions of the kernel; the group is one of the image's, and the
-/// predicates of its segment have been evaluated.
+/// The processor has the instructions of the kernel; the group is one of the compiled model's, and the
+/// conditions of its segment have been evaluated.
 unsafe fn add_group<S: BlockSum>(
     kernel: &BlockKernel,
-    image: Sections<'_>,
+    compiled: Sections<'_>,
     group: &TileGroup,
     buffers: &mut Buffers<S>,
     rows: &Rows<'_>,
@@ -360,8 +362,8 @@ unsafe fn add_group<S: BlockSum>(
     let Buffers { masks, path, leaf_indices, sums, keys, .. } = buffers;
     let levels = group.levels;
     let add = S::add_kernel(kernel, levels);
-    let (outputs, leaves) = (image.get(OUTPUTS), S::tile_leaves(image));
-    let nodes = image.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
+    let (outputs, leaves) = (compiled.get(OUTPUTS), S::tile_leaves(compiled));
+    let nodes = compiled.get(TILE_NODES)[group.nodes as usize..].chunks_exact(group.tile_nodes());
     for (tree, nodes) in nodes.enumerate().take(group.count as usize) {
         let sums = &mut sums[outputs[group.first as usize + tree] as usize];
         // SAFETY: the caller's promise.
@@ -385,16 +387,16 @@ unsafe fn add_group<S: BlockSum>(
             }
         } else {
             let start = group.leaves as usize + (tree << levels);
-            let exits = &image.get(TILE_EXITS)[start..start + (1 << levels)];
+            let exits = &compiled.get(TILE_EXITS)[start..start + (1 << levels)];
             // SAFETY: the caller's promise.
             unsafe { (kernel.leaf_indices)(path, rows.count, levels, leaf_indices) };
             let lower = LowerLevels { exits, kind: group.kind, steps: group.below };
             if tree + 1 < group.count as usize {
-                lower.fetch_ahead(image, group.first as usize + tree + 1);
+                lower.fetch_ahead(compiled, group.first as usize + tree + 1);
             }
-            let (lanes, values) = (S::lanes(kernel), S::leaf_values(image));
-            let nodes = &NodeSections::of(image);
-            // SAFETY: the group is one of the image's, whose keys were set before its trees; leaf indices
+            let (lanes, values) = (S::lanes(kernel), S::leaf_values(compiled));
+            let nodes = &NodeSections::of(compiled);
+            // SAFETY: the group is one of the compiled model's, whose keys were set before its trees; leaf indices
             // are below the number of the tile's leaves, and the keys are those of leaves.
             unsafe {
                 lower.add(nodes, rows, keys, leaf_indices, |row, key| {

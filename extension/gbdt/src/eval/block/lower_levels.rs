@@ -3,14 +3,14 @@
 //! The path through its tile leads a row to a node of interleaved traversal, from which it goes on.
 #![allow(
     unsafe_code,
-    reason = "the kernel indexes nodes and keys that the image's check has vouched for"
+    reason = "the kernel indexes nodes and keys that the compiled model's check has vouched for"
 )]
 
 use crate::compiled::key::leaf_slot;
 use crate::compiled::records::{GroupKind, InterleavedNode, LANES};
 use crate::compiled::sections::{COMPACT_NODES, ROOTS, Sections, WIDE_NODES};
 use crate::eval::block::{BLOCK, Rows};
-use crate::eval::interleaved::{Decide, Keys, KeysAndSets, NodeSections};
+use crate::eval::interleaved::{GoesLeft, Keys, KeysAndSets, NodeSections};
 use crate::eval::row_keys::set_keys;
 use crate::prefetch::prefetch_all;
 use crate::verified;
@@ -56,24 +56,24 @@ const MAX_FETCHED: usize = 16 << 10;
 
 impl LowerLevels<'_> {
     /// Says that a tree of the same kind, by its index, will be walked soon.
-    pub(super) fn fetch_ahead(&self, image: Sections<'_>, tree: usize) {
+    pub(super) fn fetch_ahead(&self, compiled: Sections<'_>, tree: usize) {
         fn fetch<N>(nodes: &[N], root: usize, next: usize) {
             let end = next.clamp(root, nodes.len()).min(root + MAX_FETCHED);
             prefetch_all(&nodes[root..end]);
         }
-        let roots = image.get(ROOTS);
+        let roots = compiled.get(ROOTS);
         let root = roots[tree] as usize;
         let next = roots.get(tree + 1).map_or(usize::MAX, |root| *root as usize);
         match self.kind {
-            GroupKind::Compact => fetch(image.get(COMPACT_NODES), root, next),
-            GroupKind::Wide | GroupKind::Categorical => fetch(image.get(WIDE_NODES), root, next),
+            GroupKind::Compact => fetch(compiled.get(COMPACT_NODES), root, next),
+            GroupKind::Wide | GroupKind::Categorical => fetch(compiled.get(WIDE_NODES), root, next),
         }
     }
 
     /// Calls `visit` with each row and the key of its leaf.
     ///
     /// # Safety
-    /// The nodes are those of the image that the exits are of, and the keys have been set to the rows. The
+    /// The nodes are those of the compiled model that the exits are of, and the keys have been set to the rows. The
     /// indices are of leaves of the tile.
     pub(super) unsafe fn add(
         &self,
@@ -104,7 +104,7 @@ impl LowerLevels<'_> {
     unsafe fn add_leaves<N: InterleavedNode>(
         &self,
         nodes: &[N],
-        keys: &impl Decide<N>,
+        keys: &impl GoesLeft<N>,
         leaf_indices: &[u8],
         mut visit: impl FnMut(usize, u32),
     ) {
@@ -134,7 +134,7 @@ impl LowerLevels<'_> {
 #[inline(always)]
 unsafe fn walk<N: InterleavedNode>(
     nodes: &[N],
-    keys: &impl Decide<N>,
+    keys: &impl GoesLeft<N>,
     at: &mut [u32; BLOCK],
     count: usize,
     mut steps: u32,
@@ -168,7 +168,7 @@ unsafe fn walk<N: InterleavedNode>(
 #[inline(always)]
 unsafe fn go_on<N: InterleavedNode>(
     nodes: &[N],
-    keys: &impl Decide<N>,
+    keys: &impl GoesLeft<N>,
     starts: [u32; LANES],
     rows: &[usize; LANES],
     steps: u32,

@@ -1,6 +1,6 @@
 //! Blocks of rows, over tiles: bits instead of comparisons.
 //!
-//! A block is 512 rows, and one bit per row makes a [`Mask`]. Each predicate is evaluated once for the
+//! A block is 512 rows, and one bit per row makes a [`Mask`]. Each condition is evaluated once for the
 //! whole block, which makes one mask. Then a tile is traversed for all rows together: the first bit of
 //! every row's path is the mask of the root, the second is chosen by the first from the masks of the
 //! two nodes below, and so on, each choice one instruction on many rows. The bits of a path are the
@@ -35,10 +35,10 @@ mod rank_scalar;
 pub(super) use crate::eval::block::evaluate::Buffers;
 
 use crate::compiled::sections::{
-    COMPOUND_RUNS, PREDICATE_COLUMNS, PREDICATE_RUNS, Sections, TILE_GROUPS,
+    COMPOUND_RUNS, CONDITION_COLUMNS, CONDITION_RUNS, Sections, TILE_GROUPS,
 };
 use crate::compiled::tiles::{
-    CodeTable, LargestTree, MAX_LEVELS, MAX_TREE, PredicateColumn, TILE_LEVELS, TileForm, TileGroup,
+    CodeTable, ConditionColumn, LargestTree, MAX_LEVELS, MAX_TREE, TILE_LEVELS, TileForm, TileGroup,
 };
 use crate::eval::block::columns::columns_by_search;
 use crate::eval::sum::Sum;
@@ -98,8 +98,8 @@ struct Costs {
     level: u64,
     /// Per node of a tile or operation of a compound, and block, however few of its rows are in use.
     node: u64,
-    /// Per predicate and block, likewise.
-    predicate: u64,
+    /// Per condition and block, likewise.
+    condition: u64,
 }
 
 /// Levels that a tile can have whose nodes are walked: none, or up to [`TILE_LEVELS`].
@@ -136,7 +136,7 @@ pub(super) struct BlockKernel {
     /// that a value is not below, or for NaN, if `missing_right`, more than any.
     rank: unsafe fn(&Values, rows: usize, tree: &[f32], missing_right: bool, &mut Ranks),
     /// The ranks of the first `rows` values in the search trees of columns that share a search, as many
-    /// as there are trees: see [`PredicateColumn::shares_search_with`].
+    /// as there are trees: see [`ConditionColumn::shares_search_with`].
     rank_wide: unsafe fn(&Values, rows: usize, &[LargestTree], missing_right: bool, &mut [Ranks]),
     /// Which of the first `rows` values are missing.
     missing: unsafe fn(&Values, rows: usize, &mut Mask),
@@ -151,7 +151,7 @@ pub(super) struct BlockKernel {
     /// By levels: the paths of the first `rows` rows through a tile of as many levels, whose `nodes`
     /// each are an index of a mask.
     walk: [Walk; LEVELS],
-    /// As `walk`, through a tile of more than [`TILE_LEVELS`] levels, whose nodes each have a predicate.
+    /// As `walk`, through a tile of more than [`TILE_LEVELS`] levels, whose nodes each have a condition.
     walk_wide: unsafe fn(nodes: &[u16], &[Mask], rows: usize, levels: u32, &mut PathBits),
     /// By levels: adds to each row's sum the leaf at the end of its path, among the `leaves` of a tile
     /// of as many levels.
@@ -236,40 +236,40 @@ impl BlockKernel {
     /// The processor has the instructions.
     pub(super) unsafe fn sums<S: BlockSum>(
         &self,
-        image: Sections<'_>,
+        compiled: Sections<'_>,
         total_depth: u64,
         buffers: &mut Option<Buffers<S>>,
         rows: &Rows<'_>,
         out: &mut [S],
     ) -> bool {
-        if image.get(TILE_GROUPS).is_empty()
+        if compiled.get(TILE_GROUPS).is_empty()
             || !self.takes(rows.count)
-            || !self.pays(image, total_depth, rows)
+            || !self.pays(compiled, total_depth, rows)
         {
             return false;
         }
         let buffers = buffers.get_or_insert_with(Buffers::new);
         // SAFETY: the caller's promise.
-        unsafe { evaluate::sums(self, image, buffers, rows, out) };
+        unsafe { evaluate::sums(self, compiled, buffers, rows, out) };
         true
     }
 
-    /// Whether the steps that rows save cost more than ranks do, and than nodes and predicates do for
+    /// Whether the steps that rows save cost more than ranks do, and than nodes and conditions do for
     /// the part of the block that is not in use: [`STEP_COST`] is net of a full block's share of them.
-    fn pays(&self, image: Sections<'_>, total_depth: u64, rows: &Rows<'_>) -> bool {
+    fn pays(&self, compiled: Sections<'_>, total_depth: u64, rows: &Rows<'_>) -> bool {
         let below = |group: &TileGroup| u64::from(group.below) * u64::from(group.count);
-        let below: u64 = image.get(TILE_GROUPS).iter().map(below).sum();
+        let below: u64 = compiled.get(TILE_GROUPS).iter().map(below).sum();
         let keys = if below == 0 { KEYS_COST * rows.num_features as u64 } else { 0 };
         let steps = STEP_COST.saturating_mul(total_depth.saturating_sub(below));
-        let saved = steps.saturating_add(keys).saturating_sub(self.ranks_cost(image));
+        let saved = steps.saturating_add(keys).saturating_sub(self.ranks_cost(compiled));
         let unused = (BLOCK - rows.count.min(BLOCK)) as u64;
-        let wasted = if unused > 0 { self.block_cost(image) * unused / BLOCK as u64 } else { 0 };
+        let wasted = if unused > 0 { self.block_cost(compiled) * unused / BLOCK as u64 } else { 0 };
         wasted < saved.saturating_mul(rows.count as u64)
     }
 
     /// Per row.
-    fn ranks_cost(&self, image: Sections<'_>) -> u64 {
-        let cost_of = |columns: &[PredicateColumn]| {
+    fn ranks_cost(&self, compiled: Sections<'_>) -> u64 {
+        let cost_of = |columns: &[ConditionColumn]| {
             if columns.len() < self.min_sharing {
                 let levels = columns.iter().map(|column| u64::from(column.levels));
                 self.costs.level * levels.sum::<u64>()
@@ -278,23 +278,23 @@ impl BlockKernel {
                 SHARED_LEVEL_COST * u64::from(levels) + SHARING_COST * columns.len() as u64
             }
         };
-        let columns = image.get(PREDICATE_COLUMNS).windows(2);
+        let columns = compiled.get(CONDITION_COLUMNS).windows(2);
         let follow = columns.filter(|pair| pair[1].follows(&pair[0]));
         let saved = follow.map(|pair| self.costs.level * u64::from(pair[1].levels)).sum();
-        columns_by_search(image).map(cost_of).sum::<u64>().saturating_sub(saved)
+        columns_by_search(compiled).map(cost_of).sum::<u64>().saturating_sub(saved)
     }
 
-    fn block_cost(&self, image: Sections<'_>) -> u64 {
-        let groups = image.get(TILE_GROUPS);
+    fn block_cost(&self, compiled: Sections<'_>) -> u64 {
+        let groups = compiled.get(TILE_GROUPS);
         let nodes_of = |group: &TileGroup| match group.form {
             TileForm::Symmetric => u64::from(group.count) * u64::from(group.levels),
             TileForm::Plain | TileForm::Coded => u64::from(group.count) << group.levels,
         };
-        let compounds = image.get(COMPOUND_RUNS).iter();
+        let compounds = compiled.get(COMPOUND_RUNS).iter();
         let ops = compounds.map(|run| u64::from(run.count) * u64::from(run.length));
         let nodes = groups.iter().map(nodes_of).chain(ops).sum::<u64>();
-        let runs = image.get(PREDICATE_RUNS);
-        let predicates: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
-        self.costs.node * nodes + self.costs.predicate * predicates
+        let runs = compiled.get(CONDITION_RUNS);
+        let conditions: u64 = runs.iter().map(|run| u64::from(run.count)).sum();
+        self.costs.node * nodes + self.costs.condition * conditions
     }
 }

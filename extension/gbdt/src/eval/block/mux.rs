@@ -69,8 +69,8 @@ impl<B: Instructions, const LEVELS: u32, const LEVEL: u32> MaskSource<B> for Nod
     unsafe fn get(&self, path: usize) -> B {
         // SAFETY: the caller's promise; node_index is an index in the tile.
         unsafe {
-            let predicate = usize::from(*self.nodes.add(node_index(LEVELS, LEVEL, path)));
-            B::load(self.masks.add(predicate), self.part)
+            let condition = usize::from(*self.nodes.add(node_index(LEVELS, LEVEL, path)));
+            B::load(self.masks.add(condition), self.part)
         }
     }
 }

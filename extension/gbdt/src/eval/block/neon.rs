@@ -15,7 +15,7 @@ block_kernel! {
     // many rows.
     min_rows: 64,
     min_sharing: 8,
-    costs: Costs { level: 350, node: 650, predicate: 2600 },
+    costs: Costs { level: 350, node: 650, condition: 2600 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
 }
@@ -127,7 +127,7 @@ impl LookUp for Half {
             // SAFETY: a table is 64 bytes, and there are eight words of 64 codes.
             unsafe {
                 let table = vld1q_u8_x4(table.0.as_ptr());
-                for (word, answers) in mask.0.iter_mut().enumerate().take(words) {
+                for (word, outcomes) in mask.0.iter_mut().enumerate().take(words) {
                     let mut found = [vdupq_n_u8(0); 4];
                     for (part, found) in found.iter_mut().enumerate() {
                         let first = 64 * word + 16 * part;
@@ -135,7 +135,7 @@ impl LookUp for Half {
                         let bits = vld1q_u8(codes.bits.as_ptr().add(first));
                         *found = vtstq_u8(vqtbl4q_u8(table, bytes), bits);
                     }
-                    *answers = bit_of_each(found);
+                    *outcomes = bit_of_each(found);
                 }
             }
         }

@@ -8,7 +8,7 @@ block_kernel! {
     Quarter,
     min_rows: 64,
     min_sharing: 8,
-    costs: Costs { level: 350, node: 1300, predicate: 5200 },
+    costs: Costs { level: 350, node: 1300, condition: 5200 },
     lanes: IN_ORDER,
     lanes_double: IN_ORDER,
 }
@@ -221,8 +221,8 @@ impl LookUp for Quarter {
         for (table, mask) in tables.iter().zip(masks) {
             let words = mask.0.iter_mut().zip(bytes.iter().zip(bits)).take(rows.div_ceil(64));
             for (word, (bytes, bits)) in words {
-                let answers = bytes.iter().zip(bits).enumerate();
-                *word = answers.fold(0, |word, (row, (byte, bit))| {
+                let outcomes = bytes.iter().zip(bits).enumerate();
+                *word = outcomes.fold(0, |word, (row, (byte, bit))| {
                     let set = table.0[usize::from(*byte) % table.0.len()] & bit != 0;
                     word | u64::from(set) << row
                 });

@@ -5,6 +5,7 @@
 //! where its values begin if a row ends there (`CalcNonSymmetricTreesSingle` in
 //! catboost/libs/model/cpu/evaluator_impl.cpp).
 
+use crate::ensemble::{check_limit, in_tree, node_of};
 use crate::format::catboost::File;
 use crate::format::catboost::features::{
     Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
@@ -15,7 +16,6 @@ use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
-use crate::model::{check_limit, in_tree, node_of};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 const SIGNATURE: &[u8] = b"CBM1";

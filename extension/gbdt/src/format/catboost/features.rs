@@ -5,8 +5,8 @@
 //! numeric features, then all categories of all one-hot features, are numbered in one sequence
 //! (`CalcBinFeatures` in catboost/libs/model/model.cpp).
 
+use crate::ensemble::{Categories, FeatureType, check_limit};
 use crate::format::sniff::{shown, unsupported};
-use crate::model::{Categories, FeatureType, check_limit};
 use crate::{Error, ErrorKind, Limits, Result};
 
 #[derive(Default)]

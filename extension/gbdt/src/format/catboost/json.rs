@@ -4,6 +4,7 @@
 //! deep as the tree. Leaves of the latter are numbered from the left, as CatBoost does when it reads
 //! the file; the numbers that they had before are not in it. Empty lists may be written as null.
 
+use crate::ensemble::in_tree;
 use crate::format::catboost::File;
 use crate::format::catboost::features::{
     Column, Features, FloatFeature, NanTreatment, OneHot, Unscored,
@@ -14,7 +15,6 @@ use crate::format::catboost::splits::RawSplit;
 use crate::format::catboost::tree::{Child, RawTree, Shape};
 use crate::format::reader::{Reader, ValueKind, array, object};
 use crate::format::sniff::{shown, unsupported};
-use crate::model::in_tree;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 pub(in crate::format) fn read<'a, R: Reader<'a>>(reader: &mut R, limits: &Limits) -> Result<File> {
@@ -212,7 +212,7 @@ fn trees<'a, R: Reader<'a>>(
     let mut index = 0;
     list(reader, limits.trees, "trees", |reader| {
         let tree = read(reader, left).map_err(|error| match error.place() {
-            Place::Model => in_tree(error, index),
+            Place::Ensemble => in_tree(error, index),
             _ => error,
         })?;
         index += 1;

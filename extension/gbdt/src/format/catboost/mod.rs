@@ -24,12 +24,12 @@ mod tree;
 pub(super) use crate::format::catboost::cbm::read as read_cbm;
 pub(super) use crate::format::catboost::json::read as read_json;
 
+use crate::ensemble::{Builder, Ensemble, EnsembleParts, Precision, Scaling, in_tree};
 use crate::format::catboost::features::Features;
 use crate::format::catboost::info::Info;
 use crate::format::catboost::splits::{Bins, Dictionaries, Split};
 use crate::format::catboost::tree::RawTree;
 use crate::format::reader::CancelChecks;
-use crate::model::{Builder, Finish, Model, Parts, Precision, in_tree};
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 /// What a file holds.
@@ -47,7 +47,7 @@ pub(in crate::format) fn build(
     format: &'static str,
     limits: &Limits,
     cancel: Cancel<'_>,
-) -> Result<Model> {
+) -> Result<Ensemble> {
     let File { info, features, trees, scale, bias } = file;
     let num_features = features.count(limits)?;
     let outputs = outputs(&trees, &bias)?;
@@ -67,7 +67,7 @@ pub(in crate::format) fn build(
     let columns =
         features.columns(num_features, |column| dictionaries.of_column(column).to_vec())?;
     let objective = objective::of(&info, outputs)?;
-    let parts = Parts {
+    let parts = EnsembleParts {
         format,
         version: info.version,
         class_labels: info.classes.of(objective.task(), outputs),
@@ -76,10 +76,10 @@ pub(in crate::format) fn build(
         sum_precision: Precision::Double,
         base_score: (0..outputs).map(|output| of_output(&bias, output) as f32).collect(),
         base_margin: vec![0.0; outputs],
-        finish: Finish {
+        scaling: Scaling {
             scale,
             bias: (0..outputs).map(|output| of_output(&bias, output)).collect(),
-            ..Finish::default()
+            ..Scaling::default()
         },
         num_features,
         feature_names: columns.names,

@@ -5,10 +5,10 @@
 //! RMSEWithUncertainty, and margins else (python-package/catboost/core.py). An objective that is not
 //! here, a user's own for one, is refused: its values may be transformed in a way not known here.
 
+use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::format::catboost::info::Info;
 use crate::format::reader::{Number, Reader, ValueKind, array, object};
 use crate::format::sniff::{shown, unsupported};
-use crate::model::{ClassBy, Objective, Task, Transform};
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// How many values a leaf has.

@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 
+use crate::ensemble::{CategorySet, Comparison, MissingRule, Node};
 use crate::format::catboost::features::{Features, NanTreatment};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
-use crate::model::{CategorySet, Comparison, MissingRule, Node};
 use crate::{Error, ErrorKind, Result};
 
 /// A split as the file has it. Indices are those among features of a kind.

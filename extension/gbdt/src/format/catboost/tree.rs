@@ -5,9 +5,9 @@
 //! that the leaves come last, in the order of their indices. In other trees the splits come first and
 //! the leaves after them, in the order of CatBoost's indices too.
 
+use crate::ensemble::{Node, TreeOutput, TreeParts, out_of_memory};
 use crate::format::catboost::splits::{Dictionaries, RawSplit, Split};
 use crate::format::reader::CancelChecks;
-use crate::model::{Node, TreeOutput, TreeParts, out_of_memory};
 use crate::{Error, ErrorKind, Result};
 
 pub(super) struct RawTree {

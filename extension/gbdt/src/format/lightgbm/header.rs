@@ -1,10 +1,10 @@
 //! The lines before the trees: sizes, objective, features.
 
+use crate::ensemble::{Objective, check_limit};
 use crate::format::lightgbm::lines::{Block, Lines};
 use crate::format::lightgbm::objective::objective;
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
-use crate::model::{Objective, check_limit};
 use crate::{Error, ErrorKind, Limits, Result};
 
 pub(super) struct Header<'a> {

@@ -14,16 +14,17 @@ mod objective;
 mod tail;
 mod tree;
 
+use crate::ensemble::{
+    Builder, Ensemble, EnsembleParts, FeatureType, Precision, Scaling, TreeParts, check_limit,
+    out_of_memory,
+};
 use crate::format::lightgbm::header::{FeatureInfo, Header};
 use crate::format::lightgbm::lines::{Line, Lines};
 use crate::format::lightgbm::tail::Tail;
 use crate::format::sniff::shown;
-use crate::model::{
-    Builder, FeatureType, Finish, Model, Parts, Precision, TreeParts, check_limit, out_of_memory,
-};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
-pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Model> {
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
     let mut lines = Lines::new(bytes, cancel);
     let header = header::read(&mut lines, limits)?;
     let trees = read_trees(&mut lines, &header, limits)?;
@@ -133,7 +134,7 @@ fn build(
     tail: Tail,
     limits: &Limits,
     mut lines: Lines<'_, '_>,
-) -> Result<Model> {
+) -> Result<Ensemble> {
     let outputs = header.outputs;
     let rounds = trees.len() / outputs;
     let categories = tail::categories_by_feature(&header.infos, tail)?;
@@ -142,7 +143,7 @@ fn build(
         _ => FeatureType::Numerical,
     });
     let divisor = if header.averages { rounds as f64 } else { 1.0 };
-    let parts = Parts {
+    let parts = EnsembleParts {
         format: "lightgbm text",
         // The file has the version of its format only.
         version: [0; 3],
@@ -151,7 +152,7 @@ fn build(
         sum_precision: Precision::Double,
         base_score: vec![0.0; outputs],
         base_margin: vec![0.0; outputs],
-        finish: Finish { divisor, in_margin: false, ..Finish::default() },
+        scaling: Scaling { divisor, in_margin: false, ..Scaling::default() },
         num_features: header.infos.len(),
         feature_types: feature_types.collect(),
         feature_names: header.feature_names,

@@ -3,11 +3,11 @@
 //! The transforms are `ConvertOutput` of the classes in src/objective; the names are those that
 //! `ToString` writes, and those that `ParseObjectiveAlias` (include/LightGBM/config.h) reads besides.
 
+use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::format::lightgbm::lines::{Field, parameter};
 use crate::format::lightgbm::shown;
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
-use crate::model::{ClassBy, Objective, Task, Transform};
 use crate::{ErrorKind, Result};
 
 /// How many outputs an objective has.

@@ -4,12 +4,12 @@
 //! Only Python writes the last of these. Files that other programs wrote may end after any of the parts,
 //! so whether one has been cut off shows only inside a part.
 
+use crate::ensemble::Categories;
 use crate::format::json::Json;
 use crate::format::lightgbm::header::FeatureInfo;
 use crate::format::lightgbm::lines::{Line, Lines};
 use crate::format::reader::{CancelChecks, Number, Reader, ValueKind, array};
 use crate::format::sniff::unsupported;
-use crate::model::Categories;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 #[derive(Default)]

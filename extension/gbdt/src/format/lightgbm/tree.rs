@@ -5,13 +5,13 @@
 //! as LightGBM's `pred_leaf` does. A tree of one leaf has no splits and may lack their arrays
 //! (`Tree::Tree` in src/io/tree.cpp). Leaf values have the learning rate in them already.
 
-use crate::format::lightgbm::lines::Block;
-use crate::format::reader::CancelChecks;
-use crate::format::sniff::unsupported;
-use crate::model::{
+use crate::ensemble::{
     Categories, CategorySet, Comparison, MissingRule, Node, TreeOutput, TreeParts, check_limit,
     in_tree, node_of, out_of_memory,
 };
+use crate::format::lightgbm::lines::Block;
+use crate::format::reader::CancelChecks;
+use crate::format::sniff::unsupported;
 use crate::{Error, ErrorKind, Result};
 
 /// LightGBM's `kZeroThreshold` (include/LightGBM/meta.h), an f32 that it holds as f64.

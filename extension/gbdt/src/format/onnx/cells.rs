@@ -5,8 +5,8 @@
 //! f64, with the very arithmetic of the steps, so nothing is lost to rounding: a step keeps the order of
 //! numbers or turns it round, so what compares its result with a number changes once.
 
+use crate::ensemble::Precision;
 use crate::format::onnx::columns::Step;
-use crate::model::Precision;
 
 /// What is asked of a value, which is not NaN.
 pub(super) enum Test<'a> {

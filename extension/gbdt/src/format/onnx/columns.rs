@@ -5,8 +5,8 @@
 //! [`Step::Impute`] keep the order of numbers or turn it round, and none makes NaN of a number: for that,
 //! what is added must be finite, and a factor or divisor finite and not 0. `splits` relies on it.
 
+use crate::ensemble::{Precision, check_limit};
 use crate::format::onnx::proto::element;
-use crate::model::{Precision, check_limit};
 use crate::{Limits, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -8,18 +8,18 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::ensemble::{
+    ClassBy, Node, Objective, Precision, Task, Transform, check_limit, in_tree, node_of,
+    out_of_memory,
+};
 use crate::format::onnx::columns::Table;
 use crate::format::onnx::proto::Attributes;
 use crate::format::onnx::trees::{Grown, Mode, Split, Weight, join_chains, tree};
 use crate::format::sniff::{shown, unsupported};
-use crate::model::{
-    ClassBy, Node, Objective, Precision, Task, Transform, check_limit, in_tree, node_of,
-    out_of_memory,
-};
 use crate::{Error, ErrorKind, Result};
 
 /// An ensemble, before the nodes that follow it.
-pub(super) struct Ensemble {
+pub(super) struct RawEnsemble {
     pub objective: Objective,
     pub trees: Vec<Grown>,
     pub outputs: usize,
@@ -66,7 +66,7 @@ pub(super) fn objective(name: &str, transform: Transform, task: Task) -> Objecti
 pub(super) fn regressor(
     attributes: &mut Attributes<'_, '_, '_, '_>,
     table: &Rc<Table>,
-) -> Result<Ensemble> {
+) -> Result<RawEnsemble> {
     let precision = table.precision();
     let name = attributes.node.operator;
     let outputs = attributes.integer("n_targets")?.unwrap_or(0);
@@ -92,13 +92,13 @@ pub(super) fn regressor(
     }
     let divisor = if averages { trees.len().max(1) as f64 } else { 1.0 };
     let objective = objective(name, transform, Task::Regression);
-    Ok(Ensemble { objective, trees, outputs, base, divisor, labels: Vec::new(), precision })
+    Ok(RawEnsemble { objective, trees, outputs, base, divisor, labels: Vec::new(), precision })
 }
 
 pub(super) fn classifier(
     attributes: &mut Attributes<'_, '_, '_, '_>,
     table: &Rc<Table>,
-) -> Result<Ensemble> {
+) -> Result<RawEnsemble> {
     let precision = table.precision();
     let name = attributes.node.operator;
     let labels = labels(attributes)?;
@@ -146,7 +146,7 @@ pub(super) fn classifier(
         base.clear();
     }
     let objective = Objective { class_threshold, ..objective(name, transform, task) };
-    Ok(Ensemble { objective, trees, outputs, base, divisor: 1.0, labels, precision })
+    Ok(RawEnsemble { objective, trees, outputs, base, divisor: 1.0, labels, precision })
 }
 
 const ONE_COLUMN: &str =

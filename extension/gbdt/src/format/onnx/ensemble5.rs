@@ -7,12 +7,12 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::ensemble::{Node, Precision, Task, Transform, check_limit, in_tree};
 use crate::format::onnx::columns::Table;
-use crate::format::onnx::ensemble::{Ensemble, averages, objective};
+use crate::format::onnx::ensemble::{RawEnsemble, averages, objective};
 use crate::format::onnx::proto::{Attributes, element};
 use crate::format::onnx::trees::{Grown, LEAF, Mode, Split, Weight, tree};
 use crate::format::sniff::unsupported;
-use crate::model::{Node, Precision, Task, Transform, check_limit, in_tree};
 use crate::{Error, ErrorKind, Result};
 
 const POST_TRANSFORMS: [&str; 5] = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"];
@@ -21,7 +21,7 @@ const AGGREGATES: [&str; 4] = ["AVERAGE", "SUM", "MIN", "MAX"];
 pub(super) fn read(
     attributes: &mut Attributes<'_, '_, '_, '_>,
     table: &Rc<Table>,
-) -> Result<Ensemble> {
+) -> Result<RawEnsemble> {
     let precision = table.precision();
     let name = attributes.node.operator;
     let outputs = usize::try_from(attributes.integer("n_targets")?.unwrap_or(0))
@@ -60,7 +60,7 @@ pub(super) fn read(
     }
     let divisor = if averages { trees.len().max(1) as f64 } else { 1.0 };
     let objective = objective(name, Transform::Identity, Task::Regression);
-    Ok(Ensemble {
+    Ok(RawEnsemble {
         objective,
         trees,
         outputs,

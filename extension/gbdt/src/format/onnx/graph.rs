@@ -8,18 +8,18 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use crate::ensemble::{Transform, check_limit};
 use crate::format::onnx::columns::{Step, Table};
-use crate::format::onnx::ensemble::Ensemble;
+use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::proto::{File, Node, Port, Tensor, element, tensor};
-use crate::format::onnx::{after, ensemble, ensemble5, leaves};
+use crate::format::onnx::{ensemble, ensemble5, leaves, postprocess};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
-use crate::model::{Transform, check_limit};
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// A model, as far as it is ONNX's own.
 pub(super) struct Graph {
-    pub ensemble: Ensemble,
+    pub ensemble: RawEnsemble,
     /// Number of columns of the input, if the file fixes it.
     pub columns: Option<usize>,
     /// One per column, or nothing.
@@ -27,12 +27,12 @@ pub(super) struct Graph {
 }
 
 pub(super) struct Reader<'f, 'a, 'b> {
-    values: HashMap<&'a str, Meaning<'a>>,
+    values: HashMap<&'a str, GraphValue<'a>>,
     /// Whether each ensemble is a tree of which the leaf is wanted.
     by_leaves: bool,
     /// Those trees.
-    single: Vec<Ensemble>,
-    pub found: Option<Ensemble>,
+    single: Vec<RawEnsemble>,
+    pub found: Option<RawEnsemble>,
     /// Columns of all tables so far.
     pub cells: usize,
     pub limits: &'f Limits,
@@ -56,7 +56,7 @@ pub(super) fn read(file: &File<'_>, limits: &Limits, checks: CancelChecks<'_>) -
     };
     for message in &graph.constants {
         let tensor = tensor(*message, limits, &mut reader.checks)?;
-        reader.values.insert(tensor.name, Meaning::Constant(Rc::new(tensor)));
+        reader.values.insert(tensor.name, GraphValue::Constant(Rc::new(tensor)));
     }
     let (columns, names) = reader.inputs(&graph.inputs)?;
     for node in &graph.nodes {
@@ -77,9 +77,9 @@ pub(super) fn read(file: &File<'_>, limits: &Limits, checks: CancelChecks<'_>) -
     let isolation = isolation == Some(Transform::Isolation);
     for output in &graph.outputs {
         let given = match reader.values.get(output.name) {
-            Some(Meaning::Scores) => !isolation,
-            Some(Meaning::Classes) => true,
-            Some(Meaning::Tail(Stage::Score | Stage::Decision)) => isolation,
+            Some(GraphValue::Scores) => !isolation,
+            Some(GraphValue::Classes) => true,
+            Some(GraphValue::Tail(Stage::Score | Stage::Decision)) => isolation,
             _ => false,
         };
         if !given {
@@ -126,7 +126,7 @@ impl<'a> Reader<'_, 'a, '_> {
                 names.push(port.name.to_owned());
             }
             let table = Table::input(start, count, port.element.unwrap_or(0));
-            self.values.insert(port.name, Meaning::Columns(Rc::new(table)));
+            self.values.insert(port.name, GraphValue::Columns(Rc::new(table)));
             start = end;
         }
         // One input of one column has the name of a table.
@@ -135,7 +135,7 @@ impl<'a> Reader<'_, 'a, '_> {
     }
 
     /// What the outputs of a node are.
-    fn node(&mut self, node: &Node<'a>) -> Result<Vec<Meaning<'a>>> {
+    fn node(&mut self, node: &Node<'a>) -> Result<Vec<GraphValue<'a>>> {
         let mut inputs = Vec::new();
         for name in &node.inputs {
             inputs.push(self.values.get(name).cloned().ok_or_else(|| {
@@ -147,7 +147,7 @@ impl<'a> Reader<'_, 'a, '_> {
         if ml || same_domain(node.domain, "") {
             if let ("TreeEnsembleRegressor" | "TreeEnsembleClassifier" | "TreeEnsemble", true) =
                 (node.operator, ml)
-                && let [Meaning::Columns(table)] = inputs.as_slice()
+                && let [GraphValue::Columns(table)] = inputs.as_slice()
             {
                 return self.ensemble(node, table);
             }
@@ -159,34 +159,38 @@ impl<'a> Reader<'_, 'a, '_> {
     }
 
     /// What the output of a node is that is no ensemble; nothing if that is not known.
-    fn meaning(&mut self, node: &Node<'a>, inputs: &[Meaning<'a>]) -> Result<Option<Meaning<'a>>> {
+    fn meaning(
+        &mut self,
+        node: &Node<'a>,
+        inputs: &[GraphValue<'a>],
+    ) -> Result<Option<GraphValue<'a>>> {
         if let ("Identity", [meaning]) = (node.operator, inputs) {
             return Ok(Some(meaning.clone()));
         }
-        if inputs.iter().any(|input| matches!(input, Meaning::Columns(_))) {
-            let table = self.prepared(node, inputs)?;
-            return Ok(table.map(|table| Meaning::Columns(Rc::new(table))));
+        if inputs.iter().any(|input| matches!(input, GraphValue::Columns(_))) {
+            let table = self.preprocessed(node, inputs)?;
+            return Ok(table.map(|table| GraphValue::Columns(Rc::new(table))));
         }
-        if inputs.iter().any(|input| matches!(input, Meaning::Leaves(_))) {
+        if inputs.iter().any(|input| matches!(input, GraphValue::Leaves(_))) {
             if node.operator == "Sum" && self.found.is_none() {
                 self.found = leaves::summed(&mut self.single, inputs);
-                return Ok(self.found.is_some().then_some(Meaning::Scores));
+                return Ok(self.found.is_some().then_some(GraphValue::Scores));
             }
             let leaves = Leaves::computed(&mut self.attributes(node), inputs)?;
             let count = leaves.as_ref().map_or(0, |leaves| leaves.values.len());
             self.cells = self.cells.saturating_add(count);
             check_limit(self.cells, self.limits.nodes, "numbers of leaves")?;
-            return Ok(leaves.map(Meaning::Leaves));
+            return Ok(leaves.map(GraphValue::Leaves));
         }
-        if let Some(meaning) = self.finished(node, inputs)? {
+        if let Some(meaning) = self.postprocessed(node, inputs)? {
             return Ok(Some(meaning));
         }
         let target = if node.operator == "Cast" { self.target(node)? } else { None };
         let found = self.found.as_mut().filter(|_| same_domain(node.domain, ""));
-        Ok(found.and_then(|found| after::isolation_tail(node, target, inputs, found)))
+        Ok(found.and_then(|found| postprocess::isolation_tail(node, target, inputs, found)))
     }
 
-    fn ensemble(&mut self, node: &Node<'a>, table: &Rc<Table>) -> Result<Vec<Meaning<'a>>> {
+    fn ensemble(&mut self, node: &Node<'a>, table: &Rc<Table>) -> Result<Vec<GraphValue<'a>>> {
         let table = match table.element {
             element::FLOAT | element::DOUBLE => Rc::clone(table),
             // They are compared as floats.
@@ -204,13 +208,13 @@ impl<'a> Reader<'_, 'a, '_> {
         let mut attributes = self.attributes(node);
         let (found, outputs) = match node.operator {
             "TreeEnsembleRegressor" => {
-                (ensemble::regressor(&mut attributes, &table)?, vec![Meaning::Scores])
+                (ensemble::regressor(&mut attributes, &table)?, vec![GraphValue::Scores])
             }
             "TreeEnsembleClassifier" => {
-                let outputs = vec![Meaning::Classes, Meaning::Scores];
+                let outputs = vec![GraphValue::Classes, GraphValue::Scores];
                 (ensemble::classifier(&mut attributes, &table)?, outputs)
             }
-            _ => (ensemble5::read(&mut attributes, &table)?, vec![Meaning::Scores]),
+            _ => (ensemble5::read(&mut attributes, &table)?, vec![GraphValue::Scores]),
         };
         if found.trees.is_empty() {
             return Err(node.place.error(ErrorKind::Length, "the ensemble has no trees"));
@@ -222,7 +226,7 @@ impl<'a> Reader<'_, 'a, '_> {
             };
             check_limit(self.single.len() + 1, self.limits.trees, "trees")?;
             self.single.push(found);
-            return Ok(vec![Meaning::Leaves(leaves)]);
+            return Ok(vec![GraphValue::Leaves(leaves)]);
         }
         self.found = Some(found);
         Ok(outputs)
@@ -231,7 +235,7 @@ impl<'a> Reader<'_, 'a, '_> {
 
 /// What a value of the graph is.
 #[derive(Clone)]
-pub(super) enum Meaning<'a> {
+pub(super) enum GraphValue<'a> {
     /// Columns, as far as the trees.
     Columns(Rc<Table>),
     Constant(Rc<Tensor<'a>>),
@@ -259,7 +263,7 @@ pub(super) struct Leaves {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     /// The depth, with the other sign.
-    Opposite,
+    Negated,
     /// 2 to that power.
     Power,
     /// scikit-learn's `score_samples`.

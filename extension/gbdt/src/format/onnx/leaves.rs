@@ -7,15 +7,15 @@
 
 use std::rc::Rc;
 
-use crate::format::onnx::ensemble::Ensemble;
-use crate::format::onnx::graph::{Leaves, Meaning};
+use crate::ensemble::{Node as TreeNode, Precision, Task, Transform};
+use crate::format::onnx::ensemble::RawEnsemble;
+use crate::format::onnx::graph::{GraphValue, Leaves};
 use crate::format::onnx::proto::{Attributes, Node, element};
-use crate::model::{Node as TreeNode, Precision, Task, Transform};
 use crate::{ErrorKind, Result};
 
 impl Leaves {
     /// Of an ensemble of one tree that gives one sum of f32; nothing of any other.
-    pub fn of(tree: usize, ensemble: &Ensemble) -> Option<Leaves> {
+    pub fn of(tree: usize, ensemble: &RawEnsemble) -> Option<Leaves> {
         let plain = ensemble.precision == Precision::Single
             && ensemble.objective.transform == Transform::Identity
             && ensemble.objective.task == Task::Regression
@@ -37,17 +37,17 @@ impl Leaves {
     /// What a node makes of such numbers; nothing if it is not known.
     pub fn computed(
         attributes: &mut Attributes<'_, '_, '_, '_>,
-        inputs: &[Meaning<'_>],
+        inputs: &[GraphValue<'_>],
     ) -> Result<Option<Leaves>> {
         let node = attributes.node;
         if node.domain == "ai.onnx.ml" {
             return match (node.operator, inputs) {
-                ("LabelEncoder", [Meaning::Leaves(leaves)]) => leaves.looked_up(attributes),
+                ("LabelEncoder", [GraphValue::Leaves(leaves)]) => leaves.looked_up(attributes),
                 _ => Ok(None),
             };
         }
         Ok(match (node.operator, inputs) {
-            ("Cast", [Meaning::Leaves(leaves)]) => {
+            ("Cast", [GraphValue::Leaves(leaves)]) => {
                 let whole = leaves.values.iter().all(|value| value.abs() < 16_777_216.0);
                 match attributes.integer("to")? {
                     Some(element::FLOAT) => Some(leaves.with(element::FLOAT, |value| value)),
@@ -56,12 +56,12 @@ impl Leaves {
                 }
             }
             // One number per row stays that.
-            ("Reshape", [Meaning::Leaves(leaves), Meaning::Constant(shape)])
+            ("Reshape", [GraphValue::Leaves(leaves), GraphValue::Constant(shape)])
                 if [&[-1.0, 1.0][..], &[-1.0]].contains(&shape.numbers.as_slice()) =>
             {
                 Some(leaves.clone())
             }
-            ("Log", [Meaning::Leaves(leaves)]) if leaves.element == element::FLOAT => {
+            ("Log", [GraphValue::Leaves(leaves)]) if leaves.element == element::FLOAT => {
                 Some(leaves.with(element::FLOAT, f32::ln))
             }
             (_, [a, b]) => of_two(node, a, b),
@@ -102,19 +102,19 @@ fn single(numbers: Vec<f64>) -> Vec<f32> {
 }
 
 /// What a node makes of two numbers per row, of which one may be constant.
-fn of_two(node: &Node<'_>, a: &Meaning<'_>, b: &Meaning<'_>) -> Option<Leaves> {
+fn of_two(node: &Node<'_>, a: &GraphValue<'_>, b: &GraphValue<'_>) -> Option<Leaves> {
     let tree = match (a, b) {
-        (Meaning::Leaves(a), Meaning::Leaves(b)) if a.tree == b.tree => a,
-        (Meaning::Leaves(leaves), Meaning::Constant(_))
-        | (Meaning::Constant(_), Meaning::Leaves(leaves)) => leaves,
+        (GraphValue::Leaves(a), GraphValue::Leaves(b)) if a.tree == b.tree => a,
+        (GraphValue::Leaves(leaves), GraphValue::Constant(_))
+        | (GraphValue::Constant(_), GraphValue::Leaves(leaves)) => leaves,
         _ => return None,
     };
     let count = tree.values.len();
-    let floats = |meaning: &Meaning<'_>| match meaning {
-        Meaning::Leaves(leaves) if leaves.element == element::FLOAT => {
+    let floats = |meaning: &GraphValue<'_>| match meaning {
+        GraphValue::Leaves(leaves) if leaves.element == element::FLOAT => {
             Some(leaves.values.as_ref().clone())
         }
-        Meaning::Constant(constant) => match constant.row(element::FLOAT)? {
+        GraphValue::Constant(constant) => match constant.row(element::FLOAT)? {
             [number] => Some(vec![*number as f32; count]),
             _ => None,
         },
@@ -137,11 +137,14 @@ fn of_two(node: &Node<'_>, a: &Meaning<'_>, b: &Meaning<'_>) -> Option<Leaves> {
 
 /// The ensemble of which the sum is that of numbers of several trees: the trees with these numbers in
 /// their leaves. Nothing unless every tree is taken once.
-pub(super) fn summed(ensembles: &mut Vec<Ensemble>, inputs: &[Meaning<'_>]) -> Option<Ensemble> {
+pub(super) fn summed(
+    ensembles: &mut Vec<RawEnsemble>,
+    inputs: &[GraphValue<'_>],
+) -> Option<RawEnsemble> {
     let mut taken = vec![false; ensembles.len()];
     let mut leaves = Vec::with_capacity(inputs.len());
     for input in inputs {
-        let Meaning::Leaves(one) = input else { return None };
+        let GraphValue::Leaves(one) = input else { return None };
         if one.element != element::FLOAT || std::mem::replace(taken.get_mut(one.tree)?, true) {
             return None;
         }
@@ -151,8 +154,8 @@ pub(super) fn summed(ensembles: &mut Vec<Ensemble>, inputs: &[Meaning<'_>]) -> O
         return None;
     }
     let mut trees = Vec::with_capacity(leaves.len());
-    let mut summed: Option<Ensemble> = None;
-    let mut given: Vec<Option<Ensemble>> =
+    let mut summed: Option<RawEnsemble> = None;
+    let mut given: Vec<Option<RawEnsemble>> =
         std::mem::take(ensembles).into_iter().map(Some).collect();
     for one in leaves {
         let mut ensemble = given.get_mut(one.tree)?.take()?;

@@ -9,32 +9,32 @@
 //!
 //! Errors tell the byte, or the tree and node.
 
-mod after;
-mod before;
 mod cells;
 mod columns;
 mod ensemble;
 mod ensemble5;
 mod graph;
 mod leaves;
+mod postprocess;
+mod preprocess;
 mod proto;
 mod splits;
 mod trees;
 mod wire;
 
-use crate::format::onnx::ensemble::Ensemble;
+use crate::ensemble::{Builder, Ensemble, EnsembleParts, Node, Scaling, Task};
+use crate::format::onnx::ensemble::RawEnsemble;
 use crate::format::onnx::proto::File;
 use crate::format::onnx::wire::Bytes;
 use crate::format::reader::CancelChecks;
-use crate::model::{Builder, Finish, Model, Node, Parts, Task};
 use crate::{Cancel, Limits, Result};
 
-pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Model> {
+pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<Ensemble> {
     let file = proto::read(Bytes { bytes, start: 0 }, &mut CancelChecks::new(cancel))?;
     let graph = graph::read(&file, limits, CancelChecks::new(cancel))?;
     let graph::Graph { ensemble, columns, names } = graph;
     let num_features = columns.unwrap_or_else(|| used(&ensemble));
-    let Ensemble { objective, trees, outputs, base, divisor, labels, precision } = ensemble;
+    let RawEnsemble { objective, trees, outputs, base, divisor, labels, precision } = ensemble;
     let mut checks = CancelChecks::new(cancel);
     let splits::Lowered { trees, value_precision, ranks } =
         splits::lowered(trees, num_features, limits, &mut checks)?;
@@ -43,7 +43,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<
         Task::Binary | Task::Multiclass => labels,
         Task::Regression | Task::Ranking => Vec::new(),
     };
-    let parts = Parts {
+    let parts = EnsembleParts {
         format: "onnx",
         version: version(file.producer_version),
         objective,
@@ -51,7 +51,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<
         sum_precision: precision,
         base_score: base_score.take(outputs).collect(),
         base_margin: vec![0.0; outputs],
-        finish: Finish { divisor, bias: base, in_margin: true, ..Finish::default() },
+        scaling: Scaling { divisor, bias: base, in_margin: true, ..Scaling::default() },
         num_features,
         feature_names: names,
         feature_types: Vec::new(),
@@ -69,7 +69,7 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<
 }
 
 /// How many columns of the input are used: ONNX files need not say how wide rows are.
-fn used(ensemble: &Ensemble) -> usize {
+fn used(ensemble: &RawEnsemble) -> usize {
     let tested = ensemble.trees.iter().map(|tree| {
         let features = tree.parts.nodes.iter().filter_map(|node| match node {
             Node::Numerical { feature, .. } | Node::Categorical { feature, .. } => {

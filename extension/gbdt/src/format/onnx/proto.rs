@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
+use crate::ensemble::check_limit;
 use crate::format::onnx::wire::{Bytes, List};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::{shown, unsupported};
-use crate::model::check_limit;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 /// The largest graph. Converters write about ten nodes around one ensemble, and thirty for each tree of an

@@ -2,16 +2,16 @@
 //!
 //! A split of an ONNX file tests a column, whose values are those of a feature after some steps, and may
 //! ask whether they are equal to a number. Here it becomes a split of the feature itself: below the number
-//! at which the answer changes, or, where it changes more than once, by the ranks of the feature's values
-//! ([`Model::ranks_of`](crate::model::Model::ranks_of)). Trees keep their nodes' places.
+//! at which the outcome changes, or, where it changes more than once, by the ranks of the feature's values
+//! ([`RawEnsemble::ranks_of`](crate::ensemble::RawEnsemble::ranks_of)). Trees keep their nodes' places.
 
+use crate::ensemble::{
+    CategorySet, Comparison, MissingRule, Node, Precision, TreeParts, check_limit, in_tree, node_of,
+};
 use crate::format::onnx::cells::{Cells, Test};
 use crate::format::onnx::columns::{Step, Table};
 use crate::format::onnx::trees::Grown;
 use crate::format::reader::CancelChecks;
-use crate::model::{
-    CategorySet, Comparison, MissingRule, Node, Precision, TreeParts, check_limit, in_tree, node_of,
-};
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// Trees whose splits test features.
@@ -76,7 +76,7 @@ fn imputes(steps: &[Step]) -> bool {
     steps.iter().any(|step| matches!(step, Step::Impute { replaced, .. } if !replaced.is_nan()))
 }
 
-/// Lets a split test the feature; returns where the answer changes if it does so more than once.
+/// Lets a split test the feature; returns where the outcome changes if it does so more than once.
 fn split(
     node: &mut Node,
     members: &[Vec<f64>],

@@ -7,9 +7,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
+use crate::ensemble::{Comparison, MissingRule, Node, TreeOutput, TreeParts, node_of};
 use crate::format::onnx::columns::Table;
 use crate::format::sniff::shown;
-use crate::model::{Comparison, MissingRule, Node, TreeOutput, TreeParts, node_of};
 use crate::{Error, ErrorKind, Limits, Result};
 
 /// A split's mode, or that a node is a leaf.
@@ -203,7 +203,7 @@ pub(super) fn tree(
     let one = weights.iter().all(|weight| weight.output == first);
     let width = if one { 1 } else { outputs };
     let size = leaves.saturating_mul(width);
-    crate::model::check_limit(size, limits.nodes, "values in its leaves")?;
+    crate::ensemble::check_limit(size, limits.nodes, "values in its leaves")?;
     let mut values: Vec<Option<f64>> = vec![None; size];
     let mut order = vec![None; nodes.len()];
     let mut next: Range<u32> = 0..leaves as u32;

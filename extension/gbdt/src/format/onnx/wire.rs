@@ -6,8 +6,8 @@
 
 use prost::encoding::{WireType, decode_key, decode_varint};
 
+use crate::ensemble::out_of_memory;
 use crate::format::reader::CancelChecks;
-use crate::model::out_of_memory;
 use crate::{Error, ErrorKind, Place, Result};
 
 /// Bytes of the file: a message, a text, or packed numbers.

@@ -8,13 +8,13 @@
 //!
 //! What a tree says becomes the arrays that a JSON file has, so `nodes` and `build` check both alike.
 
+use crate::ensemble::{check_limit, in_tree, out_of_memory};
 use crate::format::sniff::SNAPSHOT;
 use crate::format::xgboost::booster::Booster;
 use crate::format::xgboost::learner::{Learner, Parameters, objective_named};
 use crate::format::xgboost::objective::Link;
 use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::format::xgboost::{File, booster, nodes, tree};
-use crate::model::{check_limit, in_tree, out_of_memory};
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
 /// What some files begin with.

@@ -8,9 +8,9 @@
 //! than ASCII characters are cut in the wrong places and cannot be restored. Such a dictionary is
 //! dropped: the model then takes codes, like one of a release that does not store values.
 
+use crate::ensemble::Categories;
 use crate::format::reader::{Number, Reader, array, object};
 use crate::format::xgboost::required;
-use crate::model::Categories;
 use crate::{Error, ErrorKind, Limits, Place, Result};
 
 /// The offsets that strings are found by are 32 bits wide.

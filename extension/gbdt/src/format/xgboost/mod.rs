@@ -22,16 +22,16 @@ mod tree;
 pub(super) use crate::format::xgboost::binary::read as read_binary;
 pub use crate::format::xgboost::objective::objectives;
 
+use crate::ensemble::{
+    Builder, Ensemble, EnsembleParts, Objective, Precision, Scaling, Task, TreeOutput, TreeParts,
+    check_limit, in_tree,
+};
 use crate::format::reader::{Reader, ValueKind, array, object};
 use crate::format::sniff::{shown, unsupported};
 use crate::format::xgboost::booster::derive_rounds;
 use crate::format::xgboost::learner::Learner;
 use crate::format::xgboost::nodes::RawTree;
 use crate::format::xgboost::objective::{Link, base_margins, base_scores};
-use crate::model::{
-    Builder, Finish, Model, Objective, Parts, Precision, Task, TreeOutput, TreeParts, check_limit,
-    in_tree,
-};
 use crate::{Cancel, Error, ErrorKind, Limits, Result};
 
 pub(super) struct File {
@@ -58,7 +58,7 @@ fn root<'a, R: Reader<'a>>(
         match key {
             "version" => version = read_version(reader)?,
             "learner" => learner = Some(learner::read(reader, limits)?),
-            "Model" if outermost => inner = root(reader, limits, false)?,
+            "Ensemble" if outermost => inner = root(reader, limits, false)?,
             "name" if reader.kind()? == ValueKind::String => {
                 if reader.string()? == "tree" {
                     let hint = "Save the model with LightGBM's save_model(\"model.txt\") instead.";
@@ -92,7 +92,7 @@ pub(in crate::format) fn build(
     format: &'static str,
     limits: &Limits,
     cancel: Cancel<'_>,
-) -> Result<Model> {
+) -> Result<Ensemble> {
     let File { version, learner } = file;
     let (parameters, booster) = (learner.parameters, learner.booster);
     let num_features = size(parameters.num_feature, 1, "features")?;
@@ -114,13 +114,13 @@ pub(in crate::format) fn build(
     let scores = base_scores(&parameters.base_score, num_outputs)?;
     // XGBoost predicts the bare base score for a model that has never been boosted.
     let link = if num_trees == 0 { Link::Identity } else { learner.link };
-    let parts = Parts {
+    let parts = EnsembleParts {
         format,
         version,
         objective: learner.objective,
         value_precision: Precision::Single,
         sum_precision: Precision::Single,
-        finish: Finish::default(),
+        scaling: Scaling::default(),
         base_margin: base_margins(link, &scores)?,
         base_score: scores,
         num_features,

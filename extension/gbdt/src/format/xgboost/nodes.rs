@@ -5,12 +5,12 @@
 //! different trees. It marks the nodes that pruning freed and leaves the categories of a split that
 //! became a leaf behind. That links make a tree of the nodes is checked by the model's builder.
 
-use crate::format::xgboost::required;
-use crate::format::xgboost::tree::{Allowance, Arrays};
-use crate::model::{
+use crate::ensemble::{
     CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, TreeOutput, TreeParts, node_of,
     out_of_memory,
 };
+use crate::format::xgboost::required;
+use crate::format::xgboost::tree::{Allowance, Arrays};
 use crate::{Cancel, Error, ErrorKind, Result};
 
 /// In `parents` that of the root, in `split_indices` the mark of a deleted node.

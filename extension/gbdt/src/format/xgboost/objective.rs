@@ -4,7 +4,7 @@
 //! regression_loss.h, regression_obj.cu, multiclass_obj.cu, hinge.cu, aft_obj.cu, quantile_obj.cu
 //! and expectile_obj.cc.
 
-use crate::model::{ClassBy, Objective, Task, Transform};
+use crate::ensemble::{ClassBy, Objective, Task, Transform};
 use crate::{Error, ErrorKind, Result};
 
 /// How a base score becomes the margin that the sum of leaves starts from.

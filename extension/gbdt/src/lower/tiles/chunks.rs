@@ -8,8 +8,8 @@ use crate::compiled::tiles::{
 };
 use crate::limits::{reserve, to_u32};
 use crate::lower::canonical::{Forest, Tree};
+use crate::lower::tiles::conditions::{Columns, Sets};
 use crate::lower::tiles::fill::fill;
-use crate::lower::tiles::predicates::{Columns, Sets};
 use crate::{Cancel, Result};
 
 const NO_TOP_NODE: TopNode = TopNode { columns: [0; CHUNK_TREES], ranks: [0; CHUNK_TREES] };
@@ -95,8 +95,8 @@ impl Chunks {
         sets: &Sets<'_>,
     ) {
         let mut compared = vec![(0u8, 0u8)];
-        let tile = fill(tree, chunk.levels, sets, |predicate| {
-            let (column, rank) = columns.find(predicate);
+        let tile = fill(tree, chunk.levels, sets, |condition| {
+            let (column, rank) = columns.find(condition);
             compared.push((column as u8, rank));
             (compared.len() - 1) as u16
         });

@@ -2,13 +2,13 @@
 
 use crate::Result;
 use crate::compiled::tiles::{
-    Coding, CompoundRun, MAX_PREDICATES, TileGroup, node_index, tile_leaves, tile_nodes,
+    Coding, CompoundRun, MAX_CONDITIONS, TileGroup, node_index, tile_leaves, tile_nodes,
 };
 use crate::limits::{reserve, to_u32};
 use crate::lower::tiles::Writer;
 use crate::lower::tiles::codes::{Boundaries, Chain, Op};
+use crate::lower::tiles::conditions::Condition;
 use crate::lower::tiles::fill::leaf_values;
-use crate::lower::tiles::predicates::Predicate;
 use crate::verified::known;
 
 impl Writer<'_> {
@@ -16,7 +16,7 @@ impl Writer<'_> {
     pub(crate) fn coded_group(
         &mut self,
         group: &TileGroup,
-        index_of: impl Fn(Predicate) -> u16,
+        index_of: impl Fn(Condition) -> u16,
     ) -> Result<()> {
         let first_run = to_u32(self.tiles.compound_runs.len())?;
         let (count, levels) = (group.count as usize, group.levels);
@@ -55,14 +55,14 @@ pub(crate) struct Asked {
     pub(crate) by: usize,
 }
 
-/// Appends the runs of a group's compounds and their words. Calls `answer` with who asks for a compound, and
+/// Appends the runs of a group's compounds and their words. Calls `outcome` with who asks for a compound, and
 /// the index of its mask.
 fn collect_compounds(
     mut compounds: Vec<Asked>,
-    index_of: impl Fn(Predicate) -> u16,
+    index_of: impl Fn(Condition) -> u16,
     runs: &mut Vec<CompoundRun>,
     words: &mut Vec<u16>,
-    mut answer: impl FnMut(usize, u16),
+    mut outcome: impl FnMut(usize, u16),
 ) -> Result<()> {
     // What compounds of a run have in common.
     let kind = |asked: &Asked| {
@@ -74,7 +74,7 @@ fn collect_compounds(
     compounds.sort_by_cached_key(kind);
     // At most as many words of operators as there are operators.
     reserve(words, compounds.iter().map(|asked| 2 * asked.chain.links.len() + 1).sum())?;
-    let mut mask = MAX_PREDICATES as u16;
+    let mut mask = MAX_CONDITIONS as u16;
     for run in compounds.chunk_by(|a, b| kind(a) == kind(b)) {
         let ((length, ops), first_word) = (kind(&run[0]), words.len());
         let alike = length <= CompoundRun::ALIKE;
@@ -83,11 +83,11 @@ fn collect_compounds(
         }
         for Asked { chain, by } in run {
             words.push(index_of(chain.first));
-            words.extend(chain.links.iter().map(|(op, predicate)| {
+            words.extend(chain.links.iter().map(|(op, condition)| {
                 let joined = if alike || *op == Op::And { 0 } else { CompoundRun::OR };
-                index_of(*predicate) | joined
+                index_of(*condition) | joined
             }));
-            answer(*by, mask);
+            outcome(*by, mask);
             mask += 1;
         }
         runs.push(CompoundRun {

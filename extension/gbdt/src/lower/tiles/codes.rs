@@ -5,7 +5,7 @@
 //! tile asks on which side of a boundary a row's leaf is, and so halves a range of leaves; each half needs to
 //! fit the levels below, which leaves a choice of boundaries.
 //!
-//! Whether a row's leaf is at least `b` is `P1 op (P2 op (... P))`: P is the predicate of the boundary's
+//! Whether a row's leaf is at least `b` is `P1 op (P2 op (... P))`: P is the condition of the boundary's
 //! split, the others are those of the splits above it, the root first, and each `op` is AND if the boundary is
 //! right of that split's own, OR if it is left of it. Within a range of leaves only splits matter whose
 //! boundaries lie inside of it: see [`Boundaries::chain`]. So the lower a node of the tile, the shorter its
@@ -15,7 +15,7 @@
 use crate::compiled::tiles::{MAX_LEAVES, TILE_LEVELS};
 use crate::lower::canonical::Tree;
 use crate::lower::order::children;
-use crate::lower::tiles::predicates::{Predicate, Sets, predicate_of};
+use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
@@ -100,14 +100,14 @@ impl Boundaries {
     /// A row whose leaf is in the range and that comes to a split whose boundary is not inside of it goes
     /// where the boundary lies, so that such splits decide nothing.
     fn chain(&self, tree: &Tree<'_>, sets: &Sets<'_>, range: [u16; 2], boundary: u16) -> Chain {
-        let predicate = |boundary: usize| {
-            let predicate = predicate_of(tree, self.splits[boundary], sets);
-            sure(predicate, "a boundary is of a split")
+        let condition = |boundary: usize| {
+            let condition = condition_of(tree, self.splits[boundary], sets);
+            sure(condition, "a boundary is of a split")
         };
         let boundary = usize::from(boundary);
-        let mut chain = Chain { first: predicate(boundary), links: Vec::new() };
+        let mut chain = Chain { first: condition(boundary), links: Vec::new() };
         for above in self.ancestors_inside(range.map(usize::from), boundary) {
-            chain.join(if above < boundary { Op::And } else { Op::Or }, predicate(above));
+            chain.join(if above < boundary { Op::And } else { Op::Or }, condition(above));
         }
         chain
     }
@@ -119,33 +119,33 @@ pub(crate) enum Op {
     Or,
 }
 
-/// `last op (... (second op first))`: predicates from the inside to the outside.
+/// `last op (... (second op first))`: conditions from the inside to the outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Chain {
-    pub(crate) first: Predicate,
-    pub(crate) links: Vec<(Op, Predicate)>,
+    pub(crate) first: Condition,
+    pub(crate) links: Vec<(Op, Condition)>,
 }
 
 impl Chain {
-    pub(crate) fn predicates(&self) -> impl Iterator<Item = Predicate> {
-        std::iter::once(self.first).chain(self.links.iter().map(|(_, predicate)| *predicate))
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = Condition> {
+        std::iter::once(self.first).chain(self.links.iter().map(|(_, condition)| *condition))
     }
 
-    /// Joins a predicate around the chain. Predicates of a column among those that the same operation joins
+    /// Joins a condition around the chain. Conditions of a column among those that the same operation joins
     /// become one: the higher threshold implies the lower.
-    fn join(&mut self, op: Op, predicate: Predicate) {
+    fn join(&mut self, op: Op, condition: Condition) {
         let alike = self.links.iter().rev().take_while(|(other, _)| *other == op).count();
         let run = self.links.len() - alike;
         let all_alike = run == 0;
         let first = all_alike.then_some(&mut self.first);
-        let alike = self.links[run..].iter_mut().map(|(_, predicate)| predicate);
+        let alike = self.links[run..].iter_mut().map(|(_, condition)| condition);
         for own in first.into_iter().chain(alike) {
-            if let Some(joined) = own.joined(predicate, op == Op::And) {
+            if let Some(joined) = own.joined(condition, op == Op::And) {
                 *own = joined;
                 return;
             }
         }
-        self.links.push((op, predicate));
+        self.links.push((op, condition));
     }
 }
 
@@ -157,7 +157,7 @@ pub(crate) struct Code {
     /// By place in the tile, level by level with the root at 1: the boundary at which a node divides its
     /// range, or 0 where the range is one leaf.
     boundaries: Vec<u16>,
-    /// Chains that are more than a predicate, and their operations, of which some may be saved when chains are
+    /// Chains that are more than a condition, and their operations, of which some may be saved when chains are
     /// made.
     pub(crate) compounds: u32,
     pub(crate) ops: u32,

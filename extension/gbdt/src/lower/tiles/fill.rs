@@ -4,35 +4,35 @@ use crate::Cancel;
 use crate::compiled::tiles::{MAX_LEVELS, node_index, tile_leaves, tile_nodes};
 use crate::lower::canonical::{Forest, Node, Tree};
 use crate::lower::order::children;
-use crate::lower::tiles::predicates::{Predicate, Sets, predicate_of};
+use crate::lower::tiles::conditions::{Condition, Sets, condition_of};
 use crate::{Result, verified};
 
 /// What is written of a tree into a tile of a given number of levels.
 pub(crate) struct Filled {
-    /// The index of each node's predicate.
+    /// The index of each node's condition.
     pub(crate) nodes: Vec<u16>,
     /// The id of the node at the end of each path: a leaf, or in a deeper tree any.
     pub(crate) ends: Vec<u32>,
 }
 
-/// Fills a tile of a tree; `index_of` returns the index of a predicate.
+/// Fills a tile of a tree; `index_of` returns the index of a condition.
 pub(crate) fn fill(
     tree: &Tree<'_>,
     levels: u32,
     sets: &Sets<'_>,
-    mut index_of: impl FnMut(Predicate) -> u16,
+    mut index_of: impl FnMut(Condition) -> u16,
 ) -> Filled {
     let mut tile = Filled { nodes: vec![0; tile_nodes(levels)], ends: vec![0; 1 << levels] };
     let mut open = vec![(0u32, 0u32, 0usize)];
     while let Some((id, level, path)) = open.pop() {
-        let predicate = if level < levels { predicate_of(tree, id, sets) } else { None };
-        let (Some(predicate), Some([right, left])) = (predicate, children(tree, id)) else {
+        let condition = if level < levels { condition_of(tree, id, sets) } else { None };
+        let (Some(condition), Some([right, left])) = (condition, children(tree, id)) else {
             // All paths from here on end here.
             let below = levels - level;
             tile.ends[path << below..(path + 1) << below].fill(id);
             continue;
         };
-        tile.nodes[node_index(levels, level, path)] = index_of(predicate);
+        tile.nodes[node_index(levels, level, path)] = index_of(condition);
         open.push((left, level + 1, 2 * path));
         open.push((right, level + 1, 2 * path + 1));
     }
@@ -72,16 +72,16 @@ pub(crate) fn all_symmetric(
     Ok(any && cancel.all(trees.iter(), |tree| is_symmetric(tree, sets))?)
 }
 
-/// Whether a tree has all leaves at its last level, and one predicate per other level.
+/// Whether a tree has all leaves at its last level, and one condition per other level.
 fn is_symmetric(tree: &Tree<'_>, sets: &Sets<'_>) -> bool {
     if tree.depth() > MAX_LEVELS {
         return false;
     }
     let mut level = vec![0u32];
     for _ in 0..tree.depth() {
-        let mut predicates = level.iter().map(|id| predicate_of(tree, *id, sets));
-        let first = predicates.next().flatten();
-        if first.is_none() || predicates.any(|predicate| predicate != first) {
+        let mut conditions = level.iter().map(|id| condition_of(tree, *id, sets));
+        let first = conditions.next().flatten();
+        if first.is_none() || conditions.any(|condition| condition != first) {
             return false;
         }
         level = below(tree, &level);
@@ -95,27 +95,27 @@ fn below(tree: &Tree<'_>, level: &[u32]) -> Vec<u32> {
     children.flat_map(|[right, left]| [left, right]).collect()
 }
 
-/// The predicates of the levels of a symmetric tree.
-pub(crate) fn symmetric_predicates<'a>(
+/// The conditions of the levels of a symmetric tree.
+pub(crate) fn symmetric_conditions<'a>(
     tree: &'a Tree<'_>,
     sets: &'a Sets<'_>,
-) -> impl Iterator<Item = Predicate> + 'a {
+) -> impl Iterator<Item = Condition> + 'a {
     let left = |id: &u32| children(tree, *id).map(|[_, left]| left);
-    std::iter::successors(Some(0), left).map_while(|id| predicate_of(tree, id, sets))
+    std::iter::successors(Some(0), left).map_while(|id| condition_of(tree, id, sets))
 }
 
 /// Fills a tile of so many levels, at least the tree's, and a number of `nodes` that has room for them.
-/// `index_of` returns the index of a predicate.
+/// `index_of` returns the index of a condition.
 pub(crate) fn fill_symmetric(
     tree: &Tree<'_>,
     levels: u32,
     nodes: usize,
     sets: &Sets<'_>,
-    index_of: impl Fn(Predicate) -> u16,
+    index_of: impl Fn(Condition) -> u16,
 ) -> Filled {
     let mut tile = Filled { nodes: vec![0; nodes], ends: Vec::new() };
-    for (node, predicate) in tile.nodes.iter_mut().zip(symmetric_predicates(tree, sets)) {
-        *node = index_of(predicate);
+    for (node, condition) in tile.nodes.iter_mut().zip(symmetric_conditions(tree, sets)) {
+        *node = index_of(condition);
     }
     let mut leaves = vec![0u32];
     for _ in 0..tree.depth() {

@@ -3,37 +3,37 @@
 pub(crate) mod chunks;
 mod coded;
 pub(crate) mod codes;
+pub(crate) mod conditions;
 pub(crate) mod fill;
 pub(crate) mod forms;
-pub(crate) mod predicates;
 
 use std::collections::HashSet;
 
 use crate::compiled::records::{GroupKind, LANES};
 use crate::compiled::tiles::{
-    CodeTable, Coding, ColumnKind, CompoundRun, GROUP_COMPOUNDS, MAX_PREDICATES, PredicateColumn,
-    PredicateRun, Segment, TILE_LEVELS, TileForm, TileGroup,
+    CodeTable, Coding, ColumnKind, CompoundRun, ConditionColumn, ConditionRun, GROUP_COMPOUNDS,
+    MAX_CONDITIONS, Segment, TILE_LEVELS, TileForm, TileGroup,
 };
+use crate::ensemble::{NODES_PER_CHECK, Precision};
 use crate::limits::{reserve, to_u32};
 use crate::lower::canonical::{Forest, Tree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::tiles::chunks::Chunks;
+use crate::lower::tiles::conditions::{Columns, Condition, Sets, conditions_of};
 use crate::lower::tiles::fill::{Filled, fill, fill_symmetric, leaves};
 use crate::lower::tiles::forms::{Form, forms};
-use crate::lower::tiles::predicates::{Columns, Predicate, Sets, predicates_of};
 use crate::lower::trees::Trees;
-use crate::model::{NODES_PER_CHECK, Precision};
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
 /// The sections of all tiles; empty if the model has none.
 #[derive(Default)]
 pub(crate) struct Tiles {
-    pub(crate) columns: Vec<PredicateColumn>,
+    pub(crate) columns: Vec<ConditionColumn>,
     pub(crate) search_trees: Vec<f32>,
     pub(crate) segments: Vec<Segment>,
-    pub(crate) runs: Vec<PredicateRun>,
+    pub(crate) runs: Vec<ConditionRun>,
     pub(crate) ranks: Vec<u8>,
     pub(crate) code_tables: Vec<CodeTable>,
     pub(crate) large_sets: Vec<u32>,
@@ -56,7 +56,7 @@ impl Tiles {
         let mut forms = forms(forest, &sets, cancel)?;
         let mut columns = Columns::of(forest, &forms, &sets, cancel)?;
         if columns.is_none() && forms.iter().any(|form| form.code().is_some()) {
-            // Codes need the predicates of all levels, which may be too many.
+            // Codes need the conditions of all levels, which may be too many.
             forms.fill_with(|| Form::Plain);
             columns = Columns::of(forest, &forms, &sets, cancel)?;
         }
@@ -91,19 +91,19 @@ impl Writer<'_> {
     fn write(&mut self) -> Result<()> {
         let groups = self.groups()?;
         let mut first = 0;
-        let mut predicates = HashSet::new();
+        let mut conditions = HashSet::new();
         for (index, group) in groups.iter().enumerate() {
-            let more = self.predicates_of(group)?;
+            let more = self.conditions_of(group)?;
             self.cancel.check()?;
-            let new = more.iter().filter(|predicate| !predicates.contains(*predicate)).count();
-            if predicates.len() + new > MAX_PREDICATES {
-                self.segment(&groups[first..index], &predicates)?;
-                predicates.clear();
+            let new = more.iter().filter(|condition| !conditions.contains(*condition)).count();
+            if conditions.len() + new > MAX_CONDITIONS {
+                self.segment(&groups[first..index], &conditions)?;
+                conditions.clear();
                 first = index;
             }
-            predicates.extend(more);
+            conditions.extend(more);
         }
-        self.segment(&groups[first..], &predicates)?;
+        self.segment(&groups[first..], &conditions)?;
         if self.tiles.groups.iter().all(|group| group.form != TileForm::Coded) {
             self.tiles.codings.clear();
         }
@@ -129,11 +129,11 @@ impl Writer<'_> {
             };
             let mut wide = Vec::new();
             if form == TileForm::Coded && levels > TILE_LEVELS {
-                predicates_of(tree, &self.forms[index], &self.sets, &mut wide)?;
+                conditions_of(tree, &self.forms[index], &self.sets, &mut wide)?;
                 self.cancel.check()?;
             }
-            let wide: HashSet<Predicate> = wide.into_iter().collect();
-            let fits = wide.union(&in_group).count() <= MAX_PREDICATES;
+            let wide: HashSet<Condition> = wide.into_iter().collect();
+            let fits = wide.union(&in_group).count() <= MAX_CONDITIONS;
             let joins = |group: &TileGroup| {
                 group.count < LANES as u32
                     && group.form == form
@@ -177,45 +177,45 @@ impl Writer<'_> {
         Ok(groups)
     }
 
-    fn predicates_of(&self, group: &TileGroup) -> Result<HashSet<Predicate>> {
-        let mut predicates = Vec::new();
+    fn conditions_of(&self, group: &TileGroup) -> Result<HashSet<Condition>> {
+        let mut conditions = Vec::new();
         let members = self.forest.trees().iter().zip(&self.forms);
         for (tree, form) in members.skip(group.first as usize).take(group.count as usize) {
-            predicates_of(tree, form, &self.sets, &mut predicates)?;
+            conditions_of(tree, form, &self.sets, &mut conditions)?;
         }
-        Ok(predicates.into_iter().collect())
+        Ok(conditions.into_iter().collect())
     }
 
-    fn segment(&mut self, groups: &[TileGroup], predicates: &HashSet<Predicate>) -> Result<()> {
-        let mut predicates: Vec<Predicate> = predicates.iter().copied().collect();
-        predicates.sort_unstable();
+    fn segment(&mut self, groups: &[TileGroup], conditions: &HashSet<Condition>) -> Result<()> {
+        let mut conditions: Vec<Condition> = conditions.iter().copied().collect();
+        conditions.sort_unstable();
         let first_run = self.tiles.runs.len();
-        self.runs(&predicates)?;
+        self.runs(&conditions)?;
         let first_group = self.tiles.groups.len();
         for group in groups {
-            self.group(group, &predicates)?;
+            self.group(group, &conditions)?;
         }
         self.tiles.segments.push(Segment {
             first_group: to_u32(first_group)?,
             groups: to_u32(groups.len())?,
             first_run: to_u32(first_run)?,
             runs: to_u32(self.tiles.runs.len() - first_run)?,
-            predicates: to_u32(predicates.len())?,
+            conditions: to_u32(conditions.len())?,
             reserved: [0; 3],
         });
         Ok(())
     }
 
-    fn runs(&mut self, predicates: &[Predicate]) -> Result<()> {
+    fn runs(&mut self, conditions: &[Condition]) -> Result<()> {
         let mut last = None;
-        for (index, predicate) in predicates.iter().enumerate() {
-            let (column, rank) = self.columns.find(*predicate);
+        for (index, condition) in conditions.iter().enumerate() {
+            let (column, rank) = self.columns.find(*condition);
             let operand = match self.columns.records[column].kind {
                 ColumnKind::Codes => {
-                    push(&mut self.tiles.code_tables, self.sets.table(*predicate))?
+                    push(&mut self.tiles.code_tables, self.sets.table(*condition))?
                 }
                 ColumnKind::LargeCodes => {
-                    push(&mut self.tiles.large_sets, self.sets.large(*predicate))?
+                    push(&mut self.tiles.large_sets, self.sets.large(*condition))?
                 }
                 ColumnKind::RankedMissingLeft | ColumnKind::RankedMissingRight => {
                     push(&mut self.tiles.ranks, rank)?
@@ -223,9 +223,9 @@ impl Writer<'_> {
             };
             match self.tiles.runs.last_mut() {
                 Some(run) if last == Some(column) => run.count += 1,
-                _ => self.tiles.runs.push(PredicateRun {
+                _ => self.tiles.runs.push(ConditionRun {
                     column: to_u32(column)?,
-                    first_predicate: to_u32(index)?,
+                    first_condition: to_u32(index)?,
                     count: 1,
                     operands: to_u32(operand)?,
                 }),
@@ -235,7 +235,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    fn group(&mut self, group: &TileGroup, predicates: &[Predicate]) -> Result<()> {
+    fn group(&mut self, group: &TileGroup, conditions: &[Condition]) -> Result<()> {
         let ends = match self.forest.sum_precision() {
             _ if group.below > 0 => self.tiles.exits.len(),
             Precision::Single => self.tiles.leaves.len(),
@@ -245,9 +245,9 @@ impl Writer<'_> {
             TileGroup { nodes: to_u32(self.tiles.nodes.len())?, leaves: to_u32(ends)?, ..*group };
         let count = group.count as usize;
         reserve(&mut self.tiles.nodes, count * group.tile_nodes())?;
-        let index_of = |predicate| {
-            let index = predicates.binary_search(&predicate).ok();
-            sure(index, "a segment has the predicates of its tiles") as u16
+        let index_of = |condition| {
+            let index = conditions.binary_search(&condition).ok();
+            sure(index, "a segment has the conditions of its tiles") as u16
         };
         if group.form == TileForm::Coded {
             self.coded_group(group, index_of)?;

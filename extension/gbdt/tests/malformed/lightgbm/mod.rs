@@ -135,7 +135,7 @@ fn what_lightgbm_writes_or_reads_besides_is_accepted() {
     ] {
         let model =
             parse(edited(edits).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        gbdt::internals::Image::open(
+        gbdt::internals::CompiledModel::open(
             gbdt::internals::compile(&model, &[], Cancel::never()).unwrap(),
         )
         .unwrap();

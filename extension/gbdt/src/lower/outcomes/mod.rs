@@ -1,10 +1,10 @@
-//! Answers to categorical splits, looked up once per row.
+//! Outcomes to categorical splits, looked up once per row.
 //!
 //! A processor cannot predict whether a step will ask for a key or for a set. So each feature with
-//! categorical splits has a table: for every code the answers of all of its splits, a bit each,
+//! categorical splits has a table: for every code the outcomes of all of its splits, a bit each,
 //! 1 for right. A row copies the line of its code behind its keys, into slots of their own, and an
-//! [`AnswerNode`] finds its bit there by the arithmetic that compares a key. Splits that ask the
-//! same share a bit. An image has no answers where tables would be too large or lines too long for
+//! [`OutcomeNode`] finds its bit there by the arithmetic that compares a key. Splits that ask the
+//! same share a bit. A compiled model has no outcomes where tables would be too large or lines too long for
 //! what they save; its walks ask for sets.
 
 #[cfg(test)]
@@ -14,11 +14,11 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::compiled::key::leaf_slot;
-use crate::compiled::records::{AnswerNode, AnswerTable, CATEGORICAL, WideNode};
+use crate::compiled::records::{CATEGORICAL, OutcomeNode, OutcomeTable, WideNode};
+use crate::ensemble::{CODES, NODES_PER_CHECK, end_of_set};
 use crate::limits::{reserve, to_u32};
-use crate::lower::tiles::predicates::used_words;
+use crate::lower::tiles::conditions::used_words;
 use crate::lower::trees::Trees;
-use crate::model::{CODES, NODES_PER_CHECK, end_of_set};
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
@@ -26,45 +26,45 @@ use crate::{Cancel, Result};
 const MAX_WORDS: usize = 4096;
 /// Words that they may have besides per wide node, which has four itself.
 const MAX_WORDS_PER_NODE: usize = 16;
-/// Most words of a row's answers per step of its walk: to copy these takes less time than to predict
+/// Most words of a row's outcomes per step of its walk: to copy these takes less time than to predict
 /// one step wrongly.
 const MAX_WORDS_PER_STEP: usize = 16;
 
 #[derive(Default)]
-pub(crate) struct Answers {
-    pub(crate) tables: Vec<AnswerTable>,
+pub(crate) struct Outcomes {
+    pub(crate) tables: Vec<OutcomeTable>,
     pub(crate) words: Vec<u32>,
     /// One per wide node, or none.
-    pub(crate) nodes: Vec<AnswerNode>,
+    pub(crate) nodes: Vec<OutcomeNode>,
 }
 
-impl Answers {
-    /// The answers of trees that a row walks in so many steps.
+impl Outcomes {
+    /// The outcomes of trees that a row walks in so many steps.
     pub(crate) fn of(
         trees: &Trees,
         num_features: usize,
         steps: u64,
         cancel: Cancel<'_>,
     ) -> Result<Self> {
-        let questions = Questions::of(trees, cancel)?;
-        let mut answers = Answers::default();
-        if !questions.by_feature.is_empty() && pay(&questions, trees.wide_nodes.len(), steps) {
-            answers.add_tables(&questions, num_features, cancel)?;
-            answers.add_nodes(&questions, &trees.wide_nodes, cancel)?;
+        let conditions = CategoricalConditions::of(trees, cancel)?;
+        let mut outcomes = Outcomes::default();
+        if !conditions.by_feature.is_empty() && pay(&conditions, trees.wide_nodes.len(), steps) {
+            outcomes.add_tables(&conditions, num_features, cancel)?;
+            outcomes.add_nodes(&conditions, &trees.wide_nodes, cancel)?;
         }
-        Ok(answers)
+        Ok(outcomes)
     }
 
     fn add_tables(
         &mut self,
-        questions: &Questions<'_>,
+        conditions: &CategoricalConditions<'_>,
         num_features: usize,
         cancel: Cancel<'_>,
     ) -> Result<()> {
-        reserve(&mut self.words, questions.words())?;
+        reserve(&mut self.words, conditions.words())?;
         let mut slot = leaf_slot(num_features) + 1;
-        for (feature, of_feature) in &questions.by_feature {
-            self.tables.push(AnswerTable {
+        for (feature, of_feature) in &conditions.by_feature {
+            self.tables.push(OutcomeTable {
                 feature: *feature,
                 codes: to_u32(of_feature.codes)?,
                 first: to_u32(self.words.len())?,
@@ -79,25 +79,25 @@ impl Answers {
 
     fn add_nodes(
         &mut self,
-        questions: &Questions<'_>,
+        conditions: &CategoricalConditions<'_>,
         nodes: &[WideNode],
         cancel: Cancel<'_>,
     ) -> Result<()> {
         reserve(&mut self.nodes, nodes.len())?;
-        let mut bits = questions.of_nodes.iter();
+        let mut bits = conditions.of_nodes.iter();
         for part in nodes.chunks(NODES_PER_CHECK) {
             cancel.check()?;
             self.nodes.extend(part.iter().map(|node| {
                 let WideNode { key, slot, right_offset, kind } = *node;
                 if kind != CATEGORICAL {
-                    return AnswerNode { key, slot, right_offset, factor: 1 };
+                    return OutcomeNode { key, slot, right_offset, factor: 1 };
                 }
-                let bit = *sure(bits.next(), "a categorical split has a question");
+                let bit = *sure(bits.next(), "a categorical split has a condition");
                 let table = self.tables.binary_search_by_key(&(slot / 2), |table| table.feature);
                 let table = sure(table.ok(), "a feature with categorical splits has a table");
                 let slot = self.tables[table].slot + bit / 32;
                 // Moves the bit to the top, where it alone says whether the word is below this key.
-                AnswerNode { key: 1 << 31, slot, right_offset, factor: 1 << (31 - bit % 32) }
+                OutcomeNode { key: 1 << 31, slot, right_offset, factor: 1 << (31 - bit % 32) }
             }));
         }
         Ok(())
@@ -105,32 +105,32 @@ impl Answers {
 }
 
 /// Whether tables are small beside the nodes, and lines short beside the walk.
-fn pay(questions: &Questions<'_>, num_nodes: usize, steps: u64) -> bool {
+fn pay(conditions: &CategoricalConditions<'_>, num_nodes: usize, steps: u64) -> bool {
     let most = MAX_WORDS_PER_NODE.saturating_mul(num_nodes).saturating_add(MAX_WORDS);
-    questions.words() <= most
-        && questions.words_of_row() as u64 <= steps.saturating_mul(MAX_WORDS_PER_STEP as u64)
+    conditions.words() <= most
+        && conditions.words_of_row() as u64 <= steps.saturating_mul(MAX_WORDS_PER_STEP as u64)
 }
 
 /// What categorical splits ask: whether a code is in a set, and whether a missing value goes right.
-pub(crate) type Question<'a> = (&'a [u32], bool);
+pub(crate) type CategoricalCondition<'a> = (&'a [u32], bool);
 
 #[derive(Default)]
-pub(crate) struct Questions<'a> {
+pub(crate) struct CategoricalConditions<'a> {
     pub(crate) by_feature: BTreeMap<u32, OfFeature<'a>>,
-    /// Of each categorical split, in the order of the nodes, its question among its feature's.
+    /// Of each categorical split, in the order of the nodes, its condition among its feature's.
     pub(crate) of_nodes: Vec<u32>,
 }
 
-impl<'a> Questions<'a> {
+impl<'a> CategoricalConditions<'a> {
     pub(crate) fn of(trees: &'a Trees, cancel: Cancel<'_>) -> Result<Self> {
-        let mut questions = Questions::default();
+        let mut conditions = CategoricalConditions::default();
         for part in trees.wide_nodes.chunks(NODES_PER_CHECK) {
             cancel.check()?;
             for node in part.iter().filter(|node| node.kind == CATEGORICAL) {
-                questions.add(node, trees, cancel)?;
+                conditions.add(node, trees, cancel)?;
             }
         }
-        Ok(questions)
+        Ok(conditions)
     }
 
     fn add(&mut self, node: &WideNode, trees: &'a Trees, cancel: Cancel<'_>) -> Result<()> {
@@ -146,7 +146,7 @@ impl<'a> Questions<'a> {
         Ok(())
     }
 
-    /// Words of a row's answers.
+    /// Words of a row's outcomes.
     pub(crate) fn words_of_row(&self) -> usize {
         self.by_feature.values().map(OfFeature::width).sum()
     }
@@ -158,26 +158,26 @@ impl<'a> Questions<'a> {
     }
 }
 
-/// The questions about a feature, each once.
+/// The conditions about a feature, each once.
 #[derive(Default)]
 pub(crate) struct OfFeature<'a> {
-    indices: HashMap<Question<'a>, u32>,
-    questions: Vec<Question<'a>>,
+    indices: HashMap<CategoricalCondition<'a>, u32>,
+    conditions: Vec<CategoricalCondition<'a>>,
     /// One more than the largest code of any set.
     pub(crate) codes: usize,
 }
 
 impl<'a> OfFeature<'a> {
-    fn index_of(&mut self, question: Question<'a>) -> Result<u32> {
-        let next = to_u32(self.questions.len())?;
-        match self.indices.entry(question) {
+    fn index_of(&mut self, condition: CategoricalCondition<'a>) -> Result<u32> {
+        let next = to_u32(self.conditions.len())?;
+        match self.indices.entry(condition) {
             Entry::Occupied(known) => Ok(*known.get()),
             Entry::Vacant(entry) => {
                 entry.insert(next);
-                let (words, _) = question;
+                let (words, _) = condition;
                 self.codes = self.codes.max(end_of_set(words)).min(CODES);
-                reserve(&mut self.questions, 1)?;
-                self.questions.push(question);
+                reserve(&mut self.conditions, 1)?;
+                self.conditions.push(condition);
                 Ok(next)
             }
         }
@@ -185,7 +185,7 @@ impl<'a> OfFeature<'a> {
 
     /// Words of a line.
     pub(crate) fn width(&self) -> usize {
-        self.questions.len().div_ceil(32)
+        self.conditions.len().div_ceil(32)
     }
 
     /// One per code, one for what is in no set, one for missing values.
@@ -198,19 +198,19 @@ impl<'a> OfFeature<'a> {
         let (first, width) = (into.len(), self.width());
         into.resize(first + self.lines() * width, 0);
         let table = &mut into[first..];
-        let mut set = |line: usize, question: usize| {
-            table[line * width + question / 32] |= 1 << (question % 32);
+        let mut set = |line: usize, condition: usize| {
+            table[line * width + condition / 32] |= 1 << (condition % 32);
         };
-        for (question, (words, missing_right)) in self.questions.iter().enumerate() {
-            if question.is_multiple_of(64) || words.len() >= NODES_PER_CHECK / 32 {
+        for (condition, (words, missing_right)) in self.conditions.iter().enumerate() {
+            if condition.is_multiple_of(64) || words.len() >= NODES_PER_CHECK / 32 {
                 cancel.check()?;
             }
             for (index, word) in words.iter().take(CODES / 32).enumerate() {
                 let codes = (0..32).filter(|bit| word >> bit & 1 == 1);
-                codes.for_each(|bit| set(32 * index + bit, question));
+                codes.for_each(|bit| set(32 * index + bit, condition));
             }
             if *missing_right {
-                set(self.lines() - 1, question);
+                set(self.lines() - 1, condition);
             }
         }
         Ok(())

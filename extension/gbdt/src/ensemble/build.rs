@@ -1,4 +1,4 @@
-//! The one way to a [`Model`]: any format's reader hands its trees over, one after another.
+//! The one way to an [`Ensemble`]: any format's reader hands its trees over, one after another.
 //!
 //! What holds for trees of every library is checked here, and only here: links make a tree of the
 //! nodes, features, outputs and sets are in range, thresholds are numbers, leaves are finite, names
@@ -8,9 +8,9 @@
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
-use crate::model::{
-    Categories, CategorySet, Comparison, FeatureType, Finish, MissingRule, Model, Node, Objective,
-    Precision, Tree, TreeOutput, check_class_labels, check_feature_names,
+use crate::ensemble::{
+    Categories, CategorySet, Comparison, Ensemble, FeatureType, MissingRule, Node, Objective,
+    Precision, Scaling, Tree, TreeOutput, check_class_labels, check_feature_names,
 };
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
@@ -18,7 +18,7 @@ use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 pub(crate) const NODES_PER_CHECK: usize = 1 << 14;
 
 /// All of a model but its trees; lists of features are empty or have one entry per feature.
-pub(crate) struct Parts {
+pub(crate) struct EnsembleParts {
     pub format: &'static str,
     pub version: [u32; 3],
     pub objective: Objective,
@@ -31,12 +31,12 @@ pub(crate) struct Parts {
     pub base_score: Vec<f32>,
     /// What the sum of leaves starts from, one value per output; 0 if sums are of f64.
     pub base_margin: Vec<f32>,
-    pub finish: Finish,
+    pub scaling: Scaling,
     pub num_features: usize,
     pub feature_names: Vec<String>,
     pub feature_types: Vec<FeatureType>,
     pub categories: Vec<Option<Categories>>,
-    /// See [`Model::ranks`].
+    /// See [`Ensemble::ranks`].
     pub ranks: Vec<Vec<f64>>,
     /// The file's own names of its classes, or nothing.
     pub class_labels: Vec<String>,
@@ -50,14 +50,14 @@ pub(crate) struct TreeParts {
     pub leaf_vectors: Vec<f64>,
     pub output: TreeOutput,
     /// 1 where the library has no weights. A forest that averages has none; its sums are divided
-    /// ([`Finish::divisor`]).
+    /// ([`Scaling::divisor`]).
     pub weight: f32,
     /// The node id of the library's leaf 0, where it counts leaves alone, else 0.
     pub first_leaf: u32,
 }
 
 pub(crate) struct Builder<'a> {
-    model: Model,
+    model: Ensemble,
     limits: &'a Limits,
     /// Nodes so far, those of a tree with leaf vectors once per output.
     nodes: usize,
@@ -76,7 +76,7 @@ enum Use {
 }
 
 impl<'a> Builder<'a> {
-    pub(crate) fn new(parts: Parts, limits: &'a Limits) -> Result<Self> {
+    pub(crate) fn new(parts: EnsembleParts, limits: &'a Limits) -> Result<Self> {
         check_features(&parts, limits)?;
         let outputs = parts.base_margin.len();
         check_limit(outputs, limits.outputs, "outputs")?;
@@ -94,13 +94,13 @@ impl<'a> Builder<'a> {
             let message = "a sum of f64 starts from another number than 0";
             return Err(Error::new(ErrorKind::Parameter, message));
         }
-        parts.finish.check(outputs)?;
+        parts.scaling.check(outputs)?;
         if !parts.objective.transform.is_in(parts.sum_precision) {
             let message =
                 format!("objective \"{}\" has sums of another width", parts.objective.name);
             return Err(Error::new(ErrorKind::Unsupported, message));
         }
-        let mut model = Model {
+        let mut model = Ensemble {
             format: parts.format,
             version: parts.version,
             objective: parts.objective,
@@ -108,7 +108,7 @@ impl<'a> Builder<'a> {
             sum_precision: parts.sum_precision,
             base_score: parts.base_score,
             base_margin: parts.base_margin,
-            finish: parts.finish,
+            scaling: parts.scaling,
             num_features: parts.num_features,
             trees: Vec::new(),
             round_starts: Vec::new(),
@@ -147,7 +147,7 @@ impl<'a> Builder<'a> {
 
     /// Ends the model. `round_starts` has the index of each round's first tree, then the number of
     /// trees.
-    pub(crate) fn finish(mut self, round_starts: Vec<u32>) -> Result<Model> {
+    pub(crate) fn finish(mut self, round_starts: Vec<u32>) -> Result<Ensemble> {
         let end = round_starts.last().map(|end| *end as usize);
         if !round_starts.is_sorted()
             || round_starts.first() != Some(&0)
@@ -287,7 +287,7 @@ impl<'a> Builder<'a> {
 }
 
 /// At least one feature, and nothing, or one entry per feature, in what describes them.
-fn check_features(parts: &Parts, limits: &Limits) -> Result<()> {
+fn check_features(parts: &EnsembleParts, limits: &Limits) -> Result<()> {
     let num_features = parts.num_features;
     if num_features == 0 {
         return Err(Error::new(ErrorKind::Parameter, "a model cannot have 0 features"));
@@ -332,7 +332,7 @@ pub(crate) fn node_of(node: usize) -> Place {
 /// An error in a tree, at its place in the model.
 pub(crate) fn in_tree(error: Error, tree: usize) -> Error {
     match error.place() {
-        Place::Model => error.at(Place::Tree(tree)),
+        Place::Ensemble => error.at(Place::Tree(tree)),
         Place::Node { node, .. } => error.at(Place::Node { tree, node }),
         Place::Byte(_) | Place::Line { .. } | Place::Tree(_) => error,
     }

@@ -6,7 +6,7 @@
 //! splits. What a split does with a row is written here as the library defines it: `forest` lowers
 //! it to the one form that kernels walk, `eval::reference` follows it as it stands.
 
-use crate::model::sets::CategorySet;
+use crate::ensemble::sets::CategorySet;
 
 /// How a numerical split compares, in f64; the row goes left where it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

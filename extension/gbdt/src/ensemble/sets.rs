@@ -5,7 +5,7 @@
 //! beyond the set's last word; a fraction is truncated (XGBoost: `InvalidCat` and `Decision` in
 //! src/common/categorical.h). Missing values are not its business.
 
-use crate::model::Categories;
+use crate::ensemble::Categories;
 use crate::{Error, ErrorKind, Result};
 
 /// A set of category codes, as bits: code `c` is bit `c % 32` of word `c / 32`.

@@ -140,7 +140,7 @@ pub(crate) const NO_BIAS: f64 = -0.0;
 /// What follows the sum of leaves: `sum * scale / divisor + bias`, each step rounded to the precision
 /// of sums.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Finish {
+pub(crate) struct Scaling {
     /// CatBoost's scale.
     pub scale: f64,
     /// The number of trees that are averaged.
@@ -151,13 +151,13 @@ pub(crate) struct Finish {
     pub in_margin: bool,
 }
 
-impl Default for Finish {
+impl Default for Scaling {
     fn default() -> Self {
-        Finish { scale: 1.0, divisor: 1.0, bias: Vec::new(), in_margin: true }
+        Scaling { scale: 1.0, divisor: 1.0, bias: Vec::new(), in_margin: true }
     }
 }
 
-impl Finish {
+impl Scaling {
     pub(super) fn check(&self, outputs: usize) -> Result<()> {
         let numbers = self.bias.iter().chain([&self.scale, &self.divisor]);
         if !numbers.copied().all(f64::is_finite) || self.divisor == 0.0 {
@@ -171,7 +171,7 @@ impl Finish {
         Ok(())
     }
 
-    /// A sum, finished.
+    /// A sum, scaled.
     pub fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
         let bias = self.bias.get(output).copied().unwrap_or(NO_BIAS);
         match precision {

@@ -1,32 +1,34 @@
-//! That walks read answers, that a wrong table is refused, and that one of too many codes is not made.
+//! That walks read outcomes, that a wrong table is refused, and that one of too many codes is not made.
 
 use crate::Cancel;
-use crate::compiled::Image;
+use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
-use crate::compiled::records::{AnswerNode, AnswerTable, GroupKind, LANES};
-use crate::compiled::sections::{ANSWER_NODES, ANSWER_TABLES, ANSWERS, GROUPS, Header, SETS, seal};
+use crate::compiled::records::{GroupKind, LANES, OutcomeNode, OutcomeTable};
+use crate::compiled::sections::{
+    GROUPS, Header, OUTCOME_NODES, OUTCOME_TABLES, OUTCOMES, SETS, seal,
+};
 use crate::compiled::tests::tampered;
+use crate::ensemble::{Ensemble, Node, Tree};
 use crate::eval::Scratch;
 use crate::lower::compile;
-use crate::model::{Model, Node, Tree};
 use crate::random::Shape;
 use crate::random::model::{model, narrowed, rows};
 
-fn categorical_model(seed: u64, trees: usize) -> Model {
+fn categorical_model(seed: u64, trees: usize) -> Ensemble {
     model(seed, Shape { categorical: 1, ..Shape::of(5, 1, trees, 6) })
 }
 
-fn compiled(model: &Model) -> AlignedBytes {
+fn compiled(model: &Ensemble) -> AlignedBytes {
     compile(model, &[], Cancel::never()).unwrap()
 }
 
 #[test]
-fn walks_read_answers() {
+fn walks_read_outcomes() {
     let model = categorical_model(3, 20);
-    let right = Image::open(compiled(&model)).unwrap();
+    let right = CompiledModel::open(compiled(&model)).unwrap();
     let wrong =
-        tampered(compiled(&model), ANSWERS, |words| words.iter_mut().for_each(|w| *w = !*w));
-    let wrong = Image::open(wrong).unwrap();
+        tampered(compiled(&model), OUTCOMES, |words| words.iter_mut().for_each(|w| *w = !*w));
+    let wrong = CompiledModel::open(wrong).unwrap();
     let mut differ = 0;
     for row in narrowed(&right, &rows(4, &model, 50)) {
         let (mut leaves, mut others) = ([0; 20], [0; 20]);
@@ -38,14 +40,14 @@ fn walks_read_answers() {
 }
 
 #[test]
-fn answers_in_wrong_places_are_refused() {
+fn outcomes_in_wrong_places_are_refused() {
     let model = categorical_model(5, 20);
-    let refused = |image| Image::open(image).is_err();
-    let table = |change: fn(&mut AnswerTable)| {
-        tampered(compiled(&model), ANSWER_TABLES, |tables| change(tables.last_mut().unwrap()))
+    let refused = |compiled| CompiledModel::open(compiled).is_err();
+    let table = |change: fn(&mut OutcomeTable)| {
+        tampered(compiled(&model), OUTCOME_TABLES, |tables| change(tables.last_mut().unwrap()))
     };
     assert!(!refused(table(|_| ())));
-    let wrong: [fn(&mut AnswerTable); 8] = [
+    let wrong: [fn(&mut OutcomeTable); 8] = [
         |table| table.feature = 5,
         |table| table.codes += 1,
         |table| table.codes = u32::MAX,
@@ -58,11 +60,12 @@ fn answers_in_wrong_places_are_refused() {
     for (index, change) in wrong.into_iter().enumerate() {
         assert!(refused(table(change)), "change {index}");
     }
-    let last = Image::open(compiled(&model)).unwrap().sections().answered_slots().unwrap() - 1;
-    let node = |is_leaf: bool, change: &dyn Fn(&mut AnswerNode)| {
-        tampered(compiled(&model), ANSWER_NODES, |nodes| {
+    let last =
+        CompiledModel::open(compiled(&model)).unwrap().sections().outcome_slots().unwrap() - 1;
+    let node = |is_leaf: bool, change: &dyn Fn(&mut OutcomeNode)| {
+        tampered(compiled(&model), OUTCOME_NODES, |nodes| {
             let of_kind =
-                |node: &&mut AnswerNode| (node.right_offset == 0) == is_leaf && node.key > 0;
+                |node: &&mut OutcomeNode| (node.right_offset == 0) == is_leaf && node.key > 0;
             change(nodes.iter_mut().find(of_kind).unwrap());
         })
     };
@@ -70,26 +73,26 @@ fn answers_in_wrong_places_are_refused() {
     assert!(refused(node(false, &|node| node.slot = last as u32 + 1)));
     assert!(refused(node(true, &|node| node.factor = 0)));
     assert!(refused(node(true, &|node| node.slot = last as u32)));
-    let nodes = |image: &mut AlignedBytes, section: usize| {
-        let mut header: Header = *bytemuck::from_bytes(&image[..size_of::<Header>()]);
+    let nodes = |compiled: &mut AlignedBytes, section: usize| {
+        let mut header: Header = *bytemuck::from_bytes(&compiled[..size_of::<Header>()]);
         header.sections[section].length = 0;
-        image.bytes_mut()[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
-        seal(image.bytes_mut());
+        compiled.bytes_mut()[..size_of::<Header>()].copy_from_slice(bytemuck::bytes_of(&header));
+        seal(compiled.bytes_mut());
     };
-    for section in [ANSWER_NODES.index, ANSWERS.index, ANSWER_TABLES.index] {
-        let mut image = compiled(&model);
-        nodes(&mut image, section);
-        assert!(refused(image), "section {section}");
+    for section in [OUTCOME_NODES.index, OUTCOMES.index, OUTCOME_TABLES.index] {
+        let mut compiled = compiled(&model);
+        nodes(&mut compiled, section);
+        assert!(refused(compiled), "section {section}");
     }
 }
 
 #[test]
-fn one_set_of_many_codes_leaves_an_image_without_answers() {
+fn one_set_of_many_codes_leaves_an_image_without_outcomes() {
     let mut model = categorical_model(7, 3);
-    let has = |model: &Model| {
-        let image = Image::open(compiled(model)).unwrap();
-        assert!(!image.sections().get(SETS).is_empty());
-        image.sections().answered_slots().is_some()
+    let has = |model: &Ensemble| {
+        let compiled = CompiledModel::open(compiled(model)).unwrap();
+        assert!(!compiled.sections().get(SETS).is_empty());
+        compiled.sections().outcome_slots().is_some()
     };
     assert!(has(&model));
     model.trees[0].category_sets[0].words = vec![1 << 31; 1 << 18];
@@ -102,13 +105,13 @@ fn short_runs_of_other_trees_are_walked_with_categorical_ones() {
     let mut with_sets = categorical_model(9, 20).trees.into_iter();
     let mut with_sets = with_sets.by_ref().filter(|tree| tree.nodes.iter().any(is_categorical));
     let mut model = model(9, Shape::of(5, 1, 2 + 2 * LANES, 4));
-    let kinds = |model: &Model| {
-        let image = Image::open(compiled(model)).unwrap();
-        let groups = image.sections().get(GROUPS);
+    let kinds = |model: &Ensemble| {
+        let compiled = CompiledModel::open(compiled(model)).unwrap();
+        let groups = compiled.sections().get(GROUPS);
         groups.iter().map(|group| (group.kind, group.count as usize)).collect::<Vec<_>>()
     };
     assert!(kinds(&model).iter().all(|(kind, _)| *kind == GroupKind::Compact));
-    let mut replace = |model: &mut Model, tree: usize| {
+    let mut replace = |model: &mut Ensemble, tree: usize| {
         let own: &mut Tree = &mut model.trees[tree];
         *own = with_sets.next().unwrap();
     };

@@ -3,11 +3,11 @@
 //! What they compute is written in onnxruntime/core/providers/cpu/ml/scaler.cc and imputer.cc. A node that
 //! makes a value of several columns, as Normalizer does, cannot be taken into the splits, which test one.
 
+use crate::ensemble::{Precision, check_limit};
 use crate::format::onnx::columns::{Operation, Step, Table};
-use crate::format::onnx::graph::{Meaning, NODES, Reader};
+use crate::format::onnx::graph::{GraphValue, NODES, Reader};
 use crate::format::onnx::proto::{Attributes, Node, element};
 use crate::format::sniff::unsupported;
-use crate::model::{Precision, check_limit};
 use crate::{Error, ErrorKind, Result};
 
 const ROWS: &str = "A split would depend on all columns of a row. Normalize the columns in SQL, and convert the \
@@ -15,12 +15,12 @@ const ROWS: &str = "A split would depend on all columns of a row. Normalize the 
 
 impl<'a, 'b> Reader<'_, 'a, 'b> {
     /// The columns that a node makes of columns; nothing if it is not known.
-    pub(super) fn prepared(
+    pub(super) fn preprocessed(
         &mut self,
         node: &Node<'a>,
-        inputs: &[Meaning<'a>],
+        inputs: &[GraphValue<'a>],
     ) -> Result<Option<Table>> {
-        use Meaning::{Columns, Constant};
+        use GraphValue::{Columns, Constant};
         use Operation::{Add, Divide, Multiply, Subtract};
         let ml = node.domain == "ai.onnx.ml";
         let made = match (node.operator, ml, inputs) {

@@ -17,7 +17,7 @@ pub(super) struct Points {
 }
 
 #[derive(Default)]
-pub(super) struct Numbers {
+pub(super) struct SplitFactors {
     /// For each split its `tau` at every point, then its `omega`.
     pub(super) numbers: Vec<f32>,
     /// If there are pairs, for each split what a row that takes its left side has as `(1 - r) / g` at every
@@ -28,7 +28,7 @@ pub(super) struct Numbers {
 /// Splits between two looks for a cancel.
 const SPLITS_PER_CHECK: usize = 1 << 12;
 
-impl Numbers {
+impl SplitFactors {
     /// Takes the splits of a tree.
     ///
     /// # Errors

@@ -1,19 +1,19 @@
 //! Nodes after the trees: those that shift or divide the sum, or choose and name a class.
 
 use crate::Result;
-use crate::format::onnx::ensemble::Ensemble;
-use crate::format::onnx::graph::{Meaning, Reader, Stage};
+use crate::ensemble::{ClassBy, Precision, Task, Transform};
+use crate::format::onnx::ensemble::RawEnsemble;
+use crate::format::onnx::graph::{GraphValue, Reader, Stage};
 use crate::format::onnx::proto::{Node, Tensor, element};
-use crate::model::{ClassBy, Precision, Task, Transform};
 
 impl<'a> Reader<'_, 'a, '_> {
     /// What a node makes of scores or classes; nothing if it is not known.
-    pub(super) fn finished(
+    pub(super) fn postprocessed(
         &mut self,
         node: &Node<'a>,
-        inputs: &[Meaning<'a>],
-    ) -> Result<Option<Meaning<'a>>> {
-        use Meaning::{Classes, Constant, Scores};
+        inputs: &[GraphValue<'a>],
+    ) -> Result<Option<GraphValue<'a>>> {
+        use GraphValue::{Classes, Constant, Scores};
         let ml = node.domain == "ai.onnx.ml";
         Ok(Some(match (node.operator, ml, inputs) {
             // A number is rounded to real in the end.
@@ -47,7 +47,7 @@ impl<'a> Reader<'_, 'a, '_> {
 
     /// The ensemble, while its scores are sums of f32: what is done to them can then be done last. Of sums of
     /// f64 it would have to be known where they are rounded.
-    fn sums(&mut self) -> Option<&mut Ensemble> {
+    fn sums(&mut self) -> Option<&mut RawEnsemble> {
         let ensemble = self.found.as_mut()?;
         let plain = ensemble.objective.transform == Transform::Identity
             && ensemble.objective.task == Task::Regression
@@ -145,10 +145,10 @@ const NOT_BELOW_ZERO: f64 = -1e-46;
 pub(super) fn isolation_tail<'a>(
     node: &Node<'a>,
     target: Option<i64>,
-    inputs: &[Meaning<'a>],
-    ensemble: &mut Ensemble,
-) -> Option<Meaning<'a>> {
-    use Meaning::{Classes, Constant, Scores, Tail};
+    inputs: &[GraphValue<'a>],
+    ensemble: &mut RawEnsemble,
+) -> Option<GraphValue<'a>> {
+    use GraphValue::{Classes, Constant, Scores, Tail};
     let is = |constant: &Tensor<'_>, element: i64, number: f64| {
         constant.row(element).is_some_and(|numbers| numbers == [number])
     };
@@ -159,11 +159,9 @@ pub(super) fn isolation_tail<'a>(
                 && ensemble.objective.task == Task::Regression
                 && ensemble.precision == Precision::Single
                 && ensemble.outputs == 1;
-            plain.then_some(Tail(Stage::Opposite))?
+            plain.then_some(Tail(Stage::Negated))?
         }
-        ("Pow", [Constant(two), Tail(Stage::Opposite)]) if is(two, float, 2.0) => {
-            Tail(Stage::Power)
-        }
+        ("Pow", [Constant(two), Tail(Stage::Negated)]) if is(two, float, 2.0) => Tail(Stage::Power),
         ("Neg", [Tail(Stage::Power)]) => Tail(Stage::Score),
         ("Add", [Tail(Stage::Score), Constant(offset)]) => {
             let [offset] = offset.row(float)? else { return None };

@@ -1,6 +1,6 @@
 //! The checked model: what a file says once every invariant has been verified.
 //!
-//! A [`Model`] can only be made by `build::Builder`, from what a format's reader hands it. Whoever
+//! An [`Ensemble`] can only be made by `build::Builder`, from what a format's reader hands it. Whoever
 //! holds one may rely on all that is written at its fields; nothing after this stage checks them
 //! again. Its words are those of any library, and node ids, tree order and the bits of every number
 //! are those of the file, since results depend on all three.
@@ -12,15 +12,16 @@ mod objective;
 mod sets;
 mod tree;
 
-pub(crate) use crate::model::build::{
-    Builder, NODES_PER_CHECK, Parts, TreeParts, check_limit, in_tree, node_of, out_of_memory,
+pub(crate) use crate::ensemble::build::{
+    Builder, EnsembleParts, NODES_PER_CHECK, TreeParts, check_limit, in_tree, node_of,
+    out_of_memory,
 };
-pub use crate::model::categories::Categories;
-pub use crate::model::objective::{ClassBy, Objective, Precision, Task, Transform};
-pub(crate) use crate::model::objective::{Finish, NO_BIAS};
-pub use crate::model::sets::CategorySet;
-pub(crate) use crate::model::sets::{CODE_END, CODES, end_of_set, is_in_set};
-pub use crate::model::tree::{Comparison, MissingRule, Node, Tree, TreeOutput};
+pub use crate::ensemble::categories::Categories;
+pub use crate::ensemble::objective::{ClassBy, Objective, Precision, Task, Transform};
+pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
+pub use crate::ensemble::sets::CategorySet;
+pub(crate) use crate::ensemble::sets::{CODE_END, CODES, end_of_set, is_in_set};
+pub use crate::ensemble::tree::{Comparison, MissingRule, Node, Tree, TreeOutput};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -35,7 +36,7 @@ pub enum FeatureType {
 
 /// A model whose every invariant has been checked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Model {
+pub struct Ensemble {
     /// The name that users see.
     pub(crate) format: &'static str,
     /// Release of the library that wrote the file: major, minor, patch; zeros if unknown.
@@ -50,7 +51,7 @@ pub struct Model {
     /// What the sum of leaves starts from; one finite value per output, 0 if sums are of f64.
     pub(crate) base_margin: Vec<f32>,
     /// What follows the sum.
-    pub(crate) finish: Finish,
+    pub(crate) scaling: Scaling,
     pub(crate) num_features: usize,
     /// In file order, which is the order of summation.
     pub(crate) trees: Vec<Tree>,
@@ -67,13 +68,13 @@ pub struct Model {
     /// ascends and has the thresholds of all of the feature's splits, all of which are
     /// [`Comparison::Less`]; values are compared in f64.
     pub(crate) ranks: Vec<Vec<f64>>,
-    /// Empty, or the names of the classes: see [`Model::num_classes`].
+    /// Empty, or the names of the classes: see [`Ensemble::num_classes`].
     pub(crate) class_labels: Vec<String>,
     /// The booster's attributes, `best_iteration` among them, as the file has them.
     pub(crate) attributes: Vec<(String, String)>,
 }
 
-impl Model {
+impl Ensemble {
     /// The format of the file, as users see it: `xgboost json` for one.
     pub fn format(&self) -> &'static str {
         self.format
@@ -198,7 +199,7 @@ impl Model {
             let message = format!("model has {present} rounds, so rounds cannot be {rounds}");
             return Err(Error::new(ErrorKind::Names, message));
         };
-        if rounds < present && self.finish.divisor != 1.0 {
+        if rounds < present && self.scaling.divisor != 1.0 {
             let message = "a model that averages its trees can only be used whole";
             return Err(Error::new(ErrorKind::Unsupported, message));
         }

@@ -1,41 +1,41 @@
-//! The predicates of a forest's tiles, and the columns by which they are evaluated.
+//! The conditions of a forest's tiles, and the columns by which they are evaluated.
 
 use std::collections::HashMap;
 
 use crate::compiled::key::{monotone_key, number_of_key};
 use crate::compiled::tiles::{
-    CodeTable, ColumnKind, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS, MIN_SHARING,
-    PredicateColumn, TABLE_CODES, TILE_LEVELS,
+    CodeTable, ColumnKind, ConditionColumn, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS,
+    MIN_SHARING, TABLE_CODES, TILE_LEVELS,
 };
+use crate::ensemble::{NODES_PER_CHECK, end_of_set};
 use crate::limits::{reserve, to_u32};
 use crate::lower::canonical::{Forest, Node, Tree};
 use crate::lower::tiles::codes::Boundaries;
-use crate::lower::tiles::fill::symmetric_predicates;
+use crate::lower::tiles::fill::symmetric_conditions;
 use crate::lower::tiles::forms::Form;
-use crate::model::{NODES_PER_CHECK, end_of_set};
 use crate::verified::{known, sure};
 use crate::{Cancel, Result};
 
-/// What decides at a node. Predicates are ordered by column, and within it by threshold.
+/// What decides at a node. Conditions are ordered by column, and within it by threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) struct Predicate {
+pub(crate) struct Condition {
     feature: u32,
-    kind: PredicateKind,
+    kind: ConditionKind,
     /// The monotone key of the threshold, or the index of the set in [`Sets`].
     threshold_key_or_set: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-enum PredicateKind {
+enum ConditionKind {
     BelowMissingLeft,
     BelowMissingRight,
     InSetMissingLeft,
     InSetMissingRight,
 }
 
-impl Predicate {
+impl Condition {
     fn tests_codes(self) -> bool {
-        matches!(self.kind, PredicateKind::InSetMissingLeft | PredicateKind::InSetMissingRight)
+        matches!(self.kind, ConditionKind::InSetMissingLeft | ConditionKind::InSetMissingRight)
     }
 
     fn threshold(self) -> f32 {
@@ -43,12 +43,12 @@ impl Predicate {
     }
 
     fn missing_right(self) -> bool {
-        matches!(self.kind, PredicateKind::BelowMissingRight | PredicateKind::InSetMissingRight)
+        matches!(self.kind, ConditionKind::BelowMissingRight | ConditionKind::InSetMissingRight)
     }
 
-    /// The predicate that both together are, joined by AND or else by OR, if it is one: of two thresholds of
+    /// The condition that both together are, joined by AND or else by OR, if it is one: of two thresholds of
     /// a column the higher implies the lower.
-    pub(crate) fn joined(self, other: Predicate, by_and: bool) -> Option<Predicate> {
+    pub(crate) fn joined(self, other: Condition, by_and: bool) -> Option<Condition> {
         let alike = self.feature == other.feature && self.kind == other.kind;
         if self == other {
             Some(self)
@@ -62,7 +62,7 @@ impl Predicate {
     }
 
     /// Whether one column can evaluate both, as far as their kinds go.
-    fn may_share_column(self, other: Predicate) -> bool {
+    fn may_share_column(self, other: Condition) -> bool {
         self.feature == other.feature
             && (self.kind == other.kind || self.tests_codes() && other.tests_codes())
     }
@@ -73,12 +73,12 @@ impl Predicate {
 pub(crate) struct Sets<'a> {
     indices: HashMap<&'a [u32], u32>,
     sets: Vec<&'a [u32]>,
-    /// Of each set, its index among the sets of the image.
+    /// Of each set, its index among the sets of the compiled model.
     pub(crate) in_image: Vec<u32>,
 }
 
 impl<'a> Sets<'a> {
-    /// The sets of a forest, whose trees' sets lie in the image one after another.
+    /// The sets of a forest, whose trees' sets lie in the compiled model one after another.
     pub(crate) fn of(forest: &'a Forest<'a>, cancel: Cancel<'_>) -> Result<Self> {
         let mut all = Sets::default();
         let sets = forest.trees().iter().flat_map(|tree| &tree.sets);
@@ -97,29 +97,29 @@ impl<'a> Sets<'a> {
         Ok(all)
     }
 
-    fn words(&self, predicate: Predicate) -> &'a [u32] {
-        self.sets[predicate.threshold_key_or_set as usize]
+    fn words(&self, condition: Condition) -> &'a [u32] {
+        self.sets[condition.threshold_key_or_set as usize]
     }
 
-    /// The record in [`LARGE_SETS`](crate::compiled::sections::LARGE_SETS) of a predicate about codes.
-    pub(crate) fn large(&self, predicate: Predicate) -> u32 {
-        let set = self.in_image[predicate.threshold_key_or_set as usize];
-        2 * set + u32::from(predicate.missing_right())
+    /// The record in [`LARGE_SETS`](crate::compiled::sections::LARGE_SETS) of a condition about codes.
+    pub(crate) fn large(&self, condition: Condition) -> u32 {
+        let set = self.in_image[condition.threshold_key_or_set as usize];
+        2 * set + u32::from(condition.missing_right())
     }
 
-    pub(crate) fn table(&self, predicate: Predicate) -> CodeTable {
+    pub(crate) fn table(&self, condition: Condition) -> CodeTable {
         let mut table = CodeTable([0; 64]);
-        let bytes = self.words(predicate).iter().flat_map(|word| word.to_le_bytes());
+        let bytes = self.words(condition).iter().flat_map(|word| word.to_le_bytes());
         let places = table.0.iter_mut().take(CodeTable::NOT_IN_SET.into());
         places.zip(bytes).for_each(|(place, byte)| *place = byte);
-        if let (true, Some(missing)) = (predicate.missing_right(), table.0.last_mut()) {
+        if let (true, Some(missing)) = (condition.missing_right(), table.0.last_mut()) {
             *missing = 0xff;
         }
         table
     }
 
-    fn fits_table(&self, predicate: Predicate) -> bool {
-        end_of_set(self.words(predicate)) <= TABLE_CODES as usize
+    fn fits_table(&self, condition: Condition) -> bool {
+        end_of_set(self.words(condition)) <= TABLE_CODES as usize
     }
 }
 
@@ -129,49 +129,49 @@ pub(crate) fn used_words(words: &[u32]) -> &[u32] {
     &words[..words.len() - empty]
 }
 
-/// The predicate of a node; `None` for a leaf.
-pub(crate) fn predicate_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Predicate> {
+/// The condition of a node; `None` for a leaf.
+pub(crate) fn condition_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Condition> {
     match tree.nodes()[id as usize] {
         Node::Numerical { feature, threshold, default_left, .. } => {
-            let kind = [PredicateKind::BelowMissingRight, PredicateKind::BelowMissingLeft]
+            let kind = [ConditionKind::BelowMissingRight, ConditionKind::BelowMissingLeft]
                 [usize::from(default_left)];
-            Some(Predicate { feature, kind, threshold_key_or_set: monotone_key(threshold) })
+            Some(Condition { feature, kind, threshold_key_or_set: monotone_key(threshold) })
         }
         Node::Categorical { feature, set, default_left, .. } => {
-            let kind = [PredicateKind::InSetMissingRight, PredicateKind::InSetMissingLeft]
+            let kind = [ConditionKind::InSetMissingRight, ConditionKind::InSetMissingLeft]
                 [usize::from(default_left)];
             let words = used_words(tree.sets[set as usize]);
-            Some(Predicate { feature, kind, threshold_key_or_set: sets.indices[words] })
+            Some(Condition { feature, kind, threshold_key_or_set: sets.indices[words] })
         }
         Node::Leaf { .. } | Node::Deleted => None,
     }
 }
 
-/// Appends the predicates of a tree's tile, without order, some repeatedly.
-pub(crate) fn predicates_of(
+/// Appends the conditions of a tree's tile, without order, some repeatedly.
+pub(crate) fn conditions_of(
     tree: &Tree<'_>,
     form: &Form,
     sets: &Sets<'_>,
-    into: &mut Vec<Predicate>,
+    into: &mut Vec<Condition>,
 ) -> Result<()> {
     reserve(into, tree.nodes().len().min(1 << TILE_LEVELS))?;
     match form {
         Form::Plain => {}
         Form::Symmetric => {
-            into.extend(symmetric_predicates(tree, sets));
+            into.extend(symmetric_conditions(tree, sets));
             return Ok(());
         }
         Form::Coded(code) => {
             reserve(into, tree.nodes().len() + code.ops as usize)?;
             let boundaries = known(Boundaries::of(tree), "a recoded tree has boundaries")?;
-            code.nodes(tree, sets, &boundaries, |node| into.extend(node.chain.predicates()));
+            code.nodes(tree, sets, &boundaries, |node| into.extend(node.chain.conditions()));
             return Ok(());
         }
     }
     let mut open = vec![(0u32, 0u32)];
     while let Some((id, level)) = open.pop() {
-        let Some(predicate) = predicate_of(tree, id, sets) else { continue };
-        into.push(predicate);
+        let Some(condition) = condition_of(tree, id, sets) else { continue };
+        into.push(condition);
         if level + 1 < TILE_LEVELS {
             let children = crate::lower::order::children(tree, id).into_iter().flatten();
             open.extend(children.map(|child| (child, level + 1)));
@@ -182,25 +182,25 @@ pub(crate) fn predicates_of(
 
 #[derive(Default)]
 pub(crate) struct Columns {
-    pub(crate) records: Vec<PredicateColumn>,
+    pub(crate) records: Vec<ConditionColumn>,
     pub(crate) search_trees: Vec<f32>,
-    /// All predicates, in order.
-    predicates: Vec<Predicate>,
-    /// Of each column the index of its first predicate.
+    /// All conditions, in order.
+    conditions: Vec<Condition>,
+    /// Of each column the index of its first condition.
     starts: Vec<usize>,
-    /// Of each predicate the rank from which on a value goes right; any of one about codes.
+    /// Of each condition the rank from which on a value goes right; any of one about codes.
     ranks: Vec<u8>,
 }
 
 impl Columns {
-    /// The columns of all predicates of a forest; `None` if they are more than [`MAX_COLUMNS`].
+    /// The columns of all conditions of a forest; `None` if they are more than [`MAX_COLUMNS`].
     pub(crate) fn of(
         forest: &Forest<'_>,
         forms: &[Form],
         sets: &Sets<'_>,
         cancel: Cancel<'_>,
     ) -> Result<Option<Self>> {
-        let mut predicates = Vec::new();
+        let mut conditions = Vec::new();
         // Repetitions go whenever they may be half of it all.
         let mut dense = 1 << 16;
         for (tree, form) in forest.trees().iter().zip(forms) {
@@ -208,21 +208,21 @@ impl Columns {
                 // Chunks compare at all nodes, of which chains may leave some out.
                 Form::Coded(_) => {
                     let ids = 0..tree.nodes().len() as u32;
-                    predicates.extend(ids.filter_map(|id| predicate_of(tree, id, sets)));
+                    conditions.extend(ids.filter_map(|id| condition_of(tree, id, sets)));
                 }
-                _ => predicates_of(tree, form, sets, &mut predicates)?,
+                _ => conditions_of(tree, form, sets, &mut conditions)?,
             }
             cancel.check()?;
-            if predicates.len() > 2 * dense {
-                sort_dedup(&mut predicates);
-                dense = dense.max(predicates.len());
+            if conditions.len() > 2 * dense {
+                sort_dedup(&mut conditions);
+                dense = dense.max(conditions.len());
             }
         }
-        sort_dedup(&mut predicates);
+        sort_dedup(&mut conditions);
         let mut columns = Columns::default();
-        let same = |a: &Predicate, b: &Predicate| a.may_share_column(*b);
+        let same = |a: &Condition, b: &Condition| a.may_share_column(*b);
         let mut start = 0;
-        let mut runs = predicates.chunk_by(same).peekable();
+        let mut runs = conditions.chunk_by(same).peekable();
         while let Some(run) = runs.next() {
             if let Some(other) = runs.next_if(|other| has_both_directions(run, other)) {
                 columns.add_both(run, other, start)?;
@@ -244,20 +244,20 @@ impl Columns {
                 return Ok(None);
             }
         }
-        columns.predicates = predicates;
+        columns.conditions = conditions;
         Ok(Some(columns))
     }
 
     fn add(
         &mut self,
-        predicates: &[Predicate],
+        conditions: &[Condition],
         start: usize,
         sets: &Sets<'_>,
         min_levels: u32,
     ) -> Result<()> {
-        let Some(first) = predicates.first() else { return Ok(()) };
+        let Some(first) = conditions.first() else { return Ok(()) };
         let kind = match (first.tests_codes(), first.missing_right()) {
-            (true, _) if predicates.iter().all(|predicate| sets.fits_table(*predicate)) => {
+            (true, _) if conditions.iter().all(|condition| sets.fits_table(*condition)) => {
                 ColumnKind::Codes
             }
             (true, _) => ColumnKind::LargeCodes,
@@ -266,44 +266,44 @@ impl Columns {
         };
         let ranked = kind.is_ranked();
         let tree = if ranked { to_u32(self.search_trees.len())? } else { 0 };
-        let levels = if ranked { search_levels(predicates.len()).max(min_levels) } else { 0 };
+        let levels = if ranked { search_levels(conditions.len()).max(min_levels) } else { 0 };
         if ranked {
-            let thresholds = predicates.iter().map(|predicate| predicate.threshold());
+            let thresholds = conditions.iter().map(|condition| condition.threshold());
             self.search_trees.extend(search_tree(&thresholds.collect::<Vec<_>>(), levels));
         }
-        self.records.push(PredicateColumn { feature: first.feature, kind, tree, levels });
+        self.records.push(ConditionColumn { feature: first.feature, kind, tree, levels });
         self.starts.push(start);
-        // More are predicates of codes, which have no ranks.
-        self.ranks.extend((1..=predicates.len()).map(|rank| u8::try_from(rank).unwrap_or(u8::MAX)));
+        // More are conditions of codes, which have no ranks.
+        self.ranks.extend((1..=conditions.len()).map(|rank| u8::try_from(rank).unwrap_or(u8::MAX)));
         Ok(())
     }
 
     /// Adds the two columns of a feature's thresholds, of which some send missing values left and others right,
     /// with one search tree of all.
-    fn add_both(&mut self, left: &[Predicate], right: &[Predicate], start: usize) -> Result<()> {
+    fn add_both(&mut self, left: &[Condition], right: &[Condition], start: usize) -> Result<()> {
         let (feature, thresholds) = (left[0].feature, thresholds_of(left, right));
         let tree = to_u32(self.search_trees.len())?;
         let levels = search_levels(thresholds.len()).max(MIN_SEARCH_LEVELS);
         let numbers: Vec<f32> = thresholds.iter().map(|key| number_of_key(*key)).collect();
         self.search_trees.extend(search_tree(&numbers, levels));
         let kinds = [ColumnKind::RankedMissingLeft, ColumnKind::RankedMissingRight];
-        for ((predicates, kind), start) in
+        for ((conditions, kind), start) in
             [left, right].into_iter().zip(kinds).zip([start, start + left.len()])
         {
-            self.records.push(PredicateColumn { feature, kind, tree, levels });
+            self.records.push(ConditionColumn { feature, kind, tree, levels });
             self.starts.push(start);
-            let rank = |predicate: &Predicate| {
-                thresholds.partition_point(|key| *key <= predicate.threshold_key_or_set) as u8
+            let rank = |condition: &Condition| {
+                thresholds.partition_point(|key| *key <= condition.threshold_key_or_set) as u8
             };
-            self.ranks.extend(predicates.iter().map(rank));
+            self.ranks.extend(conditions.iter().map(rank));
         }
         Ok(())
     }
 
-    /// The column of a predicate of the forest, and the rank from which on a value goes right.
-    pub(crate) fn find(&self, predicate: Predicate) -> (usize, u8) {
-        let index = self.predicates.binary_search(&predicate).ok();
-        let index = sure(index, "a forest's columns have its predicates");
+    /// The column of a condition of the forest, and the rank from which on a value goes right.
+    pub(crate) fn find(&self, condition: Condition) -> (usize, u8) {
+        let index = self.conditions.binary_search(&condition).ok();
+        let index = sure(index, "a forest's columns have its conditions");
         let column = self.starts.partition_point(|start| *start <= index) - 1;
         (column, self.ranks[index])
     }
@@ -311,23 +311,23 @@ impl Columns {
 
 /// Whether these are the thresholds of a feature that send missing values left, and those that send them right,
 /// few enough for one search tree.
-fn has_both_directions(left: &[Predicate], right: &[Predicate]) -> bool {
+fn has_both_directions(left: &[Condition], right: &[Condition]) -> bool {
     let ranked = !left[0].tests_codes() && !right[0].tests_codes();
     ranked && left[0].feature == right[0].feature && thresholds_of(left, right).len() <= MAX_RANKS
 }
 
 /// The keys of thresholds, in order.
-fn thresholds_of(left: &[Predicate], right: &[Predicate]) -> Vec<u32> {
-    let both = left.iter().chain(right).map(|predicate| predicate.threshold_key_or_set);
+fn thresholds_of(left: &[Condition], right: &[Condition]) -> Vec<u32> {
+    let both = left.iter().chain(right).map(|condition| condition.threshold_key_or_set);
     let mut thresholds: Vec<u32> = both.collect();
     thresholds.sort_unstable();
     thresholds.dedup();
     thresholds
 }
 
-fn sort_dedup(predicates: &mut Vec<Predicate>) {
-    predicates.sort_unstable();
-    predicates.dedup();
+fn sort_dedup(conditions: &mut Vec<Condition>) {
+    conditions.sort_unstable();
+    conditions.dedup();
 }
 
 /// Levels of the search tree of this many thresholds.

@@ -3,12 +3,12 @@
 use std::cell::Cell;
 
 use crate::Cancel;
-use crate::model::build::*;
-use crate::model::{ClassBy, Comparison, Task, Transform};
+use crate::ensemble::build::*;
+use crate::ensemble::{ClassBy, Comparison, Task, Transform};
 
-fn parts() -> Parts {
+fn parts() -> EnsembleParts {
     let (transform, task) = (Transform::Identity, Task::Regression);
-    Parts {
+    EnsembleParts {
         format: "test",
         version: [0; 3],
         objective: Objective {
@@ -21,7 +21,7 @@ fn parts() -> Parts {
         },
         value_precision: Precision::Double,
         sum_precision: Precision::Double,
-        finish: Finish::default(),
+        scaling: Scaling::default(),
         base_score: vec![0.0; 2],
         base_margin: vec![0.0; 2],
         num_features: 3,
@@ -75,9 +75,9 @@ fn tree() -> TreeParts {
     }
 }
 
-fn added(parts: TreeParts) -> Result<Model> {
+fn added(parts: TreeParts) -> Result<Ensemble> {
     let limits = Limits { nodes: 10, depth: 2, ..Limits::default() };
-    let mut builder = Builder::new(crate::model::build::tests::parts(), &limits)?;
+    let mut builder = Builder::new(crate::ensemble::build::tests::parts(), &limits)?;
     builder.add_tree(parts, Cancel::never())?;
     builder.finish(vec![0, 1])
 }
@@ -95,7 +95,7 @@ fn a_cancel_is_looked_for_within_one_tree() {
     let mut nodes: Vec<Node> = (0..splits).map(|id| split(2 * id + 1, 2 * id + 2)).collect();
     nodes.extend((0..=splits).map(|_| Node::LeafVector { vector: 0, cover: 1.0 }));
     let limits = Limits::default();
-    let mut builder = Builder::new(crate::model::build::tests::parts(), &limits).unwrap();
+    let mut builder = Builder::new(crate::ensemble::build::tests::parts(), &limits).unwrap();
     let looks = Cell::new(0);
     builder
         .add_tree(TreeParts { nodes, ..tree() }, Cancel::unwinding(&|| looks.set(looks.get() + 1)))
@@ -140,7 +140,11 @@ fn what_no_library_has_is_refused() {
 fn splits_of_ranked_values_fit_their_ranks() {
     let built = |ranks: Vec<f64>, width, edit: fn(&mut TreeParts)| {
         let ranks = vec![ranks, Vec::new(), Vec::new()];
-        let parts = Parts { ranks, value_precision: width, ..crate::model::build::tests::parts() };
+        let parts = EnsembleParts {
+            ranks,
+            value_precision: width,
+            ..crate::ensemble::build::tests::parts()
+        };
         let limits = Limits::default();
         let mut builder = Builder::new(parts, &limits)?;
         let mut tree = tree();
@@ -168,13 +172,13 @@ fn splits_of_ranked_values_fit_their_ranks() {
     }
 }
 
-/// In the image, every output has sets of its own.
+/// In the compiled model, every output has sets of its own.
 #[test]
 fn sets_count_once_per_output() {
     let added = |words| {
         let limits = Limits { bytes: 4 * 200, ..Limits::default() };
         let sets = vec![CategorySet { words: vec![0; words] }];
-        let mut builder = Builder::new(crate::model::build::tests::parts(), &limits)?;
+        let mut builder = Builder::new(crate::ensemble::build::tests::parts(), &limits)?;
         builder.add_tree(TreeParts { category_sets: sets, ..tree() }, Cancel::never())?;
         builder.finish(vec![0, 1])
     };
