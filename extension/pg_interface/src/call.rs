@@ -74,7 +74,10 @@ impl<'c> Arguments<'c> {
     }
 
     /// The call that pgrx passes on.
-    #[allow(clippy::not_unsafe_ptr_arg_deref, reason = "only pgrx has such a pointer outside of unsafe code")]
+    #[allow(
+        clippy::not_unsafe_ptr_arg_deref,
+        reason = "only pgrx has such a pointer outside of unsafe code"
+    )]
     pub fn of_pgrx(call: pg_sys::FunctionCallInfo) -> Self {
         fault::at("function: called");
         // SAFETY: pgrx passes on what PostgreSQL passed to it.
@@ -348,7 +351,10 @@ unsafe extern "C-unwind" fn drop_kept<T>(kept: *mut c_void) {
 ///
 /// # Errors
 /// Those of the closure.
-#[allow(clippy::not_unsafe_ptr_arg_deref, reason = "only pgrx has such a pointer outside of unsafe code")]
+#[allow(
+    clippy::not_unsafe_ptr_arg_deref,
+    reason = "only pgrx has such a pointer outside of unsafe code"
+)]
 pub fn kept<'a, T: 'static, E>(
     call: pg_sys::FunctionCallInfo,
     make: impl FnOnce() -> Result<T, E>,
