@@ -64,7 +64,7 @@ fn main() {
         return;
     };
     let bytes = std::fs::read(model).unwrap();
-    let limits = Limits { bytes: bytes.len(), ..Limits::default() };
+    let limits = Limits::default().with_bytes(bytes.len());
     let model = gbdt::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
     let compiled =
         CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())

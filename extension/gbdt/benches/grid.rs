@@ -219,7 +219,7 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     };
     let rows = xgboost::floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
     let bytes = std::fs::read(path).unwrap();
-    let limits = Limits { bytes: bytes.len(), ..Limits::default() };
+    let limits = Limits::default().with_bytes(bytes.len());
     let model = gbdt::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
     let start = Instant::now();
     let compiled = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();

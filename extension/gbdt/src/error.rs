@@ -88,7 +88,7 @@ impl ErrorKind {
 pub enum Place {
     /// The model as a whole.
     #[default]
-    Ensemble,
+    Model,
     /// An offset in the file, in bytes from its start.
     Byte(usize),
     /// A line of a text model, counted from 1, and the tree that it belongs to, if it does.
@@ -112,7 +112,7 @@ pub enum Place {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Place::Ensemble => f.write_str("the model as a whole"),
+            Place::Model => f.write_str("the model as a whole"),
             Place::Byte(byte) => write!(f, "byte {byte}"),
             Place::Line { line, tree: None } => write!(f, "line {line}"),
             Place::Line { line, tree: Some(tree) } => write!(f, "tree {tree}, line {line}"),
@@ -134,7 +134,7 @@ pub struct Error {
 impl Error {
     /// An error about the model as a whole.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error { kind, place: Place::Ensemble, message: message.into(), hint: None }
+        Error { kind, place: Place::Model, message: message.into(), hint: None }
     }
 
     /// The same error with the place where it was found.
@@ -175,7 +175,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.place {
-            Place::Ensemble => f.write_str(&self.message),
+            Place::Model => f.write_str(&self.message),
             place => write!(f, "{} ({place})", self.message),
         }
     }

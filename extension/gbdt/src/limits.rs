@@ -8,6 +8,7 @@ use crate::{Error, ErrorKind, Result};
 
 /// Upper bounds on a model; a model at the bound is accepted, one above it is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Limits {
     /// Size of the model file in bytes.
     pub bytes: usize,
@@ -37,6 +38,42 @@ impl Default for Limits {
 }
 
 impl Limits {
+    /// The same with at most so many bytes of a file.
+    #[must_use]
+    pub fn with_bytes(self, bytes: usize) -> Self {
+        Limits { bytes, ..self }
+    }
+
+    /// The same with at most so many trees.
+    #[must_use]
+    pub fn with_trees(self, trees: usize) -> Self {
+        Limits { trees, ..self }
+    }
+
+    /// The same with at most so many nodes of all trees.
+    #[must_use]
+    pub fn with_nodes(self, nodes: usize) -> Self {
+        Limits { nodes, ..self }
+    }
+
+    /// The same with at most so many splits on a path.
+    #[must_use]
+    pub fn with_depth(self, depth: usize) -> Self {
+        Limits { depth, ..self }
+    }
+
+    /// The same with at most so many features.
+    #[must_use]
+    pub fn with_features(self, features: usize) -> Self {
+        Limits { features, ..self }
+    }
+
+    /// The same with at most so many outputs.
+    #[must_use]
+    pub fn with_outputs(self, outputs: usize) -> Self {
+        Limits { outputs, ..self }
+    }
+
     /// Whether a file of that size is read, which a caller may ask before it has the file in memory.
     ///
     /// # Errors

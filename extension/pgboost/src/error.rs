@@ -4,8 +4,8 @@
 //! except an unknown category, which the caller has just supplied.
 
 use gbdt::{ErrorKind, Place};
-use pg_interface::source::SourceError;
 use pg_interface::{error_table, *};
+use row_source::SourceError;
 
 /// Characters of an unknown category that a message shows.
 const MAX_SHOWN: usize = 64;
@@ -373,15 +373,17 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
         ErrorKind::Unsupported => FEATURE_NOT_SUPPORTED,
         ErrorKind::Names => INVALID_PARAMETER_VALUE,
         ErrorKind::OutOfMemory => OUT_OF_MEMORY,
-        ErrorKind::Image | ErrorKind::Internal => IO_ERROR,
+        ErrorKind::Cancelled => QUERY_CANCELED,
         ErrorKind::RowLength => DATA_EXCEPTION,
+        // ErrorKind::CompiledModel, ErrorKind::Internal, and kinds that are still to come.
+        _ => IO_ERROR,
     }
 }
 
 fn engine_message(error: &gbdt::Error) -> String {
-    use ErrorKind::{Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
+    use ErrorKind::{Cancelled, Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
     match error.kind() {
-        Unsupported | Names | Limit | OutOfMemory | RowLength | Internal => {
+        Unsupported | Names | Limit | OutOfMemory | RowLength | Internal | Cancelled => {
             error.message().to_owned()
         }
         _ => format!("invalid model: {}", error.message()),
@@ -404,6 +406,12 @@ fn shown(category: &str) -> String {
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Self {
         Error::Source { error }
+    }
+}
+
+impl From<varlena::EncodingError> for Error {
+    fn from(error: varlena::EncodingError) -> Self {
+        Error::Encoding { what: error.0 }
     }
 }
 

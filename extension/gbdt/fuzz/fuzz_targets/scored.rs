@@ -11,13 +11,14 @@ mod near;
 use near::near;
 
 /// Small, since what is larger takes longer and shows nothing more.
-const LIMITS: Limits =
-    Limits { bytes: 1 << 20, trees: 64, nodes: 4096, depth: 64, features: 64, outputs: 16 };
+fn limits() -> Limits {
+    Limits::default().with_bytes(1 << 20).with_trees(64).with_nodes(4096).with_depth(64).with_features(64).with_outputs(16)
+}
 const ROWS: usize = 48;
 
 /// Panics unless the bytes are refused, or all ways of evaluation give the same bits.
 pub fn check(bytes: &[u8]) {
-    let Ok(model) = gbdt::internals::parse(bytes, &LIMITS, Cancel::never()) else { return };
+    let Ok(model) = gbdt::internals::parse(bytes, &limits(), Cancel::never()) else { return };
     let compiled = gbdt::internals::compile(&model, &[], Cancel::never()).expect("a checked model is compiled");
     let compiled = CompiledModel::open(compiled).expect("a compiled model is sound");
     let rows = rows(&model);

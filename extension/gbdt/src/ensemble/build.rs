@@ -332,7 +332,7 @@ pub(crate) fn node_of(node: usize) -> Place {
 /// An error in a tree, at its place in the model.
 pub(crate) fn in_tree(error: Error, tree: usize) -> Error {
     match error.place() {
-        Place::Ensemble => error.at(Place::Tree(tree)),
+        Place::Model => error.at(Place::Tree(tree)),
         Place::Node { node, .. } => error.at(Place::Node { tree, node }),
         Place::Byte(_) | Place::Line { .. } | Place::Tree(_) => error,
     }

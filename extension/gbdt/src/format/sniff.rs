@@ -51,7 +51,7 @@ fn library_of_json<'a, R: Reader<'a>>(reader: &mut R) -> Result<Format> {
         match key.as_ref() {
             "ctr_data" | "features_info" | "model_info" | "oblivious_trees" | "scale_and_bias"
             | "trees" => return Ok(Format::CatboostJson),
-            "learner" | "Ensemble" => break,
+            "learner" | "Model" => break,
             _ => reader.skip()?,
         }
     }

@@ -25,13 +25,13 @@ fn words_that_no_model_has() {
     let byte = Place::Byte(0);
     let node = Place::Node { tree: 0, node: 0 };
     for (what, at, value, kind, place) in [
-        ("features", MARK + 4, word(0), ErrorKind::Parameter, Place::Ensemble),
-        ("features", MARK + 4, word(-1), ErrorKind::Limit, Place::Ensemble),
-        ("classes", MARK + 8, word(-1), ErrorKind::Parameter, Place::Ensemble),
-        ("targets", MARK + 28, word(i32::MAX), ErrorKind::Limit, Place::Ensemble),
+        ("features", MARK + 4, word(0), ErrorKind::Parameter, Place::Model),
+        ("features", MARK + 4, word(-1), ErrorKind::Limit, Place::Model),
+        ("classes", MARK + 8, word(-1), ErrorKind::Parameter, Place::Model),
+        ("targets", MARK + 28, word(i32::MAX), ErrorKind::Limit, Place::Model),
         ("trees", TREES, word(-1), ErrorKind::Parameter, byte),
         ("trees", TREES, word(i32::MAX), ErrorKind::Truncated, byte),
-        ("parallel trees", TREES + 4, word(2), ErrorKind::Parameter, Place::Ensemble),
+        ("parallel trees", TREES + 4, word(2), ErrorKind::Parameter, Place::Model),
         ("nodes", TREE + 4, word(0), ErrorKind::TreeShape, Place::Tree(0)),
         ("nodes", TREE + 4, word(-1), ErrorKind::Parameter, byte),
         ("nodes", TREE + 4, word(i32::MAX), ErrorKind::Truncated, byte),
@@ -70,11 +70,11 @@ fn limits_hold() {
     let at = |limits: &Limits| gbdt::internals::parse(VALID, limits, Cancel::never()).map(drop);
     let nodes = gbdt::internals::parse(VALID, &Limits::default(), Cancel::never()).unwrap();
     let nodes = nodes.trees().iter().map(|tree| tree.nodes().len()).sum();
-    at(&Limits { nodes, trees: 3, ..Limits::default() }).unwrap();
+    at(&Limits::default().with_nodes(nodes).with_trees(3)).unwrap();
     for limits in [
-        Limits { nodes: nodes - 1, ..Limits::default() },
-        Limits { trees: 2, ..Limits::default() },
-        Limits { features: 1, ..Limits::default() },
+        Limits::default().with_nodes(nodes - 1),
+        Limits::default().with_trees(2),
+        Limits::default().with_features(1),
     ] {
         assert_eq!(at(&limits).unwrap_err().kind(), ErrorKind::Limit);
     }

@@ -204,10 +204,10 @@ fn text_that_xgboost_cut_in_the_wrong_places_is_dropped() {
 
 #[test]
 fn a_memory_snapshot_holds_a_model() {
-    let snapshot = Document(json!({"Config": {"learner": {}}, "Ensemble": binary().0}));
+    let snapshot = Document(json!({"Config": {"learner": {}}, "Model": binary().0}));
     for bytes in [snapshot.to_json(), snapshot.to_ubjson()] {
         assert_eq!(parse(&bytes).unwrap().trees().len(), 2);
     }
-    let nested = Document(json!({"Ensemble": snapshot.0}));
+    let nested = Document(json!({"Model": snapshot.0}));
     assert_eq!(parse(&nested.to_json()).unwrap_err().kind(), ErrorKind::MissingKey);
 }

@@ -41,7 +41,7 @@ fn sizes_of_a_model() {
 #[test]
 fn bytes_of_the_file() {
     for bytes in [binary().to_json(), binary().to_ubjson()] {
-        let at = |size| Limits { bytes: size, ..Limits::default() };
+        let at = |size| Limits::default().with_bytes(size);
         parse(&bytes, &at(bytes.len())).unwrap();
         let error = parse(&bytes, &at(bytes.len() - 1)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit);
@@ -54,7 +54,7 @@ fn memory_of_category_sets() {
     let mut model = categorical();
     model.set(&path("categories"), [(1 << 24) - 1]);
     model.set(&path("categories_sizes"), [1]);
-    let at = |size| Limits { bytes: size, ..Limits::default() };
+    let at = |size| Limits::default().with_bytes(size);
     parse(&model.to_json(), &at(2 << 20)).unwrap();
     let error = parse(&model.to_json(), &at((2 << 20) - 4)).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
@@ -87,7 +87,7 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     let error = parse(&bytes, &Limits::default()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     let pauses = Cell::new(0);
-    let limits = Limits { depth: splits as usize, ..Limits::default() };
+    let limits = Limits::default().with_depth(splits as usize);
     let model = gbdt::internals::parse(
         &bytes,
         &limits,

@@ -91,7 +91,7 @@ fn run_as(encodings: &[Encoding], valid: fn() -> Document, text: &str) {
             assert_eq!(format!("{:?}", error.kind()), kind, "{name} as {encoding}: {error}");
             let found = match error.place() {
                 Place::Byte(_) => "byte".to_owned(),
-                Place::Ensemble => "model".to_owned(),
+                Place::Model => "model".to_owned(),
                 place => place.to_string(),
             };
             assert_eq!(found, place, "{name} as {encoding}: {error}");

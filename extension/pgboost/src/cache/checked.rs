@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-use gbdt::internals::Image;
+use gbdt::internals::CompiledModel;
 use pgrx::pg_sys;
 
 use super::map::{ImageBytes, ModelImage};
@@ -60,5 +60,5 @@ pub fn open(file: &File, stamp: &FileStamp, record: &[u8]) -> Option<ModelImage>
     // SAFETY: a backend of this server wrote the record after it had opened the image in this file
     // with a check, and the file has not changed since, or its stamp would be another. That nobody
     // forges records is taken for granted, as PostgreSQL takes it for its own files.
-    unsafe { Image::open_checked(bytes) }.ok()
+    unsafe { CompiledModel::open_checked(bytes) }.ok()
 }

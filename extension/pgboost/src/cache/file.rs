@@ -14,15 +14,13 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::Image;
-use gbdt::internals::IMAGE_VERSION;
+use gbdt::internals::{COMPILED_MODEL_VERSION, CompiledModel};
 use pg_interface::report::check_for_interrupts;
-use pg_interface::{fault, server};
+use pg_interface::{backend, fault};
 use sha2::{Digest, Sha256};
 
 use super::checked::{self, FileStamp};
 use super::map::{ImageBytes, ModelImage};
-use crate::pg::catalog;
 
 pub(super) const FOLDER: &str = "pgboost";
 pub(super) const SUFFIX: &str = ".image";
@@ -61,7 +59,7 @@ impl ImageKey {
         }
         let hex: String =
             hash.finalize().iter().take(20).map(|byte| format!("{byte:02x}")).collect();
-        ImageKey(format!("{hex}-{IMAGE_VERSION}"))
+        ImageKey(format!("{hex}-{COMPILED_MODEL_VERSION}"))
     }
 
     pub fn path(&self) -> PathBuf {
@@ -76,7 +74,7 @@ impl ImageKey {
 
 /// The folder of this database.
 pub fn folder() -> PathBuf {
-    folder_of(catalog::database())
+    folder_of(backend::database())
 }
 
 pub(super) fn folder_of(database: u32) -> PathBuf {
@@ -93,7 +91,8 @@ pub fn open(key: &ImageKey) -> Option<ModelImage> {
         return Some(image);
     }
     let bytes = ImageBytes::map(&file).ok()?;
-    let image = Image::open_checking(bytes, &mut check_for_interrupts).ok()?;
+    let image =
+        CompiledModel::open_checking(bytes, gbdt::Cancel::unwinding(&check_for_interrupts)).ok()?;
     if let Some(record) = stamp.record() {
         // Without it the next backend checks the image again.
         let _ = replace(&key.record(), record);
@@ -103,7 +102,7 @@ pub fn open(key: &ImageKey) -> Option<ModelImage> {
 
 /// Writes an image so that other backends find it whole or not at all.
 pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(server::directory_mode()).create(folder())?;
+    DirBuilder::new().recursive(true).mode(backend::directory_mode()).create(folder())?;
     replace(&key.path(), image)
 }
 
@@ -124,7 +123,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(server::file_mode())
+        .mode(backend::file_mode())
         .open(&unfinished.0)?;
     for piece in content.chunks(PIECE) {
         check_for_interrupts();

@@ -13,19 +13,16 @@ use std::mem::ManuallyDrop;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::rc::Rc;
 
-use gbdt::internals::Image;
-use gbdt::internals::AlignedBytes;
-use pg_interface::profile::Ranges;
-use pg_interface::{fault, report};
-use pgrx::pg_sys::Oid;
+use gbdt::internals::{AlignedBytes, CompiledModel};
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::{Oid, fault, report, transaction};
+use row_source::distribution::Ranges;
 
 use super::file::{self, ImageKey, MadeOf};
 use super::map::{ImageBytes, ModelImage};
 use super::sweep;
 use crate::error::Result;
 use crate::guc;
-use crate::pg::snapshot::ReadSnapshot;
-use crate::pg::transaction;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
 use crate::registry::profile;
@@ -131,8 +128,8 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
         Some(image) => image,
         None => {
             let labels = stored.labels();
-            let check_interrupts = &mut report::check_for_interrupts;
-            let lowered = gbdt::internals::compile(&stored.model()?, &labels, check_interrupts)?;
+            let cancel = gbdt::Cancel::unwinding(&report::check_for_interrupts);
+            let lowered = gbdt::internals::compile(&stored.model()?, &labels, cancel)?;
             let image = share(&key, lowered)?;
             sweep_if_due(registry);
             image
@@ -170,7 +167,7 @@ fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
         }
     }
     let bytes = ImageBytes::Private(lowered);
-    Ok(Image::open_checking(bytes, &mut report::check_for_interrupts)?)
+    Ok(CompiledModel::open_checking(bytes, gbdt::Cancel::unwinding(&report::check_for_interrupts))?)
 }
 
 /// Sees to it that there is the image of a version that this transaction has just stored. If it rolls back, a

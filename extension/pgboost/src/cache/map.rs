@@ -4,11 +4,10 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 
-use gbdt::internals::Image;
-use gbdt::internals::{AlignedBytes, StableBytes};
+use gbdt::internals::{AlignedBytes, CompiledModel, StableBytes};
 use memmap2::{Mmap, MmapOptions};
 
-pub type ModelImage = Image<ImageBytes>;
+pub type ModelImage = CompiledModel<ImageBytes>;
 
 pub enum ImageBytes {
     /// A file, one copy of which serves every process that maps it.

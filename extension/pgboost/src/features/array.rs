@@ -3,15 +3,14 @@
 //! As in XGBoost, an array is not recoded: for a categorical feature it holds the category's code.
 //! CatBoost has no codes, so there it holds the category itself, a whole number.
 
+use gbdt::internals::{CategoryKind, Narrowing};
+use pg_interface::Value;
+use pg_interface::array::{ArrayValue, VirtualArray};
+
 use super::FeatureContext;
 use super::reader::{narrowed, number_code};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::pg::arrays::Elements;
-use gbdt::internals::Narrowing;
-use gbdt::internals::CategoryKind;
-use pg_interface::Value;
-use pg_interface::array::ArrayValue;
 
 pub struct ArrayForm {
     /// Whether each feature holds categories themselves; empty if none does.
@@ -29,7 +28,7 @@ impl ArrayForm {
 
     /// Whether elements of type real are features of that model as they are.
     pub fn takes_reals(&self, image: &ModelImage) -> bool {
-        self.hashed.is_empty() && image.narrowing() != Narrowing::All
+        self.hashed.is_empty() && image.narrowing() != Narrowing::Binned
     }
 
     pub fn read(
@@ -53,7 +52,7 @@ impl ArrayForm {
     /// Reads the elements of an array that was not formed.
     pub fn read_elements(
         &self,
-        elements: Elements<'_>,
+        elements: VirtualArray<'_>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
@@ -94,7 +93,7 @@ fn read_reals(reals: &[f32], context: FeatureContext<'_>, features: &mut [f32]) 
         return Err(context.count(reals.len(), None));
     }
     features.copy_from_slice(reals);
-    if context.image.narrowing() == Narrowing::All {
+    if context.image.narrowing() == Narrowing::Binned {
         for (index, feature) in features.iter_mut().enumerate() {
             *feature = context.image.narrow(index, (*feature).into());
         }

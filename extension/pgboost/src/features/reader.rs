@@ -5,15 +5,13 @@
 //! which XGBoost does not recode either. CatBoost knows no codes: its categories are text or whole
 //! numbers in every form, and a value that the model does not know is no error.
 
-use gbdt::internals::Narrowing;
-use gbdt::internals::CategoryKind;
-use pg_interface::{Exact, Number, ScalarType, Value};
-use pgrx::pg_sys::{self, Oid};
+use gbdt::internals::{CategoryKind, Narrowing};
+use pg_interface::catalog::{TEXTOID, UNKNOWNOID};
+use pg_interface::{Exact, Number, Oid, ScalarType, Value, varlena};
 
 use super::FeatureContext;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
-use crate::pg::encoding;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureReader {
@@ -43,14 +41,14 @@ impl FeatureReader {
             }
             return Ok(match (context.image.narrowing_of(index), scalar_type) {
                 (Narrowing::Rounded, _) => FeatureReader::Number,
-                (Narrowing::Wide, ScalarType::Number(number)) if number.is_single() => {
+                (Narrowing::Adjusted, ScalarType::Number(number)) if number.is_single() => {
                     FeatureReader::Number
                 }
-                (Narrowing::Wide | Narrowing::All, _) => FeatureReader::Narrowed,
+                (Narrowing::Adjusted | Narrowing::Binned, _) => FeatureReader::Narrowed,
             });
         };
         // A NULL without a type is what users write for a missing value.
-        if type_oid == pg_sys::UNKNOWNOID {
+        if type_oid == UNKNOWNOID {
             return Ok(FeatureReader::OnlyNull(reason));
         }
         Err(context.unusable(index, type_oid, reason))
@@ -64,10 +62,10 @@ impl FeatureReader {
             (FeatureReader::Narrowed, Value::Number(number)) => Ok(narrow(context, index, number)),
             (FeatureReader::Category, value) => code(context, index, value),
             (FeatureReader::Number | FeatureReader::Narrowed, Value::Text(_)) => {
-                Err(context.unusable(index, pg_sys::TEXTOID, TypeReason::TextForNumber))
+                Err(context.unusable(index, TEXTOID, TypeReason::TextForNumber))
             }
             (FeatureReader::OnlyNull(reason), _) => {
-                Err(context.unusable(index, pg_sys::UNKNOWNOID, reason))
+                Err(context.unusable(index, UNKNOWNOID, reason))
             }
         }
     }
@@ -84,7 +82,7 @@ fn narrow(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 
 pub fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
     match context.image.narrowing() {
         Narrowing::Rounded => number.single(),
-        Narrowing::Wide | Narrowing::All => narrow(context, index, number),
+        Narrowing::Adjusted | Narrowing::Binned => narrow(context, index, number),
     }
 }
 
@@ -151,7 +149,7 @@ fn code_or_unknown(
             if means == UnknownCategory::Missing {
                 return Ok(f32::NAN);
             }
-            let value = encoding::require_allowed(value(), "category")?;
+            let value = varlena::require_representable(value(), "category")?;
             Err(Error::UnknownCategory { feature: context.feature(index), value })
         }
     }

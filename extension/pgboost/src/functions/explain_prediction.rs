@@ -3,16 +3,15 @@
 //! Each call is a row of its own and returns a set, so nothing is kept from call to call but what the
 //! cache keeps from statement to statement.
 
-use gbdt::internals::Margin;
-use gbdt::internals::Task;
+use gbdt::internals::{Margin, Task};
+use pg_interface::call::Arguments;
+use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{name, pg_extern, pg_sys};
+use pgrx::{name, pg_extern};
 
 use super::feature_name;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::pg::arguments::Arguments;
 use crate::predictor::explanation::Explanation;
 use crate::predictor::margins::Margins;
 use crate::predictor::output::transformed;
@@ -30,9 +29,7 @@ type Lines = TableIterator<
 
 /// `explain_prediction(model, features, top, output) -> table(feature, value, contribution)`
 #[pg_extern(sql = false)]
-fn pgboost_explain_prediction(
-    call: pg_sys::FunctionCallInfo,
-) -> std::result::Result<Lines, ErrorReport> {
+fn pgboost_explain_prediction(call: FunctionCallInfo) -> std::result::Result<Lines, ErrorReport> {
     let arguments = Arguments::of_pgrx(call);
     let (top, output) = arguments.integer_and_text(2);
     Ok(explained(arguments.without_last(2), top, output.as_deref())?)

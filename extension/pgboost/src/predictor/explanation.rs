@@ -7,13 +7,13 @@
 use std::cell::RefCell;
 
 use gbdt::internals::ContributionScratch;
+use pg_interface::array::NewArray;
 use pg_interface::report::check_for_interrupts;
 
 use super::single::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::guc::{self, KernelChoice};
-use crate::pg::number_arrays::NewArray;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Explanation {
@@ -79,10 +79,10 @@ impl Explanation {
             || ContributionScratch::with_kernel(guc::kernel()),
             |(_, scratch)| scratch,
         );
-        let check = &mut check_for_interrupts;
+        let cancel = gbdt::Cancel::unwinding(&check_for_interrupts);
         match self {
-            Explanation::Contributions => image.contributions(&mut scratch, rows, out, check)?,
-            Explanation::Interactions => image.interactions(&mut scratch, rows, out, check)?,
+            Explanation::Contributions => image.contributions(&mut scratch, rows, out, cancel)?,
+            Explanation::Interactions => image.interactions(&mut scratch, rows, out, cancel)?,
         }
         if scratch.bytes() <= MAX_KEPT {
             KEPT.set(Some((choice, scratch)));

@@ -3,10 +3,9 @@
 //! The features, the margins and the values are those of `predict`, and the errors too; what a model's
 //! name means is found out once, under the snapshot of the statement, and holds for all rows.
 
-use gbdt::internals::Task;
-use gbdt::internals::{BatchScratch, Margin};
-use pg_interface::source::{PlacedColumn, Row};
-use pgrx::pg_sys::Oid;
+use gbdt::internals::{BatchScratch, Margin, Task};
+use pg_interface::Oid;
+use row_source::{PlacedColumn, Row};
 
 use super::evaluation;
 use super::margins::Margins;

@@ -2,16 +2,16 @@
 
 use std::ops::ControlFlow;
 
+use gbdt::internals::Ensemble;
 use gbdt::{ErrorKind, Limits};
-use gbdt::internals::Model;
 use pg_interface::report::check_for_interrupts;
+use pg_interface::scan::{Key, Row, rows};
+use pg_interface::snapshot::{ReadSnapshot, SnapshotMark};
+use pg_interface::varlena::NewBytea;
 
 use super::reference::{Reference, Wanted};
 use super::{Registry, parts};
 use crate::error::{Error, Result};
-use crate::pg::large::NewBytea;
-use crate::pg::scan::{Key, Row, rows};
-use crate::pg::snapshot::{ReadSnapshot, SnapshotMark};
 
 /// The version of a model that is deployed, if one is: the first versions may be stored without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +167,7 @@ impl Stored<'_> {
     }
 
     /// The model, parsed and checked again, under the names that it was given.
-    pub fn model(&self) -> Result<Model> {
+    pub fn model(&self) -> Result<Ensemble> {
         self.parse().map_err(|error| match error {
             Error::Engine { error } if error.kind() != ErrorKind::OutOfMemory => {
                 self.invalid("model file")
@@ -176,18 +176,25 @@ impl Stored<'_> {
         })
     }
 
-    fn parse(&self) -> Result<Model> {
+    fn parse(&self) -> Result<Ensemble> {
         // What is stored was within the limit when it was loaded, and stays usable if that is
         // lowered.
-        let limits = Limits { bytes: usize::MAX, ..Limits::default() };
+        let limits = Limits::default().with_bytes(usize::MAX);
         let file = self.file()?;
-        let mut model = gbdt::internals::parse(file.as_slice(), &limits, &mut check_for_interrupts)?;
+        let mut model = gbdt::internals::parse(
+            file.as_slice(),
+            &limits,
+            gbdt::Cancel::unwinding(&check_for_interrupts),
+        )?;
         let feature_names = self.feature_names();
         if !feature_names.is_empty() {
             model.set_feature_names(feature_names)?;
         }
         if let Some(categories) = self.categories() {
-            let categories = gbdt::internals::read_categories(&categories, &mut check_for_interrupts)?;
+            let categories = gbdt::internals::read_categories(
+                &categories,
+                gbdt::Cancel::unwinding(&check_for_interrupts),
+            )?;
             model.set_categories(categories)?;
         }
         if self.used_rounds()? < model.num_rounds() {

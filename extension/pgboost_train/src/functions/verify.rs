@@ -3,13 +3,12 @@
 //! Margins are compared by their bits, because they are what pgboost promises to be equal. Both are
 //! given the same f32 features, read as `predict` reads them: categories become codes by the same image.
 
-use gbdt::internals::Image;
-use gbdt::internals::{AlignedBytes, CategoryKind};
-use pg_interface::source::{Row, Source, SourceError, query};
-use pg_interface::{report, settings};
+use gbdt::internals::{AlignedBytes, CategoryKind, CompiledModel};
+use pg_interface::{report, session};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern};
+use row_source::{Row, Source, SourceError};
 use xgboost_ffi::Output;
 
 use super::required;
@@ -55,9 +54,13 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     if source.is_relation() {
         features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
     }
-    let image = gbdt::internals::compile(&registered.model, &[], &mut report::check_for_interrupts)
-        .and_then(Image::open)
-        .map_err(|_| Error::Registry { what: "valid model" })?;
+    let image = gbdt::internals::compile(
+        &registered.model,
+        &[],
+        gbdt::Cancel::unwinding(&report::check_for_interrupts),
+    )
+    .and_then(CompiledModel::open)
+    .map_err(|_| Error::Registry { what: "valid model" })?;
     check_types(&image, &features)?;
     let mut comparison = Comparison {
         registry: Registry::find()?,
@@ -66,17 +69,17 @@ fn verify(model: &str, text: &str) -> Result<Found> {
         features,
         batch: Vec::new(),
         // As PostgreSQL reads it; pgboost is loaded by now, since it was asked for the model.
-        unknown_is_missing: settings::value(c"pgboost.unknown_category")
+        unknown_is_missing: session::setting(c"pgboost.unknown_category")
             .is_some_and(|value| value.eq_ignore_ascii_case("missing")),
         found: Found::default(),
     };
-    query::run(&query, "source", |row| comparison.add(row))?;
+    row_source::run(&query, "source", |row| comparison.add(row))?;
     comparison.flush()?;
     Ok(comparison.found)
 }
 
 /// Checks that each column is of the kind that `predict` takes for the feature.
-fn check_types(image: &Image<AlignedBytes>, features: &[UsedColumn]) -> Result<()> {
+fn check_types(image: &CompiledModel<AlignedBytes>, features: &[UsedColumn]) -> Result<()> {
     let mut next = 0;
     for feature in features {
         let index = next;
@@ -108,7 +111,7 @@ struct Comparison<'a> {
     registry: Registry,
     registered: &'a CachedBooster,
     features: Vec<UsedColumn>,
-    image: Image<AlignedBytes>,
+    image: CompiledModel<AlignedBytes>,
     batch: Vec<f32>,
     /// A category that the model was not trained on counts as NULL.
     unknown_is_missing: bool,

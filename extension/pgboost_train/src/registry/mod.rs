@@ -6,15 +6,15 @@
 mod resolve;
 
 use gbdt::Limits;
-use gbdt::internals::Model;
-use pg_interface::{catalog, model_name, report};
+use gbdt::internals::Ensemble;
+use pg_interface::{catalog, query, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
+pub use resolve::resolve;
+use row_source::names;
 
 use crate::error::{Error, Result};
-use crate::pg::spi;
-pub use resolve::resolve;
 
 pub struct Registry {
     schema: Oid,
@@ -55,7 +55,7 @@ pub struct Trained {
 
 impl Registry {
     pub fn find() -> Result<Registry> {
-        let schema = spi::select(
+        let schema = query::select(
             "SELECT e.extnamespace FROM pg_catalog.pg_extension AS e \
              WHERE e.extname OPERATOR(pg_catalog.=) 'pgboost'",
             &[],
@@ -89,7 +89,7 @@ impl Registry {
         statement: &str,
         arguments: &[DatumWithOid<'_>],
     ) -> Option<T> {
-        spi::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
+        query::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
     }
 
     /// Whether the current user may store a model under that name, as far as can be known before
@@ -165,7 +165,7 @@ impl Registry {
                      WITH ORDINALITY AS l (label, position)) \
                      FROM {schema}.model_info($1) AS i (info)";
         let version =
-            spi::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
+            query::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
                 let number = row.get(1)?;
                 let (reference, name) = (format!("{name}@{number}"), name.to_owned());
                 let (digest, rounds, categories) = (row.get(2)?, row.get(3)?, row.get(4));
@@ -187,20 +187,20 @@ impl Registry {
 
     /// A model's bytes, and the model as the engine reads it, with all of its rounds: libxgboost must
     /// not see what the engine has not checked. Raises pgboost's error for a model that is another's.
-    pub fn model(&self, version: &Version) -> Result<(Vec<u8>, Model)> {
+    pub fn model(&self, version: &Version) -> Result<(Vec<u8>, Ensemble)> {
         let bytes = self.ask::<Vec<u8>>(
             "SELECT {schema}.export_model($1)",
             &[format!("{}@{}", version.name, version.number).into()],
         );
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
-        let limits = Limits { bytes: usize::MAX, ..Limits::default() };
-        let check_interrupts = &mut report::check_for_interrupts;
-        let model = gbdt::internals::parse(&bytes, &limits, check_interrupts).and_then(|mut model| {
+        let limits = Limits::default().with_bytes(usize::MAX);
+        let cancel = gbdt::Cancel::unwinding(&report::check_for_interrupts);
+        let model = gbdt::internals::parse(&bytes, &limits, cancel).and_then(|mut model| {
             if let Some(names) = &version.feature_names {
                 model.set_feature_names(names.clone())?;
             }
             if let Some(categories) = &version.categories {
-                model.set_categories(gbdt::internals::read_categories(categories, check_interrupts)?)?;
+                model.set_categories(gbdt::internals::read_categories(categories, cancel)?)?;
             }
             Ok(model)
         });
@@ -243,8 +243,8 @@ impl Registry {
 
 /// Asked before the training, not after it.
 fn check_name(name: &str) -> Result<()> {
-    match model_name::check(name) {
+    match names::check(name) {
         Ok(_) => Ok(()),
-        Err(reason) => Err(Error::ModelName { name: model_name::shown(name), reason }),
+        Err(reason) => Err(Error::ModelName { name: names::shown(name), reason }),
     }
 }

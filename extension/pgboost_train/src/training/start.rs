@@ -4,8 +4,7 @@
 //! of categories, the classes, the objective. The rows are read as the model sees them, and what it cannot
 //! see in them is an error.
 
-use gbdt::internals::Model;
-use gbdt::internals::{Categories, FeatureType};
+use gbdt::internals::{Categories, Ensemble, FeatureType};
 use pgboost_trainer as messages;
 
 use crate::error::{Error, Result};
@@ -21,7 +20,7 @@ pub struct Start {
     pub reference: String,
     /// The model's file, which the engine has checked.
     pub bytes: Vec<u8>,
-    model: Model,
+    model: Ensemble,
     /// How many rounds its predictions use.
     pub rounds: u32,
     pub labels: Option<Vec<String>>,

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
-use gbdt::internals::Model;
+use gbdt::internals::Ensemble;
 use pg_interface::fault;
 use xgboost_ffi::{Batch, Booster, Matrix, Output};
 
@@ -19,7 +19,7 @@ use crate::registry::{Registry, Version, resolve};
 pub struct CachedBooster {
     pub version: Rc<Version>,
     /// The model as the engine reads it.
-    pub model: Model,
+    pub model: Ensemble,
     booster: Booster,
     proxy: Matrix,
 }

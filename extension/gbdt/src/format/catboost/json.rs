@@ -212,7 +212,7 @@ fn trees<'a, R: Reader<'a>>(
     let mut index = 0;
     list(reader, limits.trees, "trees", |reader| {
         let tree = read(reader, left).map_err(|error| match error.place() {
-            Place::Ensemble => in_tree(error, index),
+            Place::Model => in_tree(error, index),
             _ => error,
         })?;
         index += 1;

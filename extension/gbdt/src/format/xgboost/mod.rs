@@ -58,7 +58,7 @@ fn root<'a, R: Reader<'a>>(
         match key {
             "version" => version = read_version(reader)?,
             "learner" => learner = Some(learner::read(reader, limits)?),
-            "Ensemble" if outermost => inner = root(reader, limits, false)?,
+            "Model" if outermost => inner = root(reader, limits, false)?,
             "name" if reader.kind()? == ValueKind::String => {
                 if reader.string()? == "tree" {
                     let hint = "Save the model with LightGBM's save_model(\"model.txt\") instead.";

@@ -169,7 +169,7 @@ fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
         "num_class=1 -> num_class=2; num_tree_per_iteration=1 -> num_tree_per_iteration=2; \
         objective=binary sigmoid:1\\n ->",
     );
-    let limits = |outputs| Limits { outputs, ..Limits::default() };
+    let limits = |outputs| Limits::default().with_outputs(outputs);
     gbdt::internals::parse(outputs.as_bytes(), &limits(2), Cancel::never()).unwrap();
     let error =
         gbdt::internals::parse(outputs.as_bytes(), &limits(1), Cancel::never()).unwrap_err();
