@@ -62,7 +62,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 	@cd extension && cargo clippy --quiet --locked --workspace --all-targets \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE) \
 		--features pgboost/faults,pgboost_train/faults -- -D warnings
-	@tree=$$(cd extension && cargo tree --locked -p gbdt --edges normal,build,dev); \
+	@tree=$$(cd extension && cargo tree --locked -p gbtrees --edges normal,build,dev); \
 		if grep pgrx <<<"$$tree"; then echo "error: the engine depends on pgrx" >&2; exit 1; fi
 	@if command -v go >/dev/null && command -v protoc >/dev/null; then bench/caller/generate.sh; \
 		test -z "$$(gofmt -l bench)" && go -C bench vet ./...; fi
@@ -76,7 +76,7 @@ lint: setup venv ## check formatting, clippy, ruff, and that the engine knows no
 test-engine: setup ## run the engine's unit and property tests
 	@echo "==> engine tests"
 	@cd extension && CARGO_PROFILE_DEV_OPT_LEVEL=2 CARGO_PROFILE_TEST_OPT_LEVEL=2 \
-		cargo test --quiet --locked -p gbdt -p gbdt_c --target-dir target/engine-tests
+		cargo test --quiet --locked -p gbtrees -p gbtrees_c --target-dir target/engine-tests
 
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
@@ -97,7 +97,7 @@ GROWING = tests/batch/test_random_queries.py tests/train/test_threads.py \
 test-long: export PGBOOST_TIMES = $(or $(TIMES),10)
 test-long: install venv ## run the long tests, TIMES (10) as large as their smallest: SQLsmith, PgBouncer, full disks, kills, soak
 	@toolchain/packages.sh long
-	@cd extension && cargo test --quiet --locked --release -p gbdt --target-dir target/engine-tests \
+	@cd extension && cargo test --quiet --locked --release -p gbtrees --target-dir target/engine-tests \
 		--lib --test golden_many_rows kernels_
 	@$(VENV)/pytest -s tests/long $(GROWING)
 

@@ -35,4 +35,4 @@ slow=(
 )
 # Floats are as the processor has them: miri otherwise errs at random in the last digit of exp.
 export MIRIFLAGS="-Zmiri-deterministic-floats ${MIRIFLAGS:-}"
-cargo +nightly miri test --locked -p gbdt --lib --target-dir target/miri -- "${slow[@]/#/--skip=}"
+cargo +nightly miri test --locked -p gbtrees --lib --target-dir target/miri -- "${slow[@]/#/--skip=}"

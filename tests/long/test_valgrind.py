@@ -31,7 +31,7 @@ FEW = [
     "training",
 ]
 START_SECONDS = 120
-OURS = re.compile(r"pgboost(?:_train)?\.so|pgboost_trainer|\b(?:gbdt|pg_interface|pgrx\w*)::")
+OURS = re.compile(r"pgboost(?:_train)?\.so|pgboost_trainer|\b(?:gbtrees|pg_interface|pgrx\w*)::")
 # A stack deep enough to reach the function that the statement called.
 CALLERS = 40
 

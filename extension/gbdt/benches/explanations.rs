@@ -1,6 +1,6 @@
 //! Explains rows at the word of another program, which takes turns with it: `grid/explanations.py`.
 //!
-//! Usage: cargo bench -p gbdt --bench explanations -- MODEL ROWS
+//! Usage: cargo bench -p gbtrees --bench explanations -- MODEL ROWS
 //!
 //! MODEL is a file of any library, ROWS a file of f32. Lines of standard input are outcome in turn:
 //! `contributions KERNEL ROWS CALLS` with the nanoseconds of the processor a row that so many calls of so
@@ -14,9 +14,9 @@ use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
 use std::time::Duration;
 
-use gbdt::internals::AlignedBytes;
-use gbdt::internals::{CompiledModel, ContributionScratch, Kernel};
-use gbdt::{Cancel, Limits};
+use gbtrees::internals::AlignedBytes;
+use gbtrees::internals::{CompiledModel, ContributionScratch, Kernel};
+use gbtrees::{Cancel, Limits};
 use libloading::os::unix::Library;
 
 /// POSIX's `struct timespec`, and Linux's clock of a thread's own time.
@@ -60,14 +60,14 @@ fn main() {
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
     let [model, rows] = &arguments[..] else {
-        eprintln!("usage: cargo bench -p gbdt --bench explanations -- MODEL ROWS");
+        eprintln!("usage: cargo bench -p gbtrees --bench explanations -- MODEL ROWS");
         return;
     };
     let bytes = std::fs::read(model).unwrap();
     let limits = Limits::default().with_bytes(bytes.len());
-    let model = gbdt::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
+    let model = gbtrees::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
     let compiled =
-        CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+        CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
             .unwrap();
     let rows: Vec<f32> = std::fs::read(rows)
         .unwrap()

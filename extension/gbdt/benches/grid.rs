@@ -1,6 +1,6 @@
 //! The engine's kernels beside XGBoost and LightGBM, over a grid of models and of rows a call.
 //!
-//!     cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBRARY... > measured.jsonl
+//!     cargo bench -p gbtrees --bench grid -- FOLDER SECONDS LIBRARY... > measured.jsonl
 //!
 //! FOLDER is what `grid/train.py` wrote: models, named by trees, depth, features and kind, and rows.
 //! Every LIBRARY is a release of libxgboost, or of LightGBM, beside which its text models are measured.
@@ -29,8 +29,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use clock::Clock;
-use gbdt::internals::{BatchScratch, CompiledModel, Kernel, Scratch};
-use gbdt::{Cancel, Limits};
+use gbtrees::internals::{BatchScratch, CompiledModel, Kernel, Scratch};
+use gbtrees::{Cancel, Limits};
 use libloading::Library;
 use lightgbm::{Booster, is_lightgbm};
 use serde_json::json;
@@ -85,7 +85,7 @@ impl Other {
     }
 }
 
-fn sides<'a, B: gbdt::internals::StableBytes>(
+fn sides<'a, B: gbtrees::internals::StableBytes>(
     compiled: &'a CompiledModel<B>,
     peers: &'a [(String, Other)],
 ) -> Vec<Side<'a>> {
@@ -220,9 +220,9 @@ fn run(path: &Path, libraries: &[(String, Library)], part: Duration) {
     let rows = xgboost::floats(&path.with_file_name(format!("rows-{features_and_kind}.f32")));
     let bytes = std::fs::read(path).unwrap();
     let limits = Limits::default().with_bytes(bytes.len());
-    let model = gbdt::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
+    let model = gbtrees::internals::parse(&bytes, &limits, Cancel::never()).unwrap();
     let start = Instant::now();
-    let compiled = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();
+    let compiled = gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap();
     let lowering = start.elapsed();
     let start = Instant::now();
     let compiled = CompiledModel::open(compiled).unwrap();
@@ -265,7 +265,7 @@ fn main() {
         return serve::run(Path::new(model), Path::new(rows), kernel);
     }
     let [folder, seconds, libraries @ ..] = &arguments[..] else {
-        eprintln!("usage: cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBRARY...");
+        eprintln!("usage: cargo bench -p gbtrees --bench grid -- FOLDER SECONDS LIBRARY...");
         return;
     };
     let libraries: Vec<(String, Library)> = libraries

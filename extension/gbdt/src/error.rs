@@ -8,6 +8,7 @@ use std::fmt;
 
 /// What went wrong, coarse enough that a caller can map every kind to an error code of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The bytes are not well-formed JSON or UBJSON.
     Syntax,
@@ -85,6 +86,7 @@ impl ErrorKind {
 
 /// Where in the model an error was found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Place {
     /// The model as a whole.
     #[default]

@@ -17,7 +17,9 @@ pub use crate::ensemble::{
 };
 pub use crate::eval::{BatchScratch, Kernel, Margin, Scratch};
 pub use crate::explain::{ContributionScratch, ImportanceKind, has_importance, importance};
-pub use crate::format::{parse, read_categories, xgboost_objectives};
+#[cfg(feature = "xgboost")]
+pub use crate::format::xgboost_objectives;
+pub use crate::format::{parse, read_categories};
 pub use crate::lower::compile;
 pub use crate::prefetch::prefetch_all;
 

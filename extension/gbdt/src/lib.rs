@@ -1,48 +1,51 @@
-//! Reads, checks and evaluates gradient-boosted tree models, with XGBoost's results to the bit.
-//!
-//! Untrusted bytes go through four stages, each with a type of its own, so that no stage can be
-//! skipped: `format` parses bytes and builds a checked [`Ensemble`], `forest` compiles that into one
-//! relocatable, checksummed compiled model, [`CompiledModel::open`] verifies it, and `eval` walks it.
-//! `eval::reference` walks the model instead and is the oracle that every other way of evaluation
-//! is compared with, bit for bit.
+//! Gradient-boosted trees of XGBoost, LightGBM, CatBoost and ONNX, evaluated with the bits of their own
+//! libraries: no C++, no threads, no I/O, and no input that makes it panic.
 //!
 //! ```
-//! use gbdt::{CompiledModel, Limits, Scratch, compile, parse};
+//! use gbtrees::Model;
 //!
-//! // One split: below 1.5 the margin is 2 - 0.25, else 2 + 0.75.
-//! let file = r#"{
-//!   "version": [3, 4, 1],
-//!   "learner": {
-//!     "objective": {"name": "reg:squarederror"},
-//!     "learner_model_param": {"base_score": "2", "num_class": "0", "num_feature": "1"},
-//!     "gradient_booster": {"name": "gbtree", "model": {
-//!       "gbtree_model_param": {"num_trees": "1"},
-//!       "tree_info": [0],
-//!       "trees": [{
-//!         "tree_param": {"num_nodes": "3"},
-//!         "left_children": [1, -1, -1], "right_children": [2, -1, -1],
-//!         "split_indices": [0, 0, 0], "split_conditions": [1.5, -0.25, 0.75],
-//!         "default_left": [0, 0, 0], "loss_changes": [1, 0, 0], "sum_hessian": [8, 4, 4]
-//!       }]
-//!     }}
-//!   }
-//! }"#;
-//! let mut cancel = || (); // called often; it may unwind
-//! let model = parse(file.as_bytes(), &Limits::default(), &mut cancel)?;
-//! let compiled model = CompiledModel::open(compile(&model, &[], &mut cancel)?)?;
-//!
-//! let mut scratch = Scratch::new(&compiled model);
-//! let mut margins = [0.0f32]; // margins.len() == compiled model.num_outputs()
-//! compiled model.margins(&mut scratch, &[1.0], &mut margins)?;
-//! assert_eq!(margins, [1.75]);
-//! compiled model.margins(&mut scratch, &[f32::NAN], &mut margins)?; // missing: goes right here
-//! assert_eq!(margins, [2.75]);
-//! # Ok::<(), gbdt::Error>(())
+//! # fn main() -> Result<(), gbtrees::Error> {
+//! # let file = include_bytes!("../examples/model.ubj");
+//! let model = Model::load(file)?;
+//! let rows = vec![0.5f32; 2 * model.num_features()];
+//! let values = model.predict(&rows, [2, model.num_features()])?;
+//! assert_eq!(values.len(), 2);
+//! let contributions = model.contributions(&rows, [2, model.num_features()])?;
+//! assert_eq!(contributions.len(), 2 * (model.num_features() + 1));
+//! # Ok(())
+//! # }
 //! ```
 //!
-//! The crate knows nothing of PostgreSQL, starts no threads, does no I/O and does not panic on any
-//! input. `unsafe` is confined to the reader of the compiled model and to the kernels.
+//! - [`Model`] is a file of any library, ready to predict. It is `Send + Sync`.
+//! - [`Predictor`] has the buffers of one thread: values, margins, classes, leaves, SHAP values, interactions.
+//! - [`Rows`] are f32 or f64, dense with any strides or sparse in CSR; NaN is a missing value.
+//! - [`LoadOptions`] have limits for untrusted files, a [`Cancel`], rounds and names.
+//!
+//! # Formats
+//!
+//! Each is a feature of the crate, all of them on: `xgboost` (JSON, UBJSON and the binary format of 0.90 to
+//! 3.0), `lightgbm` (text), `catboost` (cbm and JSON), `onnx` (`ai.onnx.ml` tree ensembles).
+//!
+//! # How it works
+//!
+//! Untrusted bytes go through four stages, each with a type of its own, so that no stage can be skipped: a
+//! reader makes a checked ensemble of trees, which is lowered to one relocatable, checksummed run of bytes,
+//! which is verified, and then evaluated by kernels for the processor's instructions: bit slicing over
+//! blocks of 512 rows, or many trees of one row at a time. An oracle walks the checked ensemble instead, and
+//! every other way of evaluation is compared with it, bit for bit. SHAP values are TreeSHAP's, computed by
+//! Gauss-Legendre quadrature. [`internals`] has the stages one by one.
+//!
+//! `unsafe` is confined to the reader of compiled models and to the kernels.
 
+#![deny(missing_docs)]
+#![cfg_attr(
+    not(all(feature = "catboost", feature = "lightgbm", feature = "onnx", feature = "xgboost")),
+    allow(
+        dead_code,
+        unused_imports,
+        reason = "readers share code, and a build may leave some out"
+    )
+)]
 #![cfg_attr(
     not(target_arch = "x86_64"),
     allow(dead_code, reason = "tiles have parts for kernels that other architectures lack")
@@ -53,6 +56,7 @@ compile_error!(
     "files and compiled models are read and checked on 64-bit little-endian machines alone"
 );
 
+mod api;
 mod cancel;
 mod compiled;
 mod ensemble;
@@ -70,6 +74,8 @@ mod random;
 mod transform;
 mod verified;
 
+pub use api::{LoadOptions, Model, Number, Output, Predictor, Rows};
 pub use cancel::Cancel;
 pub use error::{Error, ErrorKind, Place, Result};
+pub use explain::ImportanceKind;
 pub use limits::Limits;

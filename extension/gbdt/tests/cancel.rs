@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::fs;
 
-use gbdt::internals::{CompiledModel, ContributionScratch, compile, parse};
-use gbdt::{Cancel, ErrorKind, Limits, Result};
+use gbtrees::internals::{CompiledModel, ContributionScratch, compile, parse};
+use gbtrees::{Cancel, ErrorKind, Limits, Result};
 
 /// What a model of each library goes through, and how it ends.
 fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> {
@@ -23,7 +23,7 @@ fn work(file: &[u8], cancel: Cancel<'_>) -> Result<Option<Vec<f32>>> {
 fn work_ends_at_whichever_question_is_answered_with_a_cancel() {
     for file in [
         "2.1.4/multi_softprob.json",
-        "3.4.1/multi_softprob.ubj",
+        "3.4.1/binary_logistic.ubj",
         "2.1.4/count_poisson.bin",
         "lightgbm/4.0.0/categorical.txt",
         "catboost/1.2.10/cross_entropy.cbm",

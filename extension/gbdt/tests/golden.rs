@@ -16,9 +16,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::FeatureType;
-use gbdt::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
-use gbdt::{Cancel, ErrorKind, Limits};
+use gbtrees::internals::FeatureType;
+use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
+use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -119,12 +119,12 @@ fn cases() -> Vec<Case> {
 }
 
 fn parse(file: &Path) -> Ensemble {
-    gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), Cancel::never())
+    gbtrees::internals::parse(&fs::read(file).unwrap(), &Limits::default(), Cancel::never())
         .unwrap_or_else(|error| panic!("{}: {error}", file.display()))
 }
 
-fn open(model: &Ensemble) -> CompiledModel<gbdt::internals::AlignedBytes> {
-    CompiledModel::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap()
+fn open(model: &Ensemble) -> CompiledModel<gbtrees::internals::AlignedBytes> {
+    CompiledModel::open(gbtrees::internals::compile(model, &[], Cancel::never()).unwrap()).unwrap()
 }
 
 /// Calls `check` with every model file of every case; it is to compare at least so many things.
@@ -323,7 +323,7 @@ fn what_is_not_scored_is_refused_by_name() {
         for (file, named) in json(listing).as_object().unwrap() {
             let bytes = fs::read(refused.join(file)).unwrap();
             let named = named.as_str().unwrap();
-            let outcome = gbdt::internals::parse(&bytes, &Limits::default(), Cancel::never());
+            let outcome = gbtrees::internals::parse(&bytes, &Limits::default(), Cancel::never());
             let right = outcome.as_ref().is_err_and(|error| {
                 error.kind() == ErrorKind::Unsupported && error.message().contains(named)
             });

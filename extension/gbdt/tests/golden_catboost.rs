@@ -14,9 +14,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::AlignedBytes;
-use gbdt::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
-use gbdt::{Cancel, ErrorKind, Limits};
+use gbtrees::internals::AlignedBytes;
+use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
+use gbtrees::{Cancel, ErrorKind, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -35,8 +35,8 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/catboost")
 }
 
-fn parse(bytes: &[u8]) -> Result<Ensemble, gbdt::Error> {
-    gbdt::internals::parse(bytes, &Limits::default(), Cancel::never())
+fn parse(bytes: &[u8]) -> Result<Ensemble, gbtrees::Error> {
+    gbtrees::internals::parse(bytes, &Limits::default(), Cancel::never())
 }
 
 fn json(path: &Path) -> Value {
@@ -75,7 +75,7 @@ fn cases() -> Vec<Case> {
                 let model = parse(&fs::read(&file).unwrap())
                     .unwrap_or_else(|error| panic!("{file}: {error}"));
                 assert_eq!(model.format(), format!("catboost {ending}"), "{file}");
-                let compiled = gbdt::internals::compile(&model, &[], Cancel::never()).unwrap();
+                let compiled = gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap();
                 let compiled = CompiledModel::open(compiled).unwrap();
                 let name = file.strip_prefix(folder().to_str().unwrap()).unwrap().to_owned();
                 found.push(Case { name, model, compiled, expected: json(&path) });
@@ -260,7 +260,7 @@ fn categories_are_known_by_the_hashes_that_catboost_gives_them() {
         let signed = (hash.as_u64().unwrap() as u32).cast_signed();
         let model = parse(template.replace("\"HASH\"", &signed.to_string()).as_bytes()).unwrap();
         let compiled =
-            CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+            CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
                 .unwrap();
         let view = compiled.categories(0).unwrap();
         assert_eq!(view.code_of_text(text), Some(0), "{text}");

@@ -8,8 +8,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::{CompiledModel, ContributionScratch, oracle};
-use gbdt::{Cancel, Limits};
+use gbtrees::internals::{CompiledModel, ContributionScratch, oracle};
+use gbtrees::{Cancel, Limits};
 use serde_json::Value;
 
 /// Fewer cases than this mean that files are missing, not that all is well.
@@ -57,9 +57,9 @@ fn contributions_are_those_of_every_release() {
                 .find(|file| file.exists());
             let bytes = fs::read(file.unwrap()).unwrap();
             let model =
-                gbdt::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
+                gbtrees::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
             let compiled = CompiledModel::open(
-                gbdt::internals::compile(&model, &[], Cancel::never()).unwrap(),
+                gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap(),
             )
             .unwrap();
             let mut scratch = ContributionScratch::default();
@@ -100,9 +100,12 @@ fn each_of(library: &str, digits: usize, mut check: impl FnMut(&str, Opened<'_>,
         serde_json::from_slice(&fs::read(folder.join("contributions.json")).unwrap()).unwrap();
     for (name, record) in all.as_object().unwrap() {
         let file = folder.join(name);
-        let model =
-            gbdt::internals::parse(&fs::read(&file).unwrap(), &Limits::default(), Cancel::never())
-                .unwrap();
+        let model = gbtrees::internals::parse(
+            &fs::read(&file).unwrap(),
+            &Limits::default(),
+            Cancel::never(),
+        )
+        .unwrap();
         let expected: Value =
             serde_json::from_slice(&fs::read(file.with_extension("expected.json")).unwrap())
                 .unwrap();
@@ -116,7 +119,7 @@ fn each_of(library: &str, digits: usize, mut check: impl FnMut(&str, Opened<'_>,
 }
 
 struct Opened<'a> {
-    model: &'a gbdt::internals::Ensemble,
+    model: &'a gbtrees::internals::Ensemble,
     row: &'a [f64],
 }
 
@@ -132,9 +135,10 @@ fn hex(line: &Value, digits: usize) -> Vec<f64> {
 }
 
 fn found(opened: &Opened<'_>) -> Vec<f32> {
-    let compiled =
-        CompiledModel::open(gbdt::internals::compile(opened.model, &[], Cancel::never()).unwrap())
-            .unwrap();
+    let compiled = CompiledModel::open(
+        gbtrees::internals::compile(opened.model, &[], Cancel::never()).unwrap(),
+    )
+    .unwrap();
     let mut scratch = ContributionScratch::default();
     let mut row = vec![0.0; compiled.num_features()];
     compiled.narrow_row(opened.row, &mut row);

@@ -9,8 +9,8 @@
 use std::fs;
 use std::path::Path;
 
-use gbdt::internals::{BatchScratch, CompiledModel, Kernel};
-use gbdt::{Cancel, Limits};
+use gbtrees::internals::{BatchScratch, CompiledModel, Kernel};
+use gbtrees::{Cancel, Limits};
 use serde_json::Value;
 
 fn doubles(path: &Value) -> Vec<f64> {
@@ -24,10 +24,10 @@ fn doubles(path: &Value) -> Vec<f64> {
 fn compare(case: &Value) -> usize {
     let name = case["model"].as_str().unwrap();
     let model =
-        gbdt::internals::parse(&fs::read(name).unwrap(), &Limits::default(), Cancel::never())
+        gbtrees::internals::parse(&fs::read(name).unwrap(), &Limits::default(), Cancel::never())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     let compiled =
-        CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+        CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
             .unwrap();
     let (rows, expected) = (doubles(&case["rows"]), doubles(&case["margins"]));
     let (features, outputs) = (compiled.num_features(), compiled.num_outputs());

@@ -10,10 +10,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::FeatureType;
-use gbdt::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
-use gbdt::internals::{ImportanceKind, importance};
-use gbdt::{Cancel, Limits};
+use gbtrees::internals::FeatureType;
+use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
+use gbtrees::internals::{ImportanceKind, importance};
+use gbtrees::{Cancel, Limits};
 use serde_json::Value;
 
 const RELEASES: [&str; 6] = ["2.2.3", "2.3.1", "3.3.5", "4.0.0", "4.6.0", "4.7.0"];
@@ -22,7 +22,7 @@ const MIN_CASES: usize = 188;
 /// How far a value may be from LightGBM's.
 const VALUE_ULPS: u64 = 2;
 
-type Opened = CompiledModel<gbdt::internals::AlignedBytes>;
+type Opened = CompiledModel<gbtrees::internals::AlignedBytes>;
 
 struct Case {
     name: String,
@@ -88,10 +88,10 @@ fn case(release: &str, path: &Path) -> Case {
     let expected = fs::read(path.with_extension("expected.json")).unwrap();
     let expected = serde_json::from_slice(&expected).unwrap();
     let model =
-        gbdt::internals::parse(&fs::read(path).unwrap(), &Limits::default(), Cancel::never())
+        gbtrees::internals::parse(&fs::read(path).unwrap(), &Limits::default(), Cancel::never())
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     let compiled =
-        CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+        CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
             .unwrap();
     Case { name, expected, model, compiled }
 }

@@ -12,9 +12,9 @@ mod near;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::Ensemble;
-use gbdt::internals::{BatchScratch, CompiledModel, Kernel, Scratch, oracle};
-use gbdt::{Cancel, Limits};
+use gbtrees::internals::Ensemble;
+use gbtrees::internals::{BatchScratch, CompiledModel, Kernel, Scratch, oracle};
+use gbtrees::{Cancel, Limits};
 use near::near;
 
 const ROWS: usize = 1000;
@@ -59,7 +59,7 @@ impl Random {
 /// How many rows of the model were compared.
 fn agrees(name: &str, model: &Ensemble, random: &mut Random) -> usize {
     let compiled =
-        CompiledModel::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap())
+        CompiledModel::open(gbtrees::internals::compile(model, &[], Cancel::never()).unwrap())
             .unwrap();
     let (features, outputs) = (model.num_features(), model.num_outputs());
     let mut near = near(model);
@@ -112,9 +112,12 @@ fn kernels_have_the_oracles_bits_for_every_golden_model() {
     let mut rows = 0;
     for file in &files {
         let name = file.display().to_string();
-        let model =
-            gbdt::internals::parse(&fs::read(file).unwrap(), &Limits::default(), Cancel::never())
-                .unwrap_or_else(|error| panic!("{name}: {error}"));
+        let model = gbtrees::internals::parse(
+            &fs::read(file).unwrap(),
+            &Limits::default(),
+            Cancel::never(),
+        )
+        .unwrap_or_else(|error| panic!("{name}: {error}"));
         for _ in 0..times.unwrap_or(1) {
             rows += agrees(&name, &model, &mut random);
         }

@@ -9,9 +9,9 @@
 use std::fs;
 use std::path::Path;
 
-use gbdt::internals::AlignedBytes;
-use gbdt::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
-use gbdt::{Cancel, Limits};
+use gbtrees::internals::AlignedBytes;
+use gbtrees::internals::{BatchScratch, CompiledModel, Ensemble, Kernel, Scratch, oracle};
+use gbtrees::{Cancel, Limits};
 use serde_json::Value;
 
 const FOLDERS: [&str; 5] = ["1.14.1", "1.16.0", "1.18.0", "1.20.0", "hand"];
@@ -58,7 +58,7 @@ fn cases() -> Vec<Case> {
             let name = format!("{folder}/{}", path.file_stem().unwrap().to_str().unwrap());
             let expected = fs::read(path.with_extension("expected.json")).unwrap();
             let expected = serde_json::from_slice(&expected).unwrap();
-            let model = gbdt::internals::parse(
+            let model = gbtrees::internals::parse(
                 &fs::read(&path).unwrap(),
                 &Limits::default(),
                 Cancel::never(),
@@ -66,7 +66,7 @@ fn cases() -> Vec<Case> {
             .unwrap_or_else(|error| panic!("{name}: {error}"));
             assert_eq!(model.format(), "onnx", "{name}");
             let compiled = CompiledModel::open(
-                gbdt::internals::compile(&model, &[], Cancel::never()).unwrap(),
+                gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap(),
             )
             .unwrap();
             found.push(Case { name, expected, model, compiled });
@@ -108,7 +108,7 @@ fn margins(case: &Case, row: &[f64]) -> Vec<f64> {
 
 /// The values of margins, in the width of the model's sums.
 fn values(case: &Case, margins: &[f64]) -> Vec<f32> {
-    if case.model.sum_precision() == gbdt::internals::Precision::Single {
+    if case.model.sum_precision() == gbtrees::internals::Precision::Single {
         let mut single: Vec<f32> = margins.iter().map(|margin| *margin as f32).collect();
         case.compiled.values(&mut single);
         return single;

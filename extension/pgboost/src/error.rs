@@ -3,7 +3,7 @@
 //! None is XX000, which PostgreSQL keeps for bugs. Nothing here repeats model bytes or row values,
 //! except an unknown category, which the caller has just supplied.
 
-use gbdt::{ErrorKind, Place};
+use gbtrees::{ErrorKind, Place};
 use pg_interface::{error_table, *};
 use row_source::SourceError;
 
@@ -13,7 +13,7 @@ const MAX_SHOWN: usize = 64;
 error_table! {
     "pgboost":
     /// The engine refused a model.
-    Engine { error: gbdt::Error } =>
+    Engine { error: gbtrees::Error } =>
         engine_sqlstate(error.kind()), (Some(engine_message(error))),
         detail (engine_detail(error)), hint (error.hint());
     /// A source of rows, or what is in it, is not what it should be.
@@ -380,7 +380,7 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
     }
 }
 
-fn engine_message(error: &gbdt::Error) -> String {
+fn engine_message(error: &gbtrees::Error) -> String {
     use ErrorKind::{Cancelled, Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
     match error.kind() {
         Unsupported | Names | Limit | OutOfMemory | RowLength | Internal | Cancelled => {
@@ -390,7 +390,7 @@ fn engine_message(error: &gbdt::Error) -> String {
     }
 }
 
-fn engine_detail(error: &gbdt::Error) -> Option<String> {
+fn engine_detail(error: &gbtrees::Error) -> Option<String> {
     let place = error.place();
     (place != Place::Model).then(|| format!("The error is at {place}."))
 }
@@ -415,8 +415,8 @@ impl From<varlena::EncodingError> for Error {
     }
 }
 
-impl From<gbdt::Error> for Error {
-    fn from(error: gbdt::Error) -> Self {
+impl From<gbtrees::Error> for Error {
+    fn from(error: gbtrees::Error) -> Self {
         Error::Engine { error }
     }
 }

@@ -7,7 +7,7 @@
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
-use gbdt::internals::Kernel;
+use gbtrees::internals::Kernel;
 use pg_interface::session;
 use pgrx::guc::GucEnum;
 use pgrx::pg_sys::config_enum_entry;

@@ -3,7 +3,7 @@
 Usage: python formats.py FOLDER GRID_BENCH [SECONDS] > formats.jsonl
 
 FOLDER is what `train.py` wrote, for its rows; models that are missing are trained into its folder `formats`.
-GRID_BENCH is the benchmark that `cargo bench -p gbdt --bench grid --no-run` builds, which serves one model
+GRID_BENCH is the benchmark that `cargo bench -p gbtrees --bench grid --no-run` builds, which serves one model
 at a time. One thread each. Margins of 4,096 rows are compared first: CatBoost's must be equal to the bit,
 ONNX Runtime's within one unit in the last place. Then all sides take turns, block after block.
 

@@ -2,7 +2,7 @@
 
 Usage: python peers.py FOLDER GRID_BENCH LIBXGBOOST > peers.jsonl
 
-FOLDER is what `train.py` wrote, GRID_BENCH the benchmark that `cargo bench -p gbdt --bench grid
+FOLDER is what `train.py` wrote, GRID_BENCH the benchmark that `cargo bench -p gbtrees --bench grid
 --no-run` builds. For each of a few models of ten features, the engine and each of the others take
 turns, all with one thread, and each is called from where its users call it: the engine and XGBoost
 from compiled code, the others from Python with numpy rows, which costs the more the fewer rows there

@@ -24,7 +24,7 @@ mkdir -p "$results"
 cd "$root/extension"
 # The executable of a benchmark.
 built() {
-	cargo bench --locked -p gbdt --bench "$1" --no-run --message-format=json |
+	cargo bench --locked -p gbtrees --bench "$1" --no-run --message-format=json |
 		"$PYTHON" -c 'import json, sys
 lines = map(json.loads, sys.stdin)
 print([line["executable"] for line in lines if line.get("target", {}).get("name") == sys.argv[1]][-1])' "$1"

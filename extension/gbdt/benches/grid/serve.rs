@@ -8,11 +8,11 @@ use std::hint::black_box;
 use std::io::{Write, stdin, stdout};
 use std::path::Path;
 
-use gbdt::internals::AlignedBytes;
-use gbdt::internals::Margin;
-use gbdt::internals::Precision;
-use gbdt::internals::{BatchScratch, CompiledModel, Kernel};
-use gbdt::{Cancel, Limits};
+use gbtrees::internals::AlignedBytes;
+use gbtrees::internals::Margin;
+use gbtrees::internals::Precision;
+use gbtrees::internals::{BatchScratch, CompiledModel, Kernel};
+use gbtrees::{Cancel, Limits};
 
 use crate::Rotation;
 use crate::clock::Clock;
@@ -21,9 +21,9 @@ use crate::xgboost::floats;
 pub fn run(model: &Path, rows: &Path, kernel: &str) {
     let kernel = Kernel::from_name(kernel).unwrap();
     let bytes = std::fs::read(model).unwrap();
-    let model = gbdt::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
+    let model = gbtrees::internals::parse(&bytes, &Limits::default(), Cancel::never()).unwrap();
     let compiled =
-        CompiledModel::open(gbdt::internals::compile(&model, &[], Cancel::never()).unwrap())
+        CompiledModel::open(gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap())
             .unwrap();
     let rows = floats(rows);
     // Margins in the width of the model's sums, as a caller has them who wants speed.

@@ -16,7 +16,7 @@ and ONNX Runtime, in turns with the engine, one thread each. With OTHER_GRID_BEN
 benchmark, it measures all models by both builds in turns instead, with every kernel that both know.
 LightGBM's and XGBoost's models are measured in one process beside their libraries by the benchmark itself:
 
-    cargo bench -p gbdt --bench grid -- FOLDER SECONDS LIBXGBOOST LIBLIGHTGBM > grid.jsonl
+    cargo bench -p gbtrees --bench grid -- FOLDER SECONDS LIBXGBOOST LIBLIGHTGBM > grid.jsonl
 
 Times of one block are CPU time, medians are over blocks. Needs xgboost, lightgbm, catboost, scikit-learn,
 skl2onnx, onnxruntime.

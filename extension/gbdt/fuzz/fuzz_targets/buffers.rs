@@ -3,7 +3,7 @@
 
 use std::cell::RefCell;
 
-use gbdt::internals::{BatchScratch, Kernel};
+use gbtrees::internals::{BatchScratch, Kernel};
 
 thread_local! {
     static BUFFERS: RefCell<Vec<(Kernel, BatchScratch)>> = RefCell::new(

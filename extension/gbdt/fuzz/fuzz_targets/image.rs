@@ -8,9 +8,9 @@ mod buffers;
 
 use std::sync::LazyLock;
 
-use gbdt::internals::{AlignedBytes, seal};
-use gbdt::{Cancel, Limits};
-use gbdt::internals::{CompiledModel, Scratch, compile, parse};
+use gbtrees::internals::{AlignedBytes, seal};
+use gbtrees::{Cancel, Limits};
+use gbtrees::internals::{CompiledModel, Scratch, compile, parse};
 use libfuzzer_sys::fuzz_target;
 
 const ROWS: usize = 32;

@@ -1,6 +1,6 @@
 //! The values at which a model changes; tests of the engine take them as well.
 
-use gbdt::internals::{Ensemble, Node};
+use gbtrees::internals::{Ensemble, Node};
 
 /// For each feature its thresholds, as they are and in 32 bits, and its codes, with their neighbours.
 pub fn near(model: &Ensemble) -> Vec<Vec<f64>> {

@@ -1,8 +1,8 @@
 //! What must hold of any bytes: they are refused, or every kernel gives what the oracle gives.
 
-use gbdt::internals::Ensemble;
-use gbdt::{Cancel, Limits};
-use gbdt::internals::{CompiledModel, Scratch, oracle};
+use gbtrees::internals::Ensemble;
+use gbtrees::{Cancel, Limits};
+use gbtrees::internals::{CompiledModel, Scratch, oracle};
 
 #[path = "buffers.rs"]
 mod buffers;
@@ -18,8 +18,8 @@ const ROWS: usize = 48;
 
 /// Panics unless the bytes are refused, or all ways of evaluation give the same bits.
 pub fn check(bytes: &[u8]) {
-    let Ok(model) = gbdt::internals::parse(bytes, &limits(), Cancel::never()) else { return };
-    let compiled = gbdt::internals::compile(&model, &[], Cancel::never()).expect("a checked model is compiled");
+    let Ok(model) = gbtrees::internals::parse(bytes, &limits(), Cancel::never()) else { return };
+    let compiled = gbtrees::internals::compile(&model, &[], Cancel::never()).expect("a checked model is compiled");
     let compiled = CompiledModel::open(compiled).expect("a compiled model is sound");
     let rows = rows(&model);
     let (features, outputs) = (model.num_features(), model.num_outputs());

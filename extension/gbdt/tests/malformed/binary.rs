@@ -1,7 +1,7 @@
 //! XGBoost's binary format: what its structs say that no model has, and numbers that ask for memory.
 
 use crate::{Error, ErrorKind, Place, parse};
-use gbdt::{Cancel, Limits};
+use gbtrees::{Cancel, Limits};
 
 /// One feature's model of three trees, written by XGBoost 1.6.2.
 const VALID: &[u8] = include_bytes!("../golden/1.6.2/binary_logistic.bin");
@@ -67,8 +67,8 @@ fn names_that_no_model_has() {
 
 #[test]
 fn limits_hold() {
-    let at = |limits: &Limits| gbdt::internals::parse(VALID, limits, Cancel::never()).map(drop);
-    let nodes = gbdt::internals::parse(VALID, &Limits::default(), Cancel::never()).unwrap();
+    let at = |limits: &Limits| gbtrees::internals::parse(VALID, limits, Cancel::never()).map(drop);
+    let nodes = gbtrees::internals::parse(VALID, &Limits::default(), Cancel::never()).unwrap();
     let nodes = nodes.trees().iter().map(|tree| tree.nodes().len()).sum();
     at(&Limits::default().with_nodes(nodes).with_trees(3)).unwrap();
     for limits in [

@@ -3,9 +3,9 @@
 //! The files that are damaged byte by byte are golden models; the JSON that is wrong in one way each is
 //! small enough to read here.
 
-use gbdt::internals::CompiledModel;
-use gbdt::internals::Ensemble;
-use gbdt::{Cancel, ErrorKind};
+use gbtrees::internals::CompiledModel;
+use gbtrees::internals::Ensemble;
+use gbtrees::{Cancel, ErrorKind};
 use serde_json::json;
 
 use crate::damage::{Random, change_every_byte, survives};
@@ -62,9 +62,9 @@ fn other() -> Document {
 
 fn margins(model: &Ensemble, rows: &[[f32; 3]]) -> Vec<f64> {
     let compiled =
-        CompiledModel::open(gbdt::internals::compile(model, &[], Cancel::never()).unwrap())
+        CompiledModel::open(gbtrees::internals::compile(model, &[], Cancel::never()).unwrap())
             .unwrap();
-    let mut scratch = gbdt::internals::Scratch::new(&compiled);
+    let mut scratch = gbtrees::internals::Scratch::new(&compiled);
     let mut all = Vec::new();
     for row in rows {
         let mut margins = vec![0.0f64; compiled.num_outputs()];

@@ -5,7 +5,7 @@
 
 use crate::models::{binary, categorical};
 use crate::{ErrorKind, parse};
-use gbdt::internals::{Ensemble, Node, TreeOutput};
+use gbtrees::internals::{Ensemble, Node, TreeOutput};
 
 const XGBOOST_JSON: &[u8] = include_bytes!("categories.json");
 const XGBOOST_UBJSON: &[u8] = include_bytes!("categories.ubj");

@@ -53,7 +53,7 @@ fn weights_of_trees_are_read_in_every_layout() {
         };
         for model in weighted(json!([1.0, 0.5])) {
             let weights: Vec<f32> =
-                model.unwrap().trees().iter().map(gbdt::internals::Tree::weight).collect();
+                model.unwrap().trees().iter().map(gbtrees::internals::Tree::weight).collect();
             assert_eq!(weights, [1.0, 0.5]);
         }
         for (weights, kind) in [

@@ -4,11 +4,11 @@ use std::cell::Cell;
 
 use crate::models::{binary, categorical, path};
 use crate::value::Document;
-use gbdt::{Cancel, Error, ErrorKind, Limits};
+use gbtrees::{Cancel, Error, ErrorKind, Limits};
 use serde_json::{Value, json};
 
-fn parse(bytes: &[u8], limits: &Limits) -> Result<gbdt::internals::Ensemble, Error> {
-    gbdt::internals::parse(bytes, limits, Cancel::never())
+fn parse(bytes: &[u8], limits: &Limits) -> Result<gbtrees::internals::Ensemble, Error> {
+    gbtrees::internals::parse(bytes, limits, Cancel::never())
 }
 
 /// The model has `size` of what `set` limits.
@@ -88,7 +88,7 @@ fn a_chain_as_deep_as_memory_is_walked_without_recursion() {
     assert_eq!(error.kind(), ErrorKind::Limit);
     let pauses = Cell::new(0);
     let limits = Limits::default().with_depth(splits as usize);
-    let model = gbdt::internals::parse(
+    let model = gbtrees::internals::parse(
         &bytes,
         &limits,
         Cancel::unwinding(&|| pauses.set(pauses.get() + 1)),
@@ -117,7 +117,7 @@ fn a_cancel_is_looked_for_within_one_symmetric_tree() {
         "scale_and_bias": [1, [0]]
     });
     let looks = Cell::new(0);
-    gbdt::internals::parse(
+    gbtrees::internals::parse(
         model.to_string().as_bytes(),
         &Limits::default(),
         Cancel::unwinding(&|| looks.set(looks.get() + 1)),
@@ -131,7 +131,7 @@ fn a_cancel_is_looked_for_within_one_symmetric_tree() {
 fn a_caller_may_unwind_between() {
     let bytes = binary().to_json();
     let result = std::panic::catch_unwind(|| {
-        gbdt::internals::parse(
+        gbtrees::internals::parse(
             &bytes,
             &Limits::default(),
             Cancel::unwinding(&|| std::panic::panic_any("cancelled")),

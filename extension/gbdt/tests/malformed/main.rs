@@ -16,8 +16,8 @@ mod trees;
 mod unsupported;
 mod value;
 
-use gbdt::internals::Ensemble;
-use gbdt::{Cancel, Error, ErrorKind, Limits, Place};
+use gbtrees::internals::Ensemble;
+use gbtrees::{Cancel, Error, ErrorKind, Limits, Place};
 use value::{Document, value};
 
 /// Where edits lead. In XGBoost's files: the model of the booster, the learner's parameters, the booster
@@ -41,7 +41,7 @@ const JSON: Encoding = ("json", Document::to_json);
 const UBJSON: Encoding = ("ubjson", Document::to_ubjson);
 
 fn parse(bytes: &[u8]) -> Result<Ensemble, Error> {
-    gbdt::internals::parse(bytes, &Limits::default(), Cancel::never())
+    gbtrees::internals::parse(bytes, &Limits::default(), Cancel::never())
 }
 
 /// Does edits with semicolons between them.

@@ -3,7 +3,7 @@
 
 use crate::damage::{Random, change_every_byte, survives};
 use crate::parse;
-use gbdt::ErrorKind;
+use gbtrees::ErrorKind;
 
 const REGRESSOR: &[u8] = include_bytes!("../golden/onnx/1.20.0/tree.onnx");
 const CLASSIFIER: &[u8] = include_bytes!("../golden/onnx/1.20.0/boosting_binary.onnx");

@@ -2,7 +2,7 @@
 
 use crate::models::{binary, categorical};
 use crate::{ErrorKind, parse};
-use gbdt::Place;
+use gbtrees::Place;
 
 fn refused(bytes: &[u8], kind: ErrorKind, byte: usize) {
     let error = parse(bytes).unwrap_err();

@@ -11,7 +11,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, SystemTime};
 
-use gbdt::internals::CompiledModel;
+use gbtrees::internals::CompiledModel;
 use pgrx::pg_sys;
 
 use super::map::{ImageBytes, ModelImage};

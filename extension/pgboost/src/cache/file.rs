@@ -14,7 +14,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use gbdt::internals::{COMPILED_MODEL_VERSION, CompiledModel};
+use gbtrees::internals::{COMPILED_MODEL_VERSION, CompiledModel};
 use pg_interface::report::check_for_interrupts;
 use pg_interface::{backend, fault};
 use sha2::{Digest, Sha256};
@@ -92,7 +92,8 @@ pub fn open(key: &ImageKey) -> Option<ModelImage> {
     }
     let bytes = ImageBytes::map(&file).ok()?;
     let image =
-        CompiledModel::open_checking(bytes, gbdt::Cancel::unwinding(&check_for_interrupts)).ok()?;
+        CompiledModel::open_checking(bytes, gbtrees::Cancel::unwinding(&check_for_interrupts))
+            .ok()?;
     if let Some(record) = stamp.record() {
         // Without it the next backend checks the image again.
         let _ = replace(&key.record(), record);

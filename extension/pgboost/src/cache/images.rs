@@ -13,7 +13,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Bound::{Excluded, Unbounded};
 use std::rc::Rc;
 
-use gbdt::internals::{AlignedBytes, CompiledModel};
+use gbtrees::internals::{AlignedBytes, CompiledModel};
 use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::{Oid, fault, report, transaction};
 use row_source::distribution::Ranges;
@@ -128,8 +128,8 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
         Some(image) => image,
         None => {
             let labels = stored.labels();
-            let cancel = gbdt::Cancel::unwinding(&report::check_for_interrupts);
-            let lowered = gbdt::internals::compile(&stored.model()?, &labels, cancel)?;
+            let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
+            let lowered = gbtrees::internals::compile(&stored.model()?, &labels, cancel)?;
             let image = share(&key, lowered)?;
             sweep_if_due(registry);
             image
@@ -167,7 +167,10 @@ fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
         }
     }
     let bytes = ImageBytes::Private(lowered);
-    Ok(CompiledModel::open_checking(bytes, gbdt::Cancel::unwinding(&report::check_for_interrupts))?)
+    Ok(CompiledModel::open_checking(
+        bytes,
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+    )?)
 }
 
 /// Sees to it that there is the image of a version that this transaction has just stored. If it rolls back, a

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::ops::Deref;
 
-use gbdt::internals::{AlignedBytes, CompiledModel, StableBytes};
+use gbtrees::internals::{AlignedBytes, CompiledModel, StableBytes};
 use memmap2::{Mmap, MmapOptions};
 
 pub type ModelImage = CompiledModel<ImageBytes>;

@@ -9,7 +9,7 @@
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
-use gbdt::internals::Kernel;
+use gbtrees::internals::Kernel;
 use pg_interface::snapshot::{ReadSnapshot, SnapshotMark, Validity};
 use pg_interface::{Oid, invalidation, varlena};
 

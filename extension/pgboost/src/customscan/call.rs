@@ -1,6 +1,6 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
-use gbdt::internals::prefetch_all;
+use gbtrees::internals::prefetch_all;
 use pg_interface::call::Arguments;
 use pg_interface::nodes::{self, Expr};
 use pg_interface::signature::ArgSource;

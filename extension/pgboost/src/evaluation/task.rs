@@ -1,6 +1,6 @@
 //! What can be measured of a model, by its objective.
 
-use gbdt::internals::{Task as ModelTask, Transform};
+use gbtrees::internals::{Task as ModelTask, Transform};
 use pg_interface::snapshot::ReadSnapshot;
 
 use crate::error::{Error, Result, ShapeReason};

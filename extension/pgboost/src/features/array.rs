@@ -3,7 +3,7 @@
 //! As in XGBoost, an array is not recoded: for a categorical feature it holds the category's code.
 //! CatBoost has no codes, so there it holds the category itself, a whole number.
 
-use gbdt::internals::{CategoryKind, Narrowing};
+use gbtrees::internals::{CategoryKind, Narrowing};
 use pg_interface::Value;
 use pg_interface::array::{ArrayValue, VirtualArray};
 

@@ -11,7 +11,7 @@ mod object;
 mod reader;
 mod row;
 
-use gbdt::internals::Narrowing;
+use gbtrees::internals::Narrowing;
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 use pg_interface::{Oid, catalog};
 

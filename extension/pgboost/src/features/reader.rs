@@ -5,7 +5,7 @@
 //! which XGBoost does not recode either. CatBoost knows no codes: its categories are text or whole
 //! numbers in every form, and a value that the model does not know is no error.
 
-use gbdt::internals::{CategoryKind, Narrowing};
+use gbtrees::internals::{CategoryKind, Narrowing};
 use pg_interface::catalog::{TEXTOID, UNKNOWNOID};
 use pg_interface::{Exact, Number, Oid, ScalarType, Value, varlena};
 

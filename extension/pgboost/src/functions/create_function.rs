@@ -4,7 +4,7 @@
 //! PostgreSQL puts that call in its place, and a query over many rows predicts in batches. The
 //! registry notes which functions it made for a model, for `drop_model`.
 
-use gbdt::internals::CategoryKind;
+use gbtrees::internals::CategoryKind;
 use pg_interface::catalog::{quoted, quoted_literal, quoted_schema};
 use pg_interface::{ErrorReport, FunctionCallInfo, Oid, session};
 use pgrx::pg_extern;

@@ -3,7 +3,7 @@
 //! Each call is a row of its own and returns a set, so nothing is kept from call to call but what the
 //! cache keeps from statement to statement.
 
-use gbdt::internals::{Margin, Task};
+use gbtrees::internals::{Margin, Task};
 use pg_interface::call::Arguments;
 use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;

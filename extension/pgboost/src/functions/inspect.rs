@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 
-use gbdt::internals::{CategoryKind, Ensemble, ImportanceKind, has_importance, importance};
+use gbtrees::internals::{CategoryKind, Ensemble, ImportanceKind, has_importance, importance};
 use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::{ErrorReport, FunctionCallInfo, call, report, session};
 use pgrx::iter::TableIterator;

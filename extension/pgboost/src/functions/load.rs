@@ -3,8 +3,8 @@
 //! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
 //! first prediction of any connection finds the image made.
 
-use gbdt::Limits;
-use gbdt::internals::{Categories, Ensemble};
+use gbtrees::Limits;
+use gbtrees::internals::{Categories, Ensemble};
 use pg_interface::{
     ErrorReport, FunctionCallInfo, array, call, fault, jsonb, report, session, varlena,
 };
@@ -95,10 +95,10 @@ fn load(
     if is_file_name(bytes) {
         return Err(Error::FileName);
     }
-    let mut model = gbdt::internals::parse(
+    let mut model = gbtrees::internals::parse(
         bytes,
         limits,
-        gbdt::Cancel::unwinding(&report::check_for_interrupts),
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
     )?;
     fault::at("load: parsed");
     if let Some(feature_names) = options.feature_names.take() {
@@ -106,9 +106,9 @@ fn load(
     }
     if let Some(categories) = options.categories.as_ref().and_then(jsonb::text) {
         let categories = varlena::utf8(&categories, "category")?;
-        let categories = gbdt::internals::read_categories(
+        let categories = gbtrees::internals::read_categories(
             categories,
-            gbdt::Cancel::unwinding(&report::check_for_interrupts),
+            gbtrees::Cancel::unwinding(&report::check_for_interrupts),
         )?;
         model.set_categories(categories)?;
     }
@@ -116,10 +116,10 @@ fn load(
     let present = Present::of(&model);
     keep_rounds(&mut model, name, options.rounds, &present)?;
     let labels = options.labels.as_deref().unwrap_or_default();
-    let lowered = gbdt::internals::compile(
+    let lowered = gbtrees::internals::compile(
         &model,
         labels,
-        gbdt::Cancel::unwinding(&report::check_for_interrupts),
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
     )?;
     let new = describe(name, bytes, &model, present, options);
     let version = store(registry, new, user)?;
@@ -139,7 +139,7 @@ struct Present {
 
 impl Present {
     fn of(model: &Ensemble) -> Self {
-        let depth = model.trees().iter().map(gbdt::internals::Tree::depth).max().unwrap_or(0);
+        let depth = model.trees().iter().map(gbtrees::internals::Tree::depth).max().unwrap_or(0);
         let rounds = model.num_rounds();
         let best_rounds = model.best_rounds().map(|best| best.min(rounds));
         Present { trees: model.trees().len(), rounds, best_rounds, depth }

@@ -1,6 +1,6 @@
 //! What is computed of a batch's features: predictions, or explanations.
 
-use gbdt::internals::{BatchScratch, Margin, Precision};
+use gbtrees::internals::{BatchScratch, Margin, Precision};
 use pg_interface::Datum;
 use pg_interface::report::check_for_interrupts;
 

@@ -6,7 +6,7 @@
 
 use std::cell::RefCell;
 
-use gbdt::internals::ContributionScratch;
+use gbtrees::internals::ContributionScratch;
 use pg_interface::array::NewArray;
 use pg_interface::report::check_for_interrupts;
 
@@ -79,7 +79,7 @@ impl Explanation {
             || ContributionScratch::with_kernel(guc::kernel()),
             |(_, scratch)| scratch,
         );
-        let cancel = gbdt::Cancel::unwinding(&check_for_interrupts);
+        let cancel = gbtrees::Cancel::unwinding(&check_for_interrupts);
         match self {
             Explanation::Contributions => image.contributions(&mut scratch, rows, out, cancel)?,
             Explanation::Interactions => image.interactions(&mut scratch, rows, out, cancel)?,

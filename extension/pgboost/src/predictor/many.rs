@@ -6,7 +6,7 @@
 //! cache of images and not by the number of models. A row that cannot be predicted is left without a
 //! result, as in `batch`.
 
-use gbdt::internals::Kernel;
+use gbtrees::internals::Kernel;
 use pg_interface::Datum;
 use pg_interface::call::Arguments;
 use pg_interface::report::check_for_interrupts;

@@ -1,6 +1,6 @@
 //! The margins of rows, in the precision in which the model's library adds and transforms them.
 
-use gbdt::internals::Precision;
+use gbtrees::internals::Precision;
 
 use crate::cache::ModelImage;
 

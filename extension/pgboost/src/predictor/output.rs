@@ -1,6 +1,6 @@
 //! From a row's margins to the result of a function.
 
-use gbdt::internals::{Margin, Task};
+use gbtrees::internals::{Margin, Task};
 use pg_interface::{Datum, array, jsonb, varlena};
 use serde_json::Value;
 

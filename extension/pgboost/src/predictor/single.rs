@@ -4,7 +4,7 @@
 //! reading them. So when a statement ends, what it worked out stays with the cached image, for the next
 //! that names the same model and passes the same types.
 
-use gbdt::internals::Scratch;
+use gbtrees::internals::Scratch;
 use pg_interface::call::Arguments;
 use pg_interface::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
 use pg_interface::snapshot::{SnapshotMark, Validity};

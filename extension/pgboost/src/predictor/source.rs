@@ -3,7 +3,7 @@
 //! The features, the margins and the values are those of `predict`, and the errors too; what a model's
 //! name means is found out once, under the snapshot of the statement, and holds for all rows.
 
-use gbdt::internals::{BatchScratch, Margin, Task};
+use gbtrees::internals::{BatchScratch, Margin, Task};
 use pg_interface::Oid;
 use row_source::{PlacedColumn, Row};
 

@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use gbdt::internals::Ensemble;
-use gbdt::{ErrorKind, Limits};
+use gbtrees::internals::Ensemble;
+use gbtrees::{ErrorKind, Limits};
 use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, Row, rows};
 use pg_interface::snapshot::{ReadSnapshot, SnapshotMark};
@@ -181,19 +181,19 @@ impl Stored<'_> {
         // lowered.
         let limits = Limits::default().with_bytes(usize::MAX);
         let file = self.file()?;
-        let mut model = gbdt::internals::parse(
+        let mut model = gbtrees::internals::parse(
             file.as_slice(),
             &limits,
-            gbdt::Cancel::unwinding(&check_for_interrupts),
+            gbtrees::Cancel::unwinding(&check_for_interrupts),
         )?;
         let feature_names = self.feature_names();
         if !feature_names.is_empty() {
             model.set_feature_names(feature_names)?;
         }
         if let Some(categories) = self.categories() {
-            let categories = gbdt::internals::read_categories(
+            let categories = gbtrees::internals::read_categories(
                 &categories,
-                gbdt::Cancel::unwinding(&check_for_interrupts),
+                gbtrees::Cancel::unwinding(&check_for_interrupts),
             )?;
             model.set_categories(categories)?;
         }

@@ -3,7 +3,7 @@
 //! Margins are compared by their bits, because they are what pgboost promises to be equal. Both are
 //! given the same f32 features, read as `predict` reads them: categories become codes by the same image.
 
-use gbdt::internals::{AlignedBytes, CategoryKind, CompiledModel};
+use gbtrees::internals::{AlignedBytes, CategoryKind, CompiledModel};
 use pg_interface::{report, session};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
@@ -54,10 +54,10 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     if source.is_relation() {
         features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
     }
-    let image = gbdt::internals::compile(
+    let image = gbtrees::internals::compile(
         &registered.model,
         &[],
-        gbdt::Cancel::unwinding(&report::check_for_interrupts),
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
     )
     .and_then(CompiledModel::open)
     .map_err(|_| Error::Registry { what: "valid model" })?;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use gbdt::internals::Task;
+use gbtrees::internals::Task;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
@@ -39,7 +39,7 @@ pub const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
 
 /// Those that the engine can evaluate.
 static ALL: LazyLock<Vec<Objective>> = LazyLock::new(|| {
-    gbdt::internals::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect()
+    gbtrees::internals::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect()
 });
 
 fn of_task(name: &'static str, task: Task) -> Objective {

@@ -5,8 +5,8 @@
 
 mod resolve;
 
-use gbdt::Limits;
-use gbdt::internals::Ensemble;
+use gbtrees::Limits;
+use gbtrees::internals::Ensemble;
 use pg_interface::{catalog, query, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
@@ -194,13 +194,13 @@ impl Registry {
         );
         let bytes = bytes.ok_or(Error::Registry { what: "bytes of the model" })?;
         let limits = Limits::default().with_bytes(usize::MAX);
-        let cancel = gbdt::Cancel::unwinding(&report::check_for_interrupts);
-        let model = gbdt::internals::parse(&bytes, &limits, cancel).and_then(|mut model| {
+        let cancel = gbtrees::Cancel::unwinding(&report::check_for_interrupts);
+        let model = gbtrees::internals::parse(&bytes, &limits, cancel).and_then(|mut model| {
             if let Some(names) = &version.feature_names {
                 model.set_feature_names(names.clone())?;
             }
             if let Some(categories) = &version.categories {
-                model.set_categories(gbdt::internals::read_categories(categories, cancel)?)?;
+                model.set_categories(gbtrees::internals::read_categories(categories, cancel)?)?;
             }
             Ok(model)
         });

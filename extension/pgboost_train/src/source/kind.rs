@@ -1,6 +1,6 @@
 //! How a field of a row is read: as a number, as a category, or as the label of a class.
 
-use gbdt::internals::CategoryView;
+use gbtrees::internals::CategoryView;
 use pg_interface::array::number_elements;
 use pg_interface::{Exact, NumberType, ScalarType, Value};
 use pgrx::pg_sys::Oid;

@@ -4,7 +4,7 @@
 //! of categories, the classes, the objective. The rows are read as the model sees them, and what it cannot
 //! see in them is an error.
 
-use gbdt::internals::{Categories, Ensemble, FeatureType};
+use gbtrees::internals::{Categories, Ensemble, FeatureType};
 use pgboost_trainer as messages;
 
 use crate::error::{Error, Result};

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
 
-use gbdt::internals::Ensemble;
+use gbtrees::internals::Ensemble;
 use pg_interface::fault;
 use xgboost_ffi::{Batch, Booster, Matrix, Output};
 

@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::{FRAME, VALID, edited};
 use crate::damage::{Random, change_every_byte, survives};
 use crate::parse;
-use gbdt::{Cancel, ErrorKind, Limits};
+use gbtrees::{Cancel, ErrorKind, Limits};
 
 /// Up to the end of the trees every truncation is refused. Behind it, where lines that not every file has
 /// begin, the rest may be absent, and what is left gives the same trees.
@@ -63,7 +63,7 @@ fn a_cancel_is_looked_for_within_one_line() {
         edited(&format!("null -> [[{}", "1,".repeat(mebibytes << 19))),
     ] {
         let pauses = Cell::new(0);
-        let _ = gbdt::internals::parse(
+        let _ = gbtrees::internals::parse(
             text.as_bytes(),
             &Limits::default(),
             Cancel::unwinding(&|| pauses.set(pauses.get() + 1)),

@@ -4,8 +4,8 @@ mod damage;
 mod wrong;
 
 use crate::parse;
-use gbdt::internals::{CategorySet, Node};
-use gbdt::{Cancel, ErrorKind, Limits};
+use gbtrees::internals::{CategorySet, Node};
+use gbtrees::{Cancel, ErrorKind, Limits};
 
 /// A tree with a numerical and a categorical split, whose set has the codes 1 and 33, and a tree of
 /// one leaf. Lines are numbered from 1: the first tree has lines 11 to 28.
@@ -135,8 +135,8 @@ fn what_lightgbm_writes_or_reads_besides_is_accepted() {
     ] {
         let model =
             parse(edited(edits).as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}"));
-        gbdt::internals::CompiledModel::open(
-            gbdt::internals::compile(&model, &[], Cancel::never()).unwrap(),
+        gbtrees::internals::CompiledModel::open(
+            gbtrees::internals::compile(&model, &[], Cancel::never()).unwrap(),
         )
         .unwrap();
     }
@@ -160,9 +160,10 @@ fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
     for (name, size, set) in cases {
         let mut limits = Limits::default();
         set(&mut limits, size);
-        gbdt::internals::parse(VALID.as_bytes(), &limits, Cancel::never()).unwrap();
+        gbtrees::internals::parse(VALID.as_bytes(), &limits, Cancel::never()).unwrap();
         set(&mut limits, size - 1);
-        let error = gbdt::internals::parse(VALID.as_bytes(), &limits, Cancel::never()).unwrap_err();
+        let error =
+            gbtrees::internals::parse(VALID.as_bytes(), &limits, Cancel::never()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Limit, "{name}: {error}");
     }
     let outputs = edited(
@@ -170,8 +171,8 @@ fn a_model_at_a_limit_is_accepted_and_one_above_is_not() {
         objective=binary sigmoid:1\\n ->",
     );
     let limits = |outputs| Limits::default().with_outputs(outputs);
-    gbdt::internals::parse(outputs.as_bytes(), &limits(2), Cancel::never()).unwrap();
+    gbtrees::internals::parse(outputs.as_bytes(), &limits(2), Cancel::never()).unwrap();
     let error =
-        gbdt::internals::parse(outputs.as_bytes(), &limits(1), Cancel::never()).unwrap_err();
+        gbtrees::internals::parse(outputs.as_bytes(), &limits(1), Cancel::never()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
 }

@@ -2,7 +2,7 @@
 
 use super::{FRAME, edited};
 use crate::{cases, parse};
-use gbdt::ErrorKind;
+use gbtrees::ErrorKind;
 
 /// Runs cases: a name, edits of the valid model, the kind of the error, its place, and a word of its
 /// message.

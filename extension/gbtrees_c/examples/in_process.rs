@@ -11,8 +11,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use gbdt::forest::AlignedBytes;
-use gbdt::{Image, Limits, Scratch, compile, parse};
+use gbtrees::{Model, Output, Predictor, Rows};
 
 type Failure = Box<dyn Error>;
 
@@ -33,7 +32,7 @@ fn numbers(path: &Path) -> Result<Vec<f32>, Failure> {
 }
 
 struct Rung {
-    image: Image<AlignedBytes>,
+    model: Model,
     features: Vec<f32>,
     answers: Vec<f32>,
 }
@@ -41,31 +40,29 @@ struct Rung {
 impl Rung {
     /// The model, and what lies beside the rows: features.f32 and answers.f32.
     fn open(model: &str, rows: &str) -> Result<Self, Failure> {
-        let mut never = || ();
-        let model = parse(&std::fs::read(model)?, &Limits::default(), &mut never)?;
-        let image = Image::open(compile(&model, &[], &mut never)?)?;
+        let model = Model::load(&std::fs::read(model)?)?;
         let place = Path::new(rows).parent().ok_or("the rows lie nowhere")?;
         let features = numbers(&place.join("features.f32"))?;
         let answers = numbers(&place.join("answers.f32"))?;
-        if answers.is_empty() || features.len() != answers.len() * image.num_features() {
+        if answers.is_empty() || features.len() != answers.len() * model.num_features() {
             return Err("features and answers differ in number".into());
         }
-        Ok(Rung { image, features, answers })
+        Ok(Rung { model, features, answers })
     }
 
-    fn predict(&self, scratch: &mut Scratch, row: usize) -> gbdt::Result<f32> {
-        let width = self.image.num_features();
+    fn predict(&self, predictor: &mut Predictor<'_>, row: usize) -> gbtrees::Result<f32> {
+        let width = self.model.num_features();
         let mut value = [0.0f32];
         let features = &self.features[row * width..(row + 1) * width];
-        self.image.margins(scratch, features, &mut value)?;
-        self.image.values(&mut value);
+        let row = Rows::dense(features, [1, width])?;
+        predictor.predict_into(&row, Output::Value, &mut value)?;
         Ok(value[0])
     }
 
     fn check(&self) -> Result<(), Failure> {
-        let mut scratch = Scratch::new(&self.image);
+        let mut predictor = self.model.predictor();
         for (row, answer) in self.answers.iter().enumerate() {
-            let value = self.predict(&mut scratch, row)?;
+            let value = self.predict(&mut predictor, row)?;
             if value.to_bits() != answer.to_bits() {
                 println!("{{\"different\":\"row {row}: {value}, not {answer}\"}}");
                 return Ok(());
@@ -76,13 +73,13 @@ impl Rung {
     }
 
     fn run(&self, block: usize, lasts: Duration, log: &str) -> Result<(), Failure> {
-        let mut scratch = Scratch::new(&self.image);
+        let mut predictor = self.model.predictor();
         let mut entries = vec![SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as i64];
         let (begin, mut row) = (Instant::now(), 0);
         while begin.elapsed() < lasts {
             let due = begin.elapsed().as_nanos() as i64;
             for _ in 0..block {
-                black_box(self.predict(&mut scratch, row)?);
+                black_box(self.predict(&mut predictor, row)?);
                 row = if row + 1 == self.answers.len() { 0 } else { row + 1 };
             }
             entries.extend([due, due, begin.elapsed().as_nanos() as i64]);
