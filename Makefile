@@ -135,15 +135,15 @@ test-arm64: ## run the engine's tests, and so its NEON kernel, the SQL tests and
 
 .PHONY: fuzz
 fuzz: ## fuzz readers of files, the image and what is read of calls, each for TIME seconds (60); needs a nightly Rust
-	@PG_FEATURE=$(PG_FEATURE) extension/gbdt/fuzz/run.sh $(or $(TIME),60) $(TARGET)
+	@PG_FEATURE=$(PG_FEATURE) extension/gbtrees/fuzz/run.sh $(or $(TIME),60) $(TARGET)
 
 .PHONY: miri
 miri: ## run the engine's tests that end in reasonable time under miri; needs a nightly Rust with miri
-	@extension/gbdt/miri.sh
+	@extension/gbtrees/miri.sh
 
 .PHONY: test-machines
 test-machines: ## check that the engine does not compile for 32-bit and big-endian machines; needs a nightly Rust with rust-src
-	@extension/gbdt/refused_machines.sh
+	@extension/gbtrees/refused_machines.sh
 
 .PHONY: lint-workflows
 lint-workflows: ## check .github/workflows (actionlint); needs Go

@@ -21,7 +21,7 @@ from catboost import CatBoost
 from tests.times import TIMES
 
 ROOT = Path(__file__).resolve().parents[2]
-GOLDEN = ROOT / "extension/gbdt/tests/golden"
+GOLDEN = ROOT / "extension/gbtrees/tests/golden"
 ROWS = 10_000 * TIMES
 # Wide models have fewer rows.
 MOST_VALUES = 20_000_000

@@ -331,8 +331,8 @@ pub unsafe extern "C" fn gbtrees_predict_f64(
 /// Predicts sparse rows in CSR.
 ///
 /// # Safety
-/// As for [`gbtrees_predict_f32`]; `rows + 1` numbers can be read at `starts`, and as many as the last of them
-/// says at `column_of` and `values`.
+/// As for [`gbtrees_predict_f32`]; `rows + 1` numbers can be read at `starts`, and as many as the last of
+/// them says at `column_of` and `values`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn gbtrees_predict_csr(
     predictor: *mut Predictor<'static>,
