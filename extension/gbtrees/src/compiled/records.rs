@@ -169,7 +169,7 @@ pub(crate) enum Leaves {
 /// of the tree. Other splits of the tree are known by their index in it.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]
 #[repr(C)]
-pub(crate) struct Split {
+pub(crate) struct SplitRecord {
     /// What decides, as in an [`OutcomeNode`]; or the index of a set.
     pub(crate) key: u32,
     /// The slot, and in the highest bits the place of the one bit of the factor.
@@ -194,22 +194,22 @@ const SLOT_BITS: u32 = 27;
 const PLACE_BITS: u32 = 29;
 const SET: u32 = 1 << 31;
 
-impl Split {
+impl SplitRecord {
     /// What asks whether the key in a slot, times a power of two, is below this one.
     pub(crate) fn new(key: u32, slot: u32, factor: u32) -> Self {
         let slot_and_shift = slot & ((1 << SLOT_BITS) - 1) | factor.trailing_zeros() << SLOT_BITS;
-        Split { key, slot_and_shift, ..Split::zeroed() }
+        SplitRecord { key, slot_and_shift, ..SplitRecord::zeroed() }
     }
 
     /// What asks whether a code is in the set that is its key.
     pub(crate) fn of_set(self) -> Self {
-        Split { place_and_kind: SET, ..self }
+        SplitRecord { place_and_kind: SET, ..self }
     }
 
     /// On the feature of that place, with these leaves.
     pub(crate) fn on(self, place: u32, leaves: Leaves) -> Self {
         let place_and_kind = self.place_and_kind | place | (leaves as u32) << PLACE_BITS;
-        Split { place_and_kind, ..self }
+        SplitRecord { place_and_kind, ..self }
     }
 
     #[inline(always)]

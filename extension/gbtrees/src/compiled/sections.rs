@@ -15,7 +15,7 @@ use crate::compiled::aligned::PIECE;
 use crate::compiled::cuts::CutSpan;
 use crate::compiled::key::leaf_slot;
 use crate::compiled::records::{
-    CompactNode, Dictionary, Group, GroupKind, OutcomeNode, OutcomeTable, SetSpan, Split,
+    CompactNode, Dictionary, Group, GroupKind, OutcomeNode, OutcomeTable, SetSpan, SplitRecord,
     TreeSummary, WideNode,
 };
 use crate::compiled::tiles::{
@@ -214,7 +214,7 @@ sections! {
     /// The features of the splits of each tree.
     SPLIT_FEATURES: u32,
     /// The splits of each tree, those below a split behind it.
-    SPLITS: Split,
+    SPLITS: SplitRecord,
 }
 
 /// The sections of a compiled model, verified.

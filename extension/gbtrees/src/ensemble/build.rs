@@ -10,7 +10,8 @@
 
 use crate::ensemble::{
     Categories, CategorySet, Comparison, Ensemble, FeatureType, MissingRule, Node, Objective,
-    Precision, Scaling, Tree, TreeOutput, check_class_labels, check_feature_names,
+    Precision, Scaling, Split, SplitCondition, Tree, TreeOutput, check_class_labels,
+    check_feature_names,
 };
 use crate::{Cancel, Error, ErrorKind, Limits, Place, Result};
 
@@ -164,16 +165,15 @@ impl<'a> Builder<'a> {
     /// Zeros of a feature are missing to all of its splits or to none, and where values are of f64, no
     /// feature is both a number and a code.
     fn check_use(&mut self, node: &Node) -> Result<()> {
-        let (feature, this) = match node {
-            Node::Numerical { feature, missing: MissingRule::Zero, .. } => {
-                (*feature, Use::NumberOrZeroMissing)
-            }
-            Node::Numerical { feature, .. } => (*feature, Use::Number),
-            Node::Categorical { feature, .. } => (*feature, Use::Code),
-            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => return Ok(()),
+        let Some(split) = node.split() else { return Ok(()) };
+        let feature = split.feature;
+        let this = match split.condition {
+            SplitCondition::Compare { missing: MissingRule::Zero, .. } => Use::NumberOrZeroMissing,
+            SplitCondition::Compare { .. } => Use::Number,
+            SplitCondition::InSet { .. } => Use::Code,
         };
         if !self.model.ranks_of(feature).is_empty() {
-            return self.check_ranked(node);
+            return self.check_ranked(split);
         }
         let Some(before) = self.uses.get_mut(feature as usize) else { return Ok(()) };
         let before = *before.get_or_insert(this);
@@ -186,8 +186,9 @@ impl<'a> Builder<'a> {
     }
 
     /// What the splits of a feature test whose values are ranked: ranks, or numbers at which they change.
-    fn check_ranked(&self, node: &Node) -> Result<()> {
-        let Node::Numerical { feature, comparison, threshold, missing, .. } = *node else {
+    fn check_ranked(&self, split: &Split) -> Result<()> {
+        let Split { feature, condition, .. } = *split;
+        let SplitCondition::Compare { comparison, threshold, missing } = condition else {
             return Ok(());
         };
         let ranks = self.model.ranks_of(feature);
@@ -255,16 +256,18 @@ impl<'a> Builder<'a> {
                 let message = "a leaf does not fit the outputs of its tree";
                 return Err(Error::new(ErrorKind::OutputRange, message));
             }
-            Node::Numerical { feature, threshold, .. } => {
-                let sound =
-                    if threshold.is_nan() { Err(not_finite("a threshold")) } else { Ok(()) };
-                (feature, sound)
-            }
-            Node::Categorical { feature, set, .. } => {
-                let message = "a categorical split has no categories";
-                let set = tree.category_sets.get(set as usize);
-                (feature, set.map(|_| ()).ok_or(Error::new(ErrorKind::CategoryRange, message)))
-            }
+            Node::Split(Split { feature, condition, .. }) => match condition {
+                SplitCondition::Compare { threshold, .. } => {
+                    let sound =
+                        if threshold.is_nan() { Err(not_finite("a threshold")) } else { Ok(()) };
+                    (feature, sound)
+                }
+                SplitCondition::InSet { set, .. } => {
+                    let message = "a categorical split has no categories";
+                    let set = tree.category_sets.get(set as usize);
+                    (feature, set.map(|_| ()).ok_or(Error::new(ErrorKind::CategoryRange, message)))
+                }
+            },
         };
         if feature as usize >= self.model.num_features {
             let features = self.model.num_features;
@@ -277,7 +280,7 @@ impl<'a> Builder<'a> {
     /// A feature that a categorical split tests is categorical, whether or not the file names
     /// types: they are missing from models that were not trained on a data frame.
     fn mark_categorical(&mut self, node: &Node) {
-        if let Node::Categorical { feature, .. } = node
+        if let Node::Split(Split { feature, condition: SplitCondition::InSet { .. }, .. }) = node
             && self.model.ranks_of(*feature).is_empty()
             && let Some(kind) = self.model.feature_types.get_mut(*feature as usize)
         {

@@ -21,7 +21,9 @@ pub use crate::ensemble::objective::{ClassBy, Objective, Precision, Task, Transf
 pub(crate) use crate::ensemble::objective::{NO_BIAS, Scaling};
 pub use crate::ensemble::sets::CategorySet;
 pub(crate) use crate::ensemble::sets::{CODE_END, CODES, end_of_set, is_in_set};
-pub use crate::ensemble::tree::{Comparison, MissingRule, Node, Tree, TreeOutput};
+pub use crate::ensemble::tree::{
+    Comparison, MissingRule, Node, Split, SplitCondition, Tree, TreeOutput,
+};
 
 use crate::{Error, ErrorKind, Result};
 
@@ -256,7 +258,8 @@ impl Ensemble {
         let mut codes = vec![0; self.num_features];
         for tree in &self.trees {
             for node in &tree.nodes {
-                if let Node::Categorical { feature, set, .. } = node
+                if let Node::Split(Split { feature, condition, .. }) = node
+                    && let SplitCondition::InSet { set, .. } = condition
                     && let Some(most) = codes.get_mut(*feature as usize)
                     && let Some(set) = tree.category_sets.get(*set as usize)
                 {

@@ -71,59 +71,64 @@ pub enum Node {
         /// As a leaf's.
         cover: f32,
     },
+    /// A split.
+    Split(Split),
+    /// An id that pruning freed.
+    Deleted,
+}
+
+/// A split: which child a row goes to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Split {
+    /// Index of the feature.
+    pub feature: u32,
+    /// What decides.
+    pub condition: SplitCondition,
+    /// Where a missing value goes.
+    pub default_left: bool,
+    /// Id of the left child.
+    pub left: u32,
+    /// Id of the right child.
+    pub right: u32,
+    /// The split's loss change.
+    pub gain: f32,
+    /// As a leaf's.
+    pub cover: f32,
+}
+
+/// The condition of a split, for values that are not missing.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum SplitCondition {
     /// Goes left where the comparison holds.
-    Numerical {
-        /// Index of the feature.
-        feature: u32,
-        /// How it is compared.
+    Compare {
+        /// How the value is compared.
         comparison: Comparison,
         /// What it is compared with.
         threshold: f64,
         /// Which values are missing.
         missing: MissingRule,
-        /// Where a missing value goes.
-        default_left: bool,
-        /// Id of the left child.
-        left: u32,
-        /// Id of the right child.
-        right: u32,
-        /// The split's loss change.
-        gain: f32,
-        /// As a leaf's.
-        cover: f32,
     },
-    /// Goes by whether the category code is in a set.
-    Categorical {
-        /// Index of the feature.
-        feature: u32,
+    /// Goes by whether the category code is in a set; NaN alone is missing.
+    InSet {
         /// Index into the tree's category sets.
         set: u32,
         /// Whether codes in the set go left, and others right; XGBoost has it the other way round.
         members_left: bool,
-        /// Where a missing value, which is NaN, goes.
-        default_left: bool,
-        /// Id of the left child.
-        left: u32,
-        /// Id of the right child.
-        right: u32,
-        /// The split's loss change.
-        gain: f32,
-        /// As a leaf's.
-        cover: f32,
     },
-    /// An id that pruning freed.
-    Deleted,
 }
 
 impl Node {
-    /// The left and the right child of a split.
-    pub fn children(&self) -> Option<[u32; 2]> {
+    /// The split that the node is, if it is one.
+    pub fn split(&self) -> Option<&Split> {
         match self {
-            Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } => {
-                Some([*left, *right])
-            }
+            Node::Split(split) => Some(split),
             Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => None,
         }
+    }
+
+    /// The left and the right child of a split.
+    pub fn children(&self) -> Option<[u32; 2]> {
+        self.split().map(|split| [split.left, split.right])
     }
 }
 
@@ -154,7 +159,7 @@ impl Tree {
         &self.nodes
     }
 
-    /// The sets that [`Node::Categorical`] refers to.
+    /// The sets that [`SplitCondition::InSet`] refers to.
     pub fn category_sets(&self) -> &[CategorySet] {
         &self.category_sets
     }

@@ -7,7 +7,9 @@
 //! src/predictor/cpu_predictor.cc; LightGBM: `GBDT::PredictRaw` in
 //! src/boosting/gbdt_prediction.cpp). Values are compared in the precision of the model's values.
 
-use crate::ensemble::{Comparison, Ensemble, Node, Precision, Tree, TreeOutput, is_in_set};
+use crate::ensemble::{
+    Comparison, Ensemble, Precision, Split, SplitCondition, Tree, TreeOutput, is_in_set,
+};
 use crate::eval::Margin;
 
 /// The margins of a row; `out.len() == model.num_outputs()`. Absent features are NaN.
@@ -44,17 +46,17 @@ pub fn leaves<V: Copy + Into<f64>>(model: &Ensemble, features: &[V], out: &mut [
 fn leaf<V: Copy + Into<f64>>(model: &Ensemble, tree: &Tree, features: &[V]) -> u32 {
     let mut id = 0;
     while let Some(node) = tree.nodes().get(id as usize) {
-        let Some([left, right]) = node.children() else { break };
-        id = if goes_left(model, tree, node, features) { left } else { right };
+        let Some(split) = node.split() else { break };
+        id = if goes_left(model, tree, split, features) { split.left } else { split.right };
     }
     id
 }
 
-/// Whether a row goes to the left child of a node, which is a split of the tree.
+/// Whether a row goes to the left child of a split of the tree.
 pub(crate) fn goes_left<V: Copy + Into<f64>>(
     model: &Ensemble,
     tree: &Tree,
-    node: &Node,
+    split: &Split,
     features: &[V],
 ) -> bool {
     let value = |feature: u32| {
@@ -64,12 +66,13 @@ pub(crate) fn goes_left<V: Copy + Into<f64>>(
             Precision::Double => value,
         }
     };
-    match *node {
-        Node::Numerical { feature, comparison, threshold, missing, default_left, .. } => {
+    let Split { feature, condition, default_left, .. } = *split;
+    match condition {
+        SplitCondition::Compare { comparison, threshold, missing } => {
             let goes = |value| Comparison::holds(comparison, value, threshold);
             missing.present(value(feature)).map_or(default_left, goes)
         }
-        Node::Categorical { feature, set, members_left, default_left, .. } => {
+        SplitCondition::InSet { set, members_left } => {
             let words = tree.category_sets()[set as usize].words();
             let value = value(feature);
             let ranks = model.ranks_of(feature);
@@ -84,6 +87,5 @@ pub(crate) fn goes_left<V: Copy + Into<f64>>(
             let goes = is_in_set(words, code as f32) == members_left;
             if value.is_nan() { default_left } else { goes }
         }
-        Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => false,
     }
 }

@@ -7,7 +7,7 @@
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
-use crate::compiled::records::Split;
+use crate::compiled::records::SplitRecord;
 use crate::compiled::sections::{
     GROUPS, OUTPUTS, SPLIT_FEATURES, SPLITS, Sections, TREE_SUMMARIES,
 };
@@ -82,7 +82,7 @@ impl<B: StableBytes> CompiledModel<B> {
 /// A tree that has splits.
 #[derive(Clone, Copy)]
 struct Tree<'a> {
-    splits: &'a [Split],
+    splits: &'a [SplitRecord],
     features: &'a [u32],
     output: usize,
     points: usize,

@@ -4,7 +4,7 @@
 //! src/gbm/gbtree.h); so does this, and the sums have the same bits. The weights of trees are not in
 //! them. A feature that no split uses has 0; XGBoost leaves it out.
 
-use crate::ensemble::{Ensemble, Node, Tree};
+use crate::ensemble::{Ensemble, Tree};
 
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,13 +79,9 @@ pub fn importance(model: &Ensemble, kind: ImportanceKind) -> Vec<f32> {
 fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
     let mut stack = vec![0u32];
     while let Some(id) = stack.pop() {
-        match &tree.nodes()[id as usize] {
-            Node::Numerical { feature, gain, cover, left, right, .. }
-            | Node::Categorical { feature, gain, cover, left, right, .. } => {
-                visit(*feature, *gain, *cover);
-                stack.extend([*left, *right]);
-            }
-            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
+        if let Some(split) = tree.nodes()[id as usize].split() {
+            visit(split.feature, split.gain, split.cover);
+            stack.extend([split.left, split.right]);
         }
     }
 }
@@ -93,6 +89,7 @@ fn visit_splits(tree: &Tree, mut visit: impl FnMut(u32, f32, f32)) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ensemble::Node;
     use crate::random::Shape;
     use crate::random::model::model;
 

@@ -6,7 +6,7 @@
 //! adds to coalitions of all sizes, and the sum over coalitions of one size is a coefficient of a
 //! polynomial; all its terms are positive. No quadrature is used.
 
-use crate::ensemble::{Ensemble, Node, Precision, Tree, TreeOutput};
+use crate::ensemble::{Ensemble, Node, Precision, Split, Tree, TreeOutput};
 use crate::eval::reference::goes_left;
 use crate::lower::points::share;
 
@@ -106,14 +106,14 @@ fn each_leaf<V: Copy + Into<f64>>(
     let mut open = vec![(0u32, Vec::<Player>::new())];
     while let Some((id, players)) = open.pop() {
         let node = &tree.nodes()[id as usize];
-        let Some(children) = node.children() else {
+        let Some(split) = node.split() else {
             visit(&players, &leaf_values(model, tree, id));
             continue;
         };
-        let left = goes_left(model, tree, node, features);
-        for (child, taken) in children.into_iter().zip([left, !left]) {
+        let left = goes_left(model, tree, split, features);
+        for (child, taken) in [split.left, split.right].into_iter().zip([left, !left]) {
             let mut players = players.clone();
-            let feature = feature_of(node);
+            let feature = split.feature as usize;
             let share = share(cover(tree, child), cover(tree, id));
             let taken = f64::from(u8::from(taken));
             match players.iter_mut().find(|player| player.feature == feature) {
@@ -141,19 +141,11 @@ fn leaf_values(model: &Ensemble, tree: &Tree, id: u32) -> Vec<(usize, f64)> {
     (first..).zip(tree.leaf_values(id, model.num_outputs()).map(rounded)).collect()
 }
 
-fn feature_of(node: &Node) -> usize {
-    match node {
-        Node::Numerical { feature, .. } | Node::Categorical { feature, .. } => *feature as usize,
-        Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => 0,
-    }
-}
-
 fn cover(tree: &Tree, id: u32) -> f32 {
     match tree.nodes()[id as usize] {
         Node::Leaf { cover, .. }
         | Node::LeafVector { cover, .. }
-        | Node::Numerical { cover, .. }
-        | Node::Categorical { cover, .. } => cover,
+        | Node::Split(Split { cover, .. }) => cover,
         Node::Deleted => 0.0,
     }
 }

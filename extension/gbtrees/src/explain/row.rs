@@ -7,7 +7,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::compiled::records::Split;
+use crate::compiled::records::SplitRecord;
 use crate::eval::interleaved::NodeSections;
 use crate::explain::lanes::Quad;
 use crate::explain::split_factors::{Points, refill};
@@ -40,7 +40,7 @@ pub(super) struct RowBuffers {
     /// Of each split; and another, to which goes what belongs to none. By one quad of points, and by two.
     one: Vec<State<1>>,
     two: Vec<State<2>>,
-    /// By [`Split::above`] whether the row takes the path: all bits or none.
+    /// By [`SplitRecord::above`] whether the row takes the path: all bits or none.
     taken: Vec<u32>,
     /// Splits of which not all children are leaves, and the others.
     inner: Vec<u32>,
@@ -64,7 +64,7 @@ impl RowBuffers {
     /// What the features of a tree contribute to a row.
     pub(super) fn sums(
         &mut self,
-        splits: &[Split],
+        splits: &[SplitRecord],
         features: usize,
         points: &Points,
         keys: Keys<'_>,
@@ -104,7 +104,7 @@ impl Lists<'_> {
     unsafe fn fill<const QUADS: usize>(
         self,
         states: &mut Vec<State<QUADS>>,
-        splits: &[Split],
+        splits: &[SplitRecord],
         features: usize,
         points: &Points,
         keys: Keys<'_>,
@@ -178,7 +178,7 @@ unsafe fn down<const QUADS: usize>(
     taken: &mut [u32],
     at: usize,
     none: usize,
-    split: &Split,
+    split: &SplitRecord,
     points: [Quad; QUADS],
     keys: Keys<'_>,
 ) {
@@ -224,7 +224,7 @@ unsafe fn down<const QUADS: usize>(
 
 /// Where the splits on the left and on the right are; without a branch, which could not be predicted.
 #[inline(always)]
-fn children(split: &Split, at: usize, none: usize) -> [usize; 2] {
+fn children(split: &SplitRecord, at: usize, none: usize) -> [usize; 2] {
     let [left_leaf, right_leaf] = split.leaf_masks();
     let next = at + 1;
     let right = left_leaf & next | !left_leaf & split.other as usize;
@@ -240,7 +240,7 @@ unsafe fn up<const QUADS: usize>(
     states: &mut [State<QUADS>],
     at: usize,
     none: usize,
-    splits: &[Split],
+    splits: &[SplitRecord],
 ) {
     // SAFETY: the caller's promise.
     unsafe {

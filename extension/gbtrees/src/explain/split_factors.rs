@@ -3,7 +3,7 @@
 //! Of a split whose feature has the product `r` of shares on the path they are `tau = q / (r + q (1 - r))`
 //! and `omega = r / (r + q (1 - r))^2`.
 
-use crate::compiled::records::Split;
+use crate::compiled::records::SplitRecord;
 use crate::{Cancel, Error, ErrorKind, Result};
 
 /// The least product of shares.
@@ -35,7 +35,7 @@ impl SplitFactors {
     /// [`ErrorKind::OutOfMemory`].
     pub(super) fn set(
         &mut self,
-        splits: &[Split],
+        splits: &[SplitRecord],
         points: &Points,
         has_pairs: bool,
         cancel: Cancel<'_>,

@@ -25,10 +25,8 @@ fn opened(model: &Ensemble) -> CompiledModel<AlignedBytes> {
 
 fn set_cover(node: &mut Node, covered: f32) {
     match node {
-        Node::Leaf { cover, .. }
-        | Node::LeafVector { cover, .. }
-        | Node::Numerical { cover, .. }
-        | Node::Categorical { cover, .. } => *cover = covered,
+        Node::Leaf { cover, .. } | Node::LeafVector { cover, .. } => *cover = covered,
+        Node::Split(split) => split.cover = covered,
         Node::Deleted => {}
     }
 }
@@ -254,8 +252,8 @@ fn contributions_do_not_depend_on_the_order_of_features() {
         let rows = rows(seed, &model, 4);
         let mut turned = model.clone();
         for node in turned.trees.iter_mut().flat_map(|tree| &mut tree.nodes) {
-            if let Node::Numerical { feature, .. } = node {
-                *feature = 5 - *feature;
+            if let Node::Split(split) = node {
+                split.feature = 5 - split.feature;
             }
         }
         let turned_rows: Vec<Vec<f64>> =

@@ -29,7 +29,7 @@
 #![allow(clippy::needless_range_loop, reason = "loops over points and registers are unrolled")]
 
 use crate::compiled::key::number_of_key;
-use crate::compiled::records::{Leaves, Split};
+use crate::compiled::records::{Leaves, SplitRecord};
 use crate::ensemble::is_in_set;
 use crate::eval::Kernel;
 use crate::eval::interleaved::NodeSections;
@@ -160,7 +160,7 @@ struct OnPath<L: Lanes, const N: usize> {
 }
 
 struct Walk<'a, 'i, L: Lanes, const N: usize> {
-    splits: &'a [Split],
+    splits: &'a [SplitRecord],
     numbers: *const [[f32; N]; 2],
     excess: *const [[f32; N]; 2],
     /// `-1 / (1 - q)`: `(a - r) / g` of a row that does not take the path.
@@ -350,7 +350,7 @@ impl<L: Lanes, const N: usize> Walk<'_, '_, L, N> {
     /// # Safety
     /// See [`Walk::split`].
     #[inline(always)]
-    unsafe fn left(&self, split: &Split) -> [L::Mask; REGISTERS] {
+    unsafe fn left(&self, split: &SplitRecord) -> [L::Mask; REGISTERS] {
         let rows = L::WIDTH * REGISTERS;
         let (slot, mut outcomes) = (split.slot() as usize * rows, [0; MAX_ROWS]);
         // SAFETY: the caller's promise. A closure would be compiled without the instructions.
@@ -456,7 +456,7 @@ pub(super) fn outcomes_of_set(words: &[u32], keys: &[u32], outcomes: &mut [u32])
 /// A tree, the points that its numbers were made for, and a depth that no path exceeds.
 #[derive(Clone, Copy)]
 pub(super) struct Prepared<'a> {
-    pub(super) splits: &'a [Split],
+    pub(super) splits: &'a [SplitRecord],
     /// Of the features that they are on.
     pub(super) features: usize,
     pub(super) numbers: &'a SplitFactors,

@@ -45,27 +45,47 @@ pub(crate) struct Tree<'m> {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Node {
-    Leaf {
-        value: f64,
-        cover: f32,
-    },
-    Numerical {
-        feature: u32,
-        threshold: f32,
-        default_left: bool,
-        left: u32,
-        right: u32,
-        cover: f32,
-    },
-    Categorical {
-        feature: u32,
-        set: u32,
-        default_left: bool,
-        left: u32,
-        right: u32,
-        cover: f32,
-    },
+    Leaf { value: f64, cover: f32 },
+    Split(Split),
     Deleted,
+}
+
+/// A split as kernels know it; a missing value is NaN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Split {
+    pub(crate) feature: u32,
+    pub(crate) condition: SplitCondition,
+    pub(crate) default_left: bool,
+    pub(crate) left: u32,
+    pub(crate) right: u32,
+    pub(crate) cover: f32,
+}
+
+/// The condition of a split.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum SplitCondition {
+    /// Goes left below a threshold.
+    Below(f32),
+    /// Goes right if the code is in a set of the tree.
+    InSet(u32),
+}
+
+impl Node {
+    /// The split that the node is, if it is one.
+    pub(crate) fn split(&self) -> Option<&Split> {
+        match self {
+            Node::Split(split) => Some(split),
+            Node::Leaf { .. } | Node::Deleted => None,
+        }
+    }
+
+    /// How many training rows came to it, by their hessians; 0 for what is not in use.
+    pub(crate) fn cover(&self) -> f32 {
+        match *self {
+            Node::Leaf { cover, .. } | Node::Split(Split { cover, .. }) => cover,
+            Node::Deleted => 0.0,
+        }
+    }
 }
 
 impl<'m> Forest<'m> {
@@ -134,9 +154,7 @@ impl<'m> Tree<'m> {
                     };
                     Node::Leaf { value, cover }
                 }
-                split @ (ensemble::Node::Numerical { .. } | ensemble::Node::Categorical { .. }) => {
-                    split_of(split, cuts, &mut sets)
-                }
+                ensemble::Node::Split(split) => Node::Split(split_of(split, cuts, &mut sets)),
             });
         }
         let (depth, first_leaf) = (tree.depth(), tree.first_leaf());
@@ -160,7 +178,8 @@ fn mark_zero_missing(
     zero_missing: &mut Vec<u8>,
 ) {
     for node in tree.nodes() {
-        if let ensemble::Node::Numerical { feature, missing: MissingRule::Zero, .. } = node
+        if let ensemble::Node::Split(ensemble::Split { feature, condition, .. }) = node
+            && let ensemble::SplitCondition::Compare { missing: MissingRule::Zero, .. } = condition
             && !cuts.hides_zero(*feature as usize)
         {
             zero_missing.resize(num_features, 0);
@@ -169,53 +188,31 @@ fn mark_zero_missing(
     }
 }
 
-fn split_of(split: ensemble::Node, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Node {
-    match split {
-        ensemble::Node::Numerical {
-            feature,
-            comparison,
-            threshold,
-            missing,
-            default_left,
-            left,
-            right,
-            cover,
-            ..
-        } => {
+fn split_of(split: ensemble::Split, cuts: &Cuts, sets: &mut Vec<&[u32]>) -> Split {
+    let ensemble::Split { feature, condition, default_left, left, right, cover, .. } = split;
+    match condition {
+        ensemble::SplitCondition::Compare { comparison, threshold, missing } => {
             let default_left = match missing {
                 MissingRule::None => comparison.holds(0.0, threshold),
                 MissingRule::Nan | MissingRule::Zero => default_left,
             };
-            match cuts.below(feature, comparison, threshold) {
-                Some(threshold) => {
-                    Node::Numerical { feature, threshold, default_left, left, right, cover }
-                }
+            let condition = match cuts.below(feature, comparison, threshold) {
+                Some(threshold) => SplitCondition::Below(threshold),
                 None => {
                     sets.push(&[]);
-                    let set = sets.len() as u32 - 1;
-                    Node::Categorical { feature, set, default_left, left, right, cover }
+                    SplitCondition::InSet(sets.len() as u32 - 1)
                 }
-            }
+            };
+            Split { feature, condition, default_left, left, right, cover }
         }
-        ensemble::Node::Categorical {
-            feature,
-            set,
-            members_left,
-            default_left,
-            left,
-            right,
-            cover,
-            ..
-        } => {
+        ensemble::SplitCondition::InSet { set, members_left } => {
             let (left, right, default_left) = if members_left {
                 (right, left, !default_left)
             } else {
                 (left, right, default_left)
             };
-            Node::Categorical { feature, set, default_left, left, right, cover }
+            let condition = SplitCondition::InSet(set);
+            Split { feature, condition, default_left, left, right, cover }
         }
-        ensemble::Node::Leaf { .. }
-        | ensemble::Node::LeafVector { .. }
-        | ensemble::Node::Deleted => Node::Deleted,
     }
 }

@@ -13,7 +13,9 @@
 //! into or out of them. Category codes are cut off, as LightGBM's conversion to int does.
 
 use crate::compiled::cuts::{CutKind, CutSpan, not_below, rank};
-use crate::ensemble::{Comparison, Ensemble, MissingRule, NODES_PER_CHECK, Node, Precision};
+use crate::ensemble::{
+    Comparison, Ensemble, MissingRule, NODES_PER_CHECK, Precision, SplitCondition,
+};
 use crate::limits::{reserve, to_u32};
 use crate::{Cancel, Result};
 
@@ -40,11 +42,8 @@ impl Cuts {
                 if id.is_multiple_of(NODES_PER_CHECK) {
                     cancel.check()?;
                 }
-                let (Node::Numerical { feature, .. } | Node::Categorical { feature, .. }) = node
-                else {
-                    continue;
-                };
-                features[*feature as usize].add(node, cancel)?;
+                let Some(split) = node.split() else { continue };
+                features[split.feature as usize].add(split.condition, cancel)?;
             }
             cancel.check()?;
         }
@@ -111,8 +110,8 @@ struct Feature {
 }
 
 impl Feature {
-    fn add(&mut self, node: &Node, cancel: Cancel<'_>) -> Result<()> {
-        let Node::Numerical { comparison, threshold, missing, .. } = *node else {
+    fn add(&mut self, condition: SplitCondition, cancel: Cancel<'_>) -> Result<()> {
+        let SplitCondition::Compare { comparison, threshold, missing } = condition else {
             self.codes = true;
             return Ok(());
         };
@@ -161,29 +160,9 @@ mod tests {
     use super::*;
     use crate::random::Random;
 
-    fn split(comparison: Comparison, threshold: f64, missing: MissingRule) -> Node {
-        let node = Node::numerical(0, threshold, true, [1, 2], 0.0, 0.0);
-        match node {
-            Node::Numerical { feature, default_left, left, right, gain, cover, .. } => {
-                Node::Numerical {
-                    feature,
-                    comparison,
-                    threshold,
-                    missing,
-                    default_left,
-                    left,
-                    right,
-                    gain,
-                    cover,
-                }
-            }
-            other => other,
-        }
-    }
-
-    fn cuts_of(splits: &[Node]) -> Cuts {
+    fn cuts_of(splits: &[SplitCondition]) -> Cuts {
         let (mut cuts, mut feature) = (Cuts::default(), Feature::default());
-        splits.iter().for_each(|split| feature.add(split, Cancel::never()).unwrap());
+        splits.iter().for_each(|split| feature.add(*split, Cancel::never()).unwrap());
         cuts.add(&mut feature, Cancel::never()).unwrap();
         cuts
     }
@@ -218,8 +197,9 @@ mod tests {
             let count = 1 + random.below(12);
             let thresholds: Vec<f64> = (0..count).map(|_| threshold(&mut random, step)).collect();
             let comparison = [Comparison::Less, Comparison::LessOrEqual][random.below(2)];
-            let splits: Vec<Node> =
-                thresholds.iter().map(|one| split(comparison, *one, missing)).collect();
+            let split =
+                |one: &f64| SplitCondition::Compare { comparison, threshold: *one, missing };
+            let splits: Vec<SplitCondition> = thresholds.iter().map(split).collect();
             let cuts = cuts_of(&splits);
             kinds[cuts.spans[0].kind as usize] += 1;
             let zero = f64::from(MissingRule::ZERO);
@@ -255,19 +235,7 @@ mod tests {
 
     #[test]
     fn codes_are_cut_off_and_not_rounded() {
-        let (set, members_left, default_left) = (0, true, false);
-        let (gain, cover, left, right) = (0.0, 0.0, 1, 2);
-        let feature = 0;
-        let split = Node::Categorical {
-            feature,
-            set,
-            members_left,
-            default_left,
-            left,
-            right,
-            gain,
-            cover,
-        };
+        let split = SplitCondition::InSet { set: 0, members_left: true };
         let cuts = cuts_of(&[split]);
         let narrow = |value| cuts.spans[0].narrow(&cuts.numbers, value);
         assert_eq!([2.999_999_999, -0.5, -1.5].map(narrow), [2.0, 0.0, -1.0]);

@@ -9,7 +9,7 @@
 use std::collections::VecDeque;
 
 use crate::ensemble::NODES_PER_CHECK;
-use crate::lower::canonical::{Node, Tree};
+use crate::lower::canonical::Tree;
 use crate::verified::sure;
 use crate::{Cancel, Result};
 
@@ -29,22 +29,12 @@ pub(crate) enum Position {
 
 /// The children of a split, the right one first.
 pub(crate) fn children(tree: &Tree<'_>, id: u32) -> Option<[u32; 2]> {
-    match &tree.nodes()[id as usize] {
-        Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } => {
-            Some([*right, *left])
-        }
-        Node::Leaf { .. } | Node::Deleted => None,
-    }
+    tree.nodes()[id as usize].split().map(|split| [split.right, split.left])
 }
 
 /// How many training rows came to a node, by their hessians.
 fn cover(tree: &Tree<'_>, id: u32) -> f32 {
-    match &tree.nodes()[id as usize] {
-        Node::Leaf { cover, .. }
-        | Node::Numerical { cover, .. }
-        | Node::Categorical { cover, .. } => *cover,
-        Node::Deleted => 0.0,
-    }
+    tree.nodes()[id as usize].cover()
 }
 
 /// Up to `count` connected pairs, each named by its parent, from those below `open` on; what is left
@@ -152,7 +142,8 @@ impl Order<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lower::canonical::Forest;
+    use crate::lower::canonical::Node;
+    use crate::lower::canonical::{Forest, Split, SplitCondition};
     use crate::lower::cuts::Cuts;
     use crate::random::Shape;
     use crate::random::model::model;
@@ -195,8 +186,8 @@ mod tests {
         for (id, node) in nodes.iter_mut().enumerate().take(255) {
             let [left, right] = [2 * id as u32 + 1, 2 * id as u32 + 2];
             let cover = (256 >> (id + 1).ilog2()) as f32;
-            let (feature, threshold, default_left) = (0, 0.0, true);
-            *node = Node::Numerical { feature, threshold, default_left, left, right, cover };
+            let (feature, condition, default_left) = (0, SplitCondition::Below(0.0), true);
+            *node = Node::Split(Split { feature, condition, default_left, left, right, cover });
         }
         let (sets, first_leaf) = (Vec::new(), 0);
         let tree = Tree { nodes, sets, depth: 8, output: 0, source: 0, first_leaf };

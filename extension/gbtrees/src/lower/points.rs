@@ -10,7 +10,7 @@
 
 use crate::compiled::records::TreeSummary;
 use crate::ensemble::NODES_PER_CHECK;
-use crate::lower::canonical::{Forest, Node, Tree};
+use crate::lower::canonical::{Forest, Node, Split, Tree};
 use crate::quadrature::{Rule, exact_points};
 use crate::{Cancel, Result};
 
@@ -185,8 +185,7 @@ impl Summaries {
     ) {
         match tree.nodes()[id as usize] {
             Node::Leaf { value, .. } => meet(Event::Leaf { level, features, value, weight }),
-            Node::Numerical { feature, left, right, cover, .. }
-            | Node::Categorical { feature, left, right, cover, .. } => {
+            Node::Split(Split { feature, left, right, cover, .. }) => {
                 let share = left_share(tree, cover, [left, right]);
                 let sides = [(right, 1.0 - share), (left, share)];
                 self.open.extend(sides.map(|(child, share)| Step::Edge {
@@ -221,6 +220,7 @@ fn not_taken(share: f64, q: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::lower::canonical::SplitCondition;
 
     fn summary(nodes: Vec<Node>, num_features: u32) -> TreeSummary {
         let (sets, depth, output, source, first_leaf) = (Vec::new(), num_features, 0, 0, 0);
@@ -234,8 +234,9 @@ mod tests {
         let mut cover = 1.0f32;
         for feature in 0..features {
             let (left, right) = (2 * feature + 1, 2 * feature + 2);
-            let (threshold, default_left) = (0.0, true);
-            let split = Node::Numerical { feature, threshold, default_left, left, right, cover };
+            let (condition, default_left) = (SplitCondition::Below(0.0), true);
+            let split = Split { feature, condition, default_left, left, right, cover };
+            let split = Node::Split(split);
             let leaf = Node::Leaf { value: 1.0, cover: cover * share };
             cover *= 1.0 - share;
             nodes.pop();
@@ -271,14 +272,14 @@ mod tests {
     #[test]
     fn a_mean_weighs_leaves_by_their_shares() {
         let leaf = |value, cover| Node::Leaf { value, cover };
-        let split = Node::Numerical {
+        let split = Node::Split(Split {
             feature: 0,
-            threshold: 0.0,
+            condition: SplitCondition::Below(0.0),
             default_left: true,
             left: 1,
             right: 2,
             cover: 4.0,
-        };
+        });
         assert_eq!(summary(vec![split, leaf(1.0, 1.0), leaf(2.0, 3.0)], 1).mean, 1.75);
         let summary = summary(vec![leaf(3.0, 0.0)], 1);
         assert_eq!((summary.mean, summary.points, summary.splits), (3.0, 1, 0));
@@ -297,16 +298,11 @@ pub(crate) fn has_covers(forest: &Forest<'_>, cancel: Cancel<'_>) -> Result<bool
         for nodes in tree.nodes().chunks(NODES_PER_CHECK) {
             cancel.check()?;
             for node in nodes {
-                let cover = match *node {
-                    Node::Numerical { cover, .. } | Node::Categorical { cover, .. } => {
-                        has_splits = true;
-                        has_weight |= cover > 0.0;
-                        cover
-                    }
-                    Node::Leaf { cover, .. } => cover,
-                    Node::Deleted => 0.0,
-                };
-                if !is_cover(cover) {
+                if let Some(split) = node.split() {
+                    has_splits = true;
+                    has_weight |= split.cover > 0.0;
+                }
+                if !is_cover(node.cover()) {
                     return Ok(false);
                 }
             }
@@ -326,16 +322,6 @@ pub(crate) fn share(child: f32, parent: f32) -> f64 {
 /// The share of the left child of a split with these children. The two shares add up to 1, whatever the
 /// file says.
 pub(crate) fn left_share(tree: &Tree<'_>, parent: f32, children: [u32; 2]) -> f64 {
-    let [left, right] = children.map(|child| {
-        let cover = match tree.nodes().get(child as usize) {
-            Some(
-                Node::Leaf { cover, .. }
-                | Node::Numerical { cover, .. }
-                | Node::Categorical { cover, .. },
-            ) => *cover,
-            Some(Node::Deleted) | None => 0.0,
-        };
-        share(cover, parent)
-    });
+    let [left, right] = children.map(|child| share(tree.nodes()[child as usize].cover(), parent));
     left / (left + right)
 }

@@ -4,7 +4,9 @@
 //! feature. They lie at the end of a compiled model, away from what predictions read; where the model's file
 //! has no covers, a compiled model has none.
 
-use crate::compiled::records::{CATEGORICAL, GroupKind, Leaves, Split, TreeSummary, WideNode};
+use crate::compiled::records::{
+    CATEGORICAL, GroupKind, Leaves, SplitRecord, TreeSummary, WideNode,
+};
 use crate::ensemble::NODES_PER_CHECK;
 use crate::limits::{reserve, to_u32};
 use crate::lower::canonical::Forest;
@@ -18,7 +20,7 @@ const LEAST: f32 = 1e-30;
 
 #[derive(Default)]
 pub(crate) struct Splits {
-    pub(crate) splits: Vec<Split>,
+    pub(crate) splits: Vec<SplitRecord>,
     /// The features of each tree's splits.
     pub(crate) features: Vec<u32>,
     pub(crate) summaries: Vec<TreeSummary>,
@@ -93,13 +95,13 @@ impl Nodes<'_> {
     }
 
     /// A split without its place among others.
-    fn split(&self, node: u32) -> Split {
+    fn split(&self, node: u32) -> SplitRecord {
         let WideNode { key, slot, kind, .. } = self.wide(node);
         let is_categorical = self.kind == GroupKind::Categorical;
         if is_categorical && let Some(node) = self.outcomes.nodes.get(node as usize) {
-            return Split::new(node.key, node.slot, node.factor);
+            return SplitRecord::new(node.key, node.slot, node.factor);
         }
-        let split = Split::new(key, slot, 1);
+        let split = SplitRecord::new(key, slot, 1);
         if is_categorical && kind == CATEGORICAL { split.of_set() } else { split }
     }
 }
@@ -119,7 +121,7 @@ struct Paths {
 struct OnPath {
     /// The product of the shares of its splits.
     product: f32,
-    /// The last of them, and the side: see [`Split::above`].
+    /// The last of them, and the side: see [`SplitRecord::above`].
     above: u32,
 }
 
@@ -146,7 +148,7 @@ impl Paths {
         &mut self,
         nodes: &Nodes<'_>,
         root: u32,
-        splits: &mut Vec<Split>,
+        splits: &mut Vec<SplitRecord>,
         cancel: Cancel<'_>,
     ) -> Result<()> {
         let first = splits.len();
@@ -173,7 +175,7 @@ impl Paths {
         Ok(())
     }
 
-    fn split(&mut self, nodes: &Nodes<'_>, node: u32, at: usize) -> Split {
+    fn split(&mut self, nodes: &Nodes<'_>, node: u32, at: usize) -> SplitRecord {
         let WideNode { slot, right_offset, .. } = nodes.wide(node);
         let [left, right] = [node + right_offset + 1, node + right_offset];
         let (share, place) = (nodes.share(node), self.place_of(slot / 2));
@@ -201,7 +203,7 @@ impl Paths {
         };
         let (above, product, value) = (before.above, before.product, value as f32);
         let split = nodes.split(node).on(place as u32, leaves);
-        Split { other, above, share, product, value, ..split }
+        SplitRecord { other, above, share, product, value, ..split }
     }
 
     fn place_of(&mut self, feature: u32) -> usize {

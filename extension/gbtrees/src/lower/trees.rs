@@ -9,7 +9,7 @@ use crate::compiled::records::{
 };
 use crate::ensemble::{NODES_PER_CHECK, Precision};
 use crate::limits::{reserve, to_u32};
-use crate::lower::canonical::{Forest, Node, Tree};
+use crate::lower::canonical::{Forest, Node, Split, SplitCondition, Tree};
 use crate::lower::order;
 use crate::lower::order::Position;
 use crate::lower::points::left_share;
@@ -156,17 +156,14 @@ impl Trees {
                     compiled.push(Compiled { node, id: id - tree.first_leaf, share: 0.0 });
                     continue;
                 }
-                Node::Numerical { feature, threshold, default_left, cover, left, right } => {
-                    let key = monotone_key(threshold);
+                Node::Split(Split { feature, condition, default_left, left, right, cover }) => {
                     let slot = to_u32(default_slot(feature as usize, default_left))?;
                     let share = left_share(tree, cover, [left, right]) as f32;
-                    (WideNode { key, slot, right_offset, kind: 0 }, share)
-                }
-                Node::Categorical { feature, set, default_left, cover, left, right } => {
-                    let slot = to_u32(default_slot(feature as usize, default_left))?;
-                    let key = first_set + set;
-                    let share = left_share(tree, cover, [left, right]) as f32;
-                    (WideNode { key, slot, right_offset, kind: CATEGORICAL }, share)
+                    let (key, kind) = match condition {
+                        SplitCondition::Below(threshold) => (monotone_key(threshold), 0),
+                        SplitCondition::InSet(set) => (first_set + set, CATEGORICAL),
+                    };
+                    (WideNode { key, slot, right_offset, kind }, share)
                 }
                 Node::Deleted => {
                     return Err(Error::new(ErrorKind::TreeShape, "node in use is a deleted one"));
@@ -213,7 +210,9 @@ pub(crate) fn walked_as_categorical(forest: &Forest<'_>, cancel: Cancel<'_>) -> 
 
 fn has_categorical_split(tree: &Tree<'_>, cancel: Cancel<'_>) -> Result<bool> {
     let numerical = cancel.all(tree.nodes().chunks(NODES_PER_CHECK), |part| {
-        !part.iter().any(|node| matches!(node, Node::Categorical { .. }))
+        !part.iter().any(|node| {
+            matches!(node, Node::Split(Split { condition: SplitCondition::InSet(_), .. }))
+        })
     })?;
     Ok(!numerical)
 }

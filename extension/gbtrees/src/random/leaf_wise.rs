@@ -69,10 +69,8 @@ fn grow(tree: &mut Tree, splits: &[Node], count: usize, growth: Growth, random: 
         let children = [tree.nodes.len(), tree.nodes.len() + 1];
         tree.nodes.extend([leaf(random), leaf(random)]);
         let mut node = splits[random.below(splits.len())];
-        if let Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } =
-            &mut node
-        {
-            [*left, *right] = children.map(|child| child as u32);
+        if let Node::Split(split) = &mut node {
+            [split.left, split.right] = children.map(|child| child as u32);
         }
         tree.nodes[id] = node;
         open.extend(children.map(|child| (child, depth + 1)));

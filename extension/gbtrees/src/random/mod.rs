@@ -3,7 +3,9 @@
 pub(crate) mod leaf_wise;
 pub(crate) mod model;
 
-use crate::ensemble::{Comparison, MissingRule, Node, Precision, Scaling, Tree, TreeOutput};
+use crate::ensemble::{
+    Comparison, MissingRule, Node, Precision, Scaling, Split, SplitCondition, Tree, TreeOutput,
+};
 
 /// A small generator of pseudo-random numbers (splitmix64).
 pub(crate) struct Random(pub(crate) u64);
@@ -96,9 +98,7 @@ impl Library {
                     *node = Node::LeafVector { vector, cover: *cover };
                 }
                 Node::Leaf { value, .. } if random.one_in(2) => *value = self.leaf(random),
-                Node::Numerical { .. } | Node::Categorical { .. } => {
-                    self.split(node, random, shape);
-                }
+                Node::Split(split) => self.split(split, random, shape),
                 Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
             }
         }
@@ -113,19 +113,21 @@ impl Library {
         }
     }
 
-    fn split(&self, node: &mut Node, random: &mut Random, shape: Shape) {
-        if let Node::Categorical { feature, left, right, gain, cover, default_left, .. } = *node
+    fn split(&self, split: &mut Split, random: &mut Random, shape: Shape) {
+        let Split { feature, condition, .. } = split;
+        if let SplitCondition::InSet { .. } = condition
             && self.two_kinds
-            && feature | 1 == shape.features as u32
+            && *feature | 1 == shape.features as u32
         {
-            *node = Node::numerical(feature, 0.5, default_left, [left, right], gain, cover);
+            let (comparison, missing) = (Comparison::Less, MissingRule::Nan);
+            *condition = SplitCondition::Compare { comparison, threshold: 0.5, missing };
         }
-        match node {
-            Node::Categorical { feature, members_left, .. } => {
+        match condition {
+            SplitCondition::InSet { members_left, .. } => {
                 *members_left = random.one_in(2);
                 *feature |= u32::from(self.two_kinds);
             }
-            Node::Numerical { feature, comparison, threshold, missing, .. } => {
+            SplitCondition::Compare { comparison, threshold, missing } => {
                 if self.two_kinds {
                     *feature &= !1;
                 }
@@ -137,7 +139,6 @@ impl Library {
                 };
                 self.threshold(comparison, threshold, random);
             }
-            Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => {}
         }
     }
 

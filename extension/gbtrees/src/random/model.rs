@@ -10,7 +10,7 @@ use crate::compiled::CompiledModel;
 use crate::compiled::aligned::StableBytes;
 use crate::ensemble::{
     Categories, CategorySet, ClassBy, Comparison, Ensemble, FeatureType, MissingRule, Node,
-    Objective, Precision, Task, Transform, Tree, TreeOutput,
+    Objective, Precision, Split, SplitCondition, Task, Transform, Tree, TreeOutput,
 };
 use crate::random::{Library, Random, Shape};
 
@@ -96,10 +96,8 @@ pub(crate) fn symmetric(seed: u64, mut model: Ensemble) -> Ensemble {
         let inner = (1u32 << levels.len()) - 1;
         let node = |id: u32| {
             let mut node = levels[(id + 1).ilog2() as usize];
-            if let Node::Numerical { left, right, .. } | Node::Categorical { left, right, .. } =
-                &mut node
-            {
-                (*left, *right) = (2 * id + 1, 2 * id + 2);
+            if let Node::Split(split) = &mut node {
+                (split.left, split.right) = (2 * id + 1, 2 * id + 2);
             }
             node
         };
@@ -147,17 +145,9 @@ impl Node {
         gain: f32,
         cover: f32,
     ) -> Node {
-        Node::Numerical {
-            feature,
-            comparison: Comparison::Less,
-            threshold,
-            missing: MissingRule::Nan,
-            default_left,
-            left,
-            right,
-            gain,
-            cover,
-        }
+        let (comparison, missing) = (Comparison::Less, MissingRule::Nan);
+        let condition = SplitCondition::Compare { comparison, threshold, missing };
+        Node::Split(Split { feature, condition, default_left, left, right, gain, cover })
     }
 }
 
@@ -204,8 +194,8 @@ fn tree(random: &mut Random, shape: Shape, categorical: bool) -> Tree {
             let words = (0..random.below(most)).map(|_| random.next() as u32).collect();
             tree.category_sets.push(CategorySet { words });
             let set = tree.category_sets.len() as u32 - 1;
-            let members_left = false;
-            Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
+            let condition = SplitCondition::InSet { set, members_left: false };
+            Node::Split(Split { feature, condition, default_left, left, right, gain, cover })
         } else {
             let threshold = f64::from(finite(random));
             Node::numerical(feature, threshold, default_left, [left, right], gain, cover)
@@ -223,7 +213,9 @@ pub(crate) fn rows(seed: u64, model: &Ensemble, count: usize) -> Vec<Vec<f64>> {
         .iter()
         .flat_map(|tree| tree.nodes())
         .filter_map(|node| match node {
-            Node::Numerical { threshold, .. } => Some(*threshold),
+            Node::Split(Split { condition: SplitCondition::Compare { threshold, .. }, .. }) => {
+                Some(*threshold)
+            }
             _ => None,
         })
         .collect();

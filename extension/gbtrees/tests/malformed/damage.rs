@@ -5,7 +5,7 @@
 
 use crate::models::{binary, categorical};
 use crate::{ErrorKind, parse};
-use gbtrees::internals::{Ensemble, Node, TreeOutput};
+use gbtrees::internals::{Ensemble, Node, SplitCondition, TreeOutput};
 
 const XGBOOST_JSON: &[u8] = include_bytes!("categories.json");
 const XGBOOST_UBJSON: &[u8] = include_bytes!("categories.ubj");
@@ -60,14 +60,16 @@ fn assert_invariants(model: &Ensemble) {
                     assert!(vectors);
                     assert!((*vector as usize + 1) * outputs <= tree.leaf_vectors().len());
                 }
-                Node::Numerical { feature, threshold, left, right, .. } => {
-                    assert!((*feature as usize) < model.num_features() && !threshold.is_nan());
-                    way.extend([(*left as usize, depth + 1), (*right as usize, depth + 1)]);
-                }
-                Node::Categorical { feature, set, left, right, .. } => {
-                    assert!((*feature as usize) < model.num_features());
-                    assert!((*set as usize) < tree.category_sets().len());
-                    way.extend([(*left as usize, depth + 1), (*right as usize, depth + 1)]);
+                Node::Split(split) => {
+                    assert!((split.feature as usize) < model.num_features());
+                    match split.condition {
+                        SplitCondition::Compare { threshold, .. } => assert!(!threshold.is_nan()),
+                        SplitCondition::InSet { set, .. } => {
+                            assert!((set as usize) < tree.category_sets().len());
+                        }
+                    }
+                    let below = [split.left, split.right];
+                    way.extend(below.map(|child| (child as usize, depth + 1)));
                 }
                 Node::Deleted => panic!("a link leads to a deleted node"),
             }

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::compiled::CompiledModel;
 use crate::compiled::aligned::AlignedBytes;
-use crate::compiled::records::{Leaves, Split};
+use crate::compiled::records::{Leaves, SplitRecord};
 use crate::compiled::sections::*;
 use crate::compiled::tests::{refused, tampered, tampered_at};
 use crate::eval::{BatchScratch, Kernel, Scratch};
@@ -123,7 +123,7 @@ fn sets_and_values_that_are_not_there_stop_evaluation() {
 
 #[test]
 fn splits_that_are_not_there_stop_explanations() {
-    let tampered = |change: fn(&mut Split)| {
+    let tampered = |change: fn(&mut SplitRecord)| {
         let compiled = compiled(Shape::of(4, 2, 5, 5));
         tampered(compiled, SPLITS, |splits| splits.iter_mut().for_each(change))
     };
@@ -139,7 +139,8 @@ fn splits_that_are_not_there_stop_explanations() {
     stops("set", tampered(|split| split.place_and_kind |= 1 << 31), explained);
     stops("above", tampered(|split| split.above = 1 << 20), &[Contributions]);
     assert!(refused(&tampered(|split| split.share = 2.0)), "share");
-    let last = |splits: &mut [Split]| splits[0] = Split::new(0, 0, 1).on(0, Leaves::Both);
+    let last =
+        |splits: &mut [SplitRecord]| splits[0] = SplitRecord::new(0, 0, 1).on(0, Leaves::Both);
     let broken = crate::compiled::tests::tampered(compiled(Shape::of(4, 2, 5, 5)), SPLITS, last);
     assert!(refused(&broken), "splits below none");
     let few =

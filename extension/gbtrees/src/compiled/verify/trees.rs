@@ -6,7 +6,7 @@
 //! leaf, and the key of a leaf finds a value.
 
 use crate::compiled::key::leaf_slot;
-use crate::compiled::records::{GroupKind, InterleavedNode, Leaves, Split, TreeSummary};
+use crate::compiled::records::{GroupKind, InterleavedNode, Leaves, SplitRecord, TreeSummary};
 use crate::compiled::sections::*;
 use crate::compiled::tiles::TileGroup;
 use crate::compiled::verify::ensure;
@@ -192,7 +192,7 @@ struct Size {
 fn of_tree(
     compiled: &Sections<'_>,
     summary: &TreeSummary,
-    splits: &[Split],
+    splits: &[SplitRecord],
     (size, depth): (Size, u32),
     rights: &mut Vec<(u32, u32)>,
     cancel: Cancel<'_>,

@@ -35,29 +35,22 @@ fn parts() -> EnsembleParts {
 }
 
 fn split(left: u32, right: u32) -> Node {
-    let (feature, comparison, threshold) = (0, Comparison::LessOrEqual, 0.5);
-    let (default_left, gain, cover) = (true, 1.0, 2.0);
-    Node::Numerical {
-        feature,
-        comparison,
-        threshold,
-        missing: MissingRule::Zero,
-        default_left,
-        left,
-        right,
-        gain,
-        cover,
-    }
+    let (comparison, threshold, missing) = (Comparison::LessOrEqual, 0.5, MissingRule::Zero);
+    let condition = SplitCondition::Compare { comparison, threshold, missing };
+    let (feature, default_left, gain, cover) = (0, true, 1.0, 2.0);
+    Node::Split(Split { feature, condition, default_left, left, right, gain, cover })
 }
 
 fn code(left: u32, right: u32) -> Node {
-    let (feature, set, members_left, default_left) = (0, 0, true, false);
-    let (gain, cover) = (1.0, 2.0);
-    Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
+    let condition = SplitCondition::InSet { set: 0, members_left: true };
+    let (feature, default_left, gain, cover) = (0, false, 1.0, 2.0);
+    Node::Split(Split { feature, condition, default_left, left, right, gain, cover })
 }
 
 fn use_of(tree: &mut TreeParts, node: usize, rule: MissingRule) {
-    if let Node::Numerical { missing, .. } = &mut tree.nodes[node] {
+    if let Node::Split(split) = &mut tree.nodes[node]
+        && let SplitCondition::Compare { missing, .. } = &mut split.condition
+    {
         *missing = rule;
     }
 }
@@ -149,7 +142,9 @@ fn splits_of_ranked_values_fit_their_ranks() {
         let mut builder = Builder::new(parts, &limits)?;
         let mut tree = tree();
         tree.nodes[4] = code(3, 2);
-        if let Node::Numerical { comparison, missing, .. } = &mut tree.nodes[0] {
+        if let Node::Split(split) = &mut tree.nodes[0]
+            && let SplitCondition::Compare { comparison, missing, .. } = &mut split.condition
+        {
             (*comparison, *missing) = (Comparison::Less, MissingRule::Nan);
         }
         edit(&mut tree);

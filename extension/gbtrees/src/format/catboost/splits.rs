@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::ensemble::{CategorySet, Comparison, MissingRule, Node};
+use crate::ensemble::{CategorySet, Comparison, MissingRule, Node, SplitCondition};
 use crate::format::catboost::features::{Features, NanTreatment};
 use crate::format::reader::CancelChecks;
 use crate::format::sniff::unsupported;
@@ -141,30 +141,21 @@ impl Features {
 impl Split {
     /// A row with bit 0 goes left. `set` is that of [`Dictionaries::set_of`].
     pub(super) fn node(self, set: u32, [left, right]: [u32; 2], cover: f32) -> Node {
+        let (feature, condition, default_left) = match self {
+            Split::Above { column, border, missing_too } => {
+                let (comparison, threshold) = (Comparison::LessOrEqual, border.into());
+                let missing = MissingRule::Nan;
+                let condition = SplitCondition::Compare { comparison, threshold, missing };
+                (column, condition, !missing_too)
+            }
+            Split::Is { column, .. } => {
+                (column, SplitCondition::InSet { set, members_left: false }, true)
+            }
+        };
         let gain = 0.0;
-        match self {
-            Split::Above { column, border, missing_too } => Node::Numerical {
-                feature: column,
-                comparison: Comparison::LessOrEqual,
-                threshold: border.into(),
-                missing: MissingRule::Nan,
-                default_left: !missing_too,
-                left,
-                right,
-                gain,
-                cover,
-            },
-            Split::Is { column, .. } => Node::Categorical {
-                feature: column,
-                set,
-                members_left: false,
-                default_left: true,
-                left,
-                right,
-                gain,
-                cover,
-            },
-        }
+        let split =
+            crate::ensemble::Split { feature, condition, default_left, left, right, gain, cover };
+        Node::Split(split)
     }
 }
 

@@ -6,8 +6,8 @@
 //! (`Tree::Tree` in src/io/tree.cpp). Leaf values have the learning rate in them already.
 
 use crate::ensemble::{
-    Categories, CategorySet, Comparison, MissingRule, Node, TreeOutput, TreeParts, check_limit,
-    in_tree, node_of, out_of_memory,
+    Categories, CategorySet, Comparison, MissingRule, Node, Split, SplitCondition, TreeOutput,
+    TreeParts, check_limit, in_tree, node_of, out_of_memory,
 };
 use crate::format::lightgbm::lines::Block;
 use crate::format::reader::CancelChecks;
@@ -136,18 +136,11 @@ impl Splits {
         let cover = cover as f32;
         if decision & CATEGORICAL != 0 {
             // Whatever the decision type says, what is missing goes right.
-            let (members_left, default_left) = (true, false);
             let set = set_index(threshold, sets)?;
-            return Ok(Node::Categorical {
-                feature,
-                set,
-                members_left,
-                default_left,
-                left,
-                right,
-                gain,
-                cover,
-            });
+            let condition = SplitCondition::InSet { set, members_left: true };
+            let default_left = false;
+            let split = Split { feature, condition, default_left, left, right, gain, cover };
+            return Ok(Node::Split(split));
         }
         let missing = match decision >> 2 {
             0 => MissingRule::None,
@@ -158,17 +151,10 @@ impl Splits {
                 return Err(Error::new(ErrorKind::Parameter, message));
             }
         };
-        Ok(Node::Numerical {
-            feature,
-            comparison: Comparison::LessOrEqual,
-            threshold: around_zero(threshold),
-            missing,
-            default_left: decision & DEFAULT_LEFT != 0,
-            left,
-            right,
-            gain,
-            cover,
-        })
+        let (comparison, threshold) = (Comparison::LessOrEqual, around_zero(threshold));
+        let condition = SplitCondition::Compare { comparison, threshold, missing };
+        let default_left = decision & DEFAULT_LEFT != 0;
+        Ok(Node::Split(Split { feature, condition, default_left, left, right, gain, cover }))
     }
 }
 

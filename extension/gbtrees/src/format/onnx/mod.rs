@@ -72,8 +72,8 @@ pub(super) fn read(bytes: &[u8], limits: &Limits, cancel: Cancel<'_>) -> Result<
 fn used(ensemble: &RawEnsemble) -> usize {
     let tested = ensemble.trees.iter().map(|tree| {
         let features = tree.parts.nodes.iter().filter_map(|node| match node {
-            Node::Numerical { feature, .. } | Node::Categorical { feature, .. } => {
-                tree.table.column(*feature as usize).map(|(source, _)| source + 1)
+            Node::Split(split) => {
+                tree.table.column(split.feature as usize).map(|(source, _)| source + 1)
             }
             _ => None,
         });

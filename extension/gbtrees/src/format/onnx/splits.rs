@@ -6,11 +6,12 @@
 //! ([`RawEnsemble::ranks_of`](crate::ensemble::RawEnsemble::ranks_of)). Trees keep their nodes' places.
 
 use crate::ensemble::{
-    CategorySet, Comparison, MissingRule, Node, Precision, TreeParts, check_limit, in_tree, node_of,
+    CategorySet, Comparison, MissingRule, Node, Precision, Split, SplitCondition, TreeParts,
+    check_limit, in_tree, node_of,
 };
 use crate::format::onnx::cells::{Cells, Test};
 use crate::format::onnx::columns::{Step, Table};
-use crate::format::onnx::trees::Grown;
+use crate::format::onnx::trees::{Grown, node_of_split};
 use crate::format::reader::CancelChecks;
 use crate::{Error, ErrorKind, Limits, Result};
 
@@ -84,8 +85,10 @@ fn split(
     width: Precision,
     checks: &mut CancelChecks<'_>,
 ) -> Result<Option<(bool, Vec<f64>)>> {
-    let (column, test, (left, right), default_left) = match &*node {
-        Node::Numerical { feature, comparison, threshold, default_left, left, right, .. } => {
+    let Node::Split(split) = &*node else { return Ok(None) };
+    let Split { feature: column, condition, default_left, left, right, .. } = *split;
+    let (test, (left, right), default_left) = match &condition {
+        SplitCondition::Compare { comparison, threshold, .. } => {
             let test = match comparison {
                 Comparison::Less => Test::Below(*threshold),
                 Comparison::LessOrEqual => Test::AtMost(*threshold),
@@ -93,20 +96,19 @@ fn split(
             if threshold.is_nan() {
                 return Err(Error::new(ErrorKind::NotFinite, "a threshold is not a number"));
             }
-            (*feature, test, (*left, *right), *default_left)
+            (test, (left, right), default_left)
         }
-        Node::Categorical { feature, set, members_left, default_left, left, right, .. } => {
+        SplitCondition::InSet { set, members_left } => {
             let members = members.get(*set as usize).map_or(&[][..], Vec::as_slice);
             // From here on what goes left is where the test holds.
             let (ways, default_left) = if *members_left {
-                ((*left, *right), *default_left)
+                ((left, right), default_left)
             } else {
-                ((*right, *left), !*default_left)
+                ((right, left), !default_left)
             };
             members.iter().for_each(|_| checks.note());
-            (*feature, Test::In(members), ways, default_left)
+            (Test::In(members), ways, default_left)
         }
-        Node::Leaf { .. } | Node::LeafVector { .. } | Node::Deleted => return Ok(None),
     };
     let Some((source, steps)) = table.column(column as usize) else {
         let width = table.width().unwrap_or(0);
@@ -116,19 +118,9 @@ fn split(
     let Cells { first, starts, missing } = Cells::of(&test, steps, width);
     let default_left = missing.unwrap_or(default_left);
     let feature = u32::try_from(source).unwrap_or(u32::MAX);
-    let (gain, cover) = (0.0, 0.0);
     if starts.len() > 1 {
-        let (set, members_left) = (0, true);
-        *node = Node::Categorical {
-            feature,
-            set,
-            members_left,
-            default_left,
-            left,
-            right,
-            gain,
-            cover,
-        };
+        let condition = SplitCondition::InSet { set: 0, members_left: true };
+        *node = node_of_split(feature, condition, default_left, [left, right]);
         return Ok(Some((first, starts)));
     }
     let (comparison, threshold) = match starts.as_slice() {
@@ -138,17 +130,8 @@ fn split(
     let (left, right, default_left) =
         if first { (left, right, default_left) } else { (right, left, !default_left) };
     let missing = MissingRule::Nan;
-    *node = Node::Numerical {
-        feature,
-        comparison,
-        threshold,
-        missing,
-        default_left,
-        left,
-        right,
-        gain,
-        cover,
-    };
+    let condition = SplitCondition::Compare { comparison, threshold, missing };
+    *node = node_of_split(feature, condition, default_left, [left, right]);
     Ok(None)
 }
 
@@ -166,7 +149,8 @@ fn rank(
         numbers = numbers.saturating_add(split.starts.len());
         check_limit(numbers, limits.nodes, "numbers that its splits test")?;
         let node = trees.get(split.tree).and_then(|tree| tree.nodes.get(split.node));
-        if let Some(Node::Categorical { feature, .. }) = node
+        if let Some(Node::Split(Split { feature, condition: SplitCondition::InSet { .. }, .. })) =
+            node
             && let Some(ranks) = ranks.get_mut(*feature as usize)
         {
             ranks.extend_from_slice(&split.starts);
@@ -174,7 +158,9 @@ fn rank(
     }
     for node in trees.iter().flat_map(|tree| &tree.nodes) {
         checks.count()?;
-        if let Node::Numerical { feature, comparison: Comparison::Less, threshold, .. } = node
+        if let Node::Split(Split { feature, condition, .. }) = node
+            && let SplitCondition::Compare { comparison: Comparison::Less, threshold, .. } =
+                condition
             && let Some(ranks) = ranks.get_mut(*feature as usize)
             && !ranks.is_empty()
         {
@@ -190,11 +176,11 @@ fn rank(
     for split in several {
         checks.check()?;
         let Some(tree) = trees.get_mut(split.tree) else { continue };
-        let Some(Node::Categorical { feature, set, members_left, .. }) =
-            tree.nodes.get_mut(split.node)
+        let Some(Node::Split(Split { feature, condition, .. })) = tree.nodes.get_mut(split.node)
         else {
             continue;
         };
+        let SplitCondition::InSet { set, members_left } = condition else { continue };
         let ranks = ranks.get(*feature as usize).map_or(&[][..], Vec::as_slice);
         let (members, holds) = members(split, ranks);
         (*set, *members_left) = (tree.category_sets.len() as u32, holds);

@@ -7,7 +7,9 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use crate::ensemble::{Comparison, MissingRule, Node, TreeOutput, TreeParts, node_of};
+use crate::ensemble::{
+    Comparison, MissingRule, Node, SplitCondition, TreeOutput, TreeParts, node_of,
+};
 use crate::format::onnx::columns::Table;
 use crate::format::sniff::shown;
 use crate::{Error, ErrorKind, Limits, Result};
@@ -28,7 +30,7 @@ pub(super) enum Mode {
 /// A tree, and the columns that its splits test.
 pub(super) struct Grown {
     pub parts: TreeParts,
-    /// What [`Node::Categorical`] refers to: the numbers that a split asks for, ascending.
+    /// What [`SplitCondition::InSet`] refers to: the numbers that a split asks for, ascending.
     pub members: Vec<Vec<f64>>,
     pub table: Rc<Table>,
 }
@@ -103,17 +105,9 @@ impl Split<'_> {
         };
         let (left, right) =
             if swapped { (self.fails, self.holds) } else { (self.holds, self.fails) };
-        Ok(Node::Numerical {
-            feature,
-            comparison,
-            threshold: self.threshold,
-            missing: MissingRule::Nan,
-            default_left: self.missing_is_true != swapped,
-            left,
-            right,
-            gain: 0.0,
-            cover: 0.0,
-        })
+        let (threshold, missing) = (self.threshold, MissingRule::Nan);
+        let condition = SplitCondition::Compare { comparison, threshold, missing };
+        Ok(node_of_split(feature, condition, self.missing_is_true != swapped, [left, right]))
     }
 
     /// Goes left if the value is one of some numbers.
@@ -125,27 +119,44 @@ impl Split<'_> {
         numbers.dedup();
         let set = members.len() as u32;
         members.push(numbers);
-        let (left, right) = (self.holds, self.fails);
-        let (members_left, default_left, gain, cover) = (true, self.missing_is_true, 0.0, 0.0);
-        Node::Categorical { feature, set, members_left, default_left, left, right, gain, cover }
+        let condition = SplitCondition::InSet { set, members_left: true };
+        node_of_split(feature, condition, self.missing_is_true, [self.holds, self.fails])
     }
+}
+
+/// A split; files say neither gains nor covers.
+pub(super) fn node_of_split(
+    feature: u32,
+    condition: SplitCondition,
+    default_left: bool,
+    [left, right]: [u32; 2],
+) -> Node {
+    let (gain, cover) = (0.0, 0.0);
+    Node::Split(crate::ensemble::Split {
+        feature,
+        condition,
+        default_left,
+        left,
+        right,
+        gain,
+        cover,
+    })
+}
+
+/// A node's split, if it asks for members of a set.
+fn membership(node: Option<&Node>) -> Option<&crate::ensemble::Split> {
+    let split = node?.split()?;
+    matches!(split.condition, SplitCondition::InSet { .. }).then_some(split)
 }
 
 /// Makes one split of those that ask for one number after another and lead to one node if it is there:
 /// onnxmltools writes a set so. It is the only way in which several splits may lead to a node.
 pub(super) fn join_chains(nodes: &mut [Node], members: &mut [Vec<f64>]) {
     let next = |nodes: &[Node], id: usize| {
-        let Some(Node::Categorical { feature, left, right, .. }) = nodes.get(id) else {
-            return None;
-        };
-        match nodes.get(*right as usize) {
-            Some(Node::Categorical { feature: same, left: shared, .. })
-                if (same, shared) == (feature, left) && *right as usize != id =>
-            {
-                Some(*right as usize)
-            }
-            _ => None,
-        }
+        let split = membership(nodes.get(id))?;
+        let after = split.right as usize;
+        let next = membership(nodes.get(after))?;
+        ((next.feature, next.left) == (split.feature, split.left) && after != id).then_some(after)
     };
     // Each chain is walked once, from its first split.
     let mut within = vec![false; nodes.len()];
@@ -158,17 +169,17 @@ pub(super) fn join_chains(nodes: &mut [Node], members: &mut [Vec<f64>]) {
         let mut numbers = Vec::new();
         while let Some(after) = next(nodes, id) {
             let gone = nodes.get_mut(after).map(|node| std::mem::replace(node, Node::Deleted));
-            let Some(Node::Categorical { set, default_left: missing, right: end, .. }) = gone
-            else {
-                break;
-            };
+            let Some(Node::Split(gone)) = gone else { break };
+            let SplitCondition::InSet { set, .. } = gone.condition else { break };
             numbers.extend(members.get_mut(set as usize).map(std::mem::take).unwrap_or_default());
-            if let Some(Node::Categorical { default_left, right, .. }) = nodes.get_mut(id) {
-                (*default_left, *right) = (*default_left || missing, end);
+            if let Some(Node::Split(split)) = nodes.get_mut(id) {
+                split.default_left |= gone.default_left;
+                split.right = gone.right;
             }
         }
-        if let (false, Some(Node::Categorical { set, .. })) = (numbers.is_empty(), nodes.get(id))
-            && let Some(own) = members.get_mut(*set as usize)
+        if let (false, Some(Node::Split(split))) = (numbers.is_empty(), nodes.get(id))
+            && let SplitCondition::InSet { set, .. } = split.condition
+            && let Some(own) = members.get_mut(set as usize)
         {
             own.append(&mut numbers);
             own.sort_unstable_by(f64::total_cmp);

@@ -6,8 +6,8 @@
 //! became a leaf behind. That links make a tree of the nodes is checked by the model's builder.
 
 use crate::ensemble::{
-    CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, TreeOutput, TreeParts, node_of,
-    out_of_memory,
+    CategorySet, Comparison, MissingRule, NODES_PER_CHECK, Node, Split, SplitCondition, TreeOutput,
+    TreeParts, node_of, out_of_memory,
 };
 use crate::format::xgboost::required;
 use crate::format::xgboost::tree::{Allowance, Arrays};
@@ -189,32 +189,13 @@ impl<'a> Columns<'a> {
             return Err(fault(ErrorKind::FeatureRange, message));
         };
         let (gain, cover, default_left) = (entry.gain, entry.cover, entry.default_left);
-        if entry.categorical {
-            let set = sets.take(id, words_left)?;
-            let members_left = false;
-            let split = Node::Categorical {
-                feature,
-                set,
-                members_left,
-                default_left,
-                left,
-                right,
-                gain,
-                cover,
-            };
-            return Ok(split);
-        }
-        Ok(Node::Numerical {
-            feature,
-            comparison: Comparison::Less,
-            threshold: f64::from(entry.condition),
-            missing: MissingRule::Nan,
-            default_left,
-            left,
-            right,
-            gain,
-            cover,
-        })
+        let condition = if entry.categorical {
+            SplitCondition::InSet { set: sets.take(id, words_left)?, members_left: false }
+        } else {
+            let (comparison, threshold) = (Comparison::Less, f64::from(entry.condition));
+            SplitCondition::Compare { comparison, threshold, missing: MissingRule::Nan }
+        };
+        Ok(Node::Split(Split { feature, condition, default_left, left, right, gain, cover }))
     }
 
     /// Where the file says which node leads to this one, it must say what the links say.

@@ -8,7 +8,7 @@ use crate::compiled::sections::{
     GROUPS, Header, OUTCOME_NODES, OUTCOME_TABLES, OUTCOMES, SETS, seal,
 };
 use crate::compiled::tests::tampered;
-use crate::ensemble::{Ensemble, Node, Tree};
+use crate::ensemble::{Ensemble, Node, Split, SplitCondition, Tree};
 use crate::eval::Scratch;
 use crate::lower::compile;
 use crate::random::Shape;
@@ -101,7 +101,9 @@ fn one_set_of_many_codes_leaves_an_image_without_outcomes() {
 
 #[test]
 fn short_runs_of_other_trees_are_walked_with_categorical_ones() {
-    let is_categorical = |node: &Node| matches!(node, Node::Categorical { .. });
+    let is_categorical = |node: &Node| {
+        matches!(node, Node::Split(Split { condition: SplitCondition::InSet { .. }, .. }))
+    };
     let mut with_sets = categorical_model(9, 20).trees.into_iter();
     let mut with_sets = with_sets.by_ref().filter(|tree| tree.nodes.iter().any(is_categorical));
     let mut model = model(9, Shape::of(5, 1, 2 + 2 * LANES, 4));

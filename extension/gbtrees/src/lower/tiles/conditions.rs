@@ -9,7 +9,7 @@ use crate::compiled::tiles::{
 };
 use crate::ensemble::{NODES_PER_CHECK, end_of_set};
 use crate::limits::{reserve, to_u32};
-use crate::lower::canonical::{Forest, Node, Tree};
+use crate::lower::canonical::{Forest, Split, SplitCondition, Tree};
 use crate::lower::tiles::codes::Boundaries;
 use crate::lower::tiles::fill::symmetric_conditions;
 use crate::lower::tiles::forms::Form;
@@ -131,20 +131,19 @@ pub(crate) fn used_words(words: &[u32]) -> &[u32] {
 
 /// The condition of a node; `None` for a leaf.
 pub(crate) fn condition_of(tree: &Tree<'_>, id: u32, sets: &Sets<'_>) -> Option<Condition> {
-    match tree.nodes()[id as usize] {
-        Node::Numerical { feature, threshold, default_left, .. } => {
-            let kind = [ConditionKind::BelowMissingRight, ConditionKind::BelowMissingLeft]
-                [usize::from(default_left)];
-            Some(Condition { feature, kind, threshold_key_or_set: monotone_key(threshold) })
+    let Split { feature, condition, default_left, .. } = *tree.nodes()[id as usize].split()?;
+    let side = usize::from(default_left);
+    let (kind, threshold_key_or_set) = match condition {
+        SplitCondition::Below(threshold) => {
+            let kinds = [ConditionKind::BelowMissingRight, ConditionKind::BelowMissingLeft];
+            (kinds[side], monotone_key(threshold))
         }
-        Node::Categorical { feature, set, default_left, .. } => {
-            let kind = [ConditionKind::InSetMissingRight, ConditionKind::InSetMissingLeft]
-                [usize::from(default_left)];
-            let words = used_words(tree.sets[set as usize]);
-            Some(Condition { feature, kind, threshold_key_or_set: sets.indices[words] })
+        SplitCondition::InSet(set) => {
+            let kinds = [ConditionKind::InSetMissingRight, ConditionKind::InSetMissingLeft];
+            (kinds[side], sets.indices[used_words(tree.sets[set as usize])])
         }
-        Node::Leaf { .. } | Node::Deleted => None,
-    }
+    };
+    Some(Condition { feature, kind, threshold_key_or_set })
 }
 
 /// Appends the conditions of a tree's tile, without order, some repeatedly.
