@@ -1,8 +1,10 @@
-//! The category dictionaries in a compiled model: from a value to the code that the model was trained with.
+//! Lists of text, and the category dictionaries that are made of them: from a value to the code that the
+//! model was trained with.
 //!
-//! Values lie in the order of their codes; beside them lie the codes in the order of their values, so
-//! that a look-up is a binary search. Numbers are kept as bits: integers as i64, floating point as
-//! f64 with -0.0 turned into 0.0.
+//! A section of text is a count n, then n + 1 ascending offsets as u32, then the UTF-8 of all texts
+//! without anything between them. Values of a dictionary lie in the order of their codes, and a second list
+//! has the codes in the order of their values, so that a look-up is a binary search. Numbers are kept as
+//! bits: integers as i64, floating point as f64 with -0.0 turned into 0.0.
 
 use std::cmp::Ordering;
 

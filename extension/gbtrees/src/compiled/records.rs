@@ -65,7 +65,7 @@ pub(crate) struct OutcomeNode {
     pub(crate) factor: u32,
 }
 
-/// The outcomes to the categorical splits of a feature.
+/// The outcomes of the categorical splits of a feature.
 ///
 /// A line of words per code, then one for what is in no set, and one for missing values.
 #[derive(Clone, Copy, Debug, Zeroable, Pod)]

@@ -130,7 +130,7 @@ sections! {
     /// One per output: what its sum begins with.
     BASE_MARGINS: f32,
     CONDITION_COLUMNS: ConditionColumn,
-    /// The thresholds of ranked columns, each column's as a search tree.
+    /// The thresholds of ranked columns, each column's as a search tree in the Eytzinger layout.
     SEARCH_TREES: f32,
     /// Successive groups of tiles, for the evaluation of one row.
     CHUNKS: Chunk,

@@ -6,7 +6,6 @@
 //! files alone is its reader's business.
 
 #![cfg_attr(not(test), deny(clippy::indexing_slicing))]
-#![cfg_attr(not(test), deny(clippy::indexing_slicing))]
 
 use crate::ensemble::{
     Categories, CategorySet, Comparison, Ensemble, FeatureType, MissingRule, Node, Objective,

@@ -172,7 +172,7 @@ impl Scaling {
     }
 
     /// A sum, scaled.
-    pub fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
+    pub(crate) fn of(&self, sum: f64, output: usize, precision: Precision) -> f64 {
         let bias = self.bias.get(output).copied().unwrap_or(NO_BIAS);
         match precision {
             Precision::Double => sum * self.scale / self.divisor + bias,

@@ -12,7 +12,7 @@ mod batch;
 mod contributions;
 mod importance;
 mod lanes;
-pub mod reference;
+pub(crate) mod reference;
 mod row;
 mod scratch;
 mod split_factors;

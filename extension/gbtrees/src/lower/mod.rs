@@ -1,7 +1,11 @@
-//! Writing a compiled model.
+//! Lowering: from a checked ensemble to a compiled model.
 //!
-//! The sections are collected first, each as its own list, then laid one after another behind the
-//! header. Nothing in a compiled model depends on addresses, time or hashing order.
+//! `cuts` finds the f32 that kernels compare, `canonical` turns every rule that a library has into one form
+//! of split, `trees` lays nodes out for interleaved traversal, in the `order` in which walks meet them,
+//! `outcomes` looks categorical splits up beforehand, `tiles` lays trees out for kernels that decide many
+//! nodes at once, `points` and `splits` are for explanations. [`compile`] collects the sections of all of
+//! these and hands them to the writer of compiled models. Nothing depends on addresses, time or hashing
+//! order.
 
 pub(crate) mod canonical;
 pub(crate) mod cuts;

@@ -1,4 +1,5 @@
-//! What random models and rows for tests are made from: numbers that follow from a seed, and a shape.
+//! What random models and rows for tests are made from: numbers that follow from a seed, a shape, and the
+//! rules of a library other than XGBoost.
 
 pub(crate) mod leaf_wise;
 pub(crate) mod model;

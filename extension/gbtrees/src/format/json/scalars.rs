@@ -1,7 +1,8 @@
-//! Numbers of JSON, read in the type of the field that they belong to.
+//! Numbers and strings of JSON, read in the type of the field that they belong to.
 //!
 //! XGBoost writes an f32 as the shortest text that reads back as the same f32. Rounding that text
 //! to f64 first and to f32 afterwards can differ in the last bit, so f32 fields are parsed as f32.
+//! Strings are borrowed from the file where they have no escapes.
 
 use std::borrow::Cow;
 use std::str::FromStr;

@@ -1,11 +1,11 @@
-//! Outcomes to categorical splits, looked up once per row.
+//! The outcomes of categorical splits, looked up once per row.
 //!
-//! A processor cannot predict whether a step will ask for a key or for a set. So each feature with
+//! A processor cannot predict whether a step will need a key or a set. So each feature with
 //! categorical splits has a table: for every code the outcomes of all of its splits, a bit each,
 //! 1 for right. A row copies the line of its code behind its keys, into slots of their own, and an
-//! [`OutcomeNode`] finds its bit there by the arithmetic that compares a key. Splits that ask the
-//! same share a bit. A compiled model has no outcomes where tables would be too large or lines too long for
-//! what they save; its walks ask for sets.
+//! [`OutcomeNode`] finds its bit there by the arithmetic that compares a key. Splits of the
+//! same condition share a bit. A compiled model has no outcomes where tables would be too large or lines too
+//! long for what they save; its walks ask for sets.
 
 #[cfg(test)]
 mod tests;
