@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::compiled::aligned::PIECE;
 use crate::compiled::cuts::CutSpan;
-use crate::compiled::key::leaf_slot;
+use crate::compiled::records::leaf_slot;
 use crate::compiled::records::{
     CompactNode, Dictionary, Group, GroupKind, OutcomeNode, OutcomeTable, SetSpan, SplitRecord,
     TreeSummary, WideNode,

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::compiled::key::{monotone_key, number_of_key};
+use crate::compiled::records::{monotone_key, number_of_key};
 use crate::compiled::tiles::{
     CodeTable, ColumnKind, ConditionColumn, MAX_COLUMNS, MAX_RANKS, MAX_TREE, MIN_SEARCH_LEVELS,
     MIN_SHARING, TABLE_CODES, TILE_LEVELS,
