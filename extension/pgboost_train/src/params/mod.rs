@@ -1,17 +1,16 @@
 //! Training parameters: a jsonb object in XGBoost's own names, checked against a list.
 
-mod constraint;
-pub mod metric;
-pub mod objective;
+pub mod names;
 pub mod table;
-pub mod value;
+#[cfg(test)]
+mod tests;
 
-use objective::Objective;
 use row_source::names::nearest;
 use serde_json::{Map, Value};
-use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 use crate::error::{Error, Result};
+use names::Objective;
+use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 /// Parameters that are known and in range.
 #[derive(Debug, Default)]
@@ -38,7 +37,7 @@ const DEFAULT_MAX_BIN: u32 = 256;
 impl Parameters {
     pub fn parse(params: &Value) -> Result<Parameters> {
         let Value::Object(params) = params else {
-            return Err(Error::ParametersForm { given: value::type_name(params) });
+            return Err(Error::ParametersForm { given: table::type_name(params) });
         };
         let mut parsed = Parameters::default();
         for (name, value) in params {
@@ -54,7 +53,7 @@ impl Parameters {
             return Ok(());
         }
         let (parameter, alias) = find(name)?;
-        let text = value::checked(name, parameter.rule, value)?;
+        let text = table::checked_value(name, parameter.rule, value)?;
         if let Some(earlier) = self.find_given(parameter.name) {
             return same(&earlier.value, &text, || [quoted(earlier.alias), quoted(alias)]);
         }
@@ -113,7 +112,7 @@ impl Parameters {
         let own = self.values.iter().filter(|given| !elsewhere(given.name));
         let mut all: Vec<_> = own.map(|given| (given.name, given.value.clone())).collect();
         for (name, value) in &self.constraints {
-            all.push((name, constraint::checked(name, value, features)?));
+            all.push((name, names::checked_constraint(name, value, features)?));
         }
         all.extend(self.metrics.iter().map(|metric| ("eval_metric", metric.clone())));
         Ok(all)
@@ -158,17 +157,22 @@ fn quoted(name: &str) -> String {
 }
 
 fn checked_objective(value: &Value) -> Result<&'static Objective> {
-    value.as_str().and_then(objective::named).ok_or_else(|| {
-        value::wrong("objective", known_names("an objective", value, objective::names()), value)
+    value.as_str().and_then(names::objective_named).ok_or_else(|| {
+        table::wrong(
+            "objective",
+            known_names("an objective", value, names::objective_names()),
+            value,
+        )
     })
 }
 
 fn checked_metrics(value: &Value) -> Result<Vec<String>> {
     let one = |value: &Value| match value.as_str() {
-        Some(name) if metric::exists(name) => Ok(name.to_owned()),
+        Some(name) if names::metric_exists(name) => Ok(name.to_owned()),
         _ => {
-            let allowed = known_names("a metric, or an array of them", value, metric::names());
-            Err(value::wrong("eval_metric", allowed, value))
+            let allowed =
+                known_names("a metric, or an array of them", value, names::metric_names());
+            Err(table::wrong("eval_metric", allowed, value))
         }
     };
     match value {
@@ -182,6 +186,3 @@ fn known_names(what: &str, value: &Value, names: impl Iterator<Item = &'static s
     let nearest = value.as_str().and_then(|given| nearest(given, names));
     nearest.map_or_else(|| what.to_owned(), |nearest| format!("{what} such as \"{nearest}\""))
 }
-
-#[cfg(test)]
-mod tests;

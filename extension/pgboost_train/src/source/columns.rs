@@ -1,13 +1,17 @@
-//! Which columns of a source are features, and which the target, the weight, the group or the fold.
+//! The columns of a source: which are features, target, weight, group or fold, and how a field of each is read.
+//!
+//! A column of arrays is as many features as its arrays have elements, `image[1]`, `image[2]` and so on, as a
+//! subscript names them. Its arrays have one length, which the first row says; their dimensions do not matter.
 
 use std::collections::BTreeSet;
 
-use pg_interface::catalog;
+use gbdt::forest::CategoryView;
+use pg_interface::array::number_elements;
+use pg_interface::{Exact, NumberType, ScalarType, Value, catalog};
+use pgrx::pg_sys::Oid;
 use row_source::names::{element_names, leading_elements as elements_named};
-use row_source::{Column, Row, SourceError};
+use row_source::{Column, Field, Row, SourceError};
 
-use super::elements;
-use super::kind::Kind;
 use crate::error::{Error, Result};
 
 /// What the caller says of columns, by their names.
@@ -123,7 +127,7 @@ impl Columns {
     pub fn measure(&mut self, row: Row<'_>) -> Result<()> {
         for column in &mut self.features {
             if column.elements == Some(0) {
-                column.elements = Some(elements::measured(&column.name, column.position, row)?);
+                column.elements = Some(measured_arrays(&column.name, column.position, row)?);
             }
         }
         Ok(())
@@ -238,4 +242,106 @@ fn unusable(column: &Column, role: &'static str, hint: &'static str) -> Error {
         hint,
     }
     .into()
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Kind(ScalarType);
+
+impl Kind {
+    /// What values of a type are, or else the elements of its arrays, which must be numbers: then `true`
+    /// is beside it. Nothing if they can be neither a number nor a category.
+    pub fn of(type_oid: Oid) -> Option<(Kind, bool)> {
+        if let Some(scalar) = ScalarType::of(type_oid) {
+            return Some((Kind(scalar), false));
+        }
+        number_elements(type_oid).map(|element| (Kind(element.scalar_type()), true))
+    }
+
+    pub fn is_text(self) -> bool {
+        self.0.is_text()
+    }
+
+    pub fn is_bool(self) -> bool {
+        self.0 == ScalarType::Number(NumberType::Bool)
+    }
+
+    /// What XGBoost calls a feature of this type.
+    pub fn xgboost(self) -> &'static str {
+        match self.0 {
+            ScalarType::Text(_) => "c",
+            ScalarType::Number(NumberType::Int2 | NumberType::Int4 | NumberType::Int8) => "int",
+            ScalarType::Number(NumberType::Bool) => "i",
+            ScalarType::Number(_) => "float",
+        }
+    }
+}
+
+/// A number as f32. One that is infinite, or out of range, becomes an infinity; a text is no number.
+#[inline]
+pub fn number(field: Field<'_>) -> f32 {
+    match field.value() {
+        Some(Value::Number(number)) => number.single(),
+        _ => f32::NAN,
+    }
+}
+
+/// The code of a value among the categories of a model, as `predict` finds it: NaN for a NaN, and
+/// nothing for a value that is none of them.
+pub fn category(field: Field<'_>, categories: CategoryView<'_>) -> Option<f32> {
+    let code = match field.value()? {
+        Value::Text(text) => categories.code_of_text(&text.text()),
+        Value::Number(number) => match number.exact() {
+            Exact::Integer(number) => categories.code_of_integer(number),
+            Exact::Float(number) if number.is_nan() => return Some(f32::NAN),
+            Exact::Float(number) => categories.code_of_float(number),
+        },
+    };
+    code.map(|code| code as f32)
+}
+
+/// Most characters of an array in a message.
+const MAX_SHOWN: usize = 80;
+
+/// How long the first array of a column is; `position` is its place in a row of the query.
+pub fn measured_arrays(column: &str, position: usize, row: Row<'_>) -> Result<usize> {
+    let fail = |what| Err(Error::ArrayUnmeasured { column: column.to_owned(), what });
+    let Some(field) = row.get(position) else { return fail("null") };
+    match field.elements() {
+        Some(elements) if elements.len() > 0 => Ok(elements.len()),
+        _ => fail("empty"),
+    }
+}
+
+/// The elements as f32, NaN for a NULL. `place` is as long as the column is wide.
+pub fn read_elements(column: &str, field: Field<'_>, place: &mut [f32]) -> Result<()> {
+    let count = match field.reals() {
+        Some(reals) if reals.len() == place.len() => {
+            place.copy_from_slice(reals);
+            reals.len()
+        }
+        Some(reals) => reals.len(),
+        None => {
+            let elements = field.elements().into_iter().flatten();
+            let mut count = 0;
+            let mut places = place.iter_mut();
+            for element in elements {
+                count += 1;
+                if let Some(place) = places.next() {
+                    *place = element.map_or(f32::NAN, |number| number.single());
+                }
+            }
+            count
+        }
+    };
+    if count == place.len() { Ok(()) } else { Err(other_length(column, field, place.len(), count)) }
+}
+
+#[cold]
+fn other_length(column: &str, field: Field<'_>, expected: usize, given: usize) -> Error {
+    let written = field.written();
+    let mut array: String = written.chars().take(MAX_SHOWN).collect();
+    if array.len() < written.len() {
+        array.push_str("...");
+    }
+    Error::ArrayLength { column: column.to_owned(), expected, given, array }
 }

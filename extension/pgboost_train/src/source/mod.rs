@@ -7,7 +7,4 @@
 
 pub mod columns;
 pub mod dictionary;
-pub mod elements;
-pub mod kind;
 pub mod records;
-pub mod spool;

@@ -1,11 +1,12 @@
-//! One row of the source to one record: features, target, weight, bounds, fold.
+//! Rows of a source as records (features, target, weight, bounds, fold) in a temporary file, which is written once;
+//! the trainer reads it as often as libxgboost asks.
 
+use pg_interface::temporary_file::TemporaryFile;
 use row_source::{Field, Row, SourceError};
 use xgboost_ffi::Layout;
 
-use super::columns::{Columns, UsedColumn};
+use super::columns::{self, Columns, UsedColumn};
 use super::dictionary::{Dictionary, NoCode};
-use super::{elements, kind};
 use crate::error::{Error, Result};
 
 const MAX_CATEGORIES: usize = 65_536;
@@ -106,7 +107,7 @@ impl<'a> Records<'a> {
         put(target);
         if let Some(column) = &columns.label_upper_bound {
             // Nothing is known of the end: the row is censored.
-            put(row.get(column.position).map_or(f32::INFINITY, kind::number));
+            put(row.get(column.position).map_or(f32::INFINITY, columns::number));
         }
         if self.layout.weight.is_some() {
             put(group_weight.map_or_else(|| weight(columns, row), Ok)?);
@@ -144,11 +145,11 @@ pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
 }
 
 fn number(column: &UsedColumn, field: Field<'_>) -> Result<f32> {
-    finite(column, kind::number(field))
+    finite(column, columns::number(field))
 }
 
 fn array(column: &UsedColumn, field: Field<'_>, place: &mut [f32]) -> Result<()> {
-    elements::read(&column.name, field, place)?;
+    columns::read_elements(&column.name, field, place)?;
     place.iter().try_for_each(|value| finite(column, *value).map(|_| ()))
 }
 
@@ -170,5 +171,49 @@ fn code(
         Ok(code) => Ok(code as f32),
         Err(NoCode::Full) => Err(Error::TooManyCategories { column: column(), limit }),
         Err(NoCode::Unknown) => Err(Error::UnknownCategory { column: column(), argument }),
+    }
+}
+
+/// About as many words are in memory at once.
+const BUFFER_WORDS: usize = 1 << 18;
+
+pub struct Spool {
+    file: TemporaryFile,
+    rows: u64,
+    buffer: Vec<f32>,
+}
+
+impl Spool {
+    pub fn new() -> Spool {
+        Spool { file: TemporaryFile::new(), rows: 0, buffer: Vec::new() }
+    }
+
+    #[inline]
+    pub fn push(&mut self, record: &[f32]) -> Result<()> {
+        self.buffer.extend_from_slice(record);
+        self.rows += 1;
+        if self.buffer.len() >= BUFFER_WORDS { self.flush() } else { Ok(()) }
+    }
+
+    /// Writes what is still in memory, and frees it.
+    pub fn finish(&mut self) -> Result<()> {
+        self.flush()?;
+        self.buffer = Vec::new();
+        Ok(())
+    }
+
+    pub fn rows(&self) -> u64 {
+        self.rows
+    }
+
+    /// The file's path, below the data directory.
+    pub fn path(&self) -> String {
+        self.file.path()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        self.file.write(&self.buffer).map_err(SourceError::from)?;
+        self.buffer.clear();
+        Ok(())
     }
 }

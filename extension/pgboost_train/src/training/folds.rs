@@ -1,12 +1,10 @@
-//! Which fold each row belongs to, or each group of rows.
+//! Which rows are trained on and which are kept for evaluation: a split, or the fold of each row or group of rows.
 //!
-//! By chance, folds are dealt like cards: each `count` rows that follow one another are in different folds,
-//! so that sizes differ by one at most and the number of rows need not be known. Where folds are
-//! stratified, each class is dealt a deck of its own.
+//! By chance, folds are dealt like cards: each `count` rows that follow one another are in different folds.
 
 use row_source::{Field, SourceError};
 
-use super::random::Random;
+use super::random::{Random, scattered};
 use crate::error::{Error, Result};
 use crate::source::columns::GroupColumn;
 use crate::source::dictionary::Dictionary;
@@ -135,8 +133,35 @@ impl Deck {
     }
 }
 
+/// Which rows are kept for evaluation: a share of them, chosen by the seed and their number, or of
+/// groups by the group's number.
+#[derive(Clone, Copy)]
+pub struct Split {
+    /// Numbers below this are kept; nothing if none are.
+    below: Option<u64>,
+    seed: u64,
+}
+
+impl Split {
+    pub fn new(fraction: Option<f64>, seed: i32) -> Split {
+        let below = fraction.map(|share| (share * u64::MAX as f64) as u64);
+        Split { below, seed: u64::from(seed.cast_unsigned()) }
+    }
+
+    /// Whether any are kept.
+    pub fn keeps_some(self) -> bool {
+        self.below.is_some()
+    }
+
+    /// Whether the row or group of that number is kept.
+    pub fn keeps(self, number: u64) -> bool {
+        self.below.is_some_and(|below| scattered(self.seed, number) < below)
+    }
+}
+
 #[cfg(test)]
 mod tests {
+
     use super::*;
 
     /// What `next` does where no column says the fold; it would need a server to be linked.
@@ -177,5 +202,16 @@ mod tests {
     fn a_fold_without_rows_is_an_error() {
         assert!(dealt(5, false, 1, &[0; 4]).1.in_order().is_err());
         assert!(dealt(5, false, 1, &[0; 5]).1.in_order().is_ok());
+    }
+
+    #[test]
+    fn split_keeps_about_its_share_and_always_the_same() {
+        let split = Split::new(Some(0.25), 7);
+        let kept = (0..10_000).filter(|number| split.keeps(*number)).count();
+        assert!((2_300..2_700).contains(&kept), "{kept}");
+        assert_eq!((0..10_000).filter(|number| split.keeps(*number)).count(), kept);
+        let other = Split::new(Some(0.25), 8);
+        assert!((0..10_000).any(|number| split.keeps(number) != other.keeps(number)));
+        assert!(!(0..100).any(|number| Split::new(None, 7).keeps(number)));
     }
 }

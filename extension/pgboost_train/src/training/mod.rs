@@ -4,33 +4,28 @@
 //! search read as a training does, and keep figures instead of a model.
 
 mod choices;
-pub mod cross_validation;
+mod combinations;
 pub mod folds;
-mod job;
 mod prepared;
-mod process;
-mod profile;
 pub mod progress;
 mod random;
 mod read;
 pub mod request;
-mod rounds;
-mod score;
+pub mod rounds;
 pub mod search;
-mod split;
 pub mod start;
 mod task;
 mod trainer;
 
 use pg_interface::fault;
-use progress::{Phase, Progress};
-pub use request::{Evaluation, Request};
-pub use score::Score;
 use serde_json::{Map, Value};
-use start::Start;
-use trainer::Trainer;
 
 use crate::error::Result;
+use progress::{Phase, Progress};
+pub use request::{Evaluation, Request};
+pub use rounds::Score;
+use start::Start;
+use trainer::Trainer;
 
 /// What came of a training.
 pub struct Outcome {

@@ -6,14 +6,12 @@ use pgboost_trainer::{Fold, Part};
 use row_source::{Groups, Row, SourceError};
 
 use super::choices::FewValues;
-use super::folds::Folds;
-use super::profile::Profile;
+use super::folds::{Folds, Split};
+use super::prepared::Baseline;
 use super::progress::Progress;
-use super::split::Split;
 use crate::error::Result;
 use crate::source::columns::Columns;
-use crate::source::records::{self, Dictionaries, Records};
-use crate::source::spool::Spool;
+use crate::source::records::{self, Dictionaries, Records, Spool};
 
 /// Rows for one purpose.
 pub struct Set {
@@ -57,7 +55,7 @@ pub struct Rows {
     pub train: Set,
     pub eval: Option<Set>,
     /// What the features are in the rows to train on, if that is asked for.
-    pub profile: Option<Profile>,
+    pub profile: Option<Baseline>,
     /// The folds in order, if rows are in such.
     folds: Option<Vec<u32>>,
     skipped: u64,
@@ -177,7 +175,7 @@ impl<'a> Reader<'a> {
             self.columns.measure(row)?;
             let layout = records::layout(self.columns, self.folds.is_some());
             self.records = Some(Records::new(dictionaries, layout, argument));
-            self.rows.profile = self.profiled.then(|| Profile::of(self.columns));
+            self.rows.profile = self.profiled.then(|| Baseline::of(self.columns));
         }
         let begins = self.begins(row)?;
         let Some(records) = &mut self.records else { return Ok(()) };

@@ -1,23 +1,71 @@
-//! `verify_model`: pgboost and libxgboost side by side over all rows of a source.
+//! `xgboost_predict`, `verify_model` and `xgboost_version`: predictions by libxgboost itself.
 //!
-//! Margins are compared by their bits, because they are what pgboost promises to be equal. Both are
-//! given the same f32 features, read as `predict` reads them: categories become codes by the same image.
+//! They are what pgboost's own predictions are checked against, and what their speed is compared with. Margins
+//! are compared by their bits, because pgboost promises them to be equal.
+
+use std::rc::Rc;
 
 use gbdt::Image;
 use gbdt::forest::{AlignedBytes, CategoryKind};
-use pg_interface::{report, session};
+use pg_interface::{call, report, session};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{name, pg_extern};
+use pgrx::{name, pg_extern, pg_sys};
 use row_source::{Row, Source, SourceError};
 use xgboost_ffi::Output;
 
 use super::required;
 use crate::error::{Error, Result};
 use crate::registry::Registry;
-use crate::source::columns::{Columns, UsedColumn};
-use crate::source::{elements, kind};
-use crate::xgboost::cached::CachedBooster;
+use crate::source::columns::{self, Columns, UsedColumn};
+use crate::xgboost::{self, CachedBooster};
+
+/// What a statement keeps from call to call.
+struct Statement {
+    model: String,
+    registered: Rc<CachedBooster>,
+    features: Vec<f32>,
+}
+
+impl Statement {
+    fn begin(model: &str) -> Result<Statement> {
+        let registered = CachedBooster::find(model)?;
+        Ok(Statement { model: model.to_owned(), registered, features: Vec::new() })
+    }
+
+    fn predict(&mut self, features: &[Option<f32>]) -> Result<f32> {
+        let expected = self.registered.model.num_features();
+        if features.len() != expected {
+            let (model, given) = (self.model.clone(), features.len());
+            return Err(Error::FeatureCount { model, expected, given });
+        }
+        self.features.clear();
+        self.features.extend(features.iter().map(|value| value.unwrap_or(f32::NAN)));
+        match *self.registered.predict(&self.features, Output::Value)? {
+            [value] => Ok(value),
+            _ => {
+                Err(Error::SeveralValues { model: self.model.clone(), function: "xgboost_predict" })
+            }
+        }
+    }
+}
+
+/// `xgboost_predict(model, features) -> real`
+#[pg_extern(sql = false)]
+fn pgboost_xgboost_predict(
+    model: Option<&str>,
+    features: Option<Vec<Option<f32>>>,
+    call: pg_sys::FunctionCallInfo,
+) -> std::result::Result<Option<f32>, ErrorReport> {
+    let (Some(model), Some(features)) = (model, features) else {
+        return Ok(None);
+    };
+    let state = call::kept(call, || Statement::begin(model))?;
+    if state.model != model {
+        *state = Statement::begin(model)?;
+    }
+    Ok(Some(state.predict(&features)?))
+}
 
 /// Rows that are scored at once.
 const BATCH_ROWS: usize = 512;
@@ -124,14 +172,14 @@ impl Comparison<'_> {
                 self.batch.resize(self.batch.len() + feature.width(), f32::NAN);
                 let place = self.batch.get_mut(first + index..).unwrap_or_default();
                 if let Some(field) = row.get(feature.position) {
-                    elements::read(&feature.name, field, place)?;
+                    columns::read_elements(&feature.name, field, place)?;
                 }
                 continue;
             }
             let value = match (row.get(feature.position), self.image.categories(index)) {
                 (None, _) => f32::NAN,
-                (Some(field), None) => kind::number(field),
-                (Some(field), Some(categories)) => match kind::category(field, categories) {
+                (Some(field), None) => columns::number(field),
+                (Some(field), Some(categories)) => match columns::category(field, categories) {
                     Some(code) => code,
                     None if self.unknown_is_missing => f32::NAN,
                     None => {
@@ -186,4 +234,10 @@ fn ulp(a: f32, b: f32) -> i64 {
     }
     // Zeros of both signs are in one place, but are not the same bits.
     (ordered(a) - ordered(b)).abs().max(1)
+}
+
+/// `xgboost_version() -> text`
+#[pg_extern(sql = false)]
+fn pgboost_xgboost_version() -> std::result::Result<&'static str, ErrorReport> {
+    Ok(xgboost::library()?.version())
 }

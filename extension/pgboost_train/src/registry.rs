@@ -3,14 +3,16 @@
 //! None of its tables is read or written: what a user may do with a model by hand is what a training
 //! may do for that user. Only changes to the tables are listened to.
 
-mod resolve;
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use gbdt::{Limits, Model};
-use pg_interface::{catalog, query, report};
+use pg_interface::snapshot::{SnapshotMark, Validity};
+use pg_interface::{catalog, invalidation, query, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
-pub use resolve::resolve;
 use row_source::names;
 
 use crate::error::{Error, Result};
@@ -246,4 +248,60 @@ fn check_name(name: &str) -> Result<()> {
         Ok(_) => Ok(()),
         Err(reason) => Err(Error::ModelName { name: names::shown(name), reason }),
     }
+}
+
+/// Names are forgotten beyond this number.
+const MAX_NAMES: usize = 1024;
+
+struct Resolved {
+    version: Rc<Version>,
+    validity: Validity,
+    /// Whether the answer was the latest one when it was read.
+    latest: bool,
+}
+
+impl Resolved {
+    fn holds_for(&self, snapshot: SnapshotMark) -> bool {
+        self.validity == Validity::now(snapshot)
+            || (self.latest && self.validity.holds_for(snapshot))
+    }
+}
+
+thread_local! {
+    static NAMES: RefCell<BTreeMap<Box<str>, Resolved>> = RefCell::default();
+}
+
+/// The version that `name` or `name@version` means to the current user under the active snapshot.
+/// Raises pgboost's errors for a model that is not there or not to be seen.
+pub fn resolve(reference: &str) -> Result<Rc<Version>> {
+    invalidation::accept();
+    let Some(snapshot) = SnapshotMark::active() else {
+        return Ok(Rc::new(Registry::find()?.version(reference)?));
+    };
+    let known = NAMES.with_borrow(|names| {
+        let known = names.get(reference).filter(|known| known.holds_for(snapshot));
+        known.map(|known| Rc::clone(&known.version))
+    });
+    match known {
+        Some(version) => Ok(version),
+        None => read(reference, snapshot),
+    }
+}
+
+#[cold]
+fn read(reference: &str, mark: SnapshotMark) -> Result<Rc<Version>> {
+    let registry = Registry::find()?;
+    let tables = registry.tables()?;
+    invalidation::watch(tables.iter().copied());
+    let validity = Validity::now(mark);
+    let version = Rc::new(registry.version(reference)?);
+    let latest = tables.first().is_some_and(|table| SnapshotMark::latest(*table) == mark);
+    NAMES.with_borrow_mut(|names| {
+        if names.len() >= MAX_NAMES {
+            names.clear();
+        }
+        let version = Rc::clone(&version);
+        names.insert(reference.into(), Resolved { version, validity, latest });
+    });
+    Ok(version)
 }

@@ -3,19 +3,16 @@
 //! The rows are read once, and the matrices stay with the trainer as long as `max_bin` does. Each trial
 //! begins with a new booster, and gives what a training with its parameters alone would give.
 
-mod space;
-
 use serde_json::{Map, Value, json};
 
+pub use super::combinations::combinations;
 use super::prepared::{self, Prepared};
 use super::progress::{Phase, Progress};
 use super::request::Request;
-use super::rounds::{self, Ran};
-use super::score::Score;
+use super::rounds::{self, Ran, Score};
 use super::trainer::Trainer;
 use crate::error::Result;
-use crate::params::metric;
-pub use space::combinations;
+use crate::params::names;
 
 /// What came of one combination.
 pub struct Trial {
@@ -89,7 +86,7 @@ fn trial(number: usize, request: &Request, prepared: &Prepared<'_>, ran: &Ran) -
 /// The first of the best ones. What is no number is never best.
 fn mark_best(trials: &mut [Trial]) {
     let better = |trial: &Trial, best: &Trial| {
-        if metric::more_is_better(&trial.metric) {
+        if names::more_is_better(&trial.metric) {
             trial.eval > best.eval
         } else {
             trial.eval < best.eval

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Number, Value};
 
+use super::random::Random;
 use crate::error::{Error, Result};
 use crate::params;
-use crate::params::value::type_name;
-use crate::training::random::Random;
+use crate::params::table::type_name;
 
 /// Most combinations.
 const MAX_TRIALS: u64 = 10_000;

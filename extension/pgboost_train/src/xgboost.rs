@@ -1,20 +1,46 @@
-//! A registered model in libxgboost's hands, for prediction; kept by the backend until others take
-//! its place.
+//! libxgboost in this backend, for predictions by a registered model. It trains in a separate process, see
+//! `training::trainer`.
 //!
-//! A version's digest says whether what is kept is still the model, so a model that was deployed
-//! anew or changed is never confused with an older one.
+//! The library is loaded when it is first needed and never before. The last models that were used stay loaded.
 
 use std::cell::RefCell;
 use std::mem::ManuallyDrop;
 use std::rc::Rc;
+use std::sync::OnceLock;
 
 use gbdt::Model;
 use pg_interface::fault;
-use xgboost_ffi::{Batch, Booster, Matrix, Output};
+use row_source::SourceError;
+use xgboost_ffi::{Batch, Booster, Library, Matrix, Output};
 
-use super::library;
 use crate::error::{Error, Result};
+use crate::installed;
 use crate::registry::{Registry, Version, resolve};
+
+static LOADED: OnceLock<&Library> = OnceLock::new();
+
+/// The library, loaded if it was not yet.
+pub fn library() -> Result<&'static Library> {
+    fault::at("xgboost: asked");
+    if let Some(library) = LOADED.get() {
+        return Ok(library);
+    }
+    let library = Library::open(&installed::library())?;
+    Ok(LOADED.get_or_init(|| library))
+}
+
+impl From<xgboost_ffi::Error> for Error {
+    fn from(error: xgboost_ffi::Error) -> Error {
+        use xgboost_ffi::Error as Theirs;
+        match error {
+            Theirs::Missing { path, reason } => Error::LibraryMissing { path, reason },
+            Theirs::Old(version) => Error::LibraryOld { version },
+            Theirs::OutOfMemory => Error::OutOfMemory,
+            Theirs::Rows(reason) => SourceError::TemporaryFile { reason, disk_full: false }.into(),
+            Theirs::Refused(message) => Error::XGBoost { message },
+        }
+    }
+}
 
 pub struct CachedBooster {
     pub version: Rc<Version>,
