@@ -3,6 +3,9 @@
 //! None is XX000, which PostgreSQL keeps for bugs. Nothing here repeats model bytes or row values,
 //! except an unknown category, which the caller has just supplied.
 
+#[cfg(test)]
+mod tests;
+
 use gbdt::{ErrorKind, Place};
 use pg_interface::{error_table, *};
 use row_source::SourceError;
@@ -379,7 +382,12 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
 }
 
 fn engine_message(error: &gbdt::Error) -> String {
-    use ErrorKind::{Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
+    use ErrorKind::Internal;
+    use ErrorKind::Limit;
+    use ErrorKind::Names;
+    use ErrorKind::OutOfMemory;
+    use ErrorKind::RowLength;
+    use ErrorKind::Unsupported;
     match error.kind() {
         Unsupported | Names | Limit | OutOfMemory | RowLength | Internal => {
             error.message().to_owned()
@@ -418,6 +426,3 @@ impl From<gbdt::Error> for Error {
         Error::Engine { error }
     }
 }
-
-#[cfg(test)]
-mod tests;

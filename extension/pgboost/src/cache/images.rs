@@ -19,14 +19,12 @@ use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::{Oid, fault, report, transaction};
 use row_source::distribution::Ranges;
 
-use super::file::{self, ImageKey, MadeOf};
-use super::map::{ImageBytes, ModelImage};
+use super::image_file::{self, ImageBytes, ImageKey, MadeOf, ModelImage};
 use super::sweep;
 use crate::error::Result;
 use crate::guc;
-use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
-use crate::registry::profile;
+use crate::registry::{Registry, baseline};
 
 /// Most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
 const MAX_IMAGES: usize = 16_384;
@@ -84,7 +82,7 @@ impl CachedImage {
             return known.ranges.clone();
         }
         let registry = Registry::of_function(function).ok()?;
-        let ranges = profile::ranges(&registry, name, version).map(Rc::new);
+        let ranges = baseline::ranges(&registry, name, version).map(Rc::new);
         *known = Some(KnownRanges { name: name.into(), version, changes, ranges: ranges.clone() });
         ranges
     }
@@ -125,7 +123,7 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
     if let Some(image) = find(&key) {
         return Ok(image);
     }
-    let image = match file::open(&key) {
+    let image = match image_file::open(&key) {
         Some(image) => image,
         None => {
             let labels = stored.labels();
@@ -155,9 +153,9 @@ pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
 
 /// Writes an image for all backends and opens it; where that fails, it stays this backend's own.
 fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
-    match file::write(key, &lowered) {
+    match image_file::write(key, &lowered) {
         Ok(()) => {
-            if let Some(image) = file::open(key) {
+            if let Some(image) = image_file::open(key) {
                 return Ok(image);
             }
         }
@@ -182,7 +180,7 @@ pub fn share_new(
     let key = lookup::with_version(registry, name, version, ReadSnapshot::Latest, key_of)?;
     if key.path().exists() {
         if find(&key).is_none() {
-            let image = file::open(&key).map_or_else(|| share(&key, lowered), Ok)?;
+            let image = image_file::open(&key).map_or_else(|| share(&key, lowered), Ok)?;
             insert(image, key);
         }
         return Ok(());

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime};
 
 use pg_interface::{Oid, backend, catalog};
 
-use super::file::{self, FOLDER, ImageKey, RECORD, SUFFIX, UNFINISHED};
+use super::image_file::{self, FOLDER, ImageKey, RECORD, SUFFIX, UNFINISHED};
 
 /// The file's name.
 const MADE: &str = "made";
@@ -42,7 +42,7 @@ pub fn is_due() -> bool {
 fn count() -> io::Result<(usize, usize)> {
     let mut options = OpenOptions::new();
     options.read(true).append(true).create(true).mode(backend::file_mode());
-    let mut file = options.open(file::folder().join(MADE))?;
+    let mut file = options.open(image_file::folder().join(MADE))?;
     file.write_all(b".")?;
     file.rewind()?;
     let mut content = String::new();
@@ -58,8 +58,8 @@ fn count() -> io::Result<(usize, usize)> {
 /// made again. So nothing here can do harm, and errors are left for the next sweep.
 pub fn sweep(in_use: &HashSet<ImageKey>) {
     let swept = format!("{}{END}", in_use.len());
-    let _ = file::replace(&file::folder().join(MADE), swept.as_bytes());
-    for entry in entries(&file::folder()) {
+    let _ = image_file::replace(&image_file::folder().join(MADE), swept.as_bytes());
+    for entry in entries(&image_file::folder()) {
         let name = entry.file_name();
         let Some(name) = name.to_str() else { continue };
         let key = [SUFFIX, RECORD].iter().find_map(|suffix| name.strip_suffix(suffix));
@@ -81,7 +81,7 @@ fn sweep_other(folder: &fs::DirEntry) {
     let name = folder.file_name();
     let Some(database) = name.to_str().and_then(|name| name.parse().ok()) else { return };
     if !catalog::database_exists(database) {
-        let _ = fs::remove_dir_all(file::folder_of(database));
+        let _ = fs::remove_dir_all(image_file::folder_of(database));
     } else if database != backend::database() && is_abandoned(&folder.path()) {
         for entry in entries(&folder.path()) {
             let name = entry.file_name();
@@ -95,11 +95,11 @@ fn sweep_other(folder: &fs::DirEntry) {
 
 /// Writes down where the table of versions is, for those who sweep in other databases.
 pub fn note_table(table: Oid) {
-    let noted = file::folder().join(TABLE);
+    let noted = image_file::folder().join(TABLE);
     if let Some(path) = catalog::file_of(table)
         && fs::read(&noted).ok().as_deref() != Some(path.as_bytes())
     {
-        let _ = file::replace(&noted, path.as_bytes());
+        let _ = image_file::replace(&noted, path.as_bytes());
     }
 }
 

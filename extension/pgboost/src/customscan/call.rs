@@ -13,7 +13,7 @@ use super::given::Given;
 use super::rows::Rows;
 use crate::functions::entry;
 use crate::predictor::batch::BatchPredictor;
-use crate::predictor::many::ManyModels;
+use crate::predictor::many_models::ManyModels;
 
 /// The memory that reading rows takes is reset each time that this many are read.
 const ROWS_PER_RESET: usize = 16;

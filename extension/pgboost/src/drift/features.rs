@@ -8,14 +8,14 @@ use row_source::{Field, PlacedColumn, Row, Source, SourceError, width};
 
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::features::named;
+use crate::features::by_name;
 
 /// Rows between two looks at whether the statement was cancelled.
 const ROWS_PER_CHECK: u64 = 1 << 12;
 
 /// The values of all features of a model in the rows of a source, which runs once, with the caller's rights.
 pub fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
-    let names = named::column_names(image);
+    let names = by_name::column_names(image);
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
     let (query, columns) = Source::of(source)?.select(&texts, None, "source")?;
     let categorical =

@@ -5,9 +5,9 @@
 //! whose variance is the sum of w²(d - mean)² over (sum of w)², times n / (n - 1).
 
 use super::loss;
+use super::predictions::Prediction;
 use super::rows::KnownRow;
 use super::task::Task;
-use crate::predictor::source::Prediction;
 
 /// Half of 95 % of the normal distribution lies within so many standard deviations of its mean.
 const QUANTILE: f64 = 1.959_963_984_540_054;

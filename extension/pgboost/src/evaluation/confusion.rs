@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 
 use super::parts::Parts;
+use super::predictions::Prediction;
 use super::rows::KnownRow;
 use crate::error::Result;
-use crate::predictor::source::Prediction;
 
 /// Rows, and their weight.
 #[derive(Clone, Copy, Default)]

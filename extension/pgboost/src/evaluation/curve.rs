@@ -8,10 +8,10 @@
 use pg_interface::report::check_for_interrupts;
 use row_source::sorter::{Sorter, ordered, work_mem};
 
+use super::predictions::Predictions;
 use super::rows::KnownRow;
 use super::scores::Scores;
 use crate::error::Result;
-use crate::predictor::source::Predictions;
 
 pub enum Curve {
     /// Probabilities of one part, as long as there is room for them.

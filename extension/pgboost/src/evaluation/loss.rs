@@ -1,8 +1,8 @@
 //! What a prediction of a row loses, in f64, as scikit-learn computes it (sklearn/metrics/_regression.py
 //! and _classification.py).
 
+use super::predictions::Prediction;
 use super::task::Task;
-use crate::predictor::source::Prediction;
 
 /// A probability, which `log_loss` keeps from 0 and 1.
 #[inline]

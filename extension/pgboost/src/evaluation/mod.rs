@@ -14,6 +14,7 @@ pub mod curve;
 mod loss;
 pub mod metrics;
 mod parts;
+pub mod predictions;
 pub mod rows;
 mod scores;
 mod target;

@@ -8,10 +8,10 @@ use pg_interface::{ScalarType, catalog};
 use row_source::{Groups, PlacedColumn, Row, Source, SourceError, width};
 
 use super::parts::Parts;
+use super::predictions::SourcePredictor;
 use super::target::Target;
 use super::task::Task;
 use crate::error::{Error, Result};
-use crate::predictor::source::SourcePredictor;
 
 /// The largest weight, which is XGBoost's: sums and products of such weights are finite.
 const MAX_WEIGHT: f64 = f32::MAX as f64;

@@ -3,8 +3,8 @@
 use gbdt::model::{Task as ModelTask, Transform};
 use pg_interface::snapshot::ReadSnapshot;
 
+use super::predictions::SourcePredictor;
 use crate::error::{Error, Result, ShapeReason};
-use crate::predictor::source::SourcePredictor;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup};
 

@@ -3,13 +3,10 @@
 //! What an argument list means is worked out once per statement, by `FeatureBinding::bind`;
 //! `FeatureBinding::read` then only follows it. Whatever the form, NULL is a missing value, which the engine takes as NaN.
 
-mod array;
-mod columns;
-mod elements;
-pub mod named;
+pub mod by_name;
+mod by_position;
 mod object;
 mod reader;
-mod row;
 
 use gbdt::Narrowing;
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
@@ -53,10 +50,10 @@ impl FeatureContext<'_> {
 }
 
 pub enum FeatureBinding {
-    Columns(columns::Columns),
-    Array(array::ArrayForm),
+    Columns(by_position::Columns),
+    Array(by_position::ArrayForm),
     /// One row, matched by name.
-    Row(row::RowForm),
+    Row(by_name::RowForm),
     /// One jsonb object, matched by name.
     Object(object::ObjectForm),
 }
@@ -66,7 +63,7 @@ impl FeatureBinding {
     pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<FeatureBinding> {
         Ok(match *signature.types() {
             [(_, ArgumentType::Array(element))] if element.is_number() => {
-                FeatureBinding::Array(array::ArrayForm::bind(context))
+                FeatureBinding::Array(by_position::ArrayForm::bind(context))
             }
             [(oid, ArgumentType::Array(_) | ArgumentType::OtherArray)] => {
                 let type_name = catalog::type_name(catalog::base_type(oid));
@@ -75,8 +72,8 @@ impl FeatureBinding {
             [(_, ArgumentType::Jsonb)] => {
                 FeatureBinding::Object(object::ObjectForm::bind(context)?)
             }
-            [(_, ArgumentType::Row)] => FeatureBinding::Row(row::RowForm::bind(context)?),
-            _ => FeatureBinding::Columns(columns::Columns::bind(signature, context)?),
+            [(_, ArgumentType::Row)] => FeatureBinding::Row(by_name::RowForm::bind(context)?),
+            _ => FeatureBinding::Columns(by_position::Columns::bind(signature, context)?),
         })
     }
 

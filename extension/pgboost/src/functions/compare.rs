@@ -7,9 +7,9 @@ use pgrx::{Array, name, pg_extern};
 use super::source::{Texts, levels, predictor};
 use crate::error::{Error, Result};
 use crate::evaluation::comparison::Comparison;
+use crate::evaluation::predictions::SourcePredictor;
 use crate::evaluation::rows;
 use crate::evaluation::task::Task;
-use crate::predictor::source::SourcePredictor;
 
 /// `compare_models(baseline, candidate, source, target, weight, quantile_alpha)
 /// -> table(metric, baseline_value, candidate_value, difference, ci_lower, ci_upper, better_rows, worse_rows,

@@ -1,16 +1,20 @@
-//! Entry points of the functions that run for every row, and of those that SQL cannot call.
+//! Entry points of the functions that run for every row, and the support functions of the planner.
 //!
 //! They are written for PostgreSQL's own calling convention, under symbols that stay the same over
 //! releases, because a database upgraded by pg_upgrade looks up each of them. pgrx's guard turns a
 //! Rust panic, and every error raised on the way, into an `ereport`.
+//!
+//! The cost of a prediction is in PostgreSQL's unit, the evaluation of one operator. The planner then tests cheap
+//! conditions first and knows when a parallel plan pays. One split of one tree takes about a tenth of the time of an
+//! operator, and reading the features about as long as one operator each; these figures are in docs/decisions.md.
 
 use pg_interface::call::{Arguments, CallState};
 use pg_interface::nodes::Expr;
 use pg_interface::{Datum, FunctionCallInfo, Oid, fault, invalidation, report};
-use pgrx::pg_guard;
-use pgrx::pg_sys;
+use pgrx::{pg_guard, pg_sys};
 
-use super::{contributions, cost, explain, predict};
+use super::{explain, predict};
+use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::predictor::batch::{BatchFunction, BatchOutput};
 use crate::predictor::explanation::Explanation;
@@ -68,18 +72,18 @@ c_function!(
     pg_finfo_pgboost_predict_interactions,
     |arguments, state| { explain::explain(arguments, state, Explanation::Interactions) }
 );
-c_function!(pgboost_contribs_add, pg_finfo_pgboost_contribs_add, contributions::add);
-c_function!(pgboost_contribs_combine, pg_finfo_pgboost_contribs_combine, contributions::combine);
-c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, contributions::mean);
+c_function!(pgboost_contribs_add, pg_finfo_pgboost_contribs_add, explain::contribs_add);
+c_function!(pgboost_contribs_combine, pg_finfo_pgboost_contribs_combine, explain::contribs_combine);
+c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, explain::contribs_mean);
 c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, |arguments, _state| {
-    support(arguments, cost::prediction)
+    support(arguments, prediction_cost)
 });
 c_function!(pgboost_explain_support, pg_finfo_pgboost_explain_support, |arguments, _state| {
-    support(arguments, |model, function| cost::explanation(model, function, explained(function)))
+    support(arguments, |model, function| explanation_cost(model, function, explained(function)))
 });
 c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments, _state| {
     arguments.get(0).into_iter().for_each(keep_planned);
-    support(arguments, cost::prediction)
+    support(arguments, prediction_cost)
 });
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 
@@ -186,4 +190,32 @@ fn registry_changed(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<D
     arguments.trigger_table().into_iter().for_each(invalidation::announce);
     // The result of an AFTER trigger is ignored.
     Ok(Datum::from(0))
+}
+
+const CALL: f64 = 2.0;
+const FEATURE: f64 = 0.3;
+const SPLIT: f64 = 0.03;
+/// How many times as long as predicting it takes to go through the trees for an explanation_cost.
+const CONTRIBUTIONS_TIMES: f64 = 100.0;
+const INTERACTIONS_TIMES: f64 = 400.0;
+
+/// The cost cost_of one prediction_cost with that model, or nothing if the model cannot be used: then the error is
+/// left for the execution.
+pub fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
+    cost_of(model, function, |image| SPLIT * image.total_depth() as f64)
+}
+
+/// The cost cost_of one explanation_cost; nothing as above.
+pub fn explanation_cost(model: &str, function: Oid, kind: Option<Explanation>) -> Option<f64> {
+    let times = match kind {
+        Some(Explanation::Contributions) | None => CONTRIBUTIONS_TIMES,
+        Some(Explanation::Interactions) => INTERACTIONS_TIMES,
+    };
+    cost_of(model, function, |image| times * SPLIT * image.total_depth() as f64)
+}
+
+fn cost_of(model: &str, function: Oid, trees: impl Fn(&ModelImage) -> f64) -> Option<f64> {
+    let resolved = cache::resolve(model, function).ok()?;
+    let image = resolved.image.model();
+    Some(CALL + FEATURE * image.num_features() as f64 + trees(image))
 }

@@ -8,9 +8,9 @@ use super::source::{Texts, levels, predictor};
 use crate::error::{Error, Result};
 use crate::evaluation::curve::{Areas, Curve};
 use crate::evaluation::metrics::{self, Metrics};
+use crate::evaluation::predictions::{Predictions, SourcePredictor};
 use crate::evaluation::rows::{self, KnownRow, Request};
 use crate::evaluation::task::Task;
-use crate::predictor::source::{Predictions, SourcePredictor};
 
 type Evaluated = (Option<String>, String, Option<f64>, i64);
 

@@ -9,10 +9,8 @@ use pg_interface::call::{Arguments, CallState};
 use pg_interface::{Datum, array};
 
 use crate::error::{Error, Result};
-use crate::predictor::in_turn::Predictors;
-use crate::predictor::margins::Margins;
-use crate::predictor::output::Output;
-use crate::predictor::single::Predictor;
+use crate::predictor::output::{Margins, Output};
+use crate::predictor::single::{Predictor, Predictors};
 
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]

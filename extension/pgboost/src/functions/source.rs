@@ -5,8 +5,8 @@ use pgrx::Array;
 
 use super::required_text;
 use crate::error::{Error, Result};
+use crate::evaluation::predictions::SourcePredictor;
 use crate::evaluation::rows::Request;
-use crate::predictor::source::SourcePredictor;
 use crate::registry::Registry;
 
 /// The text arguments that all functions of an evaluation share, as PostgreSQL passes them.

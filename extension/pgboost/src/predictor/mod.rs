@@ -4,12 +4,7 @@
 //! computes of either.
 
 pub mod batch;
-pub mod evaluation;
 pub mod explanation;
-mod groups;
-pub mod in_turn;
-pub mod many;
-pub mod margins;
+pub mod many_models;
 pub mod output;
 pub mod single;
-pub mod source;

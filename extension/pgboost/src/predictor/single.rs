@@ -1,8 +1,9 @@
 //! What predicts for one row per call: kept by a statement from call to call, and left for the next.
 //!
 //! A query that predicts for one row spends more on finding out how to read its arguments than on
-//! reading them. So when a statement ends, what it worked out stays with the cached image, for the next
-//! that names the same model and passes the same types.
+//! reading them. So when a statement ends, its state stays with the cached image, for the next
+//! that names the same model and passes the same types. An expression predicts with one model, unless the model's
+//! name is a column too; then the last ones stay ready.
 
 use gbdt::Scratch;
 use pg_interface::call::Arguments;
@@ -10,11 +11,11 @@ use pg_interface::signature::{ArgSource, ArgumentType, Signature, TypedArguments
 use pg_interface::snapshot::{SnapshotMark, Validity};
 use pg_interface::{Oid, catalog};
 
+use super::output::Margins;
 use crate::cache::{self, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice, UnknownCategory};
-use crate::predictor::margins::Margins;
 use crate::registry::pin;
 use crate::statistics::Tally;
 
@@ -334,4 +335,60 @@ fn typed<S: ArgSource>(signature: &Signature, source: S) -> TypedArguments<'_, S
     // SAFETY: a predictor's signature is that of its expression, or was found to fit it; the types of
     // an expression's arguments stay, and the rows of a batch hold the same arguments.
     unsafe { signature.typed(source) }
+}
+
+#[derive(Default)]
+pub struct Predictors {
+    current: Option<Predictor>,
+    others: Vec<Predictor>,
+}
+
+/// A statement that uses more models than this in turn starts some of them anew.
+const MAX_RECENT: usize = 16;
+
+impl Predictors {
+    #[inline]
+    pub fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
+        if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {
+            self.current = Some(self.change(arguments, model)?);
+        }
+        self.current.as_mut().ok_or_else(|| Error::NoSuchModel { name: model.to_owned() })
+    }
+
+    /// The state for that model: the statement's first, or another than that of its last call.
+    #[inline(never)]
+    fn change(&mut self, arguments: Arguments<'_>, model: &str) -> Result<Predictor> {
+        match self.current.take() {
+            None if self.others.is_empty() => Predictor::begin(arguments, model),
+            last => self.change_to(arguments, model, last),
+        }
+    }
+
+    /// The state for that model, from among those used before or anew.
+    #[cold]
+    #[inline(never)]
+    fn change_to(
+        &mut self,
+        arguments: Arguments<'_>,
+        model: &str,
+        last: Option<Predictor>,
+    ) -> Result<Predictor> {
+        self.others.extend(last);
+        if let Some(ready) = self.others.iter().position(|predictor| predictor.holds(model)) {
+            return Ok(self.others.remove(ready));
+        }
+        let predictor = Predictor::begin(arguments, model)?;
+        self.others.retain(|stale| stale.model() != model);
+        if self.others.len() >= MAX_RECENT {
+            self.others.remove(0);
+        }
+        Ok(predictor)
+    }
+}
+
+impl Drop for Predictors {
+    fn drop(&mut self) {
+        std::mem::take(&mut self.others).into_iter().for_each(Predictor::end);
+        self.current.take().into_iter().for_each(Predictor::end);
+    }
 }

@@ -7,9 +7,11 @@ use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, Row, rows};
 use pg_interface::snapshot::{ReadSnapshot, SnapshotMark};
 use pg_interface::varlena::NewBytea;
+use pgrx::AnyElement;
 
 use super::reference::{Reference, Wanted};
-use super::{Registry, parts};
+use super::statement::query_jsonb;
+use super::{Registry, model_file};
 use crate::error::{Error, Result};
 
 /// The version of a model that is deployed, if one is: the first versions may be stored without.
@@ -132,7 +134,7 @@ impl Stored<'_> {
     pub fn file(&self) -> Result<NewBytea> {
         let size = self.row.integer(c"size").and_then(|size| usize::try_from(size).ok());
         let digest = self.digest()?;
-        size.and_then(|size| parts::read(self.registry, self.name, self.version, size, digest))
+        size.and_then(|size| model_file::read(self.registry, self.name, self.version, size, digest))
             .ok_or_else(|| self.invalid("model file"))
     }
 
@@ -226,4 +228,27 @@ pub fn each_version(registry: &Registry, model: Option<&str>, mut visit: impl Fn
         visit(&Stored { registry, name: "", version: 0, row });
         ControlFlow::Continue(())
     });
+}
+
+/// One jsonb object with all there is but the bytes.
+pub fn describe(registry: &Registry, name: &str, version: i32) -> Result<AnyElement> {
+    query_jsonb(
+        registry,
+        "SELECT pg_catalog.jsonb_build_object('name', v.model, 'version', v.version, \
+         'deployed', COALESCE(v.version = m.deployed, false), 'owner', (SELECT p.role::text FROM \
+         {schema}.pgboost_privilege AS p WHERE p.model = m.name AND p.privilege = 'owner'), \
+         'format', v.format, 'library_version', v.library_version, 'objective', v.objective, \
+         'features', v.features, 'outputs', v.outputs, 'trees', v.trees, 'rounds', v.rounds, \
+         'used_rounds', v.used_rounds, 'best_rounds', v.best_rounds, \
+         'feature_names', CASE WHEN v.feature_names IS NULL THEN '[]' \
+         ELSE pg_catalog.to_jsonb(v.feature_names) END, 'categories', v.categories, \
+         'depth', v.depth, 'labels', v.labels, 'size', v.size, \
+         'sha256', pg_catalog.encode(v.digest, 'hex'), 'attributes', v.attributes, \
+         'parameters', v.parameters, 'metrics', v.metrics, 'loaded_by', v.loaded_by, \
+         'loaded_at', v.loaded_at) FROM {schema}.pgboost_version AS v \
+         JOIN {schema}.pgboost_model AS m ON m.name = v.model \
+         WHERE v.model = $1 AND v.version = $2",
+        &[name.into(), version.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
 }

@@ -7,15 +7,12 @@
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
-pub mod alias;
-pub mod created;
-pub mod describe;
-pub mod lock;
+pub mod baseline;
 pub mod lookup;
-mod parts;
+mod model_file;
 pub mod pin;
+pub mod predict_functions;
 pub mod privilege;
-pub mod profile;
 pub mod reference;
 mod statement;
 pub mod write;

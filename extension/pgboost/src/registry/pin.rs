@@ -16,8 +16,7 @@ use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, session};
 
-use super::lock::lock;
-use super::privilege::{self, Access};
+use super::privilege::{self, Access, lock};
 use super::reference::{Reference, Wanted};
 use super::statement::{execute, query};
 use super::{Registry, function_of, lookup};

@@ -1,4 +1,5 @@
-//! Who may do what with a model.
+//! Who may do what with a model, and the lock of a model: its row in `pgboost_model`, which every change of the model
+//! touches first.
 //!
 //! Rights are read as they are now, not as the statement's snapshot saw them, because that is how
 //! PostgreSQL treats its own: what has been revoked is gone for every statement that follows.
@@ -7,10 +8,11 @@ use std::ops::ControlFlow;
 
 use pg_interface::Oid;
 use pg_interface::scan::{Key, rows};
-use pg_interface::session::{PUBLIC, has_rights_of, is_superuser};
+use pg_interface::session::{self, PUBLIC, has_rights_of, is_superuser};
 use pg_interface::snapshot::ReadSnapshot;
 
 use super::Registry;
+use super::statement::query;
 use crate::error::{Error, Result};
 
 /// The value of the column `privilege` for a model's owner.
@@ -54,4 +56,20 @@ pub fn require_predict(registry: &Registry, name: &str, user: Oid) -> Result<()>
 pub fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
     let allowed = access(registry, name, user) >= Access::Owner;
     if allowed { Ok(()) } else { Err(Error::NotOwner { name: name.to_owned() }) }
+}
+
+/// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
+/// version, if one is.
+///
+/// # Errors
+/// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
+pub fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
+    let deployed = query::<i32>(
+        registry,
+        "SELECT COALESCE(m.deployed, 0) FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
+        &[name.into()],
+    )?
+    .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
+    require_owner(registry, name, session::current_user())?;
+    Ok((deployed > 0).then_some(deployed))
 }

@@ -5,10 +5,9 @@
 use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
-use super::lock::lock;
-use super::privilege::{self, OWNER};
+use super::privilege::{self, OWNER, lock};
 use super::statement::{execute, query};
-use super::{Registry, alias, created, lookup, parts, pin, profile};
+use super::{Registry, baseline, lookup, model_file, pin, predict_functions};
 use crate::error::{Error, Result};
 
 /// What the registry says of a version besides the numbers that it hands out itself.
@@ -73,7 +72,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             new.name.into(),
             version.into(),
             i32::try_from(new.file.len()).unwrap_or(i32::MAX).into(),
-            parts::digest(new.file).into(),
+            model_file::digest(new.file).into(),
             new.format.into(),
             new.library_version.into(),
             new.objective.into(),
@@ -93,7 +92,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             session::role_name(user).into(),
         ],
     )?;
-    parts::insert(registry, new.name, version, new.file)?;
+    model_file::insert(registry, new.name, version, new.file)?;
     Ok(version)
 }
 
@@ -132,8 +131,8 @@ pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
 pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     lock(registry, name)?;
     pin::require_none(registry, name, None)?;
-    alias::remove_all(registry, name)?;
-    profile::forget(registry, name, None)?;
+    drop_aliases(registry, name)?;
+    baseline::forget(registry, name, None)?;
     for statement in [
         "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1",
         "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1",
@@ -155,9 +154,9 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
     if lookup::is_only_version(registry, name, version) {
         return Err(Error::OnlyVersion { name: name.to_owned(), version });
     }
-    alias::require_none(registry, name, version)?;
+    require_no_alias(registry, name, version)?;
     pin::require_none(registry, name, Some(version))?;
-    profile::forget(registry, name, Some(version))?;
+    baseline::forget(registry, name, Some(version))?;
     execute(
         registry,
         "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1 AND p.version = $2",
@@ -179,7 +178,7 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
 /// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
 pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
     lock(registry, name)?;
-    if let Some(function) = created::present(registry, name)? {
+    if let Some(function) = predict_functions::present(registry, name)? {
         return Err(Error::RenameInUse { name: name.to_owned(), function });
     }
     query::<i32>(
@@ -267,4 +266,48 @@ fn forget_dropped_roles(registry: &Registry) -> Result<()> {
          (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
         &[],
     )
+}
+
+/// Lets an alias, new or not, refer to a version.
+///
+/// # Errors
+/// [`Error::NoSuchVersion`].
+pub fn set_alias(registry: &Registry, name: &str, alias: &str, version: i32) -> Result<()> {
+    lock(registry, name)?;
+    query::<i32>(
+        registry,
+        "INSERT INTO {schema}.pgboost_alias (model, alias, version) SELECT v.model, $2, v.version \
+         FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $3 \
+         ON CONFLICT (model, alias) DO UPDATE SET version = excluded.version RETURNING 1",
+        &[name.into(), alias.into(), version.into()],
+    )?
+    .map(|_| ())
+    .ok_or_else(|| Error::NoSuchVersion { name: name.to_owned(), version })
+}
+
+/// # Errors
+/// [`Error::NoSuchAlias`].
+pub fn drop_alias(registry: &Registry, name: &str, alias: &str) -> Result<()> {
+    lock(registry, name)?;
+    query::<i32>(
+        registry,
+        "DELETE FROM {schema}.pgboost_alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
+        &[name.into(), alias.into()],
+    )?
+    .map(|_| ())
+    .ok_or_else(|| Error::NoSuchAlias { name: name.to_owned(), alias: alias.to_owned() })
+}
+
+pub fn drop_aliases(registry: &Registry, name: &str) -> Result<()> {
+    let statement = "DELETE FROM {schema}.pgboost_alias AS a WHERE a.model = $1";
+    execute(registry, statement, &[name.into()])
+}
+
+/// # Errors
+/// [`Error::Aliased`] if an alias refers to the version.
+pub fn require_no_alias(registry: &Registry, name: &str, version: i32) -> Result<()> {
+    match lookup::alias_of(registry, name, version) {
+        Some(alias) => Err(Error::Aliased { name: name.to_owned(), version, alias }),
+        None => Ok(()),
+    }
 }

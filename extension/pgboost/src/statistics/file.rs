@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 use memmap2::MmapOptions;
 use pg_interface::{backend, report};
 
-use crate::cache::file::folder;
+use crate::cache::image_file::folder;
 
 /// Versions that can be counted.
 const SLOTS: usize = 1 << 14;

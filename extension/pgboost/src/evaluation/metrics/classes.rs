@@ -5,8 +5,8 @@
 use super::{Metrics, Results, named};
 use crate::error::Result;
 use crate::evaluation::loss;
+use crate::evaluation::predictions::Prediction;
 use crate::evaluation::rows::KnownRow;
-use crate::predictor::source::Prediction;
 
 /// Weights of the rows of a class, of those that were given it, and of those that were so rightly.
 #[derive(Clone, Copy, Default)]

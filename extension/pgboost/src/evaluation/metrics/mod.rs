@@ -4,10 +4,10 @@ mod classes;
 mod ranking;
 mod regression;
 
+use super::predictions::{Prediction, Predictions};
 use super::rows::KnownRow;
 use super::task::Task;
 use crate::error::Result;
-use crate::predictor::source::{Prediction, Predictions};
 
 /// Metrics by name; nothing where one is not defined.
 pub type Results = Vec<(String, Option<f64>)>;

@@ -11,8 +11,8 @@ use row_source::sorter::work_mem;
 
 use super::{Metrics, Results, named};
 use crate::error::{Error, Result};
+use crate::evaluation::predictions::Prediction;
 use crate::evaluation::rows::KnownRow;
-use crate::predictor::source::Prediction;
 
 /// How many of the best rows count, and what the metric is called.
 const CUTS: [(usize, &str); 2] = [(usize::MAX, "ndcg"), (10, "ndcg@10")];

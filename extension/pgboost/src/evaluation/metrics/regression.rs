@@ -4,8 +4,8 @@
 use super::{Metrics, Results, named};
 use crate::error::Result;
 use crate::evaluation::loss::pinball;
+use crate::evaluation::predictions::Prediction;
 use crate::evaluation::rows::KnownRow;
-use crate::predictor::source::Prediction;
 
 /// Sums of weighted errors, and the targets' weighted mean and squared deviation from it.
 #[derive(Default)]

@@ -14,8 +14,7 @@ use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::transaction::{Lock, Mode};
 use pg_interface::{Oid, catalog, session};
 use pgrx::datum::DatumWithOid;
-use pgrx::spi;
-use pgrx::{FromDatum, IntoDatum, Spi};
+use pgrx::{FromDatum, IntoDatum, Spi, spi};
 
 use super::privilege::{self, Access};
 use super::reference::Reference;

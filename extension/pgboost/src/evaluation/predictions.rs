@@ -8,18 +8,18 @@ use gbdt::{BatchScratch, Margin};
 use pg_interface::Oid;
 use row_source::{PlacedColumn, Row};
 
-use super::evaluation;
-use super::margins::Margins;
 use crate::cache::{self, ModelImage, Resolved};
 use crate::error::Result;
 use crate::features::FeatureContext;
-use crate::features::named::{self, NamedColumns};
+use crate::features::by_name::{self, MatchedColumns};
 use crate::guc;
+use crate::predictor::batch;
+use crate::predictor::output::Margins;
 
 pub struct SourcePredictor {
     model: String,
     resolved: Resolved,
-    columns: Option<NamedColumns>,
+    columns: Option<MatchedColumns>,
     scratch: BatchScratch,
     /// Of the rows read since the last evaluation.
     features: Vec<f32>,
@@ -108,12 +108,12 @@ impl SourcePredictor {
     }
 
     pub fn column_names(&self) -> Vec<String> {
-        named::column_names(self.image())
+        by_name::column_names(self.image())
     }
 
     /// The columns, one for each of [`SourcePredictor::column_names`].
     pub fn bind(&mut self, columns: &[PlacedColumn]) -> Result<()> {
-        self.columns = Some(NamedColumns::bind(columns, self.context())?);
+        self.columns = Some(MatchedColumns::of_source(columns, self.context())?);
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl SourcePredictor {
             FeatureContext { model, image: resolved.image.model(), unknown_category: None };
         let first = features.len();
         features.resize(first + context.image.num_features(), 0.0);
-        columns.read(row, context, features.get_mut(first..).unwrap_or_default())
+        columns.read_source(row, context, features.get_mut(first..).unwrap_or_default())
     }
 
     /// Evaluates so many rows, those read since it was called last.
@@ -141,11 +141,11 @@ impl SourcePredictor {
         let image = resolved.image.model();
         match margins {
             Margins::Single(margins) => {
-                evaluation::evaluate(image, scratch, features, margins)?;
+                batch::evaluate_margins(image, scratch, features, margins)?;
                 finish(image, margins, values, classes);
             }
             Margins::Double(margins) => {
-                evaluation::evaluate(image, scratch, features, margins)?;
+                batch::evaluate_margins(image, scratch, features, margins)?;
                 finish(image, margins, values, classes);
             }
         }
