@@ -1,8 +1,8 @@
 //! pgboost: gradient-boosted trees inside PostgreSQL.
 //!
-//! A prediction goes through these rooms in order: `functions` takes the call, `predictor` keeps what
-//! a statement has found out, `cache` finds the model's image by its name (asking `registry` when it
-//! does not know), `features` makes a row of f32 of the arguments, and the engine, crate `gbdt`, walks
+//! A prediction goes through these modules in order: `functions` takes the call, `predictor` keeps what
+//! a statement has found out, `cache` finds the model's image by its name (or reads it from
+//! `registry`), `features` makes a row of f32 of the arguments, and the engine, crate `gbdt`, walks
 //! the trees. `evaluation` compares predictions with what is known to be right, `drift` the features with
 //! what they were, and `statistics` counts what is used. `customscan` is the plan node that predicts for
 //! many rows. `guc` and `error` have a table each.

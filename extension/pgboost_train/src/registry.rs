@@ -137,11 +137,11 @@ impl Registry {
         );
         // PostgreSQL's own errors do not come back here; what does is an answer without rows.
         let version: i32 = stored.ok().flatten().ok_or(Error::Registry { what: "version" })?;
-        let profiled = Spi::run_with_args(
+        let with_baseline = Spi::run_with_args(
             &self.in_schema("SELECT {schema}.set_baseline($1, $2)"),
             &[format!("{name}@{version}").into(), model.profile.into()],
         );
-        profiled.map_err(|_| Error::Registry { what: "profile" })?;
+        with_baseline.map_err(|_| Error::Registry { what: "profile" })?;
         Ok(version)
     }
 

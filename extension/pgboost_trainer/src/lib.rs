@@ -20,7 +20,7 @@ pub enum Request {
     /// follow. The answer is [`Reply::Done`] without a line.
     Build(Box<Job>),
     /// Make new boosters for the same matrices, with these parameters. The answer is as for `Build`.
-    Again(Parameters),
+    Reset(Parameters),
     /// Run the round of this number, from 0, of each fold. The answer is [`Reply::Done`].
     Round {
         /// The number.

@@ -41,7 +41,7 @@ impl Training {
     }
 
     /// Forgets what was learned; the matrices stay.
-    pub fn again(&mut self, parameters: &[(String, String)]) -> Result<()> {
+    pub fn reset(&mut self, parameters: &[(String, String)]) -> Result<()> {
         for fold in &mut self.folds {
             fold.booster = booster(self.library, &fold.train, fold.eval.as_ref())?;
         }

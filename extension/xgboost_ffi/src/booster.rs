@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 use std::{ptr, slice};
 
-use crate::array::Batch;
+use crate::array_interface::Batch;
 use crate::error::Result;
 use crate::library::{Library, c_text, pointers};
 use crate::matrix::{Feature, Matrix};

@@ -10,17 +10,15 @@
 
 #![allow(unsafe_code, reason = "it calls a C interface")]
 
-mod array;
+mod array_interface;
 mod booster;
 mod error;
 mod library;
 mod matrix;
-mod message;
 mod symbols;
 
-pub use array::Batch;
+pub use array_interface::Batch;
 pub use booster::{Booster, Output};
-pub use error::{Error, Result};
+pub use error::{Error, Result, means_out_of_memory};
 pub use library::Library;
 pub use matrix::{Feature, Layout, Matrix, MatrixOptions, Rows};
-pub use message::means_out_of_memory;

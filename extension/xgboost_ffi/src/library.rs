@@ -3,8 +3,7 @@
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::path::Path;
 
-use crate::error::{Error, Result};
-use crate::message;
+use crate::error::{self, Error, Result};
 use crate::symbols::Symbols;
 
 /// The first release that stores the categories of data in the model.
@@ -63,10 +62,10 @@ impl Library {
     fn last_error(&self) -> Error {
         // SAFETY: returns a string of the calling thread's own, never null.
         let text = unsafe { CStr::from_ptr((self.symbols.XGBGetLastError)()) }.to_string_lossy();
-        if message::means_out_of_memory(&text) {
+        if error::means_out_of_memory(&text) {
             return Error::OutOfMemory;
         }
-        Error::Refused(message::user_message(&text))
+        Error::Refused(error::user_message(&text))
     }
 }
 

@@ -10,7 +10,7 @@ use std::ptr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::array::{self, Batch, CategoryNames};
+use crate::array_interface::{self, Batch, CategoryNames};
 use crate::error::{Error, Result};
 use crate::library::{Library, c_text, pointers};
 use crate::symbols::{Handle, count};
@@ -131,11 +131,11 @@ impl Matrix {
     /// Sets the groups of rows: `sizes.len() == weights.len()`, or there are no weights. Rows have had the
     /// weights of their groups, by which the cuts were chosen; now they are told by group.
     pub fn set_groups(&self, sizes: &[u32], weights: &[f32]) -> Result<()> {
-        self.set(c"group", &array::array(sizes, "<u4"))?;
+        self.set(c"group", &array_interface::array(sizes, "<u4"))?;
         if weights.is_empty() {
             return Ok(());
         }
-        self.set(c"weight", &array::array(weights, "<f4"))
+        self.set(c"weight", &array_interface::array(weights, "<f4"))
     }
 
     fn set(&self, field: &CStr, interface: &str) -> Result<()> {

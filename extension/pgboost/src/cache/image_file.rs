@@ -33,12 +33,12 @@ pub(super) const UNFINISHED: &str = ".tmp";
 /// Bytes written between two looks at whether the statement was cancelled.
 const PIECE: usize = 8 << 20;
 
-/// What an image is made from, as a short text that is the same in every backend.
+/// The digest of an image's inputs, as a short text that is the same in every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ImageKey(pub(super) String);
 
-/// All that an image is made of.
-pub struct MadeOf<'a> {
+/// The inputs of an image, which its key is a digest of.
+pub struct KeyInputs<'a> {
     /// Of the model's file.
     pub digest: &'a [u8],
     pub rounds: usize,
@@ -49,12 +49,12 @@ pub struct MadeOf<'a> {
 }
 
 impl ImageKey {
-    pub fn new(made_of: &MadeOf<'_>) -> Self {
+    pub fn new(inputs: &KeyInputs<'_>) -> Self {
         let mut hash = Sha256::new();
-        hash.update(made_of.digest);
-        hash.update((made_of.rounds as u64).to_le_bytes());
-        let categories = made_of.categories.map(str::to_owned);
-        for texts in [made_of.feature_names, made_of.labels, categories.as_slice()] {
+        hash.update(inputs.digest);
+        hash.update((inputs.rounds as u64).to_le_bytes());
+        let categories = inputs.categories.map(str::to_owned);
+        for texts in [inputs.feature_names, inputs.labels, categories.as_slice()] {
             hash.update((texts.len() as u64).to_le_bytes());
             for text in texts {
                 hash.update((text.len() as u64).to_le_bytes());

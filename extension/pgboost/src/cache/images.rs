@@ -16,15 +16,14 @@ use std::rc::Rc;
 use gbdt::Image;
 use gbdt::forest::AlignedBytes;
 use pg_interface::snapshot::ReadSnapshot;
-use pg_interface::{Oid, fault, report, transaction};
-use row_source::distribution::Ranges;
+use pg_interface::{fault, report, transaction};
 
-use super::image_file::{self, ImageBytes, ImageKey, MadeOf, ModelImage};
+use super::image_file::{self, ImageBytes, ImageKey, KeyInputs, ModelImage};
 use super::sweep;
 use crate::error::Result;
 use crate::guc;
+use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
-use crate::registry::{Registry, baseline};
 
 /// Most open images. Each is a mapping, of which Linux allows a process 65,530 (vm.max_map_count).
 const MAX_IMAGES: usize = 16_384;
@@ -37,19 +36,10 @@ const MAX_IDLE: usize = 4;
 pub struct CachedImage {
     model: ModelImage,
     idle: RefCell<Vec<Box<dyn Any>>>,
-    ranges: RefCell<Option<KnownRanges>>,
     pub(super) key: ImageKey,
     last_used: Cell<u64>,
     /// Its key in `Images::by_use`.
     queued: Cell<u64>,
-}
-
-/// The ranges of the features in the training of a version, as read after so many changes of the registry.
-struct KnownRanges {
-    name: Box<str>,
-    version: i32,
-    changes: u64,
-    ranges: Option<Rc<Ranges>>,
 }
 
 impl CachedImage {
@@ -64,27 +54,6 @@ impl CachedImage {
         let mut idle = self.idle.borrow_mut();
         let found = idle.iter().rposition(|state| state.downcast_ref().is_some_and(&fits))?;
         idle.remove(found).downcast().ok()
-    }
-
-    /// The ranges of the features in the training of that version, which has this image.
-    pub fn ranges(
-        &self,
-        name: &str,
-        version: i32,
-        changes: u64,
-        function: Oid,
-    ) -> Option<Rc<Ranges>> {
-        let mut known = self.ranges.borrow_mut();
-        if let Some(known) = &*known
-            && (known.version, known.changes) == (version, changes)
-            && &*known.name == name
-        {
-            return known.ranges.clone();
-        }
-        let registry = Registry::of_function(function).ok()?;
-        let ranges = baseline::ranges(&registry, name, version).map(Rc::new);
-        *known = Some(KnownRanges { name: name.into(), version, changes, ranges: ranges.clone() });
-        ranges
     }
 
     /// Leaves a state for a later statement; of too many, the one left first is dropped.
@@ -104,9 +73,9 @@ struct Images {
     by_use: BTreeMap<u64, Rc<CachedImage>>,
     bytes: usize,
     clock: u64,
-    /// The count of changes for which files are looked for, the image that was looked for last, and
+    /// The generation for which files are looked for, the image that was looked for last, and
     /// how many remain.
-    changes: u64,
+    generation: u64,
     checked: Option<ImageKey>,
     unchecked: usize,
 }
@@ -141,14 +110,14 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
 pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
     let (feature_names, labels) = (stored.feature_names(), stored.labels());
     let categories = stored.categories();
-    let made_of = MadeOf {
+    let inputs = KeyInputs {
         digest: stored.digest()?,
         rounds: stored.used_rounds()?,
         feature_names: &feature_names,
         labels: &labels,
         categories: categories.as_deref(),
     };
-    Ok(ImageKey::new(&made_of))
+    Ok(ImageKey::new(&inputs))
 }
 
 /// Writes an image for all backends and opens it; where that fails, it stays this backend's own.
@@ -193,8 +162,8 @@ pub fn share_new(
 
 /// Removes the files of images that no version uses, if enough were made since the last time.
 fn sweep_if_due(registry: &Registry) {
-    sweep::note_table(registry.version.relation);
-    if sweep::is_due() {
+    sweep::record_table(registry.version.relation);
+    if sweep::is_sweep_due() {
         sweep::sweep(&in_use(registry));
     }
 }
@@ -252,9 +221,8 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
         {}
         let now = images.tick();
         let (last_used, queued) = (Cell::new(now), Cell::new(now));
-        let (idle, ranges) = Default::default();
-        let image =
-            Rc::new(CachedImage { model, idle, ranges, key: key.clone(), last_used, queued });
+        let idle = RefCell::default();
+        let image = Rc::new(CachedImage { model, idle, key: key.clone(), last_used, queued });
         images.remove(&key);
         images.bytes += bytes;
         images.by_use.insert(now, Rc::clone(&image));
@@ -264,10 +232,10 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
 }
 
 /// Lets go of images whose files were removed, so that their space is not taken as long as the
-/// connection lives. Looks for a few files at a time, and for each once per count of changes.
-pub fn evict_deleted(changes: u64) {
+/// connection lives. Looks for a few files at a time, and for each once per generation.
+pub fn evict_deleted(generation: u64) {
     IMAGES.with_borrow_mut(|images| {
-        if std::mem::replace(&mut images.changes, changes) != changes {
+        if std::mem::replace(&mut images.generation, generation) != generation {
             images.unchecked = images.by_key.len();
         }
         for _ in 0..images.unchecked.min(MAX_CHECKED) {

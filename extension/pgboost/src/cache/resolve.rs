@@ -1,10 +1,10 @@
 //! From a model's name to its image, for the current user and the active snapshot.
 //!
-//! An answer is kept with all that it depends on: the count of changes heard of, the user, and the
+//! An answer is kept with all that it depends on: the generation of invalidations, the user, and the
 //! mark of a snapshot that is known to give it. The mark is that of a snapshot taken afterwards, and
 //! the answer is kept only if that one gives the same version: so a cursor or a long transaction,
 //! which sees older rows, can neither leave its own version behind for later statements, nor be
-//! given theirs. A change that commits later is heard of before the next statement begins.
+//! given theirs. A change that commits later is noticed before the next statement begins.
 
 use std::cell::RefCell;
 use std::rc::{Rc, Weak};
@@ -33,25 +33,25 @@ pub struct Resolved {
 }
 
 /// An answer that is kept. It does not keep the image, which `images` lets go when it must.
-struct Known {
+struct Answer {
     image: Weak<CachedImage>,
     version: i32,
     pinned: bool,
     validity: Validity,
 }
 
-impl Known {
+impl Answer {
     /// The answer, if it holds for a statement with this snapshot.
     #[inline]
     fn answer(&self, snapshot: SnapshotMark) -> Option<Resolved> {
-        let Known { version, pinned, validity, .. } = *self;
+        let Answer { version, pinned, validity, .. } = *self;
         let image = if validity.holds_for(snapshot) { self.image.upgrade()? } else { return None };
         Some(Resolved { image, version, pinned, validity: validity.under(snapshot) })
     }
 }
 
 thread_local! {
-    static NAMES: RefCell<NameMap<Box<str>, Known>> = RefCell::default();
+    static NAMES: RefCell<NameMap<Box<str>, Answer>> = RefCell::default();
 }
 
 /// The image that `name`, `name@version` or `name@alias` means to the current user under the active snapshot.
@@ -91,7 +91,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     invalidation::watch(registry.watched());
     let latest_mark = || SnapshotMark::latest(registry.model.relation);
     let validity = Validity::now(snapshot.unwrap_or_else(latest_mark));
-    images::evict_deleted(validity.changes);
+    images::evict_deleted(validity.generation);
 
     let (deployed, _) = lookup::deployed_version(&registry, parsed.name, ReadSnapshot::Active);
     let deployed = deployed.ok_or_else(|| Error::NoSuchModel { name: parsed.name.to_owned() })?;
@@ -129,7 +129,7 @@ fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Resul
     };
     if still {
         let (image, validity) = (Rc::downgrade(&image), validity.under(mark));
-        keep(reference, Known { image, version, pinned, validity });
+        keep(reference, Answer { image, version, pinned, validity });
     }
     Ok(Resolved { image, version, pinned, validity })
 }
@@ -150,10 +150,10 @@ fn is_latest(registry: &Registry, name: &str, version: i32, image: &CachedImage)
     .unwrap_or(false)
 }
 
-fn keep(reference: &str, known: Known) {
+fn keep(reference: &str, known: Answer) {
     NAMES.with_borrow_mut(|names| {
         if names.len() >= MAX_NAMES {
-            names.retain(|_, other| other.validity.changes == known.validity.changes);
+            names.retain(|_, other| other.validity.generation == known.validity.generation);
         }
         if names.len() >= MAX_NAMES {
             names.clear();

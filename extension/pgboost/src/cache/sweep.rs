@@ -34,7 +34,7 @@ const SWEEP_GRACE: Duration = Duration::from_secs(60);
 const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 
 /// Counts an image that was made; returns whether the folder is to be swept.
-pub fn is_due() -> bool {
+pub fn is_sweep_due() -> bool {
     count().map_or(true, |(swept, made)| made * MAX_SWEPT_PER_IMAGE >= swept)
 }
 
@@ -94,12 +94,12 @@ fn sweep_other(folder: &fs::DirEntry) {
 }
 
 /// Writes down where the table of versions is, for those who sweep in other databases.
-pub fn note_table(table: Oid) {
-    let noted = image_file::folder().join(TABLE);
+pub fn record_table(table: Oid) {
+    let recorded = image_file::folder().join(TABLE);
     if let Some(path) = catalog::file_of(table)
-        && fs::read(&noted).ok().as_deref() != Some(path.as_bytes())
+        && fs::read(&recorded).ok().as_deref() != Some(path.as_bytes())
     {
-        let _ = image_file::replace(&noted, path.as_bytes());
+        let _ = image_file::replace(&recorded, path.as_bytes());
     }
 }
 

@@ -47,7 +47,7 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
         let limit =
             private.next().and_then(|limit| nodes::list_integers(limit).next()).unwrap_or(0);
         let given: Vec<Vec<Given>> =
-            private.map(|noted| given::read(nodes::list_integers(noted))).collect();
+            private.map(|recorded| given::read(nodes::list_integers(recorded))).collect();
         let inputs = nodes::list_pointers::<pg_sys::Node>(tuple).count() - given.len();
         let calls: Option<Vec<Call>> = nodes::list_pointers::<TargetEntry>(tuple)
             .skip(inputs)

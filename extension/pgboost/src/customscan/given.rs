@@ -29,7 +29,7 @@ pub fn spread(argument: Expr<'_>) -> Vec<Expr<'_>> {
 /// # Safety
 /// The inputs are a target list; the call's path saw to it that every feature, or what it is spread to, is in
 /// it.
-pub unsafe fn noted(call: Expr<'_>, inputs: *mut List) -> *mut List {
+pub unsafe fn recorded(call: Expr<'_>, inputs: *mut List) -> *mut List {
     let arguments = call.as_call().map(|(_, arguments)| arguments).unwrap_or_default();
     let mut numbers = std::ptr::null_mut();
     // SAFETY: the caller says so; makes a list of integers.
@@ -72,7 +72,7 @@ unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
     }
 }
 
-/// What the plan has noted.
+/// What the plan has recorded.
 pub fn read(numbers: impl IntoIterator<Item = i32>) -> Vec<Given> {
     let mut numbers = numbers.into_iter();
     let mut given = Vec::new();

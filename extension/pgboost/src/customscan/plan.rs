@@ -4,7 +4,7 @@
 //! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
 //! expression that is equal to one of these by a reference to it; that is all the replacing there is.
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
-//! so that all are tested in their order. Which columns are a call's features is noted as numbers (`given`).
+//! so that all are tested in their order. Which columns are a call's features is recorded as numbers (`given`).
 
 use pg_interface::nodes::{self, Expr};
 use pgrx::pg_guard;
@@ -147,7 +147,7 @@ unsafe fn private(limit: i32, inputs: *mut List, calls: &[*mut Node]) -> *mut Li
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
         let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
-        let noted = calls.iter().map(|call| given::noted(Expr::new(*call), inputs));
-        nodes::list_of(std::iter::once(limit).chain(noted))
+        let recorded = calls.iter().map(|call| given::recorded(Expr::new(*call), inputs));
+        nodes::list_of(std::iter::once(limit).chain(recorded))
     }
 }

@@ -14,7 +14,7 @@ use pg_interface::{Number, Oid, ScalarType, Value};
 use row_source::{PlacedColumn, Row, names};
 
 use super::FeatureContext;
-use super::reader::{ElementFeatures, FeatureReader};
+use super::feature_reader::{ElementFeatures, FeatureReader};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 

@@ -11,7 +11,7 @@ use pg_interface::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArg
 use pg_interface::{Oid, Value};
 
 use super::FeatureContext;
-use super::reader::{FeatureReader, narrowed, number_code};
+use super::feature_reader::{FeatureReader, narrowed, number_code};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 

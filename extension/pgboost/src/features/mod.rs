@@ -5,8 +5,8 @@
 
 pub mod by_name;
 mod by_position;
+mod feature_reader;
 mod object;
-mod reader;
 
 use gbdt::Narrowing;
 use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};

@@ -8,7 +8,7 @@ use pg_interface::jsonb::{Item, KeyPositions, Object};
 
 use super::FeatureContext;
 use super::by_name::require_names;
-use super::reader::{float_code, integer_code, mismatch, narrowed, number_code, text_code};
+use super::feature_reader::{float_code, integer_code, mismatch, narrowed, number_code, text_code};
 use crate::error::{Error, Result, TypeReason};
 
 const FORM: &str = "jsonb object";

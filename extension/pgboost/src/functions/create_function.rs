@@ -113,7 +113,7 @@ fn create(
         }
     }
     predict_functions::run(&function.definition(registry, model, replace))?;
-    if !predict_functions::is_made(registry, &signature, function.output.0, name)? {
+    if !predict_functions::predicts_by(registry, &signature, function.output.0, name)? {
         return Err(Error::OtherFunction { function: function.output.0 });
     }
     let comment = format!("{} of model {model}, by pgboost", function.output.0);
@@ -121,7 +121,7 @@ fn create(
         "COMMENT ON FUNCTION {signature} IS {}",
         quoted_literal(&comment)
     ))?;
-    predict_functions::note(registry, name, &signature)
+    predict_functions::record(registry, name, &signature)
 }
 
 /// The features, with the types that predict reads as the model was trained.

@@ -10,7 +10,7 @@ use pg_interface::{Datum, array};
 
 use crate::error::{Error, Result};
 use crate::predictor::output::{Margins, Output};
-use crate::predictor::single::{Predictor, Predictors};
+use crate::predictor::single::{Predictor, RecentPredictors};
 
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]
@@ -19,7 +19,7 @@ pub(super) fn row<'c>(
     state: CallState<'c>,
 ) -> Result<Option<&'c mut Predictor>> {
     let Some(model) = arguments.model() else { return Ok(None) };
-    let predictors = state.kept::<Predictors>();
+    let predictors = state.kept::<RecentPredictors>();
     let predictor = predictors.of(arguments, &model)?;
     predictor.read_features(arguments)?;
     Ok(Some(predictor))
@@ -40,7 +40,7 @@ pub fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<
     if !arguments.first_is_fixed() {
         return Err(Error::PinnedNotConstant);
     }
-    let predictor = state.kept::<Predictors>().of(arguments, &model)?;
+    let predictor = state.kept::<RecentPredictors>().of(arguments, &model)?;
     predictor.require_immutable(arguments.function())?;
     predictor.read_features(arguments)?;
     let margins = predictor.take_margins()?;

@@ -1,4 +1,4 @@
-//! Predictions of many rows at once, for the plan node that gathers them.
+//! BatchPredictions of many rows at once, for the plan node that gathers them.
 //!
 //! It is the functions' own work, with the engine's evaluation of many rows in place of that of
 //! one: the same reading of features, the same look-up, the same making of results. What goes wrong
@@ -13,7 +13,7 @@ use pg_interface::{Datum, Oid, invalidation, session};
 
 use super::explanation::Explanation;
 use super::output::{Margins, Output};
-use super::single::{Predictor, Spare};
+use super::single::{Predictor, ReusableState};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory};
@@ -69,14 +69,14 @@ pub struct BatchFunction {
 }
 
 impl BatchFunction {
-    /// The model that the name means, for that function; what is spare serves it if it can.
+    /// The model that the name means, for that function; the reusable state serves it if it is compatible.
     pub(super) fn begin(
         self,
         arguments: Arguments<'_>,
         model: &str,
-        spare: &mut Spare,
+        reusable: &mut ReusableState,
     ) -> Result<Predictor> {
-        let mut predictor = Predictor::begin_with(arguments, model, spare)?;
+        let mut predictor = Predictor::begin_with(arguments, model, reusable)?;
         if self.pinned {
             predictor.require_immutable(arguments.function())?;
         }
@@ -84,10 +84,10 @@ impl BatchFunction {
     }
 
     /// What computes its results, for rows of any model.
-    pub(super) fn evaluation(self) -> Box<dyn Evaluation> {
+    pub(super) fn evaluation(self) -> Box<dyn BatchEvaluation> {
         match self.output {
-            BatchOutput::Prediction(output) => Box::new(Predictions::new(output)),
-            BatchOutput::Explanation(explanation) => Box::new(Explanations::new(explanation)),
+            BatchOutput::Prediction(output) => Box::new(BatchPredictions::new(output)),
+            BatchOutput::Explanation(explanation) => Box::new(BatchExplanations::new(explanation)),
         }
     }
 }
@@ -101,7 +101,7 @@ pub struct BatchPredictor {
 /// A model, and the buffers for rows of it.
 struct BoundModel {
     predictor: Predictor,
-    evaluation: Box<dyn Evaluation>,
+    evaluation: Box<dyn BatchEvaluation>,
     features: Vec<f32>,
     read: Vec<usize>,
 }
@@ -205,7 +205,8 @@ impl BatchPredictor {
             return Ok(());
         }
         self.end();
-        let predictor = self.function.begin(arguments, &self.model, &mut Spare::default())?;
+        let predictor =
+            self.function.begin(arguments, &self.model, &mut ReusableState::default())?;
         let evaluation = self.function.evaluation();
         let (features, read) = Default::default();
         self.bound = Some(BoundModel { predictor, evaluation, features, read });
@@ -244,7 +245,7 @@ impl BoundModel {
 }
 
 /// Computes results of rows, and has the buffers for it.
-pub trait Evaluation {
+pub trait BatchEvaluation {
     /// Bytes that a row takes here, with its result.
     fn row_bytes(&self, predictor: &Predictor) -> usize;
 
@@ -259,20 +260,20 @@ pub trait Evaluation {
     );
 }
 
-pub struct Predictions {
+pub struct BatchPredictions {
     output: Output,
     scratch: BatchScratch,
     margins: Margins,
 }
 
-impl Predictions {
+impl BatchPredictions {
     pub fn new(output: Output) -> Self {
         let scratch = BatchScratch::for_any(guc::kernel());
-        Predictions { output, scratch, margins: Margins::default() }
+        BatchPredictions { output, scratch, margins: Margins::default() }
     }
 }
 
-impl Evaluation for Predictions {
+impl BatchEvaluation for BatchPredictions {
     fn row_bytes(&self, predictor: &Predictor) -> usize {
         let image = predictor.image();
         let margin = match image.sum_precision() {
@@ -290,7 +291,7 @@ impl Evaluation for Predictions {
         results: &mut [Option<Datum>],
     ) {
         let image = predictor.image();
-        let Predictions { output, scratch, margins } = self;
+        let BatchPredictions { output, scratch, margins } = self;
         margins.fit(image, read.len());
         match margins {
             Margins::Single(margins) => {
@@ -346,18 +347,18 @@ fn put_results<M: Margin + PartialOrd>(
 /// Of explanations that are computed at once.
 const MAX_NUMBERS: usize = 1 << 20;
 
-pub struct Explanations {
+pub struct BatchExplanations {
     explanation: Explanation,
     numbers: Vec<f32>,
 }
 
-impl Explanations {
+impl BatchExplanations {
     pub fn new(explanation: Explanation) -> Self {
-        Explanations { explanation, numbers: Vec::new() }
+        BatchExplanations { explanation, numbers: Vec::new() }
     }
 }
 
-impl Evaluation for Explanations {
+impl BatchEvaluation for BatchExplanations {
     fn row_bytes(&self, predictor: &Predictor) -> usize {
         // Once in the buffer and once in the result.
         2 * size_of::<f32>() * self.explanation.numbers(predictor.image())
@@ -370,7 +371,7 @@ impl Evaluation for Explanations {
         read: &[usize],
         results: &mut [Option<Datum>],
     ) {
-        let Explanations { explanation, numbers } = self;
+        let BatchExplanations { explanation, numbers } = self;
         let image = predictor.image();
         let (width, features_per_row) = (explanation.numbers(image), image.num_features());
         if width > MAX_NUMBERS {

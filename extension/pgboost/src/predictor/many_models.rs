@@ -14,8 +14,8 @@ use pg_interface::call::Arguments;
 use pg_interface::report::check_for_interrupts;
 use pg_interface::signature::ArgSource;
 
-use super::batch::{BatchFunction, BatchOutput, Evaluation};
-use super::single::{Predictor, Spare};
+use super::batch::{BatchEvaluation, BatchFunction, BatchOutput};
+use super::single::{Predictor, ReusableState};
 use crate::name_hash::NameMap;
 use crate::{cache, guc};
 
@@ -30,7 +30,7 @@ const ENOUGH_ROWS: usize = 64;
 
 pub struct ManyModels {
     function: BatchFunction,
-    evaluation: Option<Box<dyn Evaluation>>,
+    evaluation: Option<Box<dyn BatchEvaluation>>,
     groups: ModelGroups,
     kernel: Kernel,
     /// The group whose rows are read next, and how many of them were.
@@ -41,7 +41,7 @@ pub struct ManyModels {
     /// Their model.
     bound: Option<Predictor>,
     /// What was worked out for the model before.
-    spare: Spare,
+    reusable: ReusableState,
 }
 
 impl ManyModels {
@@ -55,7 +55,7 @@ impl ManyModels {
             features: Vec::new(),
             read: Vec::new(),
             bound: None,
-            spare: Spare::default(),
+            reusable: ReusableState::default(),
         }
     }
 
@@ -105,7 +105,7 @@ impl ManyModels {
         let after = rows.len().min(first + MAX_BATCH);
         self.next = if after < rows.len() { (group, after) } else { (group + 1, 0) };
         let rows = rows.get(first..after).unwrap_or_default();
-        let Ok(mut predictor) = self.function.begin(call, name, &mut self.spare) else {
+        let Ok(mut predictor) = self.function.begin(call, name, &mut self.reusable) else {
             return true;
         };
         predictor.start_clock();
@@ -129,7 +129,7 @@ impl ManyModels {
         if let Some(mut predictor) = self.bound.take() {
             self.evaluate(&mut predictor, results);
             predictor.count_batch(&self.features);
-            predictor.end_to(&mut self.spare);
+            predictor.end_reusing(&mut self.reusable);
         }
     }
 

@@ -17,7 +17,7 @@ use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice, UnknownCategory};
 use crate::registry::pin;
-use crate::statistics::Tally;
+use crate::statistics::PendingCounters;
 
 /// One model, as one expression uses it.
 pub struct Predictor {
@@ -27,11 +27,11 @@ pub struct Predictor {
     unknown_category: Option<UnknownCategory>,
 }
 
-/// What an expression has worked out for a model that it used before.
+/// The state of an expression for a model that it used before, for reuse.
 #[derive(Default)]
-pub struct Spare(Option<Box<PredictorState>>);
+pub struct ReusableState(Option<Box<PredictorState>>);
 
-/// What was worked out for a model's image and the types of the arguments, and the buffers.
+/// The binding of a model's image to the types of the arguments, and the buffers.
 struct PredictorState {
     model: String,
     signature: Signature,
@@ -42,7 +42,7 @@ struct PredictorState {
     margins: Margins,
     leaves: Vec<u32>,
     /// What is counted of the model.
-    tally: Tally,
+    pending: PendingCounters,
 }
 
 impl PredictorState {
@@ -60,37 +60,35 @@ impl PredictorState {
             features: vec![0.0; image.num_features()],
             margins: Margins::of(image, 1),
             leaves: Vec::new(),
-            tally: Tally::default(),
+            pending: PendingCounters::default(),
         })
     }
 
     /// Whether nothing in it depends on the model but its name, and that image needs nothing more.
-    fn suits(&self, image: &ModelImage) -> bool {
+    fn is_compatible(&self, image: &ModelImage) -> bool {
         self.kernel == guc::kernel_choice()
             && self.features.len() == image.num_features()
             && self.binding.is_plain()
             && FeatureBinding::is_plain_for(image)
     }
 
-    /// Makes it that of another model, which it suits.
-    fn turn_to(&mut self, model: &str, image: &ModelImage) {
+    /// Makes it the state of another model, with which it is compatible.
+    fn rebind(&mut self, model: &str, image: &ModelImage) {
         self.model.clear();
         self.model.push_str(model);
         self.margins.fit(image, 1);
-        self.tally.forget();
+        self.pending.forget();
     }
 
     #[inline]
-    fn begin_to_count(&mut self, resolved: &Resolved, function: Oid) {
-        let Resolved { image, version, validity, .. } = resolved;
-        self.tally.begin(&self.model, *version, validity.changes, |name| {
-            image.ranges(name, *version, validity.changes, function)
-        });
+    fn begin_counting(&mut self, resolved: &Resolved, function: Oid) {
+        let Resolved { version, validity, .. } = resolved;
+        self.pending.begin(&self.model, *version, validity.generation, function);
     }
 
     /// Whether it was made for that model's name, and for the kernel that is chosen now.
     #[inline]
-    fn serves(&self, model: &str) -> bool {
+    fn is_for(&self, model: &str) -> bool {
         self.model == model && self.kernel == guc::kernel_choice()
     }
 }
@@ -99,27 +97,31 @@ impl Predictor {
     /// The model that the name means to this statement, ready to read its arguments.
     #[inline]
     pub fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
-        Predictor::begin_with(arguments, model, &mut Spare::default())
+        Predictor::begin_with(arguments, model, &mut ReusableState::default())
     }
 
     /// The same, with what an expression of the same arguments has worked out for another model, if it
     /// serves this one too.
     #[inline]
-    pub fn begin_with(arguments: Arguments<'_>, model: &str, spare: &mut Spare) -> Result<Self> {
+    pub fn begin_with(
+        arguments: Arguments<'_>,
+        model: &str,
+        reusable: &mut ReusableState,
+    ) -> Result<Self> {
         let resolved = cache::resolve(model, arguments.function())?;
         let image = resolved.image.model();
-        let spare = spare.0.take_if(|state| state.suits(image));
-        if let Some(mut state) = spare {
-            state.turn_to(model, image);
-            state.begin_to_count(&resolved, arguments.function());
+        let reusable = reusable.0.take_if(|state| state.is_compatible(image));
+        if let Some(mut state) = reusable {
+            state.rebind(model, image);
+            state.begin_counting(&resolved, arguments.function());
             return Ok(Predictor { resolved, state, unknown_category: None });
         }
-        let fits = |state: &PredictorState| state.serves(model) && state.signature.fits(arguments);
+        let fits = |state: &PredictorState| state.is_for(model) && state.signature.fits(arguments);
         let mut state = match resolved.image.take_idle(fits) {
             Some(state) => state,
             None => Box::new(PredictorState::new(arguments, model, resolved.image.model())?),
         };
-        state.begin_to_count(&resolved, arguments.function());
+        state.begin_counting(&resolved, arguments.function());
         Ok(Predictor { resolved, state, unknown_category: None })
     }
 
@@ -155,15 +157,15 @@ impl Predictor {
 
     /// Leaves what was worked out for later statements.
     pub fn end(mut self) {
-        self.state.tally.end();
+        self.state.pending.end();
         self.resolved.image.put_idle(self.state);
     }
 
     /// Leaves what was worked out for the next model, or for later statements if it serves no other.
-    pub fn end_to(mut self, spare: &mut Spare) {
+    pub fn end_reusing(mut self, reusable: &mut ReusableState) {
         if self.state.binding.is_plain() {
-            self.state.tally.end();
-            spare.0 = Some(self.state);
+            self.state.pending.end();
+            reusable.0 = Some(self.state);
         } else {
             self.end();
         }
@@ -171,7 +173,7 @@ impl Predictor {
 
     #[inline]
     pub fn holds(&self, model: &str) -> bool {
-        self.state.serves(model)
+        self.state.is_for(model)
             && SnapshotMark::active().map(Validity::now) == Some(self.resolved.validity)
     }
 
@@ -202,20 +204,20 @@ impl Predictor {
     /// Begins to take the time of a row or a batch, if it is counted.
     #[inline]
     pub fn start_clock(&mut self) {
-        self.state.tally.start();
+        self.state.pending.start();
     }
 
     /// Counts the row that was read and evaluated.
     #[inline]
     pub fn count_call(&mut self) {
-        let PredictorState { tally, features, .. } = &mut *self.state;
-        tally.count_call(features);
+        let PredictorState { pending, features, .. } = &mut *self.state;
+        pending.count_call(features);
     }
 
     /// Counts the rows of a batch with these features.
     pub fn count_batch(&mut self, features: &[f32]) {
         let width = self.resolved.image.model().num_features();
-        self.state.tally.count_batch(features, width);
+        self.state.pending.count_batch(features, width);
     }
 
     /// Reads the features of a row of this expression to where the caller wants them.
@@ -338,7 +340,7 @@ fn typed<S: ArgSource>(signature: &Signature, source: S) -> TypedArguments<'_, S
 }
 
 #[derive(Default)]
-pub struct Predictors {
+pub struct RecentPredictors {
     current: Option<Predictor>,
     others: Vec<Predictor>,
 }
@@ -346,7 +348,7 @@ pub struct Predictors {
 /// A statement that uses more models than this in turn starts some of them anew.
 const MAX_RECENT: usize = 16;
 
-impl Predictors {
+impl RecentPredictors {
     #[inline]
     pub fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
         if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {
@@ -386,7 +388,7 @@ impl Predictors {
     }
 }
 
-impl Drop for Predictors {
+impl Drop for RecentPredictors {
     fn drop(&mut self) {
         std::mem::take(&mut self.others).into_iter().for_each(Predictor::end);
         self.current.take().into_iter().for_each(Predictor::end);

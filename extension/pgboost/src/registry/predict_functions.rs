@@ -33,7 +33,7 @@ pub fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
 }
 
 /// Notes a function that was just made. Returns its OID.
-pub fn note(registry: &Registry, name: &str, signature: &str) -> Result<Oid> {
+pub fn record(registry: &Registry, name: &str, signature: &str) -> Result<Oid> {
     execute(
         registry,
         "INSERT INTO {schema}.pgboost_function (model, function) VALUES ($1, $2) \
@@ -56,14 +56,14 @@ fn predicts(function: &Stored, name: &str, is_meant: impl Fn(Oid) -> bool) -> bo
 
 /// Whether a function that was just made predicts by that one of the extension's, and not by another of its
 /// name.
-pub fn is_made(registry: &Registry, signature: &str, output: &str, name: &str) -> Result<bool> {
+pub fn predicts_by(registry: &Registry, signature: &str, output: &str, name: &str) -> Result<bool> {
     let output = function_of(registry, output)?;
     let made = found(registry, signature)?.and_then(|function| Object::function(function).stored());
     Ok(made.is_some_and(|function| predicts(&function, name, |called| called == output)))
 }
 
 /// A function of a model that is there and still the model's.
-pub fn present(registry: &Registry, name: &str) -> Result<Option<String>> {
+pub fn existing(registry: &Registry, name: &str) -> Result<Option<String>> {
     for signature in of_model(registry, name)? {
         if let Some(function) = found(registry, &signature)?
             && owner_of(registry, name, function).is_some()

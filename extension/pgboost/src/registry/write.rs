@@ -178,7 +178,7 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
 /// [`Error::ModelExists`], [`Error::RenamePinned`], [`Error::RenameInUse`].
 pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
     lock(registry, name)?;
-    if let Some(function) = predict_functions::present(registry, name)? {
+    if let Some(function) = predict_functions::existing(registry, name)? {
         return Err(Error::RenameInUse { name: name.to_owned(), function });
     }
     query::<i32>(

@@ -145,7 +145,7 @@ impl SlotOf {
 
     /// Whether it is still that of this version of the model.
     #[inline]
-    pub fn serves(&self, version: i32) -> bool {
+    pub fn is_of_version(&self, version: i32) -> bool {
         self.slot.state.load(Acquire) == TAKEN
             && self.slot.is_of(&self.name, version.cast_unsigned())
     }

@@ -2,55 +2,52 @@
 //!
 //! Backends count in memory that they all map: a file beside the images (`file`), so that nothing needs to be
 //! preloaded, and standbys count for themselves. A statement counts for itself first and adds to what is
-//! shared when it ends (`Tally`). Where `pgboost.track_predictions` is off there is no tally.
+//! shared when it ends (`PendingCounters`). Where `pgboost.track_predictions` is off nothing is
+//! counted, and nothing of the features' baseline is read.
 
 #[allow(unsafe_code, reason = "maps a file that all backends write; see the file's header")]
 mod file;
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Instant;
 
 use file::SlotOf;
 pub use file::{Counters, counters, reset};
-use pg_interface::unguarded;
+use pg_interface::{Oid, unguarded};
 use row_source::distribution::Ranges;
 
 use crate::guc;
+use crate::registry::{Registry, baseline};
 
 /// What a statement counts of one version, and where it adds that. It stays with what else statements
 /// leave for the next ones, which then need not look for the slot.
 #[derive(Default)]
-pub struct Tally {
+pub struct PendingCounters {
     /// Whether the statement counts.
     on: bool,
     slot: Option<SlotOf>,
-    /// The ranges of the features in training, if they are known, and after how many changes of the
-    /// registry they were asked for.
+    /// The ranges of the features in training, if they are known, and the generation under which they were read.
     ranges: Option<Rc<Ranges>>,
-    changes: u64,
+    generation: u64,
     counted: Counters,
     began: Option<Instant>,
 }
 
-impl Tally {
-    /// Begins a statement, which counts for a version of a model after so many changes of the registry,
-    /// if predictions are counted and there is room for another version. `ranges` finds those of the
-    /// features in training.
+impl PendingCounters {
+    /// Begins a statement, which counts for a version of a model under that generation of the registry,
+    /// if predictions are counted and there is room for another version.
     #[inline]
-    pub fn begin(
-        &mut self,
-        reference: &str,
-        version: i32,
-        changes: u64,
-        ranges: impl FnOnce(&str) -> Option<Rc<Ranges>>,
-    ) {
+    pub fn begin(&mut self, reference: &str, version: i32, generation: u64, function: Oid) {
         self.on = guc::track();
         if self.on {
-            let serves = self.slot.as_ref().is_some_and(|slot| slot.serves(version));
-            if !serves || self.changes != changes {
+            let is_same = self.slot.as_ref().is_some_and(|slot| slot.is_of_version(version));
+            if !is_same || self.generation != generation {
                 let name = reference.rsplit_once('@').map_or(reference, |(name, _)| name);
                 self.slot = SlotOf::new(name, version);
-                (self.ranges, self.changes) = (ranges(name), changes);
+                self.ranges = training_ranges(name, version, generation, function);
+                self.generation = generation;
             }
             self.on = self.slot.is_some();
         }
@@ -123,7 +120,40 @@ impl Tally {
     }
 }
 
-impl Drop for Tally {
+/// The ranges of the features in training, by name and version, of one generation of the registry.
+#[derive(Default)]
+struct KnownRanges {
+    generation: u64,
+    by_version: HashMap<(String, i32), Option<Rc<Ranges>>>,
+}
+
+/// Versions whose ranges are kept.
+const MAX_KNOWN: usize = 1000;
+
+thread_local! {
+    static KNOWN: RefCell<KnownRanges> = RefCell::default();
+}
+
+/// The ranges of the features in the training of a version; `function` leads to the registry.
+#[cold]
+fn training_ranges(name: &str, version: i32, generation: u64, function: Oid) -> Option<Rc<Ranges>> {
+    let key = (name.to_owned(), version);
+    let known = KNOWN.with_borrow_mut(|known| {
+        if known.generation != generation || known.by_version.len() >= MAX_KNOWN {
+            *known = KnownRanges { generation, ..KnownRanges::default() };
+        }
+        known.by_version.get(&key).cloned()
+    });
+    if let Some(ranges) = known {
+        return ranges;
+    }
+    let registry = Registry::of_function(function).ok()?;
+    let ranges = baseline::ranges(&registry, name, version).map(Rc::new);
+    KNOWN.with_borrow_mut(|known| known.by_version.insert(key, ranges.clone()));
+    ranges
+}
+
+impl Drop for PendingCounters {
     fn drop(&mut self) {
         self.end();
     }

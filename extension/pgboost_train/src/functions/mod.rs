@@ -1,8 +1,8 @@
-//! The SQL surface, a file a verb. The SQL that declares these functions is in the script beside `Cargo.toml`.
+//! The SQL surface, a file per verb. The SQL that declares these functions is in the script beside `Cargo.toml`.
 
 mod arguments;
 mod train;
-mod xgboost;
+mod xgboost_predict;
 
 use crate::error::{Error, Result};
 

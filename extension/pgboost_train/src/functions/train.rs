@@ -239,7 +239,7 @@ fn pgboost_tune_model(
     >,
     ErrorReport,
 > {
-    let no_way = [eval_fraction.is_none(), eval_source.is_none(), fold_by.is_none()];
+    let no_evaluation = [eval_fraction.is_none(), eval_source.is_none(), fold_by.is_none()];
     let arguments = Arguments {
         source,
         target,
@@ -253,7 +253,7 @@ fn pgboost_tune_model(
         folds,
         fold_by,
         stratified,
-        folds_by_default: no_way == [true; 3],
+        folds_by_default: no_evaluation == [true; 3],
         early_stopping_rounds,
         seed,
         ..Arguments::default()

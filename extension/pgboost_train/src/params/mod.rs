@@ -1,6 +1,6 @@
 //! Training parameters: a jsonb object in XGBoost's own names, checked against a list.
 
-pub mod names;
+pub mod objectives;
 pub mod table;
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ use row_source::names::nearest;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Result};
-use names::Objective;
+use objectives::Objective;
 use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 /// Parameters that are known and in range.
@@ -112,7 +112,7 @@ impl Parameters {
         let own = self.values.iter().filter(|given| !elsewhere(given.name));
         let mut all: Vec<_> = own.map(|given| (given.name, given.value.clone())).collect();
         for (name, value) in &self.constraints {
-            all.push((name, names::checked_constraint(name, value, features)?));
+            all.push((name, objectives::checked_constraint(name, value, features)?));
         }
         all.extend(self.metrics.iter().map(|metric| ("eval_metric", metric.clone())));
         Ok(all)
@@ -157,10 +157,10 @@ fn quoted(name: &str) -> String {
 }
 
 fn checked_objective(value: &Value) -> Result<&'static Objective> {
-    value.as_str().and_then(names::objective_named).ok_or_else(|| {
+    value.as_str().and_then(objectives::objective_named).ok_or_else(|| {
         table::wrong(
             "objective",
-            known_names("an objective", value, names::objective_names()),
+            known_names("an objective", value, objectives::objective_names()),
             value,
         )
     })
@@ -168,10 +168,10 @@ fn checked_objective(value: &Value) -> Result<&'static Objective> {
 
 fn checked_metrics(value: &Value) -> Result<Vec<String>> {
     let one = |value: &Value| match value.as_str() {
-        Some(name) if names::metric_exists(name) => Ok(name.to_owned()),
+        Some(name) if objectives::metric_exists(name) => Ok(name.to_owned()),
         _ => {
             let allowed =
-                known_names("a metric, or an array of them", value, names::metric_names());
+                known_names("a metric, or an array of them", value, objectives::metric_names());
             Err(table::wrong("eval_metric", allowed, value))
         }
     };

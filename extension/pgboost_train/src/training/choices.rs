@@ -9,7 +9,7 @@ use row_source::Source;
 use super::request::Request;
 use super::task::Task;
 use crate::error::Result;
-use crate::params::names::REGRESSION;
+use crate::params::objectives::REGRESSION;
 use crate::source::columns::Columns;
 
 /// Names that a notice shows.

@@ -27,7 +27,7 @@ pub use rounds::Score;
 use start::Start;
 use trainer::Trainer;
 
-/// What came of a training.
+/// The outcome of a training.
 pub struct Outcome {
     pub bytes: Vec<u8>,
     pub labels: Option<Vec<String>>,

@@ -39,7 +39,7 @@ pub struct Prepared<'a> {
 pub fn read<'a>(
     request: &Request,
     start: Option<&'a Start>,
-    profiled: bool,
+    with_baseline: bool,
     progress: &mut Progress,
 ) -> Result<Prepared<'a>> {
     let roles =
@@ -54,7 +54,7 @@ pub fn read<'a>(
     let folds = request.folds().map(|choice| Folds::new(choice, request.seed));
     progress.phase(Phase::Reading);
     let mut reader = Reader::new(&mut columns, &mut dictionaries, split)
-        .with_profile(profiled)
+        .with_baseline(with_baseline)
         .with_folds(folds);
     reader.read(&query, "source", progress)?;
     let mut rows = reader.finish("source")?;

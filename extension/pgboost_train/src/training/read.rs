@@ -98,7 +98,7 @@ pub struct Reader<'a> {
     groups: Groups,
     split: Split,
     folds: Option<Folds>,
-    profiled: bool,
+    with_baseline: bool,
     rows: Rows,
     /// Rows that were read, also those without a target.
     read: u64,
@@ -123,7 +123,7 @@ impl<'a> Reader<'a> {
             groups: Groups::default(),
             split,
             folds: None,
-            profiled: false,
+            with_baseline: false,
             rows: Rows {
                 train: Set::new(),
                 eval: split.keeps_some().then(Set::new),
@@ -141,8 +141,8 @@ impl<'a> Reader<'a> {
     }
 
     /// Profiles the features of the rows to train on as well.
-    pub fn with_profile(self, profiled: bool) -> Self {
-        Reader { profiled, ..self }
+    pub fn with_baseline(self, with_baseline: bool) -> Self {
+        Reader { with_baseline, ..self }
     }
 
     /// Puts the rows into folds.
@@ -175,7 +175,7 @@ impl<'a> Reader<'a> {
             self.columns.measure(row)?;
             let layout = records::layout(self.columns, self.folds.is_some());
             self.records = Some(Records::new(dictionaries, layout, argument));
-            self.rows.profile = self.profiled.then(|| Baseline::of(self.columns));
+            self.rows.profile = self.with_baseline.then(|| Baseline::of(self.columns));
         }
         let begins = self.begins(row)?;
         let Some(records) = &mut self.records else { return Ok(()) };

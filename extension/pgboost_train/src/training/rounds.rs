@@ -12,14 +12,14 @@ use super::progress::{Phase, Progress};
 use super::request::Request;
 use super::trainer::Trainer;
 use crate::error::Result;
-use crate::params::names;
+use crate::params::objectives;
 
 /// Without rows for evaluation, the metric is worked out only this often, for the progress.
 const BETWEEN_EVALUATIONS: Duration = Duration::from_secs(2);
 
-/// What came of the rounds.
+/// The outcome of the rounds.
 #[derive(Clone, Debug)]
-pub struct Ran {
+pub struct RoundsOutcome {
     /// How many of them count: all, or those up to the best one.
     pub rounds: u32,
     /// The scores after these.
@@ -33,10 +33,10 @@ pub fn run(
     request: &Request,
     progress: &mut Progress,
     mut each: impl FnMut(&[Score]),
-) -> Result<Ran> {
+) -> Result<RoundsOutcome> {
     let rounds = request.rounds;
     let evaluated_always = request.evaluation.is_some();
-    let mut best: Option<Ran> = None;
+    let mut best: Option<RoundsOutcome> = None;
     let mut last = Vec::new();
     let mut evaluated = Instant::now();
     for number in 1..=rounds {
@@ -57,15 +57,15 @@ pub fn run(
         }
         let Some(patience) = request.early_stopping_rounds else { continue };
         if is_better(&last, best.as_ref()) {
-            best = Some(Ran { rounds: number, scores: last.clone() });
+            best = Some(RoundsOutcome { rounds: number, scores: last.clone() });
         } else if best.as_ref().is_some_and(|best| number - best.rounds >= patience) {
             break;
         }
     }
-    Ok(best.unwrap_or(Ran { rounds, scores: last }))
+    Ok(best.unwrap_or(RoundsOutcome { rounds, scores: last }))
 }
 
-fn is_better(scores: &[Score], best: Option<&Ran>) -> bool {
+fn is_better(scores: &[Score], best: Option<&RoundsOutcome>) -> bool {
     match (scores.last(), best.and_then(|best| best.scores.last())) {
         (Some(score), Some(best)) => score.is_better_than(best.mean()),
         _ => true,
@@ -114,7 +114,7 @@ impl Score {
 
     /// Whether this is better than an earlier mean of the same metric.
     pub fn is_better_than(&self, earlier: f64) -> bool {
-        if names::more_is_better(&self.metric) {
+        if objectives::more_is_better(&self.metric) {
             self.mean() > earlier
         } else {
             self.mean() < earlier

@@ -9,10 +9,10 @@ pub use super::combinations::combinations;
 use super::prepared::{self, Prepared};
 use super::progress::{Phase, Progress};
 use super::request::Request;
-use super::rounds::{self, Ran, Score};
+use super::rounds::{self, RoundsOutcome, Score};
 use super::trainer::Trainer;
 use crate::error::Result;
-use crate::params::names;
+use crate::params::objectives;
 
 /// What came of one combination.
 pub struct Trial {
@@ -44,7 +44,7 @@ pub fn search(requests: &[Request], progress: &mut Progress) -> Result<(Vec<Tria
     let mut max_bin = None;
     for (tried, (index, request)) in order.into_iter().enumerate() {
         if max_bin == Some(request.parameters.max_bin()) {
-            trainer.again(prepared.settings(request)?)?;
+            trainer.reset(prepared.settings(request)?)?;
         } else {
             max_bin = Some(request.parameters.max_bin());
             progress.phase(Phase::Building);
@@ -60,7 +60,7 @@ pub fn search(requests: &[Request], progress: &mut Progress) -> Result<(Vec<Tria
     Ok((trials, skipped))
 }
 
-fn trial(number: usize, request: &Request, prepared: &Prepared<'_>, ran: &Ran) -> Trial {
+fn trial(number: usize, request: &Request, prepared: &Prepared<'_>, ran: &RoundsOutcome) -> Trial {
     let eval = ran.scores.last();
     let metric = eval.map(|score| score.metric.clone()).unwrap_or_default();
     let train = ran.scores.iter().find(|score| score.set == "train" && score.metric == metric);
@@ -86,7 +86,7 @@ fn trial(number: usize, request: &Request, prepared: &Prepared<'_>, ran: &Ran) -
 /// The first of the best ones. What is no number is never best.
 fn mark_best(trials: &mut [Trial]) {
     let better = |trial: &Trial, best: &Trial| {
-        if names::more_is_better(&trial.metric) {
+        if objectives::more_is_better(&trial.metric) {
             trial.eval > best.eval
         } else {
             trial.eval < best.eval

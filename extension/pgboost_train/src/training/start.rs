@@ -10,7 +10,7 @@ use pgboost_trainer as messages;
 
 use crate::error::{Error, Result};
 use crate::params::Parameters;
-use crate::params::names::{self, Objective, Target};
+use crate::params::objectives::{self, Objective, Target};
 use crate::registry::{Registry, resolve};
 use crate::source::columns::{Columns, Roles};
 use crate::source::dictionary::Dictionary;
@@ -39,7 +39,7 @@ impl Start {
             return fail(format!("Its format is {format}."));
         }
         let name = model.objective().name();
-        let Some(objective) = names::objective_named(name) else {
+        let Some(objective) = objectives::objective_named(name) else {
             return fail(format!("Its objective is {name}, which cannot be trained here."));
         };
         if let Some(other) = parameters.objective.filter(|other| *other != objective) {

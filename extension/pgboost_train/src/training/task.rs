@@ -12,7 +12,9 @@ use super::request::Request;
 use super::start::Start;
 use crate::error::{Error, Result};
 use crate::guc;
-use crate::params::names::{BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target};
+use crate::params::objectives::{
+    BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target,
+};
 use crate::source::columns::{Columns, Kind};
 use crate::source::dictionary::Sorted;
 use crate::source::records::{self, Dictionaries};

@@ -20,7 +20,7 @@ use pgboost_trainer::{Job, Parameters, Reply, Request, VERSION, receive, receive
 
 use super::start::Start;
 use crate::error::{Error, Result};
-use crate::installed;
+use crate::libxgboost;
 
 /// Most bytes of a reply: that of the longest line of metrics.
 const MAX_REPLY: u64 = 16 << 20;
@@ -36,7 +36,7 @@ pub struct Trainer {
 impl Trainer {
     /// Starts one; returns when it has loaded libxgboost.
     pub fn start() -> Result<Trainer> {
-        let path = installed::trainer();
+        let path = libxgboost::trainer_path();
         let missing =
             |reason: String| Error::TrainerMissing { path: path.display().to_string(), reason };
         let (process, socket) =
@@ -58,9 +58,9 @@ impl Trainer {
         self.answer(sent).map(|_| ())
     }
 
-    /// Has it forget what was learned, for other parameters.
-    pub fn again(&mut self, parameters: Parameters) -> Result<()> {
-        self.ask(&Request::Again(parameters)).map(|_| ())
+    /// Resets the booster, for other parameters.
+    pub fn reset(&mut self, parameters: Parameters) -> Result<()> {
+        self.ask(&Request::Reset(parameters)).map(|_| ())
     }
 
     /// Has it run a round, counted from 0; returns libxgboost's lines of metrics if asked to.
@@ -108,7 +108,7 @@ impl Trainer {
             ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionReset
         );
         let status = if closed { self.process.wait_for_end() } else { None };
-        let said = self.process.last_words();
+        let said = self.process.stderr_line();
         if xgboost_ffi::means_out_of_memory(&said) {
             return Error::OutOfMemory;
         }
@@ -157,8 +157,8 @@ impl Write for Socket {
     }
 }
 
-/// Most characters of the trainer's last words.
-const MAX_SAID: usize = 200;
+/// Most characters of the trainer's standard error in a message.
+const MAX_STDERR_CHARS: usize = 200;
 
 /// OpenMP's word for what a thread with nothing to do does. By default it spins for some
 /// milliseconds, which takes a busy server's cores from others.
@@ -187,7 +187,7 @@ impl Process {
         said.set_nonblocking(true)?;
         let policy = env::var_os(WAIT_POLICY.0).unwrap_or_else(|| WAIT_POLICY.1.into());
         let child = Command::new(path)
-            .arg(installed::library())
+            .arg(libxgboost::library_path())
             .arg(id().to_string())
             .env_clear()
             .env(WAIT_POLICY.0, policy)
@@ -220,13 +220,13 @@ impl Process {
     }
 
     /// The first line that it has written to its standard error.
-    pub fn last_words(&mut self) -> String {
+    pub fn stderr_line(&mut self) -> String {
         let mut said = vec![0; 4096];
         let len = self.errors.read(&mut said).unwrap_or(0);
         said.truncate(len);
         let text = String::from_utf8_lossy(&said);
         let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        line.chars().take(MAX_SAID).collect()
+        line.chars().take(MAX_STDERR_CHARS).collect()
     }
 
     /// Ends it, if it has not ended.

@@ -16,9 +16,9 @@ use xgboost_ffi::Output;
 
 use super::required;
 use crate::error::{Error, Result};
+use crate::libxgboost::{self, CachedBooster};
 use crate::registry::Registry;
 use crate::source::columns::{self, Columns, UsedColumn};
-use crate::xgboost::{self, CachedBooster};
 
 /// What a statement keeps from call to call.
 struct Statement {
@@ -239,5 +239,5 @@ fn ulp(a: f32, b: f32) -> i64 {
 /// `xgboost_version() -> text`
 #[pg_extern(sql = false)]
 fn pgboost_xgboost_version() -> std::result::Result<&'static str, ErrorReport> {
-    Ok(xgboost::library()?.version())
+    Ok(libxgboost::library()?.version())
 }

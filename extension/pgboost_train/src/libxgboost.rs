@@ -2,9 +2,14 @@
 //! `training::trainer`.
 //!
 //! The library is loaded when it is first needed and never before. The last models that were used stay loaded.
+//! It is installed next to this extension's library, in the folder `pgboost_train`: the wheel of XGBoost, unpacked,
+//! and the trainer.
 
 use std::cell::RefCell;
-use std::mem::ManuallyDrop;
+use std::ffi::{CStr, OsStr, c_void};
+use std::mem::{ManuallyDrop, MaybeUninit};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::OnceLock;
 
@@ -14,7 +19,6 @@ use row_source::SourceError;
 use xgboost_ffi::{Batch, Booster, Library, Matrix, Output};
 
 use crate::error::{Error, Result};
-use crate::installed;
 use crate::registry::{Registry, Version, resolve};
 
 static LOADED: OnceLock<&Library> = OnceLock::new();
@@ -25,7 +29,7 @@ pub fn library() -> Result<&'static Library> {
     if let Some(library) = LOADED.get() {
         return Ok(library);
     }
-    let library = Library::open(&installed::library())?;
+    let library = Library::open(&library_path())?;
     Ok(LOADED.get_or_init(|| library))
 }
 
@@ -103,4 +107,35 @@ impl CachedBooster {
         fault::at("xgboost: predicted");
         Ok(predicted)
     }
+}
+
+pub fn library_path() -> PathBuf {
+    in_library_folder("pgboost_train/xgboost/lib/libxgboost.so")
+}
+
+pub fn trainer_path() -> PathBuf {
+    in_library_folder("pgboost_train/pgboost_trainer")
+}
+
+fn in_library_folder(path: &str) -> PathBuf {
+    library_folder().map_or_else(|| PathBuf::from(path), |folder| folder.join(path))
+}
+
+/// The folder of the library_path that this code is in.
+fn library_folder() -> Option<PathBuf> {
+    let mut found = MaybeUninit::<libc::Dl_info>::zeroed();
+    let address: *const c_void = (library_folder as fn() -> Option<PathBuf>) as *const c_void;
+    // SAFETY: the address lies in this library_path; the record is filled if the call succeeds, and its
+    // name is null or a string that lives as long as the library_path.
+    let path = unsafe {
+        if libc::dladdr(address, found.as_mut_ptr()) == 0 {
+            return None;
+        }
+        let name = found.assume_init().dli_fname;
+        if name.is_null() {
+            return None;
+        }
+        Path::new(OsStr::from_bytes(CStr::from_ptr(name).to_bytes())).to_owned()
+    };
+    path.parent().map(Path::to_owned)
 }
