@@ -43,6 +43,7 @@
 //! The crate knows nothing of PostgreSQL, starts no threads, does no I/O and does not panic on any
 //! input. `unsafe` is confined to the reader of the image and to the kernels.
 
+#![allow(unreachable_pub, clippy::missing_safety_doc, reason = "not yet held here")]
 #![cfg_attr(
     not(target_arch = "x86_64"),
     allow(dead_code, reason = "tiles have parts for kernels that other architectures lack")

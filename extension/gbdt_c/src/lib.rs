@@ -4,6 +4,7 @@
 //! prediction, so that predicting allocates nothing, and therefore belongs to one thread at a time.
 //! No error and no panic crosses the border: what fails says so by what it returns.
 
+#![allow(unreachable_pub, clippy::missing_safety_doc, reason = "not yet held here")]
 #![allow(unsafe_code, reason = "C hands over pointers")]
 
 use std::ffi::{c_char, c_int, c_void};

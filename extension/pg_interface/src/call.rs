@@ -1,6 +1,8 @@
 //! A call of a function: its arguments, and the state that it keeps between the calls of one statement
 //! (`FmgrInfo.fn_extra`).
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::any::TypeId;
 use std::borrow::Cow;
 use std::ffi::c_void;
@@ -340,6 +342,8 @@ unsafe fn allocated(context: pg_sys::MemoryContext, size: usize) -> *mut c_void 
     if memory.is_null() { raise(context, size) } else { memory }
 }
 
+/// # Safety
+/// PostgreSQL calls it once, with the value that was registered.
 #[pg_guard]
 unsafe extern "C-unwind" fn drop_kept<T>(kept: *mut c_void) {
     // SAFETY: PostgreSQL passes what was registered, once.

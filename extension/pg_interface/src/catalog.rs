@@ -83,6 +83,8 @@ unsafe fn all_are_stored(description: pg_sys::TupleDesc) -> bool {
     }
 }
 
+/// # Safety
+/// The description is valid.
 #[cfg(not(any(feature = "pg18", feature = "pg19")))]
 unsafe fn all_are_stored(_description: pg_sys::TupleDesc) -> bool {
     true

@@ -61,6 +61,8 @@ pub fn announce(table: Oid) {
     unsafe { pg_sys::CacheInvalidateRelcacheByRelid(table) }
 }
 
+/// # Safety
+/// PostgreSQL calls it.
 unsafe extern "C-unwind" fn relation_changed(_argument: Datum, relation: Oid) {
     RELATIONS.fetch_add(1, Relaxed);
     let relation = relation.to_u32();
@@ -69,6 +71,8 @@ unsafe extern "C-unwind" fn relation_changed(_argument: Datum, relation: Oid) {
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it.
 unsafe extern "C-unwind" fn roles_changed(_argument: Datum, _cache: i32, _hash: u32) {
     GENERATION.fetch_add(1, Relaxed);
 }

@@ -4,6 +4,8 @@
 //! that sets it. Sizes are in kilobytes, since that is the unit that PostgreSQL's `SET` understands
 //! with a suffix.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
@@ -189,6 +191,8 @@ fn define_kernel() {
     }
 }
 
+/// # Safety
+/// PostgreSQL calls it with a valid place of a value.
 #[pg_guard]
 unsafe extern "C-unwind" fn check(
     value: *mut i32,
@@ -205,6 +209,8 @@ unsafe extern "C-unwind" fn check(
     false
 }
 
+/// # Safety
+/// PostgreSQL calls it.
 unsafe extern "C-unwind" fn assign(value: i32, _extra: *mut c_void) {
     CHOSEN_KERNEL.store(value, Relaxed);
 }

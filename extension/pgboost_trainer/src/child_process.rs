@@ -12,7 +12,7 @@ const FIRST: libc::c_int = 3;
 
 /// Closes what the backend has open, and sees to it that this process ends when the backend does.
 /// Returns whether the backend, the process `parent`, is still there.
-pub fn enter(parent: u32) -> bool {
+pub(crate) fn enter(parent: u32) -> bool {
     for descriptor in open_descriptors() {
         // SAFETY: nothing of this process has opened a file yet, so nothing here owns it.
         unsafe { libc::close(descriptor) };

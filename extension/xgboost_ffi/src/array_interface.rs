@@ -50,7 +50,7 @@ impl Batch<'_> {
 }
 
 /// A plain array of numbers, whose type has that name in numpy.
-pub fn array<T>(values: &[T], type_name: &str) -> String {
+pub(crate) fn array<T>(values: &[T], type_name: &str) -> String {
     interface(values, &values.len().to_string(), "null", type_name)
 }
 

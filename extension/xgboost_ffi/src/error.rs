@@ -29,7 +29,7 @@ pub enum Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// The text without source places and stack trace, in one paragraph.
-pub fn user_message(text: &str) -> String {
+pub(crate) fn user_message(text: &str) -> String {
     let text = text.split("Stack trace").next().unwrap_or_default();
     let lines: Vec<&str> = text
         .lines()

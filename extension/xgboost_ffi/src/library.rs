@@ -70,12 +70,12 @@ impl Library {
 }
 
 /// Texts as the interface takes them: the pointers are valid as long as the texts.
-pub fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+pub(crate) fn pointers(texts: &[CString]) -> Vec<*const c_char> {
     texts.iter().map(|text| text.as_ptr()).collect()
 }
 
 /// A text for a call; one with a NUL in it, which no caller has, ends there.
-pub fn c_text(text: &str) -> CString {
+pub(crate) fn c_text(text: &str) -> CString {
     let end = text.find('\0').unwrap_or(text.len());
     CString::new(text.get(..end).unwrap_or_default()).unwrap_or_default()
 }

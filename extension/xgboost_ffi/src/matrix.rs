@@ -236,6 +236,8 @@ impl BatchIterator<'_> {
     }
 }
 
+/// # Safety
+/// libxgboost calls it with the iterator that it was given.
 unsafe extern "C" fn reset(iterator: Handle) {
     // SAFETY: libxgboost passes what it was given in `of_rows`.
     let iterator = unsafe { &mut *iterator.cast::<BatchIterator<'_>>() };
@@ -244,6 +246,8 @@ unsafe extern "C" fn reset(iterator: Handle) {
     }
 }
 
+/// # Safety
+/// libxgboost calls it with the iterator that it was given.
 unsafe extern "C" fn next(iterator: Handle) -> c_int {
     // SAFETY: as in `reset`.
     let iterator = unsafe { &mut *iterator.cast::<BatchIterator<'_>>() };

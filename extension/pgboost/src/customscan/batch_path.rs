@@ -104,6 +104,9 @@ impl<'p> Batch<'_, 'p> {
     }
 
     /// What is below, such that it has each feature that is not a constant as a column.
+    ///
+    /// # Safety
+    /// The path is one of a query level that is being planned.
     unsafe fn with_features(&self) -> *mut pg_sys::Path {
         // SAFETY: the paths and expressions are valid; the target is a copy.
         unsafe {

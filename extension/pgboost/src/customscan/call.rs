@@ -316,6 +316,9 @@ impl ArgSource for RealCells<'_> {
 }
 
 /// What the function would be called with, its constant arguments filled in.
+///
+/// # Safety
+/// The call is valid, and PostgreSQL's memory may be allocated.
 unsafe fn frame(call: *mut pg_sys::FuncExpr, arguments: &[Expr<'_>]) -> pg_sys::FunctionCallInfo {
     let size = std::mem::offset_of!(pg_sys::FunctionCallInfoBaseData, args)
         + arguments.len() * size_of::<pg_sys::NullableDatum>();

@@ -128,6 +128,9 @@ unsafe fn length_of(value: Datum, length: i16) -> usize {
 }
 
 /// Whether a value refers to another place in memory, as an array in the middle of work on it does.
+///
+/// # Safety
+/// The pointer is to a valid varlena.
 #[inline]
 unsafe fn is_in_memory_toast(value: *mut varlena) -> bool {
     // SAFETY: the first byte of a varlena says whether it is a reference, the second to what.

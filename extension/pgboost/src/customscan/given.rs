@@ -50,6 +50,8 @@ pub unsafe fn recorded(call: Expr<'_>, inputs: *mut List) -> *mut List {
     numbers
 }
 
+/// # Safety
+/// The list is of expressions, and valid.
 unsafe fn column_of(argument: Expr<'_>, inputs: *mut List) -> Option<i32> {
     // SAFETY: the inputs are a target list.
     unsafe {
@@ -59,6 +61,8 @@ unsafe fn column_of(argument: Expr<'_>, inputs: *mut List) -> Option<i32> {
     }
 }
 
+/// # Safety
+/// The list is of expressions, and valid.
 unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
     // SAFETY: the inputs are a target list.
     unsafe {

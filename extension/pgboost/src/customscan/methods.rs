@@ -1,5 +1,7 @@
 //! The tables by which PostgreSQL calls the node: when its plan is started, and while it runs.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use pgrx::pg_guard;
 use pgrx::pg_sys::{self, CustomExecMethods, CustomScan, CustomScanMethods, Node, NodeTag};
 
@@ -42,6 +44,8 @@ pub fn register() {
     unsafe { pg_sys::RegisterCustomScanMethods(scan()) }
 }
 
+/// # Safety
+/// PostgreSQL calls it with a plan that `make_plan` made.
 #[pg_guard]
 unsafe extern "C-unwind" fn create(_plan: *mut CustomScan) -> *mut Node {
     // SAFETY: a node of zeros but for its tag is what makeNode returns.

@@ -8,6 +8,8 @@
 //! conditions first and knows when a parallel plan pays. One split of one tree takes about a tenth of the time of an
 //! operator, and reading the features about as long as one operator each; these figures are in docs/decisions.md.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use pg_interface::call::{Arguments, CallState};
 use pg_interface::nodes::Expr;
 use pg_interface::{Datum, FunctionCallInfo, Oid, fault, invalidation, report};
