@@ -274,7 +274,7 @@ error_table! {
 
 /// Why a type cannot be used for a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TypeReason {
+pub(crate) enum TypeReason {
     Unusable,
     TextForNumber,
     /// Text, but the model does not carry the names of the feature's categories.
@@ -323,7 +323,7 @@ impl TypeReason {
 
 /// Why a function cannot be used with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShapeReason {
+pub(crate) enum ShapeReason {
     /// It produces several values per row; of one class each, or not.
     SeveralValues { values: usize, classes: bool },
     /// It does not classify.

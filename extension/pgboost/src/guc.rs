@@ -22,7 +22,7 @@ const DEFAULT_MAX_MODEL_KB: i32 = 256 << 10;
 
 /// What to do with a category that the model was not trained on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PostgresGucEnum)]
-pub enum UnknownCategory {
+pub(crate) enum UnknownCategory {
     #[name = c"error"]
     Error,
     /// Score the row as if the value were missing.
@@ -32,7 +32,7 @@ pub enum UnknownCategory {
 
 /// A value of `pgboost.kernel`: 0 is `auto`, `n` is `Kernel::NAMES[n - 1]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct KernelChoice(i32);
+pub(crate) struct KernelChoice(i32);
 
 impl KernelChoice {
     const AUTO: KernelChoice = KernelChoice(0);
@@ -83,36 +83,36 @@ static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
     GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
 
 /// Whether a query that scores many rows may score them in batches.
-pub fn batch() -> bool {
+pub(crate) fn batch() -> bool {
     BATCH.get()
 }
 
-pub fn cache_bytes() -> usize {
+pub(crate) fn cache_bytes() -> usize {
     kilobytes(CACHE_SIZE.get())
 }
 
 /// Which kernel is chosen. What was made for another one is made again.
 #[inline]
-pub fn kernel_choice() -> KernelChoice {
+pub(crate) fn kernel_choice() -> KernelChoice {
     KernelChoice::from_ordinal(CHOSEN_KERNEL.load(Relaxed))
 }
 
-pub fn kernel() -> Kernel {
+pub(crate) fn kernel() -> Kernel {
     Kernel::from_name(kernel_choice().name()).unwrap_or_default()
 }
 
-pub fn max_model_bytes() -> usize {
+pub(crate) fn max_model_bytes() -> usize {
     kilobytes(MAX_MODEL_SIZE.get())
 }
 
 /// Whether predictions are counted.
 #[inline]
-pub fn track() -> bool {
+pub(crate) fn track() -> bool {
     TRACK.get()
 }
 
 /// What to do with a category that the model was not trained on.
-pub fn unknown_category() -> UnknownCategory {
+pub(crate) fn unknown_category() -> UnknownCategory {
     UNKNOWN_CATEGORY.get()
 }
 
@@ -120,7 +120,7 @@ fn kilobytes(value: i32) -> usize {
     usize::try_from(value).unwrap_or(0) << 10
 }
 
-pub fn define() {
+pub(crate) fn define() {
     GucRegistry::define_bool_guc(
         c"pgboost.enable_batch",
         c"Enables the planner's use of steps that predict many rows at once.",

@@ -24,7 +24,7 @@ use crate::registry::{Registry, Version, resolve};
 static LOADED: OnceLock<&Library> = OnceLock::new();
 
 /// The library, loaded if it was not yet.
-pub fn library() -> Result<&'static Library> {
+pub(crate) fn library() -> Result<&'static Library> {
     fault::at("xgboost: asked");
     if let Some(library) = LOADED.get() {
         return Ok(library);
@@ -46,10 +46,10 @@ impl From<xgboost_ffi::Error> for Error {
     }
 }
 
-pub struct CachedBooster {
-    pub version: Rc<Version>,
+pub(crate) struct CachedBooster {
+    pub(crate) version: Rc<Version>,
     /// The model as the engine reads it.
-    pub model: Model,
+    pub(crate) model: Model,
     booster: Booster,
     proxy: Matrix,
 }
@@ -66,7 +66,7 @@ thread_local! {
 impl CachedBooster {
     /// The model that a reference means now. Raises pgboost's errors for one that is not there or
     /// not to be seen.
-    pub fn find(reference: &str) -> Result<Rc<CachedBooster>> {
+    pub(crate) fn find(reference: &str) -> Result<Rc<CachedBooster>> {
         let version = resolve(reference)?;
         let kept = KEPT.with(|kept| {
             let kept = kept.borrow();
@@ -99,7 +99,7 @@ impl CachedBooster {
     }
 
     /// Predicts rows of features, NaN where they are missing: the outputs of each row.
-    pub fn predict(&self, features: &[f32], output: Output) -> Result<Vec<f32>> {
+    pub(crate) fn predict(&self, features: &[f32], output: Output) -> Result<Vec<f32>> {
         library()?.limit_threads(1);
         let batch = Batch { words: features, record: self.model.num_features() };
         let rounds = u32::try_from(self.version.rounds).unwrap_or(0);
@@ -109,11 +109,11 @@ impl CachedBooster {
     }
 }
 
-pub fn library_path() -> PathBuf {
+pub(crate) fn library_path() -> PathBuf {
     in_library_folder("pgboost_train/xgboost/lib/libxgboost.so")
 }
 
-pub fn trainer_path() -> PathBuf {
+pub(crate) fn trainer_path() -> PathBuf {
     in_library_folder("pgboost_train/pgboost_trainer")
 }
 

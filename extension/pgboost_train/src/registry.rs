@@ -17,45 +17,45 @@ use row_source::names;
 
 use crate::error::{Error, Result};
 
-pub struct Registry {
+pub(crate) struct Registry {
     schema: Oid,
     quoted_schema: String,
 }
 
 /// A version of a registered model, as the current user sees it.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Version {
+pub(crate) struct Version {
     /// `name@number`.
-    pub reference: String,
+    pub(crate) reference: String,
     name: String,
     number: i32,
     /// SHA-256 of the bytes, in hexadecimal digits.
-    pub digest: String,
+    pub(crate) digest: String,
     /// Whether the user owns the model, and so may have its bytes.
-    pub owned: bool,
+    pub(crate) owned: bool,
     /// How many rounds predictions use.
-    pub rounds: i32,
+    pub(crate) rounds: i32,
     /// The categories that were given beside the file, as JSON.
     categories: Option<String>,
     /// The names of the features, whether or not they are the file's.
     feature_names: Option<Vec<String>>,
     /// The names of the classes.
-    pub labels: Option<Vec<String>>,
+    pub(crate) labels: Option<Vec<String>>,
 }
 
-pub struct Trained {
-    pub bytes: Vec<u8>,
-    pub labels: Option<Vec<String>>,
+pub(crate) struct Trained {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) labels: Option<Vec<String>>,
     /// Where the file has none.
-    pub feature_names: Option<Vec<String>>,
-    pub parameters: JsonB,
-    pub metrics: JsonB,
+    pub(crate) feature_names: Option<Vec<String>>,
+    pub(crate) parameters: JsonB,
+    pub(crate) metrics: JsonB,
     /// What the features were.
-    pub profile: JsonB,
+    pub(crate) profile: JsonB,
 }
 
 impl Registry {
-    pub fn find() -> Result<Registry> {
+    pub(crate) fn find() -> Result<Registry> {
         let schema = query::select(
             "SELECT e.extnamespace FROM pg_catalog.pg_extension AS e \
              WHERE e.extname OPERATOR(pg_catalog.=) 'pgboost'",
@@ -95,7 +95,7 @@ impl Registry {
 
     /// Whether the current user may store a model under that name, as far as can be known before
     /// the work is done.
-    pub fn check_storable(&self, name: &str) -> Result<()> {
+    pub(crate) fn check_storable(&self, name: &str) -> Result<()> {
         check_name(name)?;
         let callable = self.ask::<bool>(
             "SELECT pg_catalog.has_function_privilege('{schema}.load_model(pg_catalog.text, \
@@ -119,7 +119,7 @@ impl Registry {
     }
 
     /// Stores a model as a new version, with its profile; gives the version's number.
-    pub fn store(&self, name: &str, model: Trained, deploy: bool) -> Result<i32> {
+    pub(crate) fn store(&self, name: &str, model: Trained, deploy: bool) -> Result<i32> {
         let stored = Spi::get_one_with_args(
             &self.in_schema(
                 "SELECT {schema}.load_model($1, $2, $3, $4, $5, $6, NULL::pg_catalog.int4, false, \
@@ -188,7 +188,7 @@ impl Registry {
 
     /// A model's bytes, and the model as the engine reads it, with all of its rounds: libxgboost must
     /// not see what the engine has not checked. Raises pgboost's error for a model that is another's.
-    pub fn model(&self, version: &Version) -> Result<(Vec<u8>, Model)> {
+    pub(crate) fn model(&self, version: &Version) -> Result<(Vec<u8>, Model)> {
         let bytes = self.ask::<Vec<u8>>(
             "SELECT {schema}.export_model($1)",
             &[format!("{}@{}", version.name, version.number).into()],
@@ -214,7 +214,12 @@ impl Registry {
     ///
     /// # Errors
     /// [`Error::OtherFunction`].
-    pub fn margins(&self, reference: &str, rows: &[f32], features: usize) -> Result<Vec<f32>> {
+    pub(crate) fn margins(
+        &self,
+        reference: &str,
+        rows: &[f32],
+        features: usize,
+    ) -> Result<Vec<f32>> {
         let others = self.ask::<bool>(
             "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p \
              WHERE p.proname OPERATOR(pg_catalog.=) 'predict_margin' \
@@ -273,7 +278,7 @@ thread_local! {
 
 /// The version that `name` or `name@version` means to the current user under the active snapshot.
 /// Raises pgboost's errors for a model that is not there or not to be seen.
-pub fn resolve(reference: &str) -> Result<Rc<Version>> {
+pub(crate) fn resolve(reference: &str) -> Result<Rc<Version>> {
     invalidation::accept();
     let Some(snapshot) = SnapshotMark::active() else {
         return Ok(Rc::new(Registry::find()?.version(reference)?));

@@ -24,7 +24,11 @@ struct Built {
 
 impl Training {
     /// `start` has the bytes of the model to go on from.
-    pub(crate) fn build(library: &'static Library, job: Job, start: Option<&[u8]>) -> Result<Training> {
+    pub(crate) fn build(
+        library: &'static Library,
+        job: Job,
+        start: Option<&[u8]>,
+    ) -> Result<Training> {
         library.limit_threads(job.threads);
         let folds = job.folds.iter().map(|fold| Built::of(library, &job, fold));
         let training = Training {

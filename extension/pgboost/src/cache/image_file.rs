@@ -35,21 +35,21 @@ const PIECE: usize = 8 << 20;
 
 /// The digest of an image's inputs, as a short text that is the same in every backend.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ImageKey(pub(super) String);
+pub(crate) struct ImageKey(pub(super) String);
 
 /// The inputs of an image, which its key is a digest of.
-pub struct KeyInputs<'a> {
+pub(crate) struct KeyInputs<'a> {
     /// Of the model's file.
-    pub digest: &'a [u8],
-    pub rounds: usize,
-    pub feature_names: &'a [String],
-    pub labels: &'a [String],
+    pub(crate) digest: &'a [u8],
+    pub(crate) rounds: usize,
+    pub(crate) feature_names: &'a [String],
+    pub(crate) labels: &'a [String],
     /// As JSON, if categories were given beside the file.
-    pub categories: Option<&'a str>,
+    pub(crate) categories: Option<&'a str>,
 }
 
 impl ImageKey {
-    pub fn new(inputs: &KeyInputs<'_>) -> Self {
+    pub(crate) fn new(inputs: &KeyInputs<'_>) -> Self {
         let mut hash = Sha256::new();
         hash.update(inputs.digest);
         hash.update((inputs.rounds as u64).to_le_bytes());
@@ -66,7 +66,7 @@ impl ImageKey {
         ImageKey(format!("{hex}-{IMAGE_VERSION}"))
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         folder().join(format!("{}{SUFFIX}", self.0))
     }
 
@@ -77,7 +77,7 @@ impl ImageKey {
 }
 
 /// The folder of this database.
-pub fn folder() -> PathBuf {
+pub(crate) fn folder() -> PathBuf {
     folder_of(backend::database())
 }
 
@@ -86,7 +86,7 @@ pub(super) fn folder_of(database: u32) -> PathBuf {
 }
 
 /// Opens an image that some backend has written, if it is there and undamaged.
-pub fn open(key: &ImageKey) -> Option<ModelImage> {
+pub(crate) fn open(key: &ImageKey) -> Option<ModelImage> {
     let file = File::open(key.path()).ok()?;
     let stamp = FileStamp::of(&file).ok()?;
     if let Ok(record) = fs::read(key.record())
@@ -104,7 +104,7 @@ pub fn open(key: &ImageKey) -> Option<ModelImage> {
 }
 
 /// Writes an image so that other backends find it whole or not at all.
-pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
+pub(crate) fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(backend::directory_mode()).create(folder())?;
     replace(&key.path(), image)
 }
@@ -136,9 +136,9 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     fs::rename(&unfinished.0, path)
 }
 
-pub type ModelImage = Image<ImageBytes>;
+pub(crate) type ModelImage = Image<ImageBytes>;
 
-pub enum ImageBytes {
+pub(crate) enum ImageBytes {
     /// A file, one copy of which serves every process that maps it.
     Mapped(Mmap),
     /// Memory of this backend, for when the file cannot be written.
@@ -146,7 +146,7 @@ pub enum ImageBytes {
 }
 
 impl ImageBytes {
-    pub fn map(file: &File) -> io::Result<Self> {
+    pub(crate) fn map(file: &File) -> io::Result<Self> {
         // One row's way through all trees comes by most pages: taken at once they cost no faults.
         let mut options = MmapOptions::new();
         options.populate();
@@ -179,13 +179,13 @@ unsafe impl StableBytes for ImageBytes {}
 const TICK: Duration = Duration::from_secs(1);
 
 /// A file as it is now, on this run of the server.
-pub struct FileStamp {
+pub(crate) struct FileStamp {
     text: String,
     changed: SystemTime,
 }
 
 impl FileStamp {
-    pub fn of(file: &File) -> io::Result<Self> {
+    pub(crate) fn of(file: &File) -> io::Result<Self> {
         // SAFETY: the postmaster sets it once, before any backend starts.
         let run = unsafe { pg_sys::PgStartTime };
         let found = file.metadata()?;
@@ -203,14 +203,14 @@ impl FileStamp {
 
     /// What is written down of a file that was checked after its stamp was taken; nothing where a
     /// change since might not have altered the stamp.
-    pub fn record(&self) -> Option<&[u8]> {
+    pub(crate) fn record(&self) -> Option<&[u8]> {
         // The time of change counts as whole seconds here, and so as earlier than it is.
         let age = SystemTime::now().duration_since(self.changed).ok()?;
         (age > TICK + Duration::from_secs(1)).then_some(self.text.as_bytes())
     }
 }
 
-pub fn open_checked(file: &File, stamp: &FileStamp, record: &[u8]) -> Option<ModelImage> {
+pub(crate) fn open_checked(file: &File, stamp: &FileStamp, record: &[u8]) -> Option<ModelImage> {
     if record != stamp.text.as_bytes() {
         return None;
     }

@@ -33,7 +33,7 @@ const MAX_CHECKED: usize = 8;
 const MAX_IDLE: usize = 4;
 
 /// An open image, and what statements that used it have left for the next.
-pub struct CachedImage {
+pub(crate) struct CachedImage {
     model: ModelImage,
     idle: RefCell<Vec<Box<dyn Any>>>,
     pub(super) key: ImageKey,
@@ -44,20 +44,20 @@ pub struct CachedImage {
 
 impl CachedImage {
     #[inline]
-    pub fn model(&self) -> &ModelImage {
+    pub(crate) fn model(&self) -> &ModelImage {
         &self.model
     }
 
     /// Takes the last state left behind that is of this type and fits.
     #[inline]
-    pub fn take_idle<T: 'static>(&self, fits: impl Fn(&T) -> bool) -> Option<Box<T>> {
+    pub(crate) fn take_idle<T: 'static>(&self, fits: impl Fn(&T) -> bool) -> Option<Box<T>> {
         let mut idle = self.idle.borrow_mut();
         let found = idle.iter().rposition(|state| state.downcast_ref().is_some_and(&fits))?;
         idle.remove(found).downcast().ok()
     }
 
     /// Leaves a state for a later statement; of too many, the one left first is dropped.
-    pub fn put_idle(&self, state: Box<dyn Any>) {
+    pub(crate) fn put_idle(&self, state: Box<dyn Any>) {
         let mut idle = self.idle.borrow_mut();
         if idle.len() >= MAX_IDLE {
             idle.remove(0);
@@ -87,7 +87,7 @@ thread_local! {
 }
 
 /// The image of a stored version: from this backend, from its file, or made anew.
-pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
+pub(crate) fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
     let key = key_of(stored)?;
     if let Some(image) = find(&key) {
         return Ok(image);
@@ -107,7 +107,7 @@ pub fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedIma
     Ok(insert(image, key))
 }
 
-pub fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
+pub(crate) fn key_of(stored: &Stored<'_>) -> Result<ImageKey> {
     let (feature_names, labels) = (stored.feature_names(), stored.labels());
     let categories = stored.categories();
     let inputs = KeyInputs {
@@ -140,7 +140,7 @@ fn share(key: &ImageKey, lowered: AlignedBytes) -> Result<ModelImage> {
 
 /// Sees to it that there is the image of a version that this transaction has just stored. If it rolls back, a
 /// file that it wrote is removed; what another version needs of that is made again.
-pub fn share_new(
+pub(crate) fn share_new(
     registry: &Registry,
     name: &str,
     version: i32,
@@ -176,7 +176,7 @@ fn in_use(registry: &Registry) -> HashSet<ImageKey> {
 }
 
 /// The images of a model's versions, each with the digest of the file that it was made from.
-pub fn of_model(registry: &Registry, name: &str) -> HashMap<ImageKey, Vec<u8>> {
+pub(crate) fn of_model(registry: &Registry, name: &str) -> HashMap<ImageKey, Vec<u8>> {
     let mut images = HashMap::new();
     lookup::each_version(registry, Some(name), |stored| {
         if let (Ok(key), Ok(digest)) = (key_of(stored), stored.digest()) {
@@ -188,7 +188,7 @@ pub fn of_model(registry: &Registry, name: &str) -> HashMap<ImageKey, Vec<u8>> {
 
 /// Leaves those images that no version uses any more. To work out a version's image takes longer than to
 /// read its row, so that is done for files of these digests alone.
-pub fn retain_unused(registry: &Registry, images: &mut HashMap<ImageKey, Vec<u8>>) {
+pub(crate) fn retain_unused(registry: &Registry, images: &mut HashMap<ImageKey, Vec<u8>>) {
     let digests: HashSet<Vec<u8>> = images.values().cloned().collect();
     lookup::each_version(registry, None, |stored| {
         if stored.digest().is_ok_and(|digest| digests.contains(digest))
@@ -207,7 +207,7 @@ fn find(key: &ImageKey) -> Option<Rc<CachedImage>> {
 
 /// Marks an image as used now, so that others are let go before it.
 #[inline]
-pub fn mark_used(image: &CachedImage) {
+pub(crate) fn mark_used(image: &CachedImage) {
     image.last_used.set(IMAGES.with_borrow_mut(|images| images.tick()));
 }
 
@@ -233,7 +233,7 @@ fn insert(model: ModelImage, key: ImageKey) -> Rc<CachedImage> {
 
 /// Lets go of images whose files were removed, so that their space is not taken as long as the
 /// connection lives. Looks for a few files at a time, and for each once per generation.
-pub fn evict_deleted(generation: u64) {
+pub(crate) fn evict_deleted(generation: u64) {
     IMAGES.with_borrow_mut(|images| {
         if std::mem::replace(&mut images.generation, generation) != generation {
             images.unchecked = images.by_key.len();

@@ -24,12 +24,12 @@ use crate::registry::{Registry, lookup, privilege};
 const MAX_NAMES: usize = 16_384;
 
 /// What a model's name means, and for whom and how long.
-pub struct Resolved {
-    pub image: Rc<CachedImage>,
-    pub version: i32,
+pub(crate) struct Resolved {
+    pub(crate) image: Rc<CachedImage>,
+    pub(crate) version: i32,
     /// Whether the name says the version's number, as `name@version`, and the version is pinned.
-    pub pinned: bool,
-    pub validity: Validity,
+    pub(crate) pinned: bool,
+    pub(crate) validity: Validity,
 }
 
 /// An answer that is kept. It does not keep the image, which `images` lets go when it must.
@@ -58,7 +58,7 @@ thread_local! {
 ///
 /// `function` is one of the extension's functions, which leads to its tables.
 #[inline]
-pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
+pub(crate) fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
     invalidation::accept();
     let snapshot = SnapshotMark::active();
     let known = snapshot.and_then(|snapshot| {
@@ -72,7 +72,7 @@ pub fn resolve(reference: &str, function: Oid) -> Result<Resolved> {
 }
 
 /// Says that a name will be resolved soon, and its image evaluate so many rows by this kernel.
-pub fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
+pub(crate) fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
     let image =
         NAMES.with_borrow(|names| names.get(reference).and_then(|known| known.image.upgrade()));
     if let Some(image) = image {

@@ -34,7 +34,7 @@ const SWEEP_GRACE: Duration = Duration::from_secs(60);
 const STALE_TMP_AGE: Duration = Duration::from_secs(3600);
 
 /// Counts an image that was made; returns whether the folder is to be swept.
-pub fn is_sweep_due() -> bool {
+pub(crate) fn is_sweep_due() -> bool {
     count().map_or(true, |(swept, made)| made * MAX_SWEPT_PER_IMAGE >= swept)
 }
 
@@ -56,7 +56,7 @@ fn count() -> io::Result<(usize, usize)> {
 ///
 /// A backend that still maps a removed image keeps it until it lets go; one that is wanted again is
 /// made again. So nothing here can do harm, and errors are left for the next sweep.
-pub fn sweep(in_use: &HashSet<ImageKey>) {
+pub(crate) fn sweep(in_use: &HashSet<ImageKey>) {
     let swept = format!("{}{END}", in_use.len());
     let _ = image_file::replace(&image_file::folder().join(MADE), swept.as_bytes());
     for entry in entries(&image_file::folder()) {
@@ -94,7 +94,7 @@ fn sweep_other(folder: &fs::DirEntry) {
 }
 
 /// Writes down where the table of versions is, for those who sweep in other databases.
-pub fn record_table(table: Oid) {
+pub(crate) fn record_table(table: Oid) {
     let recorded = image_file::folder().join(TABLE);
     if let Some(path) = catalog::file_of(table)
         && fs::read(&recorded).ok().as_deref() != Some(path.as_bytes())

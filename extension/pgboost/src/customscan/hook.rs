@@ -17,7 +17,7 @@ use super::placement;
 static mut PREVIOUS: pg_sys::create_upper_paths_hook_type = None;
 
 /// Makes PostgreSQL show the finished paths of every query level from now on.
-pub fn install() {
+pub(crate) fn install() {
     // SAFETY: called once, while the library loads; a backend has one thread.
     unsafe {
         PREVIOUS = pg_sys::create_upper_paths_hook;

@@ -39,7 +39,7 @@ pub(super) fn scan() -> *const CustomScanMethods {
 }
 
 /// Tells PostgreSQL of the node, so that a parallel worker knows it by its name.
-pub fn register() {
+pub(crate) fn register() {
     // SAFETY: the table lives for ever.
     unsafe { pg_sys::RegisterCustomScanMethods(scan()) }
 }

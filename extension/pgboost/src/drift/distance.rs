@@ -19,14 +19,14 @@ const REPLACES_ZERO: f64 = 1e-4;
 const TERMS: i32 = 100;
 
 /// The distribution of a profile's numbers; between two points it is linear.
-pub struct Distribution {
+pub(crate) struct Distribution {
     points: Vec<Point>,
     count: u64,
 }
 
 impl Distribution {
     /// The points in ascending order, and how many numbers they are of.
-    pub fn new(points: Vec<Point>, count: u64) -> Distribution {
+    pub(crate) fn new(points: Vec<Point>, count: u64) -> Distribution {
         Distribution { points, count }
     }
 
@@ -48,7 +48,7 @@ impl Distribution {
 }
 
 /// Takes in the current numbers of a feature, in ascending order.
-pub struct NumberDrift<'a> {
+pub(crate) struct NumberDrift<'a> {
     reference: &'a Distribution,
     count: u64,
     seen: u64,
@@ -64,7 +64,7 @@ enum Bins {
 }
 
 impl<'a> NumberDrift<'a> {
-    pub fn from(reference: &'a Distribution, current: Numbers) -> NumberDrift<'a> {
+    pub(crate) fn from(reference: &'a Distribution, current: Numbers) -> NumberDrift<'a> {
         let bins = if reference.points.len() > MAX_VALUES {
             let borders = borders(reference, current);
             let counts = vec![0; borders.len().saturating_sub(1)];
@@ -75,7 +75,7 @@ impl<'a> NumberDrift<'a> {
         NumberDrift { reference, count: current.count, seen: 0, statistic: 0.0, bins }
     }
 
-    pub fn add(&mut self, number: f32, values: u64) {
+    pub(crate) fn add(&mut self, number: f32, values: u64) {
         let number = f64::from(number);
         let share = |rank: u64| rank as f64 / self.count as f64;
         let (below, upto) = self.reference.shares(number);
@@ -107,7 +107,7 @@ impl<'a> NumberDrift<'a> {
     }
 
     /// The index, the statistic, and the chance of one as large, by Kolmogorov's limit.
-    pub fn finish(self) -> Option<(f64, f64, f64)> {
+    pub(crate) fn finish(self) -> Option<(f64, f64, f64)> {
         if self.count == 0 || self.reference.count == 0 {
             return None;
         }
@@ -159,7 +159,7 @@ fn borders(reference: &Distribution, current: Numbers) -> Vec<f64> {
 }
 
 /// The shares of a bin, or of so many alike.
-pub struct Shares {
+pub(crate) struct Shares {
     reference: f64,
     current: f64,
     times: f64,
@@ -167,13 +167,13 @@ pub struct Shares {
 
 impl Shares {
     /// Of one bin.
-    pub fn of(reference: f64, current: f64) -> Shares {
+    pub(crate) fn of(reference: f64, current: f64) -> Shares {
         Shares { reference, current, times: 1.0 }
     }
 }
 
 /// The index of the bins.
-pub fn stability_index(bins: &[Shares]) -> f64 {
+pub(crate) fn stability_index(bins: &[Shares]) -> f64 {
     let zero = |share: fn(&Shares) -> f64| {
         let shares = bins.iter().map(share).filter(|share| *share > 0.0);
         let least = shares.fold(f64::INFINITY, f64::min);

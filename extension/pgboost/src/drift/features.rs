@@ -14,7 +14,7 @@ use crate::features::by_name;
 const ROWS_PER_CHECK: u64 = 1 << 12;
 
 /// The values of all features of a model in the rows of a source, which runs once, with the caller's rights.
-pub fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
+pub(crate) fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
     let names = by_name::column_names(image);
     let texts: Vec<&str> = names.iter().map(String::as_str).collect();
     let (query, columns) = Source::of(source)?.select(&texts, None, "source")?;

@@ -3,5 +3,5 @@
 //! A profile of each feature is kept with a version; `features` reads the same features from a source,
 //! and `distance` says how far they are from the profile, as evidently does.
 
-pub mod distance;
-pub mod features;
+pub(crate) mod distance;
+pub(crate) mod features;

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 const ENTRY_BYTES: usize = 96;
 
 #[derive(Default)]
-pub struct Parts {
+pub(crate) struct Parts {
     names: Vec<Option<String>>,
     numbers: HashMap<Option<String>, u32>,
     /// The part of the row before.
@@ -22,7 +22,7 @@ pub struct Parts {
 impl Parts {
     /// The part of a row by its value, which is nothing if it is NULL. `part_bytes` are what the metrics
     /// of a part take.
-    pub fn number(&mut self, value: Option<Cow<'_, str>>, part_bytes: usize) -> Result<u32> {
+    pub(crate) fn number(&mut self, value: Option<Cow<'_, str>>, part_bytes: usize) -> Result<u32> {
         if let Some(last) = self.last
             && self.names.get(last as usize).is_some_and(|name| name.as_deref() == value.as_deref())
         {
@@ -38,7 +38,7 @@ impl Parts {
     }
 
     /// Raises unless so many bytes of these parts fit into `work_mem`.
-    pub fn check_room(bytes: usize, parts: usize) -> Result<()> {
+    pub(crate) fn check_room(bytes: usize, parts: usize) -> Result<()> {
         if bytes > work_mem() && parts > 0 { Err(Error::TooManyParts { parts }) } else { Ok(()) }
     }
 
@@ -53,7 +53,7 @@ impl Parts {
     }
 
     /// The values, by number.
-    pub fn into_names(self) -> Vec<Option<String>> {
+    pub(crate) fn into_names(self) -> Vec<Option<String>> {
         self.names
     }
 }

@@ -16,7 +16,7 @@ use crate::guc;
 use crate::predictor::batch;
 use crate::predictor::output::Margins;
 
-pub struct SourcePredictor {
+pub(crate) struct SourcePredictor {
     model: String,
     resolved: Resolved,
     columns: Option<MatchedColumns>,
@@ -31,24 +31,24 @@ pub struct SourcePredictor {
 
 /// What a model says of a row.
 #[derive(Clone, Copy)]
-pub struct Prediction<'a> {
+pub(crate) struct Prediction<'a> {
     /// What `predict_array` returns, or `predict`.
-    pub values: &'a [f32],
+    pub(crate) values: &'a [f32],
     /// The class, of a classifier.
-    pub class: u32,
+    pub(crate) class: u32,
 }
 
 impl Prediction<'_> {
     /// The first value, or the only one.
     #[inline]
-    pub fn value(&self) -> f32 {
+    pub(crate) fn value(&self) -> f32 {
         self.values.first().copied().unwrap_or(f32::NAN)
     }
 }
 
 /// What a model says of rows that follow one another.
 #[derive(Clone, Copy)]
-pub struct Predictions<'a> {
+pub(crate) struct Predictions<'a> {
     width: usize,
     values: &'a [f32],
     classes: &'a [u32],
@@ -57,14 +57,14 @@ pub struct Predictions<'a> {
 impl<'a> Predictions<'a> {
     /// That of each row.
     #[inline]
-    pub fn iter(self) -> impl Iterator<Item = Prediction<'a>> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = Prediction<'a>> {
         let class = move |row: usize| self.classes.get(row).copied().unwrap_or(0);
         let rows = self.values.chunks_exact(self.width).enumerate();
         rows.map(move |(row, values)| Prediction { values, class: class(row) })
     }
 
     /// Those of the first rows, and of the rest.
-    pub fn split_at(self, rows: usize) -> (Self, Self) {
+    pub(crate) fn split_at(self, rows: usize) -> (Self, Self) {
         let values = self.values.split_at(self.values.len().min(rows * self.width));
         let classes = self.classes.split_at(self.classes.len().min(rows));
         let part = |values, classes| Predictions { values, classes, ..self };
@@ -74,7 +74,7 @@ impl<'a> Predictions<'a> {
 
 impl SourcePredictor {
     /// The model that the name means to this statement; `function` is one of the extension's.
-    pub fn new(model: &str, function: Oid) -> Result<SourcePredictor> {
+    pub(crate) fn new(model: &str, function: Oid) -> Result<SourcePredictor> {
         let resolved = cache::resolve(model, function)?;
         let image = resolved.image.model();
         Ok(SourcePredictor {
@@ -90,16 +90,16 @@ impl SourcePredictor {
     }
 
     /// The model as the statement names it.
-    pub fn model(&self) -> &str {
+    pub(crate) fn model(&self) -> &str {
         &self.model
     }
 
     /// Its version.
-    pub fn version(&self) -> i32 {
+    pub(crate) fn version(&self) -> i32 {
         self.resolved.version
     }
 
-    pub fn image(&self) -> &ModelImage {
+    pub(crate) fn image(&self) -> &ModelImage {
         self.resolved.image.model()
     }
 
@@ -107,19 +107,19 @@ impl SourcePredictor {
         FeatureContext { model: &self.model, image: self.image(), unknown_category: None }
     }
 
-    pub fn column_names(&self) -> Vec<String> {
+    pub(crate) fn column_names(&self) -> Vec<String> {
         by_name::column_names(self.image())
     }
 
     /// The columns, one for each of [`SourcePredictor::column_names`].
-    pub fn bind(&mut self, columns: &[PlacedColumn]) -> Result<()> {
+    pub(crate) fn bind(&mut self, columns: &[PlacedColumn]) -> Result<()> {
         self.columns = Some(MatchedColumns::of_source(columns, self.context())?);
         Ok(())
     }
 
     /// Reads the features of a row.
     #[inline]
-    pub fn read(&mut self, row: Row<'_>) -> Result<()> {
+    pub(crate) fn read(&mut self, row: Row<'_>) -> Result<()> {
         let SourcePredictor { model, resolved, columns, features, .. } = self;
         let Some(columns) = columns else { return Ok(()) };
         let context =
@@ -133,7 +133,7 @@ impl SourcePredictor {
     ///
     /// # Errors
     /// The engine's, which are bugs.
-    pub fn evaluate(&mut self, rows: usize) -> Result<()> {
+    pub(crate) fn evaluate(&mut self, rows: usize) -> Result<()> {
         self.margins.fit(self.resolved.image.model(), rows);
         self.values.clear();
         self.classes.clear();
@@ -154,7 +154,7 @@ impl SourcePredictor {
     }
 
     /// The predictions for the rows of the last evaluation.
-    pub fn predictions(&self) -> Predictions<'_> {
+    pub(crate) fn predictions(&self) -> Predictions<'_> {
         let width = self.image().num_values().max(1);
         Predictions { width, values: &self.values, classes: &self.classes }
     }

@@ -13,7 +13,7 @@ use row_source::{Field, PlacedColumn, SourceError};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 
-pub struct Target {
+pub(crate) struct Target {
     column: String,
     /// Nothing if the model predicts numbers.
     classes: Option<Classes>,
@@ -30,7 +30,7 @@ struct Classes {
 
 impl Target {
     /// How to read this column for the model; `classes` is how many it has, 0 if it predicts numbers.
-    pub fn of(image: &ModelImage, classes: usize, column: &PlacedColumn) -> Result<Target> {
+    pub(crate) fn of(image: &ModelImage, classes: usize, column: &PlacedColumn) -> Result<Target> {
         let scalar = ScalarType::of(column.type_oid);
         let labels: Vec<String> = (0..image.num_labels())
             .filter_map(|class| image.label(class))
@@ -67,7 +67,7 @@ impl Target {
 
     /// The number, or the place of the class.
     #[inline]
-    pub fn read(&self, field: Field<'_>) -> Result<f64> {
+    pub(crate) fn read(&self, field: Field<'_>) -> Result<f64> {
         match &self.classes {
             None => self.finite(field.number().unwrap_or(f64::NAN)),
             Some(classes) => match classes.place(field) {

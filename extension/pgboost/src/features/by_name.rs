@@ -22,7 +22,7 @@ const FORM: &str = "row";
 
 /// The columns that features are read from, whatever they are columns of.
 #[derive(Default)]
-pub struct MatchedColumns {
+pub(crate) struct MatchedColumns {
     /// For each feature, the column's position and how to read it. An element has no such position.
     readers: Vec<(usize, FeatureReader)>,
     /// The positions of arrays, and which features their elements are.
@@ -84,7 +84,7 @@ impl ColumnValues for Row<'_> {
 
 impl MatchedColumns {
     /// The columns of a source, one for each feature in its order.
-    pub fn of_source(columns: &[PlacedColumn], context: FeatureContext<'_>) -> Result<Self> {
+    pub(crate) fn of_source(columns: &[PlacedColumn], context: FeatureContext<'_>) -> Result<Self> {
         let mut matched = MatchedColumns::default();
         while let Some(column) = columns.get(matched.readers.len()) {
             let PlacedColumn { position, type_oid, .. } = *column;
@@ -155,7 +155,7 @@ impl MatchedColumns {
     /// # Errors
     /// Those of the values, as for the other forms of features.
     #[inline]
-    pub fn read_source(
+    pub(crate) fn read_source(
         &self,
         row: Row<'_>,
         context: FeatureContext<'_>,
@@ -205,7 +205,7 @@ impl MatchedColumns {
 
 /// Features as one row. The matching waits for the first row, which names its type.
 #[derive(Default)]
-pub struct RowForm(Option<MatchedRow>);
+pub(crate) struct RowForm(Option<MatchedRow>);
 
 struct MatchedRow {
     row_type: RowType,
@@ -221,11 +221,11 @@ impl MatchedRow {
 
 impl RowForm {
     /// Checks that rows can be matched.
-    pub fn bind(context: FeatureContext<'_>) -> Result<Self> {
+    pub(crate) fn bind(context: FeatureContext<'_>) -> Result<Self> {
         require_names(context, FORM).map(|()| RowForm::default())
     }
 
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         row: RowValue<'_>,
         context: FeatureContext<'_>,
@@ -242,7 +242,7 @@ impl RowForm {
     }
 
     /// Reads a row that was not formed; of another type than is known now it gives any error.
-    pub fn read_virtual(
+    pub(crate) fn read_virtual(
         &mut self,
         row: VirtualRow<'_>,
         context: FeatureContext<'_>,
@@ -263,7 +263,7 @@ impl RowForm {
     }
 
     /// See [`super::FeatureBinding::first_real`].
-    pub fn first_real(
+    pub(crate) fn first_real(
         &mut self,
         type_oid: Oid,
         columns: usize,
@@ -278,7 +278,7 @@ impl RowForm {
     }
 
     /// The features' values as text, nothing for NULL.
-    pub fn texts(
+    pub(crate) fn texts(
         &mut self,
         row: RowValue<'_>,
         context: FeatureContext<'_>,
@@ -322,16 +322,16 @@ fn the_only<'a>(columns: &'a [RowColumn], name: &str) -> Result<Option<&'a RowCo
 }
 
 /// The name of a feature, or XGBoost's own for one without.
-pub fn feature_name(name: Option<&str>, index: usize) -> String {
+pub(crate) fn feature_name(name: Option<&str>, index: usize) -> String {
     name.map_or_else(|| format!("f{index}"), str::to_owned)
 }
 
 /// The names of the columns that a source must have.
-pub fn column_names(image: &ModelImage) -> Vec<String> {
+pub(crate) fn column_names(image: &ModelImage) -> Vec<String> {
     (0..image.num_features()).map(|index| feature_name(image.feature_name(index), index)).collect()
 }
 
-pub fn require_names(context: FeatureContext<'_>, form: &'static str) -> Result<()> {
+pub(crate) fn require_names(context: FeatureContext<'_>, form: &'static str) -> Result<()> {
     match context.image.feature_name(0) {
         Some(_) => Ok(()),
         None => Err(Error::NoFeatureNames { model: context.model.to_owned(), form }),

@@ -21,14 +21,14 @@ const JSON_HINT: &str =
 const ROW_HINT: &str = "A name that is both a table's and a column's means the column; \
      give the table another alias to pass its rows.";
 
-pub struct Columns {
+pub(crate) struct Columns {
     readers: Vec<FeatureReader>,
     /// Whether all are of type real, and numbers to the model.
     all_real: bool,
 }
 
 impl Columns {
-    pub fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<Self> {
+    pub(crate) fn bind(signature: &Signature, context: FeatureContext<'_>) -> Result<Self> {
         let types = signature.types();
         if types.len() != context.image.num_features() {
             let hint = match types {
@@ -52,16 +52,16 @@ impl Columns {
     }
 
     /// Whether all are numbers to the model, and rounded.
-    pub fn is_plain(&self) -> bool {
+    pub(crate) fn is_plain(&self) -> bool {
         self.readers.iter().all(|reader| *reader == FeatureReader::Number)
     }
 
-    pub fn takes_reals(&self) -> bool {
+    pub(crate) fn takes_reals(&self) -> bool {
         self.all_real
     }
 
     #[inline]
-    pub fn read<S: ArgSource>(
+    pub(crate) fn read<S: ArgSource>(
         &self,
         arguments: TypedArguments<'_, S>,
         context: FeatureContext<'_>,
@@ -86,13 +86,13 @@ fn is_text(type_oid: Oid) -> bool {
     [JSONOID, TEXTOID, UNKNOWNOID].contains(&type_oid)
 }
 
-pub struct ArrayForm {
+pub(crate) struct ArrayForm {
     /// Whether each feature holds categories themselves; empty if none does.
     hashed: Vec<bool>,
 }
 
 impl ArrayForm {
-    pub fn bind(context: FeatureContext<'_>) -> Self {
+    pub(crate) fn bind(context: FeatureContext<'_>) -> Self {
         let kind = |index| context.image.categories(index).map(|categories| categories.kind());
         let all = 0..context.image.num_features();
         let hashed: Vec<bool> =
@@ -101,11 +101,11 @@ impl ArrayForm {
     }
 
     /// Whether elements of type real are features of that model as they are.
-    pub fn takes_reals(&self, image: &ModelImage) -> bool {
+    pub(crate) fn takes_reals(&self, image: &ModelImage) -> bool {
         self.hashed.is_empty() && image.narrowing() != Narrowing::All
     }
 
-    pub fn read(
+    pub(crate) fn read(
         &self,
         array: ArrayValue<'_>,
         context: FeatureContext<'_>,
@@ -124,7 +124,7 @@ impl ArrayForm {
     }
 
     /// Reads the elements of an array that was not formed.
-    pub fn read_elements(
+    pub(crate) fn read_elements(
         &self,
         elements: VirtualArray<'_>,
         context: FeatureContext<'_>,

@@ -16,7 +16,7 @@ use crate::error::{Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FeatureReader {
+pub(crate) enum FeatureReader {
     Number,
     /// A number that a real may not hold, or that the model does not compare as one.
     Narrowed,
@@ -28,7 +28,7 @@ pub enum FeatureReader {
 
 impl FeatureReader {
     /// How to read values of a type for a feature, in a form that matches columns to features.
-    pub fn of(
+    pub(crate) fn of(
         context: FeatureContext<'_>,
         index: usize,
         type_oid: Oid,
@@ -58,7 +58,12 @@ impl FeatureReader {
 
     /// The f32 of a value that is not NULL.
     #[inline]
-    pub fn read(self, context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f32> {
+    pub(crate) fn read(
+        self,
+        context: FeatureContext<'_>,
+        index: usize,
+        value: Value<'_>,
+    ) -> Result<f32> {
         match (self, value) {
             (FeatureReader::Number, Value::Number(number)) => Ok(number.single()),
             (FeatureReader::Narrowed, Value::Number(number)) => Ok(narrow(context, index, number)),
@@ -81,7 +86,7 @@ fn narrow(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 
 
 /// The f32 of a number that is no category's value.
 #[inline]
-pub fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
+pub(crate) fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> f32 {
     match context.image.narrowing() {
         Narrowing::Rounded => number.single(),
         Narrowing::Wide | Narrowing::All => narrow(context, index, number),
@@ -89,7 +94,11 @@ pub fn narrowed(context: FeatureContext<'_>, index: usize, number: Number<'_>) -
 }
 
 /// Why text, or else a number, cannot be a feature, matched by name or by position; nothing if it can.
-pub fn mismatch(context: FeatureContext<'_>, index: usize, is_text: bool) -> Option<TypeReason> {
+pub(crate) fn mismatch(
+    context: FeatureContext<'_>,
+    index: usize,
+    is_text: bool,
+) -> Option<TypeReason> {
     let categories = context.image.categories(index).map(|categories| categories.kind());
     match (is_text, categories) {
         (true, Some(CategoryKind::Text)) | (false, None) | (_, Some(CategoryKind::Hashed)) => None,
@@ -111,26 +120,30 @@ fn code(context: FeatureContext<'_>, index: usize, value: Value<'_>) -> Result<f
     }
 }
 
-pub fn text_code(context: FeatureContext<'_>, index: usize, value: &str) -> Result<f32> {
+pub(crate) fn text_code(context: FeatureContext<'_>, index: usize, value: &str) -> Result<f32> {
     let code = context.image.categories(index).and_then(|all| all.code_of_text(value));
     code_or_unknown(context, index, code, || value.to_owned())
 }
 
 /// The code of a category given as a number; a NaN is a missing value.
-pub fn number_code(context: FeatureContext<'_>, index: usize, number: Number<'_>) -> Result<f32> {
+pub(crate) fn number_code(
+    context: FeatureContext<'_>,
+    index: usize,
+    number: Number<'_>,
+) -> Result<f32> {
     match number.exact() {
         Exact::Integer(value) => integer_code(context, index, value),
         Exact::Float(value) => float_code(context, index, value),
     }
 }
 
-pub fn integer_code(context: FeatureContext<'_>, index: usize, value: i64) -> Result<f32> {
+pub(crate) fn integer_code(context: FeatureContext<'_>, index: usize, value: i64) -> Result<f32> {
     let code = context.image.categories(index).and_then(|all| all.code_of_integer(value));
     code_or_unknown(context, index, code, || value.to_string())
 }
 
 /// The code of a category given as a floating-point number; a NaN is a missing value.
-pub fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
+pub(crate) fn float_code(context: FeatureContext<'_>, index: usize, value: f64) -> Result<f32> {
     if value.is_nan() {
         return Ok(f32::NAN);
     }
@@ -158,16 +171,16 @@ fn code_or_unknown(
 }
 
 /// Features that follow one another, and the column that they are the elements of.
-pub struct ElementFeatures {
+pub(crate) struct ElementFeatures {
     column: String,
     /// The first of them, and how many there are.
-    pub first: usize,
-    pub count: usize,
+    pub(crate) first: usize,
+    pub(crate) count: usize,
 }
 
 impl ElementFeatures {
     /// Fails unless all of them are numbers to the model.
-    pub fn of(
+    pub(crate) fn of(
         column: &str,
         array_type: Oid,
         element: ElementType,
@@ -187,7 +200,7 @@ impl ElementFeatures {
 
     /// Reads the elements of an array, nothing for a NULL, over missing values.
     #[inline(never)]
-    pub fn read<'a>(
+    pub(crate) fn read<'a>(
         &self,
         elements: impl Iterator<Item = Option<Number<'a>>>,
         context: FeatureContext<'_>,

@@ -28,7 +28,7 @@ macro_rules! c_function {
     ($symbol:ident, $record:ident, $body:expr) => {
         #[doc = "Tells PostgreSQL how to call the function of the same name."]
         #[unsafe(no_mangle)]
-        pub extern "C" fn $record() -> &'static pg_sys::Pg_finfo_record {
+        pub(crate) extern "C" fn $record() -> &'static pg_sys::Pg_finfo_record {
             const RECORD: pg_sys::Pg_finfo_record = pg_sys::Pg_finfo_record { api_version: 1 };
             &RECORD
         }
@@ -36,7 +36,7 @@ macro_rules! c_function {
         #[doc = "Called by PostgreSQL."]
         #[unsafe(no_mangle)]
         #[pg_guard]
-        pub unsafe extern "C-unwind" fn $symbol(call: FunctionCallInfo) -> Datum {
+        pub(crate) unsafe extern "C-unwind" fn $symbol(call: FunctionCallInfo) -> Datum {
             fault::at(concat!("called: ", stringify!($symbol)));
             // SAFETY: PostgreSQL passes a valid call; this is its only state.
             let (arguments, state) = unsafe { (Arguments::new(call), CallState::new(call)) };
@@ -135,7 +135,7 @@ unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
 }
 
 /// What a function is, if it is one of this library's whose calls can be computed in batches.
-pub fn batched(function: Oid) -> Option<BatchFunction> {
+pub(crate) fn batched(function: Oid) -> Option<BatchFunction> {
     // Only functions of this library have its support functions, and PostgreSQL has called them: so
     // looking up the addresses loads nothing.
     // SAFETY: returns an invalid OID for what has none.
@@ -203,12 +203,16 @@ const INTERACTIONS_TIMES: f64 = 400.0;
 
 /// The cost cost_of one prediction_cost with that model, or nothing if the model cannot be used: then the error is
 /// left for the execution.
-pub fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
+pub(crate) fn prediction_cost(model: &str, function: Oid) -> Option<f64> {
     cost_of(model, function, |image| SPLIT * image.total_depth() as f64)
 }
 
 /// The cost cost_of one explanation_cost; nothing as above.
-pub fn explanation_cost(model: &str, function: Oid, kind: Option<Explanation>) -> Option<f64> {
+pub(crate) fn explanation_cost(
+    model: &str,
+    function: Oid,
+    kind: Option<Explanation>,
+) -> Option<f64> {
     let times = match kind {
         Some(Explanation::Contributions) | None => CONTRIBUTIONS_TIMES,
         Some(Explanation::Interactions) => INTERACTIONS_TIMES,

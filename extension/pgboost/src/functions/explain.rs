@@ -18,7 +18,7 @@ use crate::predictor::output::{Margins, transformed};
 use crate::predictor::single::Predictor;
 
 /// `predict_contribs` and `predict_interactions`, by what they return.
-pub fn explain(
+pub(crate) fn explain(
     arguments: Arguments<'_>,
     state: CallState<'_>,
     explanation: Explanation,
@@ -151,7 +151,7 @@ fn named(predictor: &Predictor, name: &str) -> Result<Explained> {
 }
 
 /// An output's name: the label of its class, or its number.
-pub fn output_name(image: &ModelImage, output: usize) -> String {
+pub(crate) fn output_name(image: &ModelImage, output: usize) -> String {
     image.label(output).map_or_else(|| output.to_string(), str::to_owned)
 }
 
@@ -185,7 +185,7 @@ fn lines(
 const HEAD: usize = 3;
 
 /// The aggregate's transition: the state, with the sizes of a row's contributions added.
-pub fn contribs_add(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn contribs_add(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     if !arguments.in_aggregate() {
         return Err(Error::OutsideAggregate);
     }
@@ -220,7 +220,7 @@ pub fn contribs_add(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<D
 }
 
 /// The aggregate's combination of the states of two workers.
-pub fn contribs_combine(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn contribs_combine(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     if !arguments.in_aggregate() {
         return Err(Error::OutsideAggregate);
     }
@@ -241,7 +241,7 @@ pub fn contribs_combine(arguments: Arguments<'_>, _state: CallState<'_>) -> Resu
 }
 
 /// The aggregate's result: the means, in the shape of a row's contributions. NULL if there were no rows.
-pub fn contribs_mean(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn contribs_mean(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
     if !arguments.in_aggregate() {
         return Err(Error::OutsideAggregate);
     }

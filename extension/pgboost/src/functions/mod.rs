@@ -6,7 +6,7 @@ mod confusion;
 mod create_function;
 mod drift;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
-pub mod entry;
+pub(crate) mod entry;
 mod evaluate;
 mod explain;
 mod inspect;

@@ -27,7 +27,11 @@ pub(super) fn row<'c>(
 
 /// `predict`, `predict_array`, `predict_margin` and `predict_class`, by what they return.
 #[inline]
-pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -> Result<Datum> {
+pub(crate) fn predict(
+    arguments: Arguments<'_>,
+    state: CallState<'_>,
+    output: Output,
+) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let margins = predictor.take_margins()?;
     result(predictor, margins, output)
@@ -35,7 +39,7 @@ pub fn predict(arguments: Arguments<'_>, state: CallState<'_>, output: Output) -
 
 /// `predict_pinned`: as `predict`, for a version that is pinned, which the statement names by a constant or a
 /// parameter: what else it might mean in an expression that is stored, nobody could find.
-pub fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn predict_pinned(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(model) = arguments.model() else { return Ok(arguments.null()) };
     if !arguments.first_is_fixed() {
         return Err(Error::PinnedNotConstant);
@@ -56,7 +60,7 @@ fn result(predictor: &mut Predictor, mut margins: Margins, output: Output) -> Re
 }
 
 /// `predict_from`: the second argument is the margin that the row's sum begins with.
-pub fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let (arguments, base_margin) = arguments.base_margin();
     let Some(base_margin) = base_margin else { return Ok(arguments.null()) };
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
@@ -68,7 +72,7 @@ pub fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Da
 }
 
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.
-pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
+pub(crate) fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
     let leaves = array::integer_array(predictor.leaves()?);
     predictor.count_call();

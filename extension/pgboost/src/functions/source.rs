@@ -10,17 +10,17 @@ use crate::evaluation::rows::Request;
 use crate::registry::Registry;
 
 /// The text arguments that all functions of an evaluation share, as PostgreSQL passes them.
-pub struct Texts<'a> {
-    pub source: Option<&'a [u8]>,
-    pub target: Option<&'a [u8]>,
-    pub weight: Option<&'a [u8]>,
-    pub by: Option<&'a [u8]>,
-    pub group: Option<&'a [u8]>,
+pub(crate) struct Texts<'a> {
+    pub(crate) source: Option<&'a [u8]>,
+    pub(crate) target: Option<&'a [u8]>,
+    pub(crate) weight: Option<&'a [u8]>,
+    pub(crate) by: Option<&'a [u8]>,
+    pub(crate) group: Option<&'a [u8]>,
 }
 
 impl<'a> Texts<'a> {
     /// The request that they make.
-    pub fn request(&self) -> Result<Request<'a>> {
+    pub(crate) fn request(&self) -> Result<Request<'a>> {
         let column = |given: Option<&'a [u8]>| {
             given.map(|name| varlena::utf8(name, "column name")).transpose()
         };
@@ -35,7 +35,7 @@ impl<'a> Texts<'a> {
 }
 
 /// The model that an argument names, and the registry.
-pub fn predictor(
+pub(crate) fn predictor(
     model: Option<&[u8]>,
     argument: &'static str,
     call: FunctionCallInfo,
@@ -45,7 +45,7 @@ pub fn predictor(
     Ok((predictor, Registry::of_function(function)?))
 }
 
-pub fn levels(given: Option<Array<'_, f64>>) -> Result<Option<Vec<f64>>> {
+pub(crate) fn levels(given: Option<Array<'_, f64>>) -> Result<Option<Vec<f64>>> {
     let Some(given) = given else { return Ok(None) };
     let levels: Option<Vec<f64>> = given.iter().collect();
     levels.map(Some).ok_or(Error::NullArgument { argument: "quantile level" })

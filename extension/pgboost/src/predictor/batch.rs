@@ -21,7 +21,7 @@ use crate::registry::reference::{Reference, Wanted};
 
 /// What results depend on that may change while a statement runs.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub struct BatchValidity {
+pub(crate) struct BatchValidity {
     generation: u64,
     user: Oid,
     /// Nothing where there are no categories.
@@ -29,12 +29,12 @@ pub struct BatchValidity {
 }
 
 impl BatchValidity {
-    pub fn now() -> Self {
+    pub(crate) fn now() -> Self {
         BatchValidity::of(true)
     }
 
     /// The same, as far as they matter to models without categories.
-    pub fn without_categories(self) -> Self {
+    pub(crate) fn without_categories(self) -> Self {
         BatchValidity { unknown_category: None, ..self }
     }
 
@@ -48,24 +48,24 @@ impl BatchValidity {
     }
 
     #[inline]
-    pub fn still_holds(self) -> bool {
+    pub(crate) fn still_holds(self) -> bool {
         self == BatchValidity::of(self.unknown_category.is_some())
     }
 }
 
 /// What a function whose calls are computed in batches returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchOutput {
+pub(crate) enum BatchOutput {
     Prediction(Output),
     Explanation(Explanation),
 }
 
 /// A function whose calls can be computed in batches.
 #[derive(Clone, Copy)]
-pub struct BatchFunction {
-    pub output: BatchOutput,
+pub(crate) struct BatchFunction {
+    pub(crate) output: BatchOutput,
     /// Whether it takes pinned versions alone.
-    pub pinned: bool,
+    pub(crate) pinned: bool,
 }
 
 impl BatchFunction {
@@ -92,7 +92,7 @@ impl BatchFunction {
     }
 }
 
-pub struct BatchPredictor {
+pub(crate) struct BatchPredictor {
     function: BatchFunction,
     model: String,
     bound: Option<BoundModel>,
@@ -107,13 +107,13 @@ struct BoundModel {
 }
 
 impl BatchPredictor {
-    pub fn new(function: BatchFunction, model: String) -> BatchPredictor {
+    pub(crate) fn new(function: BatchFunction, model: String) -> BatchPredictor {
         BatchPredictor { function, model, bound: None }
     }
 
     /// The model as `name@version`, and the alias by which the query names it; or as the query names it
     /// if the current user may not use it.
-    pub fn described(&self, function: Oid) -> String {
+    pub(crate) fn described(&self, function: Oid) -> String {
         let reference = Reference::parse(&self.model);
         match (cache::resolve(&self.model, function), reference) {
             (Ok(resolved), Ok(Reference { name, wanted: Wanted::Alias(alias) })) => {
@@ -124,12 +124,12 @@ impl BatchPredictor {
         }
     }
 
-    pub fn has_categories(&self) -> bool {
+    pub(crate) fn has_categories(&self) -> bool {
         self.bound.as_ref().is_some_and(|bound| bound.predictor.image().has_categories())
     }
 
     /// Bytes that a row takes here; none are known before the first.
-    pub fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         self.bound.as_ref().map_or(0, |bound| {
             let features = size_of::<f32>() * bound.predictor.image().num_features();
             features + bound.evaluation.row_bytes(&bound.predictor) + size_of::<usize>()
@@ -138,7 +138,7 @@ impl BatchPredictor {
 
     /// Reads the features of rows whose arguments the closure returns. None are read if the model
     /// cannot be used.
-    pub fn read<G: ArgSource>(
+    pub(crate) fn read<G: ArgSource>(
         &mut self,
         call: Arguments<'_>,
         rows: usize,
@@ -154,7 +154,7 @@ impl BatchPredictor {
     /// Evaluates rows of which these are all arguments behind the first, one after another, or the parts of
     /// the only one: of type real, NaN for NULL. Puts in each one's result as
     /// [`BatchPredictor::put_results`] does; returns false if the features cannot be copied from them.
-    pub fn put_results_of(
+    pub(crate) fn put_results_of(
         &mut self,
         call: Arguments<'_>,
         reals: &[f32],
@@ -190,7 +190,7 @@ impl BatchPredictor {
 
     /// Evaluates the rows read, and puts in each one's result. That of a row that could not be read, or
     /// has none, is left as it is.
-    pub fn put_results(&mut self, results: &mut [Option<Datum>]) {
+    pub(crate) fn put_results(&mut self, results: &mut [Option<Datum>]) {
         if let Some(bound) = &mut self.bound {
             let BoundModel { predictor, evaluation, features, read } = bound;
             evaluation.put_results(predictor, features, read, results);
@@ -245,7 +245,7 @@ impl BoundModel {
 }
 
 /// Computes results of rows, and has the buffers for it.
-pub trait BatchEvaluation {
+pub(crate) trait BatchEvaluation {
     /// Bytes that a row takes here, with its result.
     fn row_bytes(&self, predictor: &Predictor) -> usize;
 
@@ -260,14 +260,14 @@ pub trait BatchEvaluation {
     );
 }
 
-pub struct BatchPredictions {
+pub(crate) struct BatchPredictions {
     output: Output,
     scratch: BatchScratch,
     margins: Margins,
 }
 
 impl BatchPredictions {
-    pub fn new(output: Output) -> Self {
+    pub(crate) fn new(output: Output) -> Self {
         let scratch = BatchScratch::for_any(guc::kernel());
         BatchPredictions { output, scratch, margins: Margins::default() }
     }
@@ -312,7 +312,7 @@ impl BatchEvaluation for BatchPredictions {
 ///
 /// # Errors
 /// The engine's, which are bugs.
-pub fn evaluate_margins<M: Margin>(
+pub(crate) fn evaluate_margins<M: Margin>(
     image: &ModelImage,
     scratch: &mut BatchScratch,
     features: &[f32],
@@ -347,13 +347,13 @@ fn put_results<M: Margin + PartialOrd>(
 /// Of explanations that are computed at once.
 const MAX_NUMBERS: usize = 1 << 20;
 
-pub struct BatchExplanations {
+pub(crate) struct BatchExplanations {
     explanation: Explanation,
     numbers: Vec<f32>,
 }
 
 impl BatchExplanations {
-    pub fn new(explanation: Explanation) -> Self {
+    pub(crate) fn new(explanation: Explanation) -> Self {
         BatchExplanations { explanation, numbers: Vec::new() }
     }
 }

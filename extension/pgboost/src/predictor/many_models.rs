@@ -28,7 +28,7 @@ const MAX_FETCHED: usize = 64;
 /// ModelGroups of this many rows on the average gain nothing by more.
 const ENOUGH_ROWS: usize = 64;
 
-pub struct ManyModels {
+pub(crate) struct ManyModels {
     function: BatchFunction,
     evaluation: Option<Box<dyn BatchEvaluation>>,
     groups: ModelGroups,
@@ -45,7 +45,7 @@ pub struct ManyModels {
 }
 
 impl ManyModels {
-    pub fn new(function: BatchFunction) -> ManyModels {
+    pub(crate) fn new(function: BatchFunction) -> ManyModels {
         ManyModels {
             function,
             evaluation: None,
@@ -60,24 +60,28 @@ impl ManyModels {
     }
 
     /// Bytes that a row takes here.
-    pub fn row_bytes(&self) -> usize {
+    pub(crate) fn row_bytes(&self) -> usize {
         ROW_BYTES + size_of::<Option<Datum>>()
     }
 
     /// Whether groups have so few rows that more of them at once would be predicted faster.
-    pub fn wants_more_rows(&self) -> bool {
+    pub(crate) fn wants_more_rows(&self) -> bool {
         self.groups.rows() < ENOUGH_ROWS * self.groups.len()
     }
 
     /// ModelGroups the rows of a batch by the names of their models.
-    pub fn group<'a>(&mut self, rows: usize, name: impl Fn(usize) -> Option<&'a [u8]>) {
+    pub(crate) fn group<'a>(&mut self, rows: usize, name: impl Fn(usize) -> Option<&'a [u8]>) {
         self.groups.fill(rows, name);
         self.kernel = guc::kernel();
         self.next = (0, 0);
     }
 
     /// The same with the names by their numbers, and of each row the number of its name.
-    pub fn group_by_numbers<'a>(&mut self, numbers: &[u32], names: impl Iterator<Item = &'a [u8]>) {
+    pub(crate) fn group_by_numbers<'a>(
+        &mut self,
+        numbers: &[u32],
+        names: impl Iterator<Item = &'a [u8]>,
+    ) {
         self.groups.fill_by_numbers(numbers, names);
         self.kernel = guc::kernel();
         self.next = (0, 0);
@@ -86,7 +90,7 @@ impl ManyModels {
     /// Reads the features of the next rows that name one model, whose arguments `source` returns. None
     /// are read if the model cannot be used. Returns false if there are no more rows. The rows of the model
     /// behind it are asked for, the first of them: each lies elsewhere.
-    pub fn read_next<G: ArgSource>(
+    pub(crate) fn read_next<G: ArgSource>(
         &mut self,
         call: Arguments<'_>,
         mut source: impl FnMut(usize) -> G,
@@ -125,7 +129,7 @@ impl ManyModels {
 
     /// Evaluates the rows read, and puts in each one's result. That of a row that could not be read, or
     /// has none, is left as it is.
-    pub fn put_results(&mut self, results: &mut [Option<Datum>]) {
+    pub(crate) fn put_results(&mut self, results: &mut [Option<Datum>]) {
         if let Some(mut predictor) = self.bound.take() {
             self.evaluate(&mut predictor, results);
             predictor.count_batch(&self.features);
@@ -155,7 +159,7 @@ impl ManyModels {
 
 /// The rows of one group after another.
 #[derive(Default)]
-pub struct ModelGroups {
+pub(crate) struct ModelGroups {
     /// The names of the groups one after another, and where each ends.
     names: String,
     name_ends: Vec<usize>,
@@ -169,25 +173,25 @@ pub struct ModelGroups {
 const NO_GROUP: u32 = u32::MAX;
 
 /// Bytes that a row takes here: once in `group_of`, once in `rows`.
-pub const ROW_BYTES: usize = 2 * size_of::<u32>();
+pub(crate) const ROW_BYTES: usize = 2 * size_of::<u32>();
 
 impl ModelGroups {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
     /// Rows that name a model.
-    pub fn rows(&self) -> usize {
+    pub(crate) fn rows(&self) -> usize {
         self.rows.len()
     }
 
     /// The name of a group's model, and its rows.
-    pub fn get(&self, group: usize) -> Option<(&str, &[u32])> {
+    pub(crate) fn get(&self, group: usize) -> Option<(&str, &[u32])> {
         let name = self.names.get(range(&self.name_ends, group)?)?;
         Some((name, self.rows.get(range(&self.ends, group)?)?))
     }
 
-    pub fn fill<'a>(&mut self, rows: usize, name: impl Fn(usize) -> Option<&'a [u8]>) {
+    pub(crate) fn fill<'a>(&mut self, rows: usize, name: impl Fn(usize) -> Option<&'a [u8]>) {
         let mut known: NameMap<&[u8], u32> = NameMap::default();
         let mut last: Option<(&[u8], u32)> = None;
         self.names.clear();
@@ -219,7 +223,11 @@ impl ModelGroups {
 
     /// The same with the names by their numbers, and of each row the number of its name; a number that is
     /// none of these stands for NULL.
-    pub fn fill_by_numbers<'a>(&mut self, numbers: &[u32], names: impl Iterator<Item = &'a [u8]>) {
+    pub(crate) fn fill_by_numbers<'a>(
+        &mut self,
+        numbers: &[u32],
+        names: impl Iterator<Item = &'a [u8]>,
+    ) {
         self.names.clear();
         self.name_ends.clear();
         self.ends.clear();

@@ -3,8 +3,8 @@
 //! `explanation` says what the features contributed to a row's margins, and `evaluation` what a batch
 //! computes of either.
 
-pub mod batch;
-pub mod explanation;
-pub mod many_models;
-pub mod output;
-pub mod single;
+pub(crate) mod batch;
+pub(crate) mod explanation;
+pub(crate) mod many_models;
+pub(crate) mod output;
+pub(crate) mod single;

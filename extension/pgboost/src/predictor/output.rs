@@ -11,7 +11,7 @@ use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Output {
+pub(crate) enum Output {
     /// The value, of a model that has one per row.
     Value,
     Array,
@@ -26,7 +26,7 @@ pub enum Output {
 impl Output {
     /// The result of the row whose margins these are, which are transformed in place.
     #[inline]
-    pub fn of_row(self, predictor: &Predictor, margins: &mut Margins) -> Result<Datum> {
+    pub(crate) fn of_row(self, predictor: &Predictor, margins: &mut Margins) -> Result<Datum> {
         match margins {
             Margins::Single(margins) => self.of(predictor, margins),
             Margins::Double(margins) => self.of(predictor, margins),
@@ -35,7 +35,7 @@ impl Output {
 
     /// The result of a row with these margins, which are transformed in place.
     #[inline]
-    pub fn of<M: Margin + PartialOrd>(
+    pub(crate) fn of<M: Margin + PartialOrd>(
         self,
         predictor: &Predictor,
         margins: &mut [M],
@@ -91,7 +91,7 @@ fn probabilities<M: Margin>(image: &ModelImage, values: &[M]) -> Option<Datum> {
 
 /// A row's values, which take the place of its margins.
 #[inline]
-pub fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a mut [M] {
+pub(crate) fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &'a mut [M] {
     let count = image.values(margins);
     margins.get_mut(..count).unwrap_or_default()
 }
@@ -113,7 +113,7 @@ fn real(value: f32) -> Datum {
     Datum::from(value.to_bits())
 }
 
-pub enum Margins {
+pub(crate) enum Margins {
     Single(Vec<f32>),
     Double(Vec<f64>),
 }
@@ -126,7 +126,7 @@ impl Default for Margins {
 
 impl Margins {
     /// Room for the margins of so many rows.
-    pub fn of(image: &ModelImage, rows: usize) -> Margins {
+    pub(crate) fn of(image: &ModelImage, rows: usize) -> Margins {
         let count = rows * image.num_outputs();
         match image.sum_precision() {
             Precision::Single => Margins::Single(vec![0.0; count]),
@@ -136,7 +136,7 @@ impl Margins {
 
     /// Makes it room for the margins of so many rows of that image.
     #[inline]
-    pub fn fit(&mut self, image: &ModelImage, rows: usize) {
+    pub(crate) fn fit(&mut self, image: &ModelImage, rows: usize) {
         let count = rows * image.num_outputs();
         match (&mut *self, image.sum_precision()) {
             (Margins::Single(margins), Precision::Single) => margins.resize(count, 0.0),

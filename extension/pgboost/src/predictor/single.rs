@@ -20,7 +20,7 @@ use crate::registry::pin;
 use crate::statistics::PendingCounters;
 
 /// One model, as one expression uses it.
-pub struct Predictor {
+pub(crate) struct Predictor {
     resolved: Resolved,
     state: Box<PredictorState>,
     /// What an unknown category means; nothing: what the setting says.
@@ -29,7 +29,7 @@ pub struct Predictor {
 
 /// The state of an expression for a model that it used before, for reuse.
 #[derive(Default)]
-pub struct ReusableState(Option<Box<PredictorState>>);
+pub(crate) struct ReusableState(Option<Box<PredictorState>>);
 
 /// The binding of a model's image to the types of the arguments, and the buffers.
 struct PredictorState {
@@ -96,14 +96,14 @@ impl PredictorState {
 impl Predictor {
     /// The model that the name means to this statement, ready to read its arguments.
     #[inline]
-    pub fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
+    pub(crate) fn begin(arguments: Arguments<'_>, model: &str) -> Result<Self> {
         Predictor::begin_with(arguments, model, &mut ReusableState::default())
     }
 
     /// The same, with what an expression of the same arguments has worked out for another model, if it
     /// serves this one too.
     #[inline]
-    pub fn begin_with(
+    pub(crate) fn begin_with(
         arguments: Arguments<'_>,
         model: &str,
         reusable: &mut ReusableState,
@@ -127,7 +127,7 @@ impl Predictor {
 
     /// Sees to it that results depend on nothing but the arguments, from now on and for ever: on no
     /// version that can go, no setting, and no type whose values can be renamed.
-    pub fn require_immutable(&mut self, function: Oid) -> Result<()> {
+    pub(crate) fn require_immutable(&mut self, function: Oid) -> Result<()> {
         if self.unknown_category.is_some() {
             return Ok(());
         }
@@ -156,13 +156,13 @@ impl Predictor {
     }
 
     /// Leaves what was worked out for later statements.
-    pub fn end(mut self) {
+    pub(crate) fn end(mut self) {
         self.state.pending.end();
         self.resolved.image.put_idle(self.state);
     }
 
     /// Leaves what was worked out for the next model, or for later statements if it serves no other.
-    pub fn end_reusing(mut self, reusable: &mut ReusableState) {
+    pub(crate) fn end_reusing(mut self, reusable: &mut ReusableState) {
         if self.state.binding.is_plain() {
             self.state.pending.end();
             reusable.0 = Some(self.state);
@@ -172,28 +172,28 @@ impl Predictor {
     }
 
     #[inline]
-    pub fn holds(&self, model: &str) -> bool {
+    pub(crate) fn holds(&self, model: &str) -> bool {
         self.state.is_for(model)
             && SnapshotMark::active().map(Validity::now) == Some(self.resolved.validity)
     }
 
     /// The model as the statement names it.
-    pub fn model(&self) -> &str {
+    pub(crate) fn model(&self) -> &str {
         &self.state.model
     }
 
     #[inline]
-    pub fn image(&self) -> &ModelImage {
+    pub(crate) fn image(&self) -> &ModelImage {
         self.resolved.image.model()
     }
 
     /// The features of the row that was read.
-    pub fn features(&self) -> &[f32] {
+    pub(crate) fn features(&self) -> &[f32] {
         &self.state.features
     }
 
     #[inline]
-    pub fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
+    pub(crate) fn read_features(&mut self, arguments: Arguments<'_>) -> Result<()> {
         self.start_clock();
         let PredictorState { model, signature, binding, features, .. } = &mut *self.state;
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
@@ -203,26 +203,26 @@ impl Predictor {
 
     /// Begins to take the time of a row or a batch, if it is counted.
     #[inline]
-    pub fn start_clock(&mut self) {
+    pub(crate) fn start_clock(&mut self) {
         self.state.pending.start();
     }
 
     /// Counts the row that was read and evaluated.
     #[inline]
-    pub fn count_call(&mut self) {
+    pub(crate) fn count_call(&mut self) {
         let PredictorState { pending, features, .. } = &mut *self.state;
         pending.count_call(features);
     }
 
     /// Counts the rows of a batch with these features.
-    pub fn count_batch(&mut self, features: &[f32]) {
+    pub(crate) fn count_batch(&mut self, features: &[f32]) {
         let width = self.resolved.image.model().num_features();
         self.state.pending.count_batch(features, width);
     }
 
     /// Reads the features of a row of this expression to where the caller wants them.
     #[inline]
-    pub fn read_into(&mut self, source: impl ArgSource, features: &mut [f32]) -> Result<()> {
+    pub(crate) fn read_into(&mut self, source: impl ArgSource, features: &mut [f32]) -> Result<()> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
@@ -230,13 +230,13 @@ impl Predictor {
     }
 
     /// Whether arguments of type real, or the elements of a real[], are the features as they are.
-    pub fn takes_reals(&self) -> bool {
+    pub(crate) fn takes_reals(&self) -> bool {
         self.state.binding.takes_reals(self.image())
     }
 
     /// The column with the first feature, if the argument is a row of so many columns in which all features
     /// follow one another, are of type real, and numbers to the model.
-    pub fn first_real(&mut self, columns: usize) -> Option<usize> {
+    pub(crate) fn first_real(&mut self, columns: usize) -> Option<usize> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
@@ -245,7 +245,7 @@ impl Predictor {
     }
 
     /// The values of the features as the caller would see them, nothing for NULL.
-    pub fn texts(&mut self, arguments: Arguments<'_>) -> Result<Vec<Option<Vec<u8>>>> {
+    pub(crate) fn texts(&mut self, arguments: Arguments<'_>) -> Result<Vec<Option<Vec<u8>>>> {
         let PredictorState { model, signature, binding, .. } = &mut *self.state;
         let (image, unknown_category) = (self.resolved.image.model(), self.unknown_category);
         let context = FeatureContext { model, image, unknown_category };
@@ -257,7 +257,7 @@ impl Predictor {
     /// # Errors
     /// The engine's, which are bugs.
     #[inline]
-    pub fn take_margins(&mut self) -> Result<Margins> {
+    pub(crate) fn take_margins(&mut self) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
         let image = self.resolved.image.model();
         match margins {
@@ -271,7 +271,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As for [`Predictor::take_margins`].
-    pub fn take_margins_of(&mut self, row: &[f32]) -> Result<Margins> {
+    pub(crate) fn take_margins_of(&mut self, row: &[f32]) -> Result<Margins> {
         self.state.features.copy_from_slice(row);
         self.take_margins()
     }
@@ -280,7 +280,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As for [`Predictor::take_margins`].
-    pub fn take_margins_from(&mut self, start: f64) -> Result<Margins> {
+    pub(crate) fn take_margins_from(&mut self, start: f64) -> Result<Margins> {
         let PredictorState { scratch, features, margins, .. } = &mut *self.state;
         let image = self.resolved.image.model();
         match margins {
@@ -297,7 +297,7 @@ impl Predictor {
     }
 
     #[inline]
-    pub fn put_back(&mut self, margins: Margins) {
+    pub(crate) fn put_back(&mut self, margins: Margins) {
         self.state.margins = margins;
     }
 
@@ -305,7 +305,7 @@ impl Predictor {
     ///
     /// # Errors
     /// As for [`Predictor::take_margins`].
-    pub fn leaves(&mut self) -> Result<&[u32]> {
+    pub(crate) fn leaves(&mut self) -> Result<&[u32]> {
         let image = self.resolved.image.model();
         let PredictorState { scratch, features, leaves, .. } = &mut *self.state;
         leaves.resize(image.num_trees(), 0);
@@ -313,7 +313,7 @@ impl Predictor {
         Ok(leaves)
     }
 
-    pub fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
+    pub(crate) fn shape(&self, function: &'static str, reason: ShapeReason) -> Error {
         Error::Shape { model: self.state.model.clone(), function, reason }
     }
 }
@@ -340,7 +340,7 @@ fn typed<S: ArgSource>(signature: &Signature, source: S) -> TypedArguments<'_, S
 }
 
 #[derive(Default)]
-pub struct RecentPredictors {
+pub(crate) struct RecentPredictors {
     current: Option<Predictor>,
     others: Vec<Predictor>,
 }
@@ -350,7 +350,7 @@ const MAX_RECENT: usize = 16;
 
 impl RecentPredictors {
     #[inline]
-    pub fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
+    pub(crate) fn of(&mut self, arguments: Arguments<'_>, model: &str) -> Result<&mut Predictor> {
         if !self.current.as_ref().is_some_and(|predictor| predictor.holds(model)) {
             self.current = Some(self.change(arguments, model)?);
         }

@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 
 /// Stores the profiles of all features in the model's order, in place of those that were there; the user's
 /// rights were checked.
-pub fn store(
+pub(crate) fn store(
     registry: &Registry,
     name: &str,
     version: i32,
@@ -26,7 +26,7 @@ pub fn store(
 }
 
 /// Deletes the profiles of a version, or of all.
-pub fn forget(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
+pub(crate) fn forget(registry: &Registry, name: &str, version: Option<i32>) -> Result<()> {
     execute(
         registry,
         "DELETE FROM {schema}.pgboost_baseline AS p \
@@ -75,7 +75,7 @@ fn insert(
 }
 
 /// The profiles of all features, in the model's order; none if none were stored.
-pub fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<FeatureProfile>> {
+pub(crate) fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<FeatureProfile>> {
     let found = query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_agg(pg_catalog.to_jsonb(p) ORDER BY p.position) \
@@ -88,7 +88,7 @@ pub fn read(registry: &Registry, name: &str, version: i32) -> Result<Vec<Feature
 
 /// The range of each feature in training, in the model's order; nothing if no profile was stored, or none
 /// of numbers.
-pub fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
+pub(crate) fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
     let found = query_jsonb(
         registry,
         "SELECT pg_catalog.jsonb_agg(pg_catalog.jsonb_build_array(         p.numbers[1], p.numbers[pg_catalog.cardinality(p.numbers)]) ORDER BY p.position)          FROM {schema}.pgboost_baseline AS p WHERE p.model = $1 AND p.version = $2",
@@ -100,7 +100,7 @@ pub fn ranges(registry: &Registry, name: &str, version: i32) -> Option<Ranges> {
 }
 
 /// Profiles as an array of objects, whose keys are the columns of the table; nothing if it is none.
-pub fn of_json(text: &[u8]) -> Option<Vec<FeatureProfile>> {
+pub(crate) fn of_json(text: &[u8]) -> Option<Vec<FeatureProfile>> {
     let rows: Vec<Value> = serde_json::from_slice(text).ok()?;
     rows.iter().map(|row| profile(row).filter(is_valid)).collect()
 }

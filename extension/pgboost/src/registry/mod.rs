@@ -7,15 +7,15 @@
 //! Privileges stand apart so that a dump restores every model even where a role is missing. All
 //! are ordinary tables: what is written rolls back, is replicated, and is dumped.
 
-pub mod baseline;
-pub mod lookup;
+pub(crate) mod baseline;
+pub(crate) mod lookup;
 mod model_file;
-pub mod pin;
-pub mod predict_functions;
-pub mod privilege;
-pub mod reference;
+pub(crate) mod pin;
+pub(crate) mod predict_functions;
+pub(crate) mod privilege;
+pub(crate) mod reference;
 mod statement;
-pub mod write;
+pub(crate) mod write;
 
 use std::ffi::CStr;
 
@@ -27,26 +27,26 @@ use crate::error::{Error, Result};
 
 /// The registry's tables, found anew for each look-up that is not answered from the cache.
 #[derive(Clone, Copy, Debug)]
-pub struct Registry {
-    pub schema: Oid,
+pub(crate) struct Registry {
+    pub(crate) schema: Oid,
     /// Who owns the tables.
-    pub owner: Oid,
-    pub model: Table,
-    pub version: Table,
-    pub part: Table,
-    pub privilege: Table,
-    pub alias: Table,
+    pub(crate) owner: Oid,
+    pub(crate) model: Table,
+    pub(crate) version: Table,
+    pub(crate) part: Table,
+    pub(crate) privilege: Table,
+    pub(crate) alias: Table,
 }
 
 impl Registry {
     /// The tables that say what a name means, and to whom.
-    pub fn watched(&self) -> impl Iterator<Item = Oid> {
+    pub(crate) fn watched(&self) -> impl Iterator<Item = Oid> {
         [self.model, self.version, self.privilege, self.alias]
             .into_iter()
             .map(|table| table.relation)
     }
 
-    pub fn of_function(function: Oid) -> Result<Registry> {
+    pub(crate) fn of_function(function: Oid) -> Result<Registry> {
         fault::at("registry: opened");
         let schema = catalog::schema_of(function);
         let table = |name, key| table(schema, name, key).ok_or(Error::NoRegistry);

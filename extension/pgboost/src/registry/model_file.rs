@@ -21,7 +21,7 @@ use crate::error::Result;
 const PART: usize = PIECE;
 
 /// SHA-256 of a file.
-pub fn digest(file: &[u8]) -> Vec<u8> {
+pub(crate) fn digest(file: &[u8]) -> Vec<u8> {
     let mut hash = Sha256::new();
     for piece in file.chunks(PIECE) {
         check_for_interrupts();
@@ -31,7 +31,7 @@ pub fn digest(file: &[u8]) -> Vec<u8> {
 }
 
 /// Stores a file's parts.
-pub fn insert(registry: &Registry, name: &str, version: i32, file: &[u8]) -> Result<()> {
+pub(crate) fn insert(registry: &Registry, name: &str, version: i32, file: &[u8]) -> Result<()> {
     for (start, part) in (0i32..).step_by(PART).zip(file.chunks(PART)) {
         check_for_interrupts();
         execute(
@@ -46,7 +46,7 @@ pub fn insert(registry: &Registry, name: &str, version: i32, file: &[u8]) -> Res
 
 /// The file of a version that the statement sees; nothing unless all of it is there and as it was
 /// stored.
-pub fn read(
+pub(crate) fn read(
     registry: &Registry,
     name: &str,
     version: i32,

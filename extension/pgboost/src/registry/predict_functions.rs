@@ -23,7 +23,7 @@ use super::{Registry, function_of};
 use crate::error::{Error, Result};
 
 /// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
-pub fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
+pub(crate) fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
     let mut functions = Vec::new();
     rows(registry.function()?, &[Key::Text(name)], ReadSnapshot::Latest, |row| {
         functions.extend(row.text(c"function"));
@@ -33,7 +33,7 @@ pub fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
 }
 
 /// Notes a function that was just made. Returns its OID.
-pub fn record(registry: &Registry, name: &str, signature: &str) -> Result<Oid> {
+pub(crate) fn record(registry: &Registry, name: &str, signature: &str) -> Result<Oid> {
     execute(
         registry,
         "INSERT INTO {schema}.pgboost_function (model, function) VALUES ($1, $2) \
@@ -56,14 +56,19 @@ fn predicts(function: &Stored, name: &str, is_meant: impl Fn(Oid) -> bool) -> bo
 
 /// Whether a function that was just made predicts by that one of the extension's, and not by another of its
 /// name.
-pub fn predicts_by(registry: &Registry, signature: &str, output: &str, name: &str) -> Result<bool> {
+pub(crate) fn predicts_by(
+    registry: &Registry,
+    signature: &str,
+    output: &str,
+    name: &str,
+) -> Result<bool> {
     let output = function_of(registry, output)?;
     let made = found(registry, signature)?.and_then(|function| Object::function(function).stored());
     Ok(made.is_some_and(|function| predicts(&function, name, |called| called == output)))
 }
 
 /// A function of a model that is there and still the model's.
-pub fn existing(registry: &Registry, name: &str) -> Result<Option<String>> {
+pub(crate) fn existing(registry: &Registry, name: &str) -> Result<Option<String>> {
     for signature in of_model(registry, name)? {
         if let Some(function) = found(registry, &signature)?
             && owner_of(registry, name, function).is_some()
@@ -76,7 +81,7 @@ pub fn existing(registry: &Registry, name: &str) -> Result<Option<String>> {
 
 /// Drops what has the name of a function of a model, if it is the model's and the user may drop it. The model
 /// still has its owner.
-pub fn drop_function(registry: &Registry, name: &str, signature: &str) -> Result<()> {
+pub(crate) fn drop_function(registry: &Registry, name: &str, signature: &str) -> Result<()> {
     if let Some(function) = found(registry, signature)? {
         Lock::of_function(function).take(Mode::Changed);
         // It may have been renamed, or dropped, before it was locked.
@@ -115,7 +120,7 @@ fn found(registry: &Registry, signature: &str) -> Result<Option<Oid>> {
 }
 
 /// Whether the schema has a function of that name, with whatever arguments.
-pub fn exists(schema: &str, name: &str) -> Result<bool> {
+pub(crate) fn exists(schema: &str, name: &str) -> Result<bool> {
     let found = ask::<bool>(
         "SELECT EXISTS (SELECT FROM pg_catalog.pg_proc AS p JOIN pg_catalog.pg_namespace AS n \
          ON n.oid OPERATOR(pg_catalog.=) p.pronamespace WHERE n.nspname OPERATOR(pg_catalog.=) $1 \
@@ -126,13 +131,13 @@ pub fn exists(schema: &str, name: &str) -> Result<bool> {
 }
 
 /// The schema in which the caller's statements make things.
-pub fn current_schema() -> Result<String> {
+pub(crate) fn current_schema() -> Result<String> {
     let schema = ask::<String>("SELECT pg_catalog.current_schema()::pg_catalog.text", &[])?;
     schema.ok_or(Error::NoSchema)
 }
 
 /// Runs a statement that changes the database, as the caller.
-pub fn run(statement: &str) -> Result<()> {
+pub(crate) fn run(statement: &str) -> Result<()> {
     answer(Spi::connect_mut(|client| client.update(statement, None, &[]).map(|_| ())))
 }
 

@@ -16,18 +16,18 @@ use super::statement::query;
 use crate::error::{Error, Result};
 
 /// The value of the column `privilege` for a model's owner.
-pub const OWNER: &str = "owner";
+pub(crate) const OWNER: &str = "owner";
 
 /// What a user may do with a model; more includes less.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Access {
+pub(crate) enum Access {
     None,
     /// Predict with it and look at it.
     Predict,
     Owner,
 }
 
-pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
+pub(crate) fn access(registry: &Registry, name: &str, user: Oid) -> Access {
     if is_superuser(user) {
         return Access::Owner;
     }
@@ -47,13 +47,13 @@ pub fn access(registry: &Registry, name: &str, user: Oid) -> Access {
 }
 
 /// Raises unless the user may predict with the model, which exists.
-pub fn require_predict(registry: &Registry, name: &str, user: Oid) -> Result<()> {
+pub(crate) fn require_predict(registry: &Registry, name: &str, user: Oid) -> Result<()> {
     let allowed = access(registry, name, user) >= Access::Predict;
     if allowed { Ok(()) } else { Err(Error::Denied { name: name.to_owned() }) }
 }
 
 /// Raises unless the user owns the model, which exists.
-pub fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
+pub(crate) fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
     let allowed = access(registry, name, user) >= Access::Owner;
     if allowed { Ok(()) } else { Err(Error::NotOwner { name: name.to_owned() }) }
 }
@@ -63,7 +63,7 @@ pub fn require_owner(registry: &Registry, name: &str, user: Oid) -> Result<()> {
 ///
 /// # Errors
 /// [`Error::NoSuchModel`]; [`Error::NotOwner`] if another session has just made the model another's.
-pub fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
+pub(crate) fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
     let deployed = query::<i32>(
         registry,
         "SELECT COALESCE(m.deployed, 0) FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",

@@ -14,7 +14,11 @@ use crate::error::{Error, Result};
 
 /// Runs a statement that changes the registry and returns no rows; `{schema}` in it becomes the
 /// extension's schema.
-pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
+pub(crate) fn execute(
+    registry: &Registry,
+    statement: &str,
+    arguments: &[DatumWithOid<'_>],
+) -> Result<()> {
     as_owner(registry, statement, |statement| {
         Spi::connect_mut(|client| {
             let done = client.update(statement, None, arguments).map(|_| ());
@@ -26,7 +30,7 @@ pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'
 
 /// Runs a statement that changes the registry and returns at most one row. Returns its first column, if
 /// there is a row.
-pub fn query<T: FromDatum + IntoDatum>(
+pub(crate) fn query<T: FromDatum + IntoDatum>(
     registry: &Registry,
     statement: &str,
     arguments: &[DatumWithOid<'_>],
@@ -42,7 +46,7 @@ pub fn query<T: FromDatum + IntoDatum>(
 
 /// Runs a statement that only reads, and returns the jsonb of its first row, if there is one. It may
 /// run on a standby.
-pub fn query_jsonb(
+pub(crate) fn query_jsonb(
     registry: &Registry,
     statement: &str,
     arguments: &[DatumWithOid<'_>],

@@ -56,19 +56,19 @@ const SIZE: usize = SLOTS * size_of::<Slot>();
 
 /// What is counted of a version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub(crate) struct Counters {
     /// Rows that the function was called for, one by one.
-    pub calls: u64,
+    pub(crate) calls: u64,
     /// Those and the rows of batches.
-    pub rows: u64,
-    pub batches: u64,
-    pub nanoseconds: u64,
+    pub(crate) rows: u64,
+    pub(crate) batches: u64,
+    pub(crate) nanoseconds: u64,
     /// Rows in which a feature was missing.
-    pub missing: u64,
+    pub(crate) missing: u64,
     /// Rows in which a feature was outside the range that it had in training.
-    pub outside: u64,
+    pub(crate) outside: u64,
     /// When the last statement that used it began, in PostgreSQL's microseconds; 0 for never.
-    pub last_used: i64,
+    pub(crate) last_used: i64,
 }
 
 impl Slot {
@@ -132,36 +132,36 @@ impl Slot {
 }
 
 /// The slot of a version of a model.
-pub struct SlotOf {
+pub(crate) struct SlotOf {
     slot: &'static Slot,
     name: [u64; NAME_WORDS],
 }
 
 impl SlotOf {
     /// That of a version, taken now if it has none; nothing if there is no room.
-    pub fn new(name: &str, version: i32) -> Option<SlotOf> {
+    pub(crate) fn new(name: &str, version: i32) -> Option<SlotOf> {
         Some(SlotOf { slot: find(name, version, true)?, name: words_of(name)? })
     }
 
     /// Whether it is still that of this version of the model.
     #[inline]
-    pub fn is_of_version(&self, version: i32) -> bool {
+    pub(crate) fn is_of_version(&self, version: i32) -> bool {
         self.slot.state.load(Acquire) == TAKEN
             && self.slot.is_of(&self.name, version.cast_unsigned())
     }
 
-    pub fn add(&self, counted: &Counters) {
+    pub(crate) fn add(&self, counted: &Counters) {
         self.slot.add(counted);
     }
 }
 
 /// What is counted of a version so far.
-pub fn counters(name: &str, version: i32) -> Counters {
+pub(crate) fn counters(name: &str, version: i32) -> Counters {
     find(name, version, false).map(Slot::counters).unwrap_or_default()
 }
 
 /// Forgets everything.
-pub fn reset() {
+pub(crate) fn reset() {
     slots().unwrap_or_default().iter().for_each(Slot::clear);
 }
 

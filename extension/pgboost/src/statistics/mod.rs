@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use file::SlotOf;
-pub use file::{Counters, counters, reset};
+pub(crate) use file::{Counters, counters, reset};
 use pg_interface::{Oid, unguarded};
 use row_source::distribution::Ranges;
 
@@ -24,7 +24,7 @@ use crate::registry::{Registry, baseline};
 /// What a statement counts of one version, and where it adds that. It stays with what else statements
 /// leave for the next ones, which then need not look for the slot.
 #[derive(Default)]
-pub struct PendingCounters {
+pub(crate) struct PendingCounters {
     /// Whether the statement counts.
     on: bool,
     slot: Option<SlotOf>,
@@ -39,7 +39,7 @@ impl PendingCounters {
     /// Begins a statement, which counts for a version of a model under that generation of the registry,
     /// if predictions are counted and there is room for another version.
     #[inline]
-    pub fn begin(&mut self, reference: &str, version: i32, generation: u64, function: Oid) {
+    pub(crate) fn begin(&mut self, reference: &str, version: i32, generation: u64, function: Oid) {
         self.on = guc::track();
         if self.on {
             let is_same = self.slot.as_ref().is_some_and(|slot| slot.is_of_version(version));
@@ -54,13 +54,13 @@ impl PendingCounters {
     }
 
     /// Forgets the model that it counts for.
-    pub fn forget(&mut self) {
+    pub(crate) fn forget(&mut self) {
         self.slot = None;
     }
 
     /// Ends a statement: adds what it has counted.
     #[inline]
-    pub fn end(&mut self) {
+    pub(crate) fn end(&mut self) {
         if self.on {
             self.add();
         }
@@ -77,7 +77,7 @@ impl PendingCounters {
 
     /// Begins to take the time of a row or of a batch.
     #[inline]
-    pub fn start(&mut self) {
+    pub(crate) fn start(&mut self) {
         if self.on {
             self.began = Some(Instant::now());
         }
@@ -85,7 +85,7 @@ impl PendingCounters {
 
     /// Counts a row of these features that the function was called for.
     #[inline]
-    pub fn count_call(&mut self, features: &[f32]) {
+    pub(crate) fn count_call(&mut self, features: &[f32]) {
         if !self.on {
             return;
         }
@@ -99,7 +99,7 @@ impl PendingCounters {
     }
 
     /// Counts the rows of a batch; `features.len() == rows * width`.
-    pub fn count_batch(&mut self, features: &[f32], width: usize) {
+    pub(crate) fn count_batch(&mut self, features: &[f32], width: usize) {
         if !self.on {
             return;
         }

@@ -101,7 +101,7 @@ fn train(
 }
 
 /// Says how many rows had no target.
-pub fn notice_skipped(rows: u64) {
+pub(crate) fn notice_skipped(rows: u64) {
     if rows > 0 {
         report::notice(&format!("{rows} rows were left out because their target is null"));
     }

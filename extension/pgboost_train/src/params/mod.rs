@@ -1,7 +1,7 @@
 //! Training parameters: a jsonb object in XGBoost's own names, checked against a list.
 
-pub mod objectives;
-pub mod table;
+pub(crate) mod objectives;
+pub(crate) mod table;
 #[cfg(test)]
 mod tests;
 
@@ -14,12 +14,12 @@ use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 /// Parameters that are known and in range.
 #[derive(Debug, Default)]
-pub struct Parameters {
+pub(crate) struct Parameters {
     values: Vec<Given>,
     /// As the caller gave them, under their main names.
     given: Map<String, Value>,
-    pub objective: Option<&'static Objective>,
-    pub metrics: Vec<String>,
+    pub(crate) objective: Option<&'static Objective>,
+    pub(crate) metrics: Vec<String>,
     constraints: Vec<(&'static str, Value)>,
 }
 
@@ -35,7 +35,7 @@ struct Given {
 const DEFAULT_MAX_BIN: u32 = 256;
 
 impl Parameters {
-    pub fn parse(params: &Value) -> Result<Parameters> {
+    pub(crate) fn parse(params: &Value) -> Result<Parameters> {
         let Value::Object(params) = params else {
             return Err(Error::ParametersForm { given: table::type_name(params) });
         };
@@ -76,12 +76,16 @@ impl Parameters {
     }
 
     /// The value of a parameter as libxgboost takes it.
-    pub fn get(&self, name: &str) -> Option<&str> {
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.find_given(name).map(|given| given.value.as_str())
     }
 
     /// The value of an argument of `train_model` that may be given as a parameter instead.
-    pub fn argument(&self, name: &'static str, argument: Option<i32>) -> Result<Option<i32>> {
+    pub(crate) fn argument(
+        &self,
+        name: &'static str,
+        argument: Option<i32>,
+    ) -> Result<Option<i32>> {
         let Some(given) = self.find_given(name) else { return Ok(argument) };
         if let Some(argument) = argument {
             let names = || [format!("argument {name}"), quoted(given.alias)];
@@ -91,22 +95,22 @@ impl Parameters {
     }
 
     /// How many values a parameter has, if it is given.
-    pub fn count(&self, name: &str) -> Option<usize> {
+    pub(crate) fn count(&self, name: &str) -> Option<usize> {
         self.given.get(name).map(|value| value.as_array().map_or(1, Vec::len))
     }
 
     /// Most bins of a feature.
-    pub fn max_bin(&self) -> u32 {
+    pub(crate) fn max_bin(&self) -> u32 {
         self.get("max_bin").and_then(|bins| bins.parse().ok()).unwrap_or(DEFAULT_MAX_BIN)
     }
 
     /// The threads that were asked for, but no more than are allowed.
-    pub fn threads(&self, allowed: usize) -> usize {
+    pub(crate) fn threads(&self, allowed: usize) -> usize {
         self.get("nthread").and_then(|n| n.parse().ok()).map_or(allowed, |n: usize| n.min(allowed))
     }
 
     /// Everything for libxgboost but the objective, the number of threads and the number of classes.
-    pub fn settings(&self, features: &[&str]) -> Result<Vec<(&'static str, String)>> {
+    pub(crate) fn settings(&self, features: &[&str]) -> Result<Vec<(&'static str, String)>> {
         const SET_ELSEWHERE: [&str; 3] = ["nthread", "num_class", "tree_method"];
         let elsewhere = |name| SET_ELSEWHERE.contains(&name) || ARGUMENTS.contains(&name);
         let own = self.values.iter().filter(|given| !elsewhere(given.name));
@@ -119,13 +123,13 @@ impl Parameters {
     }
 
     /// As the caller gave them, under their main names.
-    pub fn given(&self) -> Map<String, Value> {
+    pub(crate) fn given(&self) -> Map<String, Value> {
         self.given.clone()
     }
 }
 
 /// Whether a parameter is a whole number. Fails for one that there is not.
-pub fn is_whole(name: &str) -> Result<bool> {
+pub(crate) fn is_whole(name: &str) -> Result<bool> {
     Ok(matches!(find(name)?.0.rule, table::ValueRule::Whole(..)))
 }
 

@@ -12,7 +12,7 @@ use super::table::wrong;
 use crate::error::Result;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     Numbers,
     TwoClasses,
     Classes,
@@ -24,9 +24,9 @@ pub enum Target {
 
 /// An objective by XGBoost's name.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Objective {
-    pub name: &'static str,
-    pub target: Target,
+pub(crate) struct Objective {
+    pub(crate) name: &'static str,
+    pub(crate) target: Target,
 }
 
 const fn objective(name: &'static str, target: Target) -> Objective {
@@ -34,15 +34,15 @@ const fn objective(name: &'static str, target: Target) -> Objective {
 }
 
 /// The objective of numbers that nothing else is said of.
-pub const REGRESSION: &Objective = &objective("reg:squarederror", Target::Numbers);
+pub(crate) const REGRESSION: &Objective = &objective("reg:squarederror", Target::Numbers);
 /// The objective of a target with two texts.
-pub const BINARY: &Objective = &objective("binary:logistic", Target::TwoClasses);
+pub(crate) const BINARY: &Objective = &objective("binary:logistic", Target::TwoClasses);
 /// The objective of a target with more.
-pub const MULTICLASS: &Objective = &objective("multi:softprob", Target::Classes);
+pub(crate) const MULTICLASS: &Objective = &objective("multi:softprob", Target::Classes);
 /// The objective of groups.
-pub const RANKING: &Objective = &objective("rank:ndcg", Target::Groups);
+pub(crate) const RANKING: &Objective = &objective("rank:ndcg", Target::Groups);
 /// The objective of bounds.
-pub const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
+pub(crate) const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
 
 /// Those that the engine can evaluate.
 static ALL: LazyLock<Vec<Objective>> =
@@ -59,11 +59,11 @@ fn of_task(name: &'static str, task: Task) -> Objective {
     Objective { name, target }
 }
 
-pub fn objective_named(name: &str) -> Option<&'static Objective> {
+pub(crate) fn objective_named(name: &str) -> Option<&'static Objective> {
     ALL.iter().find(|objective| objective.name == name)
 }
 
-pub fn objective_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn objective_names() -> impl Iterator<Item = &'static str> {
     ALL.iter().map(|objective| objective.name)
 }
 
@@ -108,7 +108,7 @@ fn metric_named(name: &str) -> Option<&'static Metric> {
 }
 
 /// Whether there is such a metric. `ndcg@5-` is one: five rows, and no score for empty groups.
-pub fn metric_exists(name: &str) -> bool {
+pub(crate) fn metric_exists(name: &str) -> bool {
     match (metric_named(name), name.split_once('@')) {
         (Some(_), None) => true,
         (Some(metric), Some((_, number))) => {
@@ -120,16 +120,20 @@ pub fn metric_exists(name: &str) -> bool {
     }
 }
 
-pub fn more_is_better(name: &str) -> bool {
+pub(crate) fn more_is_better(name: &str) -> bool {
     metric_named(name.trim_end_matches('-')).is_some_and(|metric| metric.1)
 }
 
-pub fn metric_names() -> impl Iterator<Item = &'static str> {
+pub(crate) fn metric_names() -> impl Iterator<Item = &'static str> {
     METRICS.iter().map(|metric| metric.0)
 }
 
 /// The constraint as libxgboost takes it.
-pub fn checked_constraint(name: &'static str, value: &Value, features: &[&str]) -> Result<String> {
+pub(crate) fn checked_constraint(
+    name: &'static str,
+    value: &Value,
+    features: &[&str],
+) -> Result<String> {
     if name == "monotone_constraints" {
         monotone(name, value, features)
     } else {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::{Error, Result};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum ValueRule {
+pub(crate) enum ValueRule {
     /// A number between two bounds, both allowed.
     Number(f64, f64),
     /// A whole number between two bounds, both allowed.
@@ -23,22 +23,22 @@ pub enum ValueRule {
 }
 
 #[derive(Debug)]
-pub struct Parameter {
-    pub name: &'static str,
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
     /// Other names for the same: XGBoost's own, or those of its scikit-learn interface.
-    pub aliases: &'static [&'static str],
-    pub rule: ValueRule,
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) rule: ValueRule,
 }
 
 impl Parameter {
     /// The main name first.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 }
 
 /// A bound that no number passes.
-pub const ANY: f64 = f32::MAX as f64;
+pub(crate) const ANY: f64 = f32::MAX as f64;
 
 const fn parameter(name: &'static str, rule: ValueRule) -> Parameter {
     Parameter { name, aliases: &[], rule }
@@ -52,13 +52,13 @@ const fn aliased(
     Parameter { name, aliases, rule }
 }
 
-pub const MAX_ROUNDS: i32 = 1_000_000;
+pub(crate) const MAX_ROUNDS: i32 = 1_000_000;
 
 /// A fraction that is not zero.
 const SHARE: ValueRule = Number(1e-6, 1.0);
 
 /// The parameters. `objective`, `eval_metric` and the constraints are read by rules of their own.
-pub const TABLE: &[Parameter] = &[
+pub(crate) const TABLE: &[Parameter] = &[
     aliased(
         "rounds",
         &["n_estimators", "num_boost_round", "num_round"],
@@ -113,14 +113,14 @@ pub const TABLE: &[Parameter] = &[
 ];
 
 /// The parameters that are arguments of `train_model` too.
-pub const ARGUMENTS: [&str; 3] = ["rounds", "seed", "early_stopping_rounds"];
+pub(crate) const ARGUMENTS: [&str; 3] = ["rounds", "seed", "early_stopping_rounds"];
 
 /// The names that have rules of their own.
-pub const SPECIAL: [&str; 4] =
+pub(crate) const SPECIAL: [&str; 4] =
     ["objective", "eval_metric", "monotone_constraints", "interaction_constraints"];
 
 /// Parameters that XGBoost has and that cannot be used here, each with what to do instead.
-pub const REFUSED: &[(&str, &str)] = &[
+pub(crate) const REFUSED: &[(&str, &str)] = &[
     ("device", "Training runs on the processors of the server."),
     ("gpu_id", "Training runs on the processors of the server."),
     ("updater", "The histogram method is the one that is there."),
@@ -139,7 +139,7 @@ pub const REFUSED: &[(&str, &str)] = &[
 ];
 
 /// The value as libxgboost takes it.
-pub fn checked_value(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
+pub(crate) fn checked_value(name: &str, rule: ValueRule, value: &Value) -> Result<String> {
     let text = match rule {
         ValueRule::Number(min, max) => {
             value.as_f64().filter(|number| (min..=max).contains(number)).map(|n| n.to_string())
@@ -196,7 +196,7 @@ fn allowed(rule: ValueRule) -> String {
     }
 }
 
-pub fn wrong(name: &str, allowed: String, value: &Value) -> Error {
+pub(crate) fn wrong(name: &str, allowed: String, value: &Value) -> Error {
     let mut given: String = value.to_string().chars().take(64).collect();
     if given.len() < value.to_string().len() {
         given.push_str("...");
@@ -205,7 +205,7 @@ pub fn wrong(name: &str, allowed: String, value: &Value) -> Error {
 }
 
 /// What JSON calls the type.
-pub fn type_name(value: &Value) -> &'static str {
+pub(crate) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",

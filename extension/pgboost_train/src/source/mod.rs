@@ -5,6 +5,6 @@
 //! other rows the second time does no harm. A record is four bytes per value, and lies on disk, not in
 //! memory.
 
-pub mod columns;
-pub mod dictionary;
-pub mod records;
+pub(crate) mod columns;
+pub(crate) mod dictionary;
+pub(crate) mod records;

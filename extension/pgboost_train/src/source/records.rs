@@ -14,15 +14,15 @@ const MAX_CLASSES: usize = 4_096;
 
 /// The texts that have been met so far, or those that there may be. The rows for evaluation share them
 /// with those for training.
-pub struct Dictionaries {
+pub(crate) struct Dictionaries {
     /// By the feature's column; nothing for numbers.
-    pub features: Vec<Option<Dictionary>>,
+    pub(crate) features: Vec<Option<Dictionary>>,
     /// Of the target, if it has classes.
-    pub target: Option<Dictionary>,
+    pub(crate) target: Option<Dictionary>,
 }
 
 impl Dictionaries {
-    pub fn new(columns: &Columns, classes: bool) -> Dictionaries {
+    pub(crate) fn new(columns: &Columns, classes: bool) -> Dictionaries {
         let of =
             |column: &UsedColumn| column.kind.is_text().then(|| Dictionary::new(MAX_CATEGORIES));
         Dictionaries {
@@ -33,7 +33,7 @@ impl Dictionaries {
 }
 
 /// Where the parts of a record lie. Where rows are in folds, the number of the fold is the last word.
-pub fn layout(columns: &Columns, folds: bool) -> Layout {
+pub(crate) fn layout(columns: &Columns, folds: bool) -> Layout {
     let features = columns.width();
     let mut next = features + 1;
     let mut place = |there: bool| {
@@ -54,7 +54,7 @@ pub fn layout(columns: &Columns, folds: bool) -> Layout {
     }
 }
 
-pub struct Records<'a> {
+pub(crate) struct Records<'a> {
     dictionaries: &'a mut Dictionaries,
     layout: Layout,
     record: Vec<f32>,
@@ -63,7 +63,7 @@ pub struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    pub fn new(
+    pub(crate) fn new(
         dictionaries: &'a mut Dictionaries,
         layout: Layout,
         argument: &'static str,
@@ -73,7 +73,7 @@ impl<'a> Records<'a> {
 
     /// The record of a row, whose target is this, not NULL; the word of the fold is anything. A group
     /// has one weight.
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         columns: &Columns,
         row: Row<'_>,
@@ -130,7 +130,7 @@ impl<'a> Records<'a> {
     }
 }
 
-pub fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
+pub(crate) fn weight(columns: &Columns, row: Row<'_>) -> Result<f32> {
     let Some(column) = &columns.weight else { return Ok(1.0) };
     let refuse = |what| Err(SourceError::ValueRefused { column: column.name.clone(), what }.into());
     let Some(field) = row.get(column.position) else {
@@ -177,37 +177,37 @@ fn code(
 /// About as many words are in memory at once.
 const BUFFER_WORDS: usize = 1 << 18;
 
-pub struct Spool {
+pub(crate) struct Spool {
     file: TemporaryFile,
     rows: u64,
     buffer: Vec<f32>,
 }
 
 impl Spool {
-    pub fn new() -> Spool {
+    pub(crate) fn new() -> Spool {
         Spool { file: TemporaryFile::new(), rows: 0, buffer: Vec::new() }
     }
 
     #[inline]
-    pub fn push(&mut self, record: &[f32]) -> Result<()> {
+    pub(crate) fn push(&mut self, record: &[f32]) -> Result<()> {
         self.buffer.extend_from_slice(record);
         self.rows += 1;
         if self.buffer.len() >= BUFFER_WORDS { self.flush() } else { Ok(()) }
     }
 
     /// Writes what is still in memory, and frees it.
-    pub fn finish(&mut self) -> Result<()> {
+    pub(crate) fn finish(&mut self) -> Result<()> {
         self.flush()?;
         self.buffer = Vec::new();
         Ok(())
     }
 
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.rows
     }
 
     /// The file's path, below the data directory.
-    pub fn path(&self) -> String {
+    pub(crate) fn path(&self) -> String {
         self.file.path()
     }
 

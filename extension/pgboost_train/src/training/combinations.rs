@@ -27,7 +27,7 @@ enum Values {
 }
 
 /// The parameters of each trial beside the common ones: the whole grid, or `trials` combinations by chance.
-pub fn combinations(
+pub(crate) fn combinations(
     search: &Value,
     trials: Option<u32>,
     seed: i32,

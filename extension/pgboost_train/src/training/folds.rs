@@ -10,11 +10,11 @@ use crate::source::columns::GroupColumn;
 use crate::source::dictionary::Dictionary;
 
 /// Most folds.
-pub const MAX_FOLDS: u32 = 100;
+pub(crate) const MAX_FOLDS: u32 = 100;
 
 /// How rows are put into folds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FoldChoice {
+pub(crate) enum FoldChoice {
     /// By what they have in a column.
     Column,
     /// By chance.
@@ -22,7 +22,7 @@ pub enum FoldChoice {
 }
 
 /// The folds, and how many rows or groups each has.
-pub struct Folds {
+pub(crate) struct Folds {
     choice: FoldChoice,
     seed: u64,
     /// By class, or one.
@@ -33,7 +33,7 @@ pub struct Folds {
 }
 
 /// The column that says the fold, and what a row has in it.
-pub type Said<'a> = (&'a GroupColumn, Option<Field<'a>>);
+pub(crate) type Said<'a> = (&'a GroupColumn, Option<Field<'a>>);
 
 /// The folds that are still to be dealt.
 struct Deck {
@@ -42,7 +42,7 @@ struct Deck {
 }
 
 impl Folds {
-    pub fn new(choice: FoldChoice, seed: i32) -> Folds {
+    pub(crate) fn new(choice: FoldChoice, seed: i32) -> Folds {
         let values = Dictionary::new(MAX_FOLDS as usize);
         let seed = u64::from(seed.cast_unsigned());
         Folds { choice, seed, decks: Vec::new(), values, counts: Vec::new() }
@@ -50,7 +50,7 @@ impl Folds {
 
     /// The fold of the next row, or of the group that it begins: what a column says, or what is dealt
     /// to the class of the row.
-    pub fn next(&mut self, class: usize, said: Option<Said<'_>>) -> Result<u32> {
+    pub(crate) fn next(&mut self, class: usize, said: Option<Said<'_>>) -> Result<u32> {
         let fold = match (self.choice, said) {
             (_, Some(said)) => self.said(said)?,
             (FoldChoice::Dealt { count, stratified }, None) => {
@@ -71,7 +71,7 @@ impl Folds {
     }
 
     /// The fold of a further row of a group.
-    pub fn stays(&mut self, fold: u32, said: Option<Said<'_>>) -> Result<u32> {
+    pub(crate) fn stays(&mut self, fold: u32, said: Option<Said<'_>>) -> Result<u32> {
         match said {
             Some(said) if self.said(said)? != fold => Err(Error::Arguments {
                 message: "rows of a group are in different folds",
@@ -100,7 +100,7 @@ impl Folds {
     }
 
     /// The folds in order, once all rows are read: that of numbers, if the column's values are such.
-    pub fn in_order(&self) -> Result<Vec<u32>> {
+    pub(crate) fn in_order(&self) -> Result<Vec<u32>> {
         let fail = |message, hint| Err(Error::Arguments { message, hint });
         let sorted = match self.choice {
             FoldChoice::Dealt { count, .. } => {
@@ -136,25 +136,25 @@ impl Deck {
 /// Which rows are kept for evaluation: a share of them, chosen by the seed and their number, or of
 /// groups by the group's number.
 #[derive(Clone, Copy)]
-pub struct Split {
+pub(crate) struct Split {
     /// Numbers below this are kept; nothing if none are.
     below: Option<u64>,
     seed: u64,
 }
 
 impl Split {
-    pub fn new(fraction: Option<f64>, seed: i32) -> Split {
+    pub(crate) fn new(fraction: Option<f64>, seed: i32) -> Split {
         let below = fraction.map(|share| (share * u64::MAX as f64) as u64);
         Split { below, seed: u64::from(seed.cast_unsigned()) }
     }
 
     /// Whether any are kept.
-    pub fn keeps_some(self) -> bool {
+    pub(crate) fn keeps_some(self) -> bool {
         self.below.is_some()
     }
 
     /// Whether the row or group of that number is kept.
-    pub fn keeps(self, number: u64) -> bool {
+    pub(crate) fn keeps(self, number: u64) -> bool {
         self.below.is_some_and(|below| scattered(self.seed, number) < below)
     }
 }

@@ -5,15 +5,15 @@
 
 mod choices;
 mod combinations;
-pub mod folds;
+pub(crate) mod folds;
 mod prepared;
-pub mod progress;
+pub(crate) mod progress;
 mod random;
 mod read;
-pub mod request;
-pub mod rounds;
-pub mod search;
-pub mod start;
+pub(crate) mod request;
+pub(crate) mod rounds;
+pub(crate) mod search;
+pub(crate) mod start;
 mod task;
 mod trainer;
 
@@ -22,29 +22,33 @@ use serde_json::{Map, Value};
 
 use crate::error::Result;
 use progress::{Phase, Progress};
-pub use request::{Evaluation, Request};
-pub use rounds::Score;
+pub(crate) use request::{Evaluation, Request};
+pub(crate) use rounds::Score;
 use start::Start;
 use trainer::Trainer;
 
 /// The outcome of a training.
-pub struct Outcome {
-    pub bytes: Vec<u8>,
-    pub labels: Option<Vec<String>>,
+pub(crate) struct Outcome {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) labels: Option<Vec<String>>,
     /// The names of the features, where the model's file has none.
-    pub feature_names: Option<Vec<String>>,
+    pub(crate) feature_names: Option<Vec<String>>,
     /// The rounds that the model has.
-    pub rounds: u32,
-    pub scores: Vec<Score>,
-    pub parameters: Map<String, Value>,
+    pub(crate) rounds: u32,
+    pub(crate) scores: Vec<Score>,
+    pub(crate) parameters: Map<String, Value>,
     /// What the features were, as pgboost keeps it.
-    pub profile: Value,
+    pub(crate) profile: Value,
     /// Rows that were trained on, kept for evaluation, and left out because their target is NULL.
-    pub rows: [u64; 3],
+    pub(crate) rows: [u64; 3],
 }
 
 /// Trains a model, from nothing or from another model's trees.
-pub fn train(request: &Request, start: Option<&Start>, progress: &mut Progress) -> Result<Outcome> {
+pub(crate) fn train(
+    request: &Request,
+    start: Option<&Start>,
+    progress: &mut Progress,
+) -> Result<Outcome> {
     let mut trainer = Trainer::start()?;
     let prepared = prepared::read(request, start, true, progress)?;
     progress.phase(Phase::Building);

@@ -23,20 +23,20 @@ use crate::source::columns::{Columns, Kind, Roles, UsedColumn};
 use crate::source::dictionary::Dictionary;
 use crate::source::records::Dictionaries;
 
-pub struct Prepared<'a> {
-    pub start: Option<&'a Start>,
-    pub columns: Columns,
-    pub task: Task,
-    pub features: Vec<Feature>,
+pub(crate) struct Prepared<'a> {
+    pub(crate) start: Option<&'a Start>,
+    pub(crate) columns: Columns,
+    pub(crate) task: Task,
+    pub(crate) features: Vec<Feature>,
     /// What becomes of the codes of texts once they are in order.
-    pub recode: Vec<(usize, Vec<u32>)>,
-    pub rows: Rows,
+    pub(crate) recode: Vec<(usize, Vec<u32>)>,
+    pub(crate) rows: Rows,
     /// What the features were, as pgboost keeps it.
-    pub profile: Value,
+    pub(crate) profile: Value,
 }
 
 /// Reads the source, once, with a profile of the features if that is asked for.
-pub fn read<'a>(
+pub(crate) fn read<'a>(
     request: &Request,
     start: Option<&'a Start>,
     with_baseline: bool,
@@ -146,7 +146,7 @@ fn described(
     (features, recode)
 }
 
-pub struct Baseline {
+pub(crate) struct Baseline {
     collector: Collector,
     rows: u64,
     /// By feature and code, how often a text was met.
@@ -156,7 +156,7 @@ pub struct Baseline {
 }
 
 impl Baseline {
-    pub fn of(columns: &Columns) -> Baseline {
+    pub(crate) fn of(columns: &Columns) -> Baseline {
         let features = columns.feature_names().map(|(name, kind)| (name, kind.is_text()));
         let places = columns.features.iter().map(UsedColumn::width).enumerate();
         Baseline {
@@ -168,7 +168,7 @@ impl Baseline {
     }
 
     /// Takes in the features of a record.
-    pub fn add(&mut self, record: &[f32]) -> std::result::Result<(), SourceError> {
+    pub(crate) fn add(&mut self, record: &[f32]) -> std::result::Result<(), SourceError> {
         self.rows += 1;
         for (index, (codes, value)) in self.codes.iter_mut().zip(record).enumerate() {
             if !self.collector.is_categorical(index) {
@@ -185,7 +185,10 @@ impl Baseline {
     }
 
     /// The profiles as pgboost's `set_baseline` takes them.
-    pub fn json(mut self, dictionaries: &Dictionaries) -> std::result::Result<Value, SourceError> {
+    pub(crate) fn json(
+        mut self,
+        dictionaries: &Dictionaries,
+    ) -> std::result::Result<Value, SourceError> {
         for (index, (codes, column)) in self.codes.into_iter().zip(self.columns).enumerate() {
             let Some(Some(texts)) = dictionaries.features.get(column) else { continue };
             let count = |(text, code): (&str, u32)| {

@@ -14,7 +14,7 @@ use crate::source::columns::Columns;
 use crate::source::records::{self, Dictionaries, Records, Spool};
 
 /// Rows for one purpose.
-pub struct Set {
+pub(crate) struct Set {
     spool: Spool,
     /// What the trainer is told of them, but for the path.
     told: pgboost_trainer::Set,
@@ -27,7 +27,7 @@ impl Set {
         Set { spool: Spool::new(), told: pgboost_trainer::Set::default(), group_folds: Vec::new() }
     }
 
-    pub fn rows(&self) -> u64 {
+    pub(crate) fn rows(&self) -> u64 {
         self.spool.rows()
     }
 
@@ -51,33 +51,33 @@ impl Set {
     }
 }
 
-pub struct Rows {
-    pub train: Set,
-    pub eval: Option<Set>,
+pub(crate) struct Rows {
+    pub(crate) train: Set,
+    pub(crate) eval: Option<Set>,
     /// What the features are in the rows to train on, if that is asked for.
-    pub profile: Option<Baseline>,
+    pub(crate) profile: Option<Baseline>,
     /// The folds in order, if rows are in such.
     folds: Option<Vec<u32>>,
     skipped: u64,
     /// What the target is, where it is a number.
-    pub target_values: FewValues,
+    pub(crate) target_values: FewValues,
 }
 
 impl Rows {
     /// Rows trained on, kept for evaluation, and skipped.
-    pub fn counts(&self) -> [u64; 3] {
+    pub(crate) fn counts(&self) -> [u64; 3] {
         [self.train.rows(), self.eval.as_ref().map_or(0, Set::rows), self.skipped]
     }
 
     /// How many rows the trainer has in memory.
-    pub fn in_training(&self) -> u64 {
+    pub(crate) fn in_training(&self) -> u64 {
         let [train, eval, _] = self.counts();
         let folds = self.folds.as_ref().map_or(1, Vec::len) as u64;
         train.saturating_add(eval).saturating_mul(folds)
     }
 
     /// What the trainer is told: the folds, whose number is in this word of a record, or one.
-    pub fn for_trainer(&self, word: usize) -> Vec<Fold> {
+    pub(crate) fn for_trainer(&self, word: usize) -> Vec<Fold> {
         let Some(folds) = &self.folds else {
             let eval = self.eval.as_ref().map(Set::for_trainer);
             return vec![Fold { train: self.train.for_trainer(), eval }];
@@ -90,7 +90,7 @@ impl Rows {
     }
 }
 
-pub struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     columns: &'a mut Columns,
     /// Nothing until the first row has said how long arrays are.
     records: Option<Records<'a>>,
@@ -111,7 +111,7 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    pub fn new(
+    pub(crate) fn new(
         columns: &'a mut Columns,
         dictionaries: &'a mut Dictionaries,
         split: Split,
@@ -141,16 +141,16 @@ impl<'a> Reader<'a> {
     }
 
     /// Profiles the features of the rows to train on as well.
-    pub fn with_baseline(self, with_baseline: bool) -> Self {
+    pub(crate) fn with_baseline(self, with_baseline: bool) -> Self {
         Reader { with_baseline, ..self }
     }
 
     /// Puts the rows into folds.
-    pub fn with_folds(self, folds: Option<Folds>) -> Self {
+    pub(crate) fn with_folds(self, folds: Option<Folds>) -> Self {
         Reader { folds, ..self }
     }
 
-    pub fn read(
+    pub(crate) fn read(
         &mut self,
         query: &str,
         argument: &'static str,
@@ -232,7 +232,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The rows.
-    pub fn finish(mut self, argument: &'static str) -> Result<Rows> {
+    pub(crate) fn finish(mut self, argument: &'static str) -> Result<Rows> {
         let Rows { train, eval, skipped, .. } = &mut self.rows;
         if train.rows() == 0 {
             return Err(SourceError::NoRows { argument, skipped: *skipped }.into());

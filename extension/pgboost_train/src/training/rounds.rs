@@ -19,16 +19,16 @@ const BETWEEN_EVALUATIONS: Duration = Duration::from_secs(2);
 
 /// The outcome of the rounds.
 #[derive(Clone, Debug)]
-pub struct RoundsOutcome {
+pub(crate) struct RoundsOutcome {
     /// How many of them count: all, or those up to the best one.
-    pub rounds: u32,
+    pub(crate) rounds: u32,
     /// The scores after these.
-    pub scores: Vec<Score>,
+    pub(crate) scores: Vec<Score>,
 }
 
 /// Runs the rounds. Where there are rows for evaluation, `each` is given the scores of each round. The best
 /// round is that of the last metric of the last set, as in XGBoost.
-pub fn run(
+pub(crate) fn run(
     trainer: &mut Trainer,
     request: &Request,
     progress: &mut Progress,
@@ -73,17 +73,17 @@ fn is_better(scores: &[Score], best: Option<&RoundsOutcome>) -> bool {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub struct Score {
+pub(crate) struct Score {
     /// The rows: `train` or `eval`.
-    pub set: String,
-    pub metric: String,
+    pub(crate) set: String,
+    pub(crate) metric: String,
     /// By fold; one where there are none.
-    pub values: Vec<f64>,
+    pub(crate) values: Vec<f64>,
 }
 
 impl Score {
     /// Reads lines of libxgboost's, one for each fold: `[7]<tab>train-rmse:1.25<tab>eval-rmse:1.5`.
-    pub fn all_of(lines: &[String]) -> Vec<Score> {
+    pub(crate) fn all_of(lines: &[String]) -> Vec<Score> {
         let mut scores: Vec<Score> = Vec::new();
         for line in lines {
             for (set, metric, value) in line.split('\t').skip(1).filter_map(parsed) {
@@ -101,19 +101,19 @@ impl Score {
     }
 
     /// The mean over the folds.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
     /// The standard deviation over the folds, which are all that there are.
-    pub fn deviation(&self) -> f64 {
+    pub(crate) fn deviation(&self) -> f64 {
         let mean = self.mean();
         let squares: f64 = self.values.iter().map(|value| (value - mean) * (value - mean)).sum();
         (squares / self.values.len() as f64).sqrt()
     }
 
     /// Whether this is better than an earlier mean of the same metric.
-    pub fn is_better_than(&self, earlier: f64) -> bool {
+    pub(crate) fn is_better_than(&self, earlier: f64) -> bool {
         if objectives::more_is_better(&self.metric) {
             self.mean() > earlier
         } else {
@@ -130,7 +130,7 @@ fn parsed(text: &str) -> Option<(&str, &str, f64)> {
 }
 
 /// The scores in a line for a person.
-pub fn line(scores: &[Score]) -> String {
+pub(crate) fn line(scores: &[Score]) -> String {
     let texts: Vec<String> = scores
         .iter()
         .map(|score| format!("{}-{} {:.6}", score.set, score.metric, score.mean()))
@@ -140,7 +140,7 @@ pub fn line(scores: &[Score]) -> String {
 
 /// The scores of each round, up to the best one if the training stopped early; and how many rows were left
 /// out because their target is NULL.
-pub fn cross_validate(
+pub(crate) fn cross_validate(
     request: &Request,
     progress: &mut Progress,
 ) -> Result<(Vec<Vec<Score>>, u64)> {

@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-pub use super::combinations::combinations;
+pub(crate) use super::combinations::combinations;
 use super::prepared::{self, Prepared};
 use super::progress::{Phase, Progress};
 use super::request::Request;
@@ -15,24 +15,24 @@ use crate::error::Result;
 use crate::params::objectives;
 
 /// What came of one combination.
-pub struct Trial {
+pub(crate) struct Trial {
     /// Counted from 1.
-    pub number: usize,
-    pub best: bool,
-    pub metric: String,
+    pub(crate) number: usize,
+    pub(crate) best: bool,
+    pub(crate) metric: String,
     /// The rounds up to the best one, or all.
-    pub rounds: u32,
-    pub train: f64,
-    pub eval: f64,
+    pub(crate) rounds: u32,
+    pub(crate) train: f64,
+    pub(crate) eval: f64,
     /// The standard deviation of the folds' metrics, if there are folds.
-    pub deviation: Option<f64>,
+    pub(crate) deviation: Option<f64>,
     /// What `train_model` needs to train the like.
-    pub parameters: Map<String, Value>,
+    pub(crate) parameters: Map<String, Value>,
 }
 
 /// Tries all requests, which differ in their parameters only, and marks the best one. Also returns how many
 /// rows were left out because their target is NULL.
-pub fn search(requests: &[Request], progress: &mut Progress) -> Result<(Vec<Trial>, u64)> {
+pub(crate) fn search(requests: &[Request], progress: &mut Progress) -> Result<(Vec<Trial>, u64)> {
     let Some(first) = requests.first() else { return Ok((Vec::new(), 0)) };
     let mut trainer = Trainer::start()?;
     let prepared = prepared::read(first, None, false, progress)?;

@@ -16,21 +16,21 @@ use crate::source::columns::{Columns, Roles};
 use crate::source::dictionary::Dictionary;
 use crate::source::records::Dictionaries;
 
-pub struct Start {
+pub(crate) struct Start {
     /// `name@number`.
-    pub reference: String,
+    pub(crate) reference: String,
     /// The model's file, which the engine has checked.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
     model: Model,
     /// How many rounds its predictions use.
-    pub rounds: u32,
-    pub labels: Option<Vec<String>>,
-    pub objective: &'static Objective,
+    pub(crate) rounds: u32,
+    pub(crate) labels: Option<Vec<String>>,
+    pub(crate) objective: &'static Objective,
 }
 
 impl Start {
     /// Raises pgboost's errors for a model that is not there, or is another's.
-    pub fn find(reference: &str, parameters: &Parameters) -> Result<Start> {
+    pub(crate) fn find(reference: &str, parameters: &Parameters) -> Result<Start> {
         let version = resolve(reference)?;
         let (bytes, model) = Registry::find()?.model(&version)?;
         let fail = |reason| Err(cannot(&version.reference, reason));
@@ -61,7 +61,7 @@ impl Start {
     }
 
     /// What the trainer is told.
-    pub fn for_trainer(&self) -> messages::Start {
+    pub(crate) fn for_trainer(&self) -> messages::Start {
         messages::Start {
             bytes: self.bytes.len() as u64,
             rounds: self.rounds,
@@ -69,7 +69,7 @@ impl Start {
         }
     }
 
-    pub fn outputs(&self) -> u64 {
+    pub(crate) fn outputs(&self) -> u64 {
         self.model.num_outputs() as u64
     }
 
@@ -90,7 +90,7 @@ impl Start {
     }
 
     /// The roles of columns, with the model's features in its order.
-    pub fn roles(&self, roles: &Roles) -> Result<Roles> {
+    pub(crate) fn roles(&self, roles: &Roles) -> Result<Roles> {
         let fail = |reason| Err(cannot(&self.reference, reason));
         let names = self.model.feature_names();
         if names.is_empty() {
@@ -117,7 +117,7 @@ impl Start {
     }
 
     /// The texts that the model knows. Fails for columns that are not what its features are.
-    pub fn dictionaries(&self, columns: &Columns) -> Result<Dictionaries> {
+    pub(crate) fn dictionaries(&self, columns: &Columns) -> Result<Dictionaries> {
         let fail = |reason| Err(cannot(&self.reference, reason));
         let mut features = Vec::with_capacity(columns.features.len());
         let mut places = 0..;

@@ -20,23 +20,23 @@ use crate::source::dictionary::Sorted;
 use crate::source::records::{self, Dictionaries};
 
 /// The objective, as far as it is known.
-pub struct ObjectiveChoice {
+pub(crate) struct ObjectiveChoice {
     given: Option<&'static Objective>,
     num_class: Option<usize>,
 }
 
-pub struct Task {
-    pub objective: &'static Objective,
+pub(crate) struct Task {
+    pub(crate) objective: &'static Objective,
     /// The classes in order, if there are such.
-    pub classes: Option<Sorted>,
-    pub labels: Option<Vec<String>>,
+    pub(crate) classes: Option<Sorted>,
+    pub(crate) labels: Option<Vec<String>>,
 }
 
 impl Task {
     /// What the request says before a row is read. Where it chooses no objective, groups mean
     /// ranking and bounds mean survival; a target of text or booleans is classified. A training that goes
     /// on from a model has that model's.
-    pub fn of(
+    pub(crate) fn of(
         request: &Request,
         start: Option<&Start>,
         columns: &Columns,
@@ -68,13 +68,13 @@ impl Task {
         Ok(choice)
     }
 
-    pub fn class_count(&self) -> usize {
+    pub(crate) fn class_count(&self) -> usize {
         self.classes.as_ref().map_or(0, |classes| classes.names.len())
     }
 }
 
 impl ObjectiveChoice {
-    pub fn has_classes(&self, columns: &Columns) -> bool {
+    pub(crate) fn has_classes(&self, columns: &Columns) -> bool {
         match self.given.map(|objective| objective.target) {
             Some(target) => matches!(target, Target::TwoClasses | Target::Classes),
             None => is_classified(columns.target.kind),
@@ -82,7 +82,11 @@ impl ObjectiveChoice {
     }
 
     /// What is known once all rows are read: the classes, and with their number the objective.
-    pub fn with_classes(&self, columns: &Columns, dictionaries: &Dictionaries) -> Result<Task> {
+    pub(crate) fn with_classes(
+        &self,
+        columns: &Columns,
+        dictionaries: &Dictionaries,
+    ) -> Result<Task> {
         let Some(classes) = &dictionaries.target else {
             return Ok(Task {
                 objective: self.given.unwrap_or(REGRESSION),
@@ -148,7 +152,7 @@ fn numbers_only(columns: &Columns) -> Result<()> {
 
 impl Prepared<'_> {
     /// The whole job, for a request whose rows these are.
-    pub fn job(&self, request: &Request) -> Result<Job> {
+    pub(crate) fn job(&self, request: &Request) -> Result<Job> {
         self.check_predictions(request)?;
         let folds = request.folds().is_some();
         let layout = records::layout(&self.columns, folds);
@@ -166,7 +170,7 @@ impl Prepared<'_> {
     }
 
     /// Fails for a request that cannot be trained on these rows.
-    pub fn check(&self, request: &Request) -> Result<()> {
+    pub(crate) fn check(&self, request: &Request) -> Result<()> {
         self.settings(request)?;
         self.check_predictions(request)
     }
@@ -197,7 +201,7 @@ impl Prepared<'_> {
     }
 
     /// The parameters as libxgboost takes them. The objective comes first, because others are its.
-    pub fn settings(&self, request: &Request) -> Result<Parameters> {
+    pub(crate) fn settings(&self, request: &Request) -> Result<Parameters> {
         let names: Vec<&str> = self.features.iter().map(|feature| feature.name.as_str()).collect();
         let mut all = vec![
             ("objective", self.task.objective.name.to_owned()),
@@ -213,13 +217,13 @@ impl Prepared<'_> {
     }
 
     /// The names of the features, if the trainer leaves them out of the model's file.
-    pub fn names_beside(&self) -> Option<Vec<String>> {
+    pub(crate) fn names_beside(&self) -> Option<Vec<String>> {
         let plain = self.features.iter().all(Feature::is_named_plainly);
         (!plain).then(|| self.features.iter().map(|feature| feature.name.clone()).collect())
     }
 
     /// What the registry keeps of the parameters.
-    pub fn parameters(&self, request: &Request) -> Map<String, Value> {
+    pub(crate) fn parameters(&self, request: &Request) -> Map<String, Value> {
         let roles = &request.roles;
         let mut all = request.parameters.given();
         let arguments = [

@@ -28,14 +28,14 @@ const MAX_REPLY: u64 = 16 << 20;
 const MAX_MODEL: u64 = (1 << 30) - 1024;
 
 /// A trainer, which ends when this is dropped.
-pub struct Trainer {
+pub(crate) struct Trainer {
     process: Process,
     socket: Socket,
 }
 
 impl Trainer {
     /// Starts one; returns when it has loaded libxgboost.
-    pub fn start() -> Result<Trainer> {
+    pub(crate) fn start() -> Result<Trainer> {
         let path = libxgboost::trainer_path();
         let missing =
             |reason: String| Error::TrainerMissing { path: path.display().to_string(), reason };
@@ -49,7 +49,7 @@ impl Trainer {
     }
 
     /// Has it build the matrices and the boosters, which go on from a model if there is one.
-    pub fn build(&mut self, job: Job, start: Option<&Start>) -> Result<()> {
+    pub(crate) fn build(&mut self, job: Job, start: Option<&Start>) -> Result<()> {
         let sent = send(&mut self.socket, &Request::Build(Box::new(job)));
         let sent = sent.and_then(|()| match start {
             Some(start) => self.socket.write_all(&start.bytes),
@@ -59,12 +59,12 @@ impl Trainer {
     }
 
     /// Resets the booster, for other parameters.
-    pub fn reset(&mut self, parameters: Parameters) -> Result<()> {
+    pub(crate) fn reset(&mut self, parameters: Parameters) -> Result<()> {
         self.ask(&Request::Reset(parameters)).map(|_| ())
     }
 
     /// Has it run a round, counted from 0; returns libxgboost's lines of metrics if asked to.
-    pub fn round(&mut self, round: u32, evaluate: bool) -> Result<Vec<String>> {
+    pub(crate) fn round(&mut self, round: u32, evaluate: bool) -> Result<Vec<String>> {
         match self.ask(&Request::Round { round, evaluate })? {
             Reply::Done(metrics) => Ok(metrics),
             _ => Err(self.ended(ErrorKind::InvalidData.into())),
@@ -72,7 +72,7 @@ impl Trainer {
     }
 
     /// The bytes of the model of the first rounds.
-    pub fn save(mut self, rounds: u32) -> Result<Vec<u8>> {
+    pub(crate) fn save(mut self, rounds: u32) -> Result<Vec<u8>> {
         let len = match self.ask(&Request::Save(rounds))? {
             Reply::Model(bytes) if bytes > MAX_MODEL => return Err(Error::ModelSize { bytes }),
             Reply::Model(bytes) => bytes,
@@ -170,14 +170,14 @@ thread_local! {
 }
 
 /// The process, which is killed when this is dropped.
-pub struct Process {
+pub(crate) struct Process {
     pid: u32,
     errors: UnixStream,
 }
 
 impl Process {
     /// Starts the program; also returns this side of the socket that is its standard input.
-    pub fn start(path: &Path) -> io::Result<(Process, UnixStream)> {
+    pub(crate) fn start(path: &Path) -> io::Result<(Process, UnixStream)> {
         backend::at_exit(kill_all);
         let (ours, theirs) = UnixStream::pair()?;
         let (errors, said) = UnixStream::pair()?;
@@ -204,7 +204,7 @@ impl Process {
 
     /// How it ended, once it has closed its socket, which is the last but one thing that a process
     /// does; one that then goes on for a second is killed.
-    pub fn wait_for_end(&self) -> Option<ExitStatus> {
+    pub(crate) fn wait_for_end(&self) -> Option<ExitStatus> {
         for _ in 0..100 {
             let ended = RUNNING.with_borrow_mut(|running| {
                 let child = running.iter_mut().find(|child| child.id() == self.pid);
@@ -220,7 +220,7 @@ impl Process {
     }
 
     /// The first line that it has written to its standard error.
-    pub fn stderr_line(&mut self) -> String {
+    pub(crate) fn stderr_line(&mut self) -> String {
         let mut said = vec![0; 4096];
         let len = self.errors.read(&mut said).unwrap_or(0);
         said.truncate(len);

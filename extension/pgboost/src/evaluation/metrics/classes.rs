@@ -68,7 +68,7 @@ fn results(names: [&str; 2], log: Option<f64>, error: f64, scores: [f64; 3]) -> 
     log.into_iter().chain([named(error_name, error)]).chain(scores).collect()
 }
 
-pub struct Binary {
+pub(crate) struct Binary {
     probability: bool,
     log: f64,
     /// Weights of rows by their class, and by the one that they were given.
@@ -83,7 +83,7 @@ pub struct Binary {
 const MAX_FACTORS: u32 = 16;
 
 impl Binary {
-    pub fn new(probability: bool) -> Binary {
+    pub(crate) fn new(probability: bool) -> Binary {
         Binary { probability, log: 0.0, cells: [[0.0; 2]; 2], product: 1.0, factors: 0 }
     }
 
@@ -130,13 +130,13 @@ impl Metrics for Binary {
     }
 }
 
-pub struct Multiclass {
+pub(crate) struct Multiclass {
     probabilities: bool,
     classes: Classes,
 }
 
 impl Multiclass {
-    pub fn new(count: usize, probabilities: bool) -> Multiclass {
+    pub(crate) fn new(count: usize, probabilities: bool) -> Multiclass {
         Multiclass { probabilities, classes: Classes::new(count) }
     }
 }

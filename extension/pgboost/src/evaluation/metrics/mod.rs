@@ -10,10 +10,10 @@ use super::task::Task;
 use crate::error::Result;
 
 /// Metrics by name; nothing where one is not defined.
-pub type Results = Vec<(String, Option<f64>)>;
+pub(crate) type Results = Vec<(String, Option<f64>)>;
 
 /// Metrics that grow with each row.
-pub trait Metrics {
+pub(crate) trait Metrics {
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()>;
 
     /// The same for rows that follow one another.
@@ -26,7 +26,7 @@ pub trait Metrics {
 }
 
 /// Metrics of no rows yet.
-pub fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
+pub(crate) fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
     match task {
         Task::Number => Box::new(regression::Regression::default()),
         Task::Quantiles(levels) => Box::new(regression::Quantiles::at(levels)),
@@ -39,7 +39,7 @@ pub fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
 }
 
 /// Bytes that the metrics of a part take.
-pub fn bytes(task: &Task) -> usize {
+pub(crate) fn bytes(task: &Task) -> usize {
     size_of::<regression::Regression>() + task.classes() * size_of::<[f64; 3]>()
 }
 

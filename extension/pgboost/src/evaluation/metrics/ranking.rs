@@ -17,7 +17,7 @@ use crate::evaluation::rows::KnownRow;
 /// How many of the best rows count, and what the metric is called.
 const CUTS: [(usize, &str); 2] = [(usize::MAX, "ndcg"), (10, "ndcg@10")];
 
-pub struct Ranking {
+pub(crate) struct Ranking {
     target: String,
     /// Scores and targets of the group that is not yet complete.
     group: Vec<(f32, f64)>,
@@ -29,7 +29,7 @@ pub struct Ranking {
 
 impl Ranking {
     /// Of groups of rows; `target` is the column of their relevance.
-    pub fn of(target: &str) -> Ranking {
+    pub(crate) fn of(target: &str) -> Ranking {
         let target = target.to_owned();
         Ranking {
             target,

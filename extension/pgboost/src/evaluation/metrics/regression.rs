@@ -9,7 +9,7 @@ use crate::evaluation::rows::KnownRow;
 
 /// Sums of weighted errors, and the targets' weighted mean and squared deviation from it.
 #[derive(Default)]
-pub struct Regression {
+pub(crate) struct Regression {
     rows: u64,
     weight: f64,
     squared: f64,
@@ -58,14 +58,14 @@ impl Metrics for Regression {
 }
 
 /// The pinball loss at each level.
-pub struct Quantiles {
+pub(crate) struct Quantiles {
     levels: Vec<f64>,
     sums: Vec<f64>,
     weight: f64,
 }
 
 impl Quantiles {
-    pub fn at(levels: &[f64]) -> Quantiles {
+    pub(crate) fn at(levels: &[f64]) -> Quantiles {
         Quantiles { levels: levels.to_vec(), sums: vec![0.0; levels.len()], weight: 0.0 }
     }
 }
