@@ -32,7 +32,7 @@ impl SnapshotMark {
 
     /// The mark of a snapshot taken now, as PostgreSQL reads its own catalogs.
     pub fn latest(relation: Oid) -> Self {
-        // SAFETY: the snapshot is valid until the next one is asked for.
+        // SAFETY: the snapshot is valid until the next one is taken.
         unsafe { Self::of(latest(relation)) }
     }
 
@@ -99,7 +99,7 @@ pub enum ReadSnapshot {
 }
 
 /// A snapshot taken now to read that relation, as PostgreSQL reads its own catalogs. It is valid until
-/// the next one is asked for.
+/// the next one is taken.
 pub fn latest(relation: Oid) -> pg_sys::Snapshot {
     // SAFETY: takes any relation.
     unsafe {

@@ -108,7 +108,7 @@ error_table! {
     FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
         hint (*hint);
-    /// A row or an object lacks a feature of the model; `unnamed` are the columns of ROW(...).
+    /// A row or an object without a feature of the model; `unnamed` are the columns of ROW(...).
     NoSuchFeature { model: String, feature: String, form: &'static str, unnamed: bool } =>
         UNDEFINED_COLUMN, "feature \"{feature}\" of model \"{model}\" is not in the {form}",
         hint (Some(if *unnamed {
@@ -257,7 +257,7 @@ error_table! {
     Encoding { what: &'static str } =>
         FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",
         hint "Use a database whose encoding is UTF8.";
-    /// A kernel whose instructions the processor lacks, and those that it can run.
+    /// A kernel whose instructions the processor does not have, and those that it can run.
     KernelMissing { name: &'static str, present: Vec<&'static str> } =>
         INVALID_PARAMETER_VALUE, "this CPU cannot run kernel \"{name}\"",
         detail (Some(format!("The kernels that it can run are: {}.", present.join(", ")))),
@@ -266,7 +266,7 @@ error_table! {
     NoRegistry =>
         UNDEFINED_TABLE, "the tables of extension pgboost do not exist",
         hint "Create the extension again.";
-    /// The registry lacks what a model needs: somebody changed it by hand.
+    /// Something that a model needs is missing in the registry: somebody changed it by hand.
     Registry { name: String, what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the registry has no valid {what} for model \"{name}\"",
         detail "It was changed by other means than the functions of pgboost.";

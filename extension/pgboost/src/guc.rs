@@ -123,16 +123,16 @@ fn kilobytes(value: i32) -> usize {
 pub(crate) fn define() {
     GucRegistry::define_bool_guc(
         c"pgboost.enable_batch",
-        c"Enables the planner's use of steps that predict many rows at once.",
-        c"The results are the same, only slower, without.",
+        c"Enables the planner's use of batches of predictions.",
+        c"Without batches each row is predicted by a call of the function; the results are the same.",
         &BATCH,
         GucContext::Userset,
         GucFlags::EXPLAIN,
     );
     GucRegistry::define_int_guc(
         c"pgboost.cache_size",
-        c"Sets the most memory that a connection keeps models in.",
-        c"Models shared with other connections count in full. The least recently used are let go first.",
+        c"Sets the maximum memory for the models that a session keeps open.",
+        c"A model that other sessions share counts in full. The least recently used models are closed first.",
         &CACHE_SIZE,
         1 << 10,
         i32::MAX,
@@ -142,7 +142,7 @@ pub(crate) fn define() {
     define_kernel();
     GucRegistry::define_int_guc(
         c"pgboost.max_model_size",
-        c"Sets the largest model file that may be loaded.",
+        c"Sets the maximum size of a model file.",
         c"",
         &MAX_MODEL_SIZE,
         1,
@@ -152,7 +152,7 @@ pub(crate) fn define() {
     );
     GucRegistry::define_bool_guc(
         c"pgboost.track_predictions",
-        c"Counts predictions by model, for the view pg_stat_pgboost.",
+        c"Collects statistics of predictions for the view pg_stat_pgboost.",
         c"",
         &TRACK,
         GucContext::Suset,
@@ -160,8 +160,8 @@ pub(crate) fn define() {
     );
     GucRegistry::define_enum_guc(
         c"pgboost.unknown_category",
-        c"Sets what happens to a category that the model was not trained on.",
-        c"With \"error\" the statement fails, with \"missing\" the row is scored as if the value were null.",
+        c"Sets the treatment of a category that the model was not trained on.",
+        c"Value \"error\" raises an error; with \"missing\" the value counts as null.",
         &UNKNOWN_CATEGORY,
         GucContext::Userset,
         GucFlags::default(),
@@ -170,7 +170,7 @@ pub(crate) fn define() {
 }
 
 /// Defines the setting that chooses the kernel. Its check hook refuses a kernel that the processor
-/// lacks. PostgreSQL makes an error of that for SET, and a warning where the value comes from a
+/// cannot run. PostgreSQL makes an error of that for SET, and a warning where the value comes from a
 /// configuration file, a role or a database, so that no connection fails for it. The assign hook tells
 /// every value, also those that a rollback brings back.
 fn define_kernel() {
@@ -179,8 +179,8 @@ fn define_kernel() {
     unsafe {
         GucRegistry::define_enum_guc_with_hooks(
             c"pgboost.kernel",
-            c"Sets the kernel that predictions are computed with.",
-            c"The results are the same with each. \"auto\" is the best that the CPU can run.",
+            c"Selects the instructions that predictions are computed with.",
+            c"The results are the same with each. Value \"auto\" selects the fastest that the processor can run.",
             &KERNEL,
             GucContext::Userset,
             GucFlags::default(),

@@ -11,8 +11,8 @@ static MAX_THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
 pub(crate) fn define() {
     GucRegistry::define_int_guc(
         c"pgboost_train.max_predictions",
-        c"Sets the most rows times outputs of a training.",
-        c"A training needs at least twelve bytes of memory for each. Zero means any number.",
+        c"Sets the maximum number of rows times outputs of a training.",
+        c"A training needs at least twelve bytes of memory for each. Zero disables the limit.",
         &MAX_PREDICTIONS,
         0,
         i32::MAX,
@@ -21,8 +21,8 @@ pub(crate) fn define() {
     );
     GucRegistry::define_int_guc(
         c"pgboost_train.max_threads",
-        c"Sets the most threads that a training may use.",
-        c"Zero means half of the cores, at least one. More than there are cores are never used.",
+        c"Sets the maximum number of threads of a training.",
+        c"Zero selects half of the cores, at least one. A training never uses more threads than there are cores.",
         &MAX_THREADS,
         0,
         1024,

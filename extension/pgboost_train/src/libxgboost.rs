@@ -75,7 +75,7 @@ impl CachedBooster {
         if let Some(kept) = kept {
             return Ok(kept);
         }
-        // Who does not own the model is told so by pgboost, and keeps nothing of it.
+        // pgboost raises an error for a user who does not own the model; nothing of it is kept.
         let (bytes, model) = Registry::find()?.model(&version)?;
         let format = model.format();
         if !format.starts_with("xgboost ") {

@@ -35,7 +35,7 @@ pub(crate) struct Version {
     pub(crate) owned: bool,
     /// How many rounds predictions use.
     pub(crate) rounds: i32,
-    /// The categories that were given beside the file, as JSON.
+    /// The categories that were passed with the file, as JSON.
     categories: Option<String>,
     /// The names of the features, whether or not they are the file's.
     feature_names: Option<Vec<String>>,

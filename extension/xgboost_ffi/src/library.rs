@@ -46,7 +46,7 @@ impl Library {
         &self.version
     }
 
-    /// Sets the most threads of what takes no number of its own: among other things, libxgboost
+    /// Sets the most threads of calls that take no number: among other things, libxgboost
     /// copies labels with as many as there are cores.
     pub fn limit_threads(&self, threads: usize) {
         let threads = c_int::try_from(threads).unwrap_or(1).max(1);

@@ -120,7 +120,7 @@ impl Matrix {
         iterator.error.map_or(matrix, Err)
     }
 
-    /// A matrix without rows of its own, for rows that libxgboost reads in place.
+    /// A matrix without rows, for rows that libxgboost reads in place.
     pub fn proxy(library: &'static Library) -> Result<Matrix> {
         let mut handle = ptr::null_mut();
         // SAFETY: the place for the handle is valid.
@@ -129,7 +129,7 @@ impl Matrix {
     }
 
     /// Sets the groups of rows: `sizes.len() == weights.len()`, or there are no weights. Rows have had the
-    /// weights of their groups, by which the cuts were chosen; now they are told by group.
+    /// weights of their groups, by which the cuts were chosen; now they are set by group.
     pub fn set_groups(&self, sizes: &[u32], weights: &[f32]) -> Result<()> {
         self.set(c"group", &array_interface::array(sizes, "<u4"))?;
         if weights.is_empty() {

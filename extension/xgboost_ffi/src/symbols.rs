@@ -1,7 +1,7 @@
 //! The functions of libxgboost's C interface that are used here, found by their names.
 //!
 //! The interface is stable: XGBoost adds functions to it and does not change those that are there.
-//! A library that lacks one of these is too old or not XGBoost, and is refused as a whole. The last
+//! A library without one of these is too old or not XGBoost, and is refused as a whole. The last
 //! one is of the OpenMP that libxgboost brings, and is found through it.
 
 use std::ffi::{c_char, c_int, c_void};

@@ -44,7 +44,7 @@ pub(crate) struct KeyInputs<'a> {
     pub(crate) rounds: usize,
     pub(crate) feature_names: &'a [String],
     pub(crate) labels: &'a [String],
-    /// As JSON, if categories were given beside the file.
+    /// As JSON, if categories were passed with the file.
     pub(crate) categories: Option<&'a str>,
 }
 

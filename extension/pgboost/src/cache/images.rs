@@ -86,7 +86,7 @@ thread_local! {
     static IMAGES: RefCell<ManuallyDrop<Images>> = RefCell::default();
 }
 
-/// The image of a stored version: from this backend, from its file, or made anew.
+/// The image of a stored version: from this backend, from its file, or compiled.
 pub(crate) fn image_of(registry: &Registry, stored: &Stored<'_>) -> Result<Rc<CachedImage>> {
     let key = key_of(stored)?;
     if let Some(image) = find(&key) {

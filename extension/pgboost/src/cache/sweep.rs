@@ -5,7 +5,7 @@
 //! extension that was: nothing of ours runs when that happens, so it is the next sweep in any database.
 //!
 //! A sweep reads all versions, so it waits until enough images were made since the last one, by any backend:
-//! a file beside the images has how many versions that one read and, behind that, a byte for each image made
+//! a file next to the images has how many versions that one read and, behind that, a byte for each image made
 //! since. What another backend does at the same time can make a sweep come late or twice, and no more.
 
 use std::collections::HashSet;
@@ -103,7 +103,7 @@ pub(crate) fn record_table(table: Oid) {
     }
 }
 
-/// Whether the table is not where it was when an image was last made: dropped, or written anew, after which
+/// Whether the table is not where it was when an image was last made: dropped, or rewritten, after which
 /// images are made again. PostgreSQL empties the file of a dropped table at once, and removes it later.
 fn is_abandoned(folder: &Path) -> bool {
     fs::read_to_string(folder.join(TABLE))

@@ -5,7 +5,7 @@
 //! ks_stattest.py). Missing values are left out. The index is the sum over bins of (r - c) ln(r / c), for
 //! the shares r of the profile and c of the current values. Numbers of which the profile has more than 20
 //! are in bins of equal width from the least to the greatest of both, as many as Sturges' rule says;
-//! other numbers and categories are bins of their own. A share of 0 is replaced by 0.0001, or by a
+//! each other number or category is one bin. A share of 0 is replaced by 0.0001, or by a
 //! millionth of the least other share if that is at most 0.0001.
 
 use std::collections::BTreeMap;

@@ -14,7 +14,7 @@ use crate::error::{Error, Result, TypeReason};
 const FORM: &str = "jsonb object";
 
 pub(crate) struct ObjectForm {
-    /// The features' names, which the image would check anew at each look.
+    /// The features' names, which the image would check at each look.
     names: Vec<Box<str>>,
     /// Where the last object had them.
     places: KeyPositions,

@@ -1,4 +1,4 @@
-//! `calibration_curve`: what a model predicts beside what there is, in bins of equal numbers of rows.
+//! `calibration_curve`: predictions compared with targets, in bins of equal numbers of rows.
 
 use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;

@@ -175,7 +175,7 @@ fn explained(function: Oid) -> Option<Explanation> {
     found(function, &functions)
 }
 
-/// What is listed beside the function's address.
+/// The entry of the function's address.
 fn found<T: Copy>(function: Oid, functions: &[(*const (), T)]) -> Option<T> {
     let address = address(function)?;
     functions.iter().find(|(known, _)| *known == address).map(|(_, found)| *found)

@@ -23,7 +23,7 @@ use crate::{cache, guc};
 const MIN_BATCH: usize = 16;
 /// Most rows of a group that are evaluated together, as of a query with one model.
 const MAX_BATCH: usize = 512;
-/// Most rows that are asked for ahead.
+/// Most rows that are prefetched.
 const MAX_FETCHED: usize = 64;
 /// ModelGroups of this many rows on the average gain nothing by more.
 const ENOUGH_ROWS: usize = 64;
@@ -88,8 +88,8 @@ impl ManyModels {
     }
 
     /// Reads the features of the next rows that name one model, whose arguments `source` returns. None
-    /// are read if the model cannot be used. Returns false if there are no more rows. The rows of the model
-    /// behind it are asked for, the first of them: each lies elsewhere.
+    /// are read if the model cannot be used. Returns false if there are no more rows. The first rows of the
+    /// next model are prefetched: each lies elsewhere.
     pub(crate) fn read_next<G: ArgSource>(
         &mut self,
         call: Arguments<'_>,

@@ -345,7 +345,7 @@ pub(crate) struct RecentPredictors {
     others: Vec<Predictor>,
 }
 
-/// A statement that uses more models than this in turn starts some of them anew.
+/// A statement that uses more models than this in turn begins with some of them again.
 const MAX_RECENT: usize = 16;
 
 impl RecentPredictors {
@@ -366,7 +366,7 @@ impl RecentPredictors {
         }
     }
 
-    /// The state for that model, from among those used before or anew.
+    /// The state for that model, from among those used before, or a new one.
     #[cold]
     #[inline(never)]
     fn change_to(

@@ -162,7 +162,7 @@ impl Stored<'_> {
         self.row.boolean(c"pinned") == Some(true)
     }
 
-    /// The categories that were given beside the file, as JSON.
+    /// The categories that were passed with the file, as JSON.
     pub(crate) fn categories(&self) -> Option<String> {
         self.row.jsonb(c"categories")
     }

@@ -25,7 +25,7 @@ use pg_interface::{Oid, fault};
 
 use crate::error::{Error, Result};
 
-/// The registry's tables, found anew for each look-up that is not answered from the cache.
+/// The registry's tables, looked up again for each name that is not answered from the cache.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Registry {
     pub(crate) schema: Oid,

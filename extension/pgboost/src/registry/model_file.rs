@@ -1,4 +1,4 @@
-//! A model's file, as the registry keeps it: in parts, one per row, and its digest beside them.
+//! A model's file, as the registry stores it: in parts, one per row, and its digest in the version's row.
 //!
 //! PostgreSQL copies a row about five times when it stores it, and nothing interrupts a copy. So a row
 //! has at most [`PART`] bytes of a file. The digest is that of the whole file, and whoever reads the file

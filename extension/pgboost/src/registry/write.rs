@@ -39,7 +39,7 @@ pub(crate) struct NewVersion<'a> {
     pub(crate) deploy: bool,
 }
 
-/// Stores a version, and deploys it if told so. Returns its number.
+/// Stores a version, and deploys it if `deploy` is true. Returns its number.
 ///
 /// # Errors
 /// [`Error::NotOwner`] if the model exists and the user does not own it.

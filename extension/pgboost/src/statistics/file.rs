@@ -6,7 +6,7 @@
 //! for the rest of its statement.
 //!
 //! The file is written whole under another name first: a hole in a mapped file would end the server where
-//! the disk is full. It is a cache like the images beside it. Where it cannot be made nothing is counted.
+//! the disk is full. It is a cache like the images next to it. Where it cannot be made nothing is counted.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};

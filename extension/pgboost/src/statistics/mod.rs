@@ -1,6 +1,6 @@
 //! How much each version of a model is used, for `pg_stat_pgboost`.
 //!
-//! Backends count in memory that they all map: a file beside the images (`file`), so that nothing needs to be
+//! Backends count in memory that they all map: a file next to the images (`file`), so that nothing needs to be
 //! preloaded, and standbys count for themselves. A statement counts for itself first and adds to what is
 //! shared when it ends (`PendingCounters`). Where `pgboost.track_predictions` is off nothing is
 //! counted, and nothing of the features' baseline is read.

@@ -46,7 +46,7 @@ pub(crate) fn json(argument: Option<AnyElement>) -> Result<Value> {
 }
 
 impl Arguments<'_> {
-    /// What is asked for, with these parameters.
+    /// The request, with these parameters.
     pub(crate) fn request(&self, parameters: &Value) -> Result<Request> {
         let parameters = Parameters::parse(parameters)?;
         let rounds = parameters.argument("rounds", self.rounds)?.unwrap_or(DEFAULT_ROUNDS);

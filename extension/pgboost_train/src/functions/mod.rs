@@ -1,4 +1,4 @@
-//! The SQL surface, a file per verb. The SQL that declares these functions is in the script beside `Cargo.toml`.
+//! The SQL surface, a file per verb. The SQL that declares these functions is in `pgboost_train.sql`.
 
 mod arguments;
 mod train;

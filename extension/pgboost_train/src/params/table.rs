@@ -57,7 +57,7 @@ pub(crate) const MAX_ROUNDS: i32 = 1_000_000;
 /// A fraction that is not zero.
 const SHARE: ValueRule = Number(1e-6, 1.0);
 
-/// The parameters. `objective`, `eval_metric` and the constraints are read by rules of their own.
+/// The parameters. `objective`, `eval_metric` and the constraints have separate rules.
 pub(crate) const TABLE: &[Parameter] = &[
     aliased(
         "rounds",
@@ -115,7 +115,7 @@ pub(crate) const TABLE: &[Parameter] = &[
 /// The parameters that are arguments of `train_model` too.
 pub(crate) const ARGUMENTS: [&str; 3] = ["rounds", "seed", "early_stopping_rounds"];
 
-/// The names that have rules of their own.
+/// The names that have separate rules.
 pub(crate) const SPECIAL: [&str; 4] =
     ["objective", "eval_metric", "monotone_constraints", "interaction_constraints"];
 

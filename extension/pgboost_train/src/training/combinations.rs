@@ -26,7 +26,7 @@ enum Values {
     Range { min: f64, max: f64, log: bool, whole: bool },
 }
 
-/// The parameters of each trial beside the common ones: the whole grid, or `trials` combinations by chance.
+/// The parameters of each trial besides the common ones: the whole grid, or `trials` combinations by chance.
 pub(crate) fn combinations(
     search: &Value,
     trials: Option<u32>,

@@ -35,7 +35,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) profile: Value,
 }
 
-/// Reads the source, once, with a profile of the features if that is asked for.
+/// Reads the source, once, with the baseline of the features if `with_baseline` is true.
 pub(crate) fn read<'a>(
     request: &Request,
     start: Option<&'a Start>,

@@ -16,15 +16,19 @@ use crate::source::records::{self, Dictionaries, Records, Spool};
 /// Rows for one purpose.
 pub(crate) struct Set {
     spool: Spool,
-    /// What the trainer is told of them, but for the path.
-    told: pgboost_trainer::Set,
+    /// The trainer's description of them, without the path.
+    described: pgboost_trainer::Set,
     /// The fold of each group, if there are such.
     group_folds: Vec<u32>,
 }
 
 impl Set {
     fn new() -> Set {
-        Set { spool: Spool::new(), told: pgboost_trainer::Set::default(), group_folds: Vec::new() }
+        Set {
+            spool: Spool::new(),
+            described: pgboost_trainer::Set::default(),
+            group_folds: Vec::new(),
+        }
     }
 
     pub(crate) fn rows(&self) -> u64 {
@@ -32,7 +36,7 @@ impl Set {
     }
 
     fn for_trainer(&self) -> pgboost_trainer::Set {
-        pgboost_trainer::Set { path: self.spool.path(), ..self.told.clone() }
+        pgboost_trainer::Set { path: self.spool.path(), ..self.described.clone() }
     }
 
     /// The rows of a fold, or all the others.
@@ -45,8 +49,8 @@ impl Set {
         pgboost_trainer::Set {
             path: self.spool.path(),
             part: Some(part),
-            groups: of_groups(&self.told.groups),
-            weights: of_groups(&self.told.weights),
+            groups: of_groups(&self.described.groups),
+            weights: of_groups(&self.described.weights),
         }
     }
 }
@@ -54,7 +58,7 @@ impl Set {
 pub(crate) struct Rows {
     pub(crate) train: Set,
     pub(crate) eval: Option<Set>,
-    /// What the features are in the rows to train on, if that is asked for.
+    /// The distributions of the features in the rows to train on, if they are wanted.
     pub(crate) profile: Option<Baseline>,
     /// The folds in order, if rows are in such.
     folds: Option<Vec<u32>>,
@@ -76,7 +80,7 @@ impl Rows {
         train.saturating_add(eval).saturating_mul(folds)
     }
 
-    /// What the trainer is told: the folds, whose number is in this word of a record, or one.
+    /// The folds for the trainer, whose number is in this word of a record, or one.
     pub(crate) fn for_trainer(&self, word: usize) -> Vec<Fold> {
         let Some(folds) = &self.folds else {
             let eval = self.eval.as_ref().map(Set::for_trainer);
@@ -207,11 +211,11 @@ impl<'a> Reader<'a> {
             }
         };
         if begins {
-            set.told.groups.push(0);
+            set.described.groups.push(0);
             set.group_folds.push(self.group_fold);
-            set.told.weights.extend(self.group_weight.map(f32::to_bits));
+            set.described.weights.extend(self.group_weight.map(f32::to_bits));
         }
-        if let Some(size) = set.told.groups.last_mut() {
+        if let Some(size) = set.described.groups.last_mut() {
             *size += 1;
         }
         set.spool.push(record)

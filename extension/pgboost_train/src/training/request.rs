@@ -9,7 +9,7 @@ pub(crate) struct Request {
     pub(crate) roles: Roles,
     pub(crate) parameters: Parameters,
     pub(crate) rounds: u32,
-    /// What is evaluated beside the rows that are trained on.
+    /// What is evaluated besides the rows that are trained on.
     pub(crate) evaluation: Option<Evaluation>,
     /// Rounds without a better evaluation after which the training ends.
     pub(crate) early_stopping_rounds: Option<u32>,

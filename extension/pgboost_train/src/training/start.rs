@@ -46,7 +46,7 @@ impl Start {
             return fail(format!("Its objective is {name}, not {}.", other.name));
         }
         if parameters.get("base_score").is_some() {
-            return fail("It has a base score of its own.".to_owned());
+            return fail("The model has a base score, which base_score cannot change.".to_owned());
         }
         let start = Start {
             reference: version.reference.clone(),
@@ -60,7 +60,7 @@ impl Start {
         Ok(start)
     }
 
-    /// What the trainer is told.
+    /// The trainer's description of it.
     pub(crate) fn for_trainer(&self) -> messages::Start {
         messages::Start {
             bytes: self.bytes.len() as u64,

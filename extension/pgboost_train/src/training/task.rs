@@ -1,4 +1,4 @@
-//! What is to be learned, the objective and the classes if the target has such, and what the trainer is told: the
+//! What is to be learned, the objective and the classes if the target has such, and the trainer's job: the
 //! rows, the features, the parameters.
 
 use pgboost_trainer::{Job, Parameters};
