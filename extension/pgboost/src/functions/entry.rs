@@ -15,7 +15,7 @@ use pg_interface::nodes::Expr;
 use pg_interface::{Datum, FunctionCallInfo, Oid, fault, invalidation, report};
 use pgrx::{pg_guard, pg_sys};
 
-use super::{explain, predict};
+use super::{explanations, predict};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::predictor::batch::{BatchFunction, BatchOutput};
@@ -67,16 +67,20 @@ c_function!(pgboost_predict_from, pg_finfo_pgboost_predict_from, |arguments, sta
 c_function!(pgboost_predict_pinned, pg_finfo_pgboost_predict_pinned, predict::predict_pinned);
 c_function!(pgboost_predict_leaf, pg_finfo_pgboost_predict_leaf, predict::predict_leaf);
 c_function!(pgboost_predict_contribs, pg_finfo_pgboost_predict_contribs, |arguments, state| {
-    explain::explain(arguments, state, Explanation::Contributions)
+    explanations::explain(arguments, state, Explanation::Contributions)
 });
 c_function!(
     pgboost_predict_interactions,
     pg_finfo_pgboost_predict_interactions,
-    |arguments, state| { explain::explain(arguments, state, Explanation::Interactions) }
+    |arguments, state| { explanations::explain(arguments, state, Explanation::Interactions) }
 );
-c_function!(pgboost_contribs_add, pg_finfo_pgboost_contribs_add, explain::contribs_add);
-c_function!(pgboost_contribs_combine, pg_finfo_pgboost_contribs_combine, explain::contribs_combine);
-c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, explain::contribs_mean);
+c_function!(pgboost_contribs_add, pg_finfo_pgboost_contribs_add, explanations::contribs_add);
+c_function!(
+    pgboost_contribs_combine,
+    pg_finfo_pgboost_contribs_combine,
+    explanations::contribs_combine
+);
+c_function!(pgboost_contribs_mean, pg_finfo_pgboost_contribs_mean, explanations::contribs_mean);
 c_function!(pgboost_predict_support, pg_finfo_pgboost_predict_support, |arguments, _state| {
     support(arguments, prediction_cost)
 });

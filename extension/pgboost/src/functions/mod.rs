@@ -8,12 +8,12 @@ mod drift;
 #[allow(unsafe_code, reason = "C entry points; see the file's header")]
 pub(crate) mod entry;
 mod evaluate;
-mod explain;
+mod explanations;
 mod inspect;
 mod load;
-mod model;
 mod predict;
 mod source;
+mod versions;
 
 use std::ffi::CStr;
 

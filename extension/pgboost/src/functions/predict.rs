@@ -10,7 +10,7 @@ use pg_interface::{Datum, array};
 
 use crate::error::{Error, Result};
 use crate::predictor::output::{Margins, Output};
-use crate::predictor::single::{Predictor, RecentPredictors};
+use crate::predictor::statement_state::{Predictor, RecentPredictors};
 
 /// The statement's predictor with the features of this call in it, or nothing for a NULL model.
 #[inline]

@@ -13,7 +13,7 @@ use pg_interface::{Datum, Oid, invalidation, session};
 
 use super::explanation::Explanation;
 use super::output::{Margins, Output};
-use super::single::{Predictor, ReusableState};
+use super::statement_state::{Predictor, ReusableState};
 use crate::cache::{self, ModelImage};
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory};

@@ -10,7 +10,7 @@ use gbdt::ContributionScratch;
 use pg_interface::array::NewArray;
 use pg_interface::report::check_for_interrupts;
 
-use super::single::Predictor;
+use super::statement_state::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::guc::{self, KernelChoice};

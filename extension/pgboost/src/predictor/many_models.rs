@@ -15,7 +15,7 @@ use pg_interface::report::check_for_interrupts;
 use pg_interface::signature::ArgSource;
 
 use super::batch::{BatchEvaluation, BatchFunction, BatchOutput};
-use super::single::{Predictor, ReusableState};
+use super::statement_state::{Predictor, ReusableState};
 use crate::name_hash::NameMap;
 use crate::{cache, guc};
 

@@ -6,7 +6,7 @@ use gbdt::{Margin, Precision};
 use pg_interface::{Datum, array, jsonb, varlena};
 use serde_json::Value;
 
-use super::single::Predictor;
+use super::statement_state::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
 

@@ -7,4 +7,4 @@
 
 pub(crate) mod columns;
 pub(crate) mod dictionary;
-pub(crate) mod records;
+pub(crate) mod record_file;

@@ -6,6 +6,7 @@
 mod choices;
 mod combinations;
 pub(crate) mod folds;
+mod learning_task;
 mod prepared;
 pub(crate) mod progress;
 mod random;
@@ -14,7 +15,6 @@ pub(crate) mod request;
 pub(crate) mod rounds;
 pub(crate) mod search;
 pub(crate) mod start;
-mod task;
 mod trainer;
 
 use pg_interface::fault;

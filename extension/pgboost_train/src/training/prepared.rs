@@ -13,15 +13,15 @@ use xgboost_ffi::Feature;
 
 use super::choices;
 use super::folds::{Folds, Split};
+use super::learning_task::Task;
 use super::progress::{Phase, Progress};
 use super::read::{self, Reader, Rows};
 use super::request::Request;
 use super::start::Start;
-use super::task::Task;
 use crate::error::{Error, Result};
 use crate::source::columns::{Columns, Kind, Roles, UsedColumn};
 use crate::source::dictionary::Dictionary;
-use crate::source::records::Dictionaries;
+use crate::source::record_file::Dictionaries;
 
 pub(crate) struct Prepared<'a> {
     pub(crate) start: Option<&'a Start>,

@@ -11,7 +11,7 @@ use super::prepared::Baseline;
 use super::progress::Progress;
 use crate::error::Result;
 use crate::source::columns::Columns;
-use crate::source::records::{self, Dictionaries, Records, Spool};
+use crate::source::record_file::{self, Dictionaries, Records, Spool};
 
 /// Rows for one purpose.
 pub(crate) struct Set {
@@ -177,7 +177,7 @@ impl<'a> Reader<'a> {
         };
         if let Some(dictionaries) = self.dictionaries.take() {
             self.columns.measure(row)?;
-            let layout = records::layout(self.columns, self.folds.is_some());
+            let layout = record_file::layout(self.columns, self.folds.is_some());
             self.records = Some(Records::new(dictionaries, layout, argument));
             self.rows.profile = self.with_baseline.then(|| Baseline::of(self.columns));
         }
@@ -229,7 +229,7 @@ impl<'a> Reader<'a> {
             self.group += 1;
             self.group_kept = self.split.keeps(self.group);
             if self.columns.weight.is_some() {
-                self.group_weight = Some(records::weight(self.columns, row)?);
+                self.group_weight = Some(record_file::weight(self.columns, row)?);
             }
         }
         Ok(begins)

@@ -14,7 +14,7 @@ use crate::params::objectives::{self, Objective, Target};
 use crate::registry::{Registry, resolve};
 use crate::source::columns::{Columns, Roles};
 use crate::source::dictionary::Dictionary;
-use crate::source::records::Dictionaries;
+use crate::source::record_file::Dictionaries;
 
 pub(crate) struct Start {
     /// `name@number`.

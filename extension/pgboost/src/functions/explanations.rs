@@ -15,7 +15,7 @@ use crate::cache::{self, ModelImage};
 use crate::error::{Error, Result};
 use crate::predictor::explanation::Explanation;
 use crate::predictor::output::{Margins, transformed};
-use crate::predictor::single::Predictor;
+use crate::predictor::statement_state::Predictor;
 
 /// `predict_contribs` and `predict_interactions`, by what they return.
 pub(crate) fn explain(

@@ -17,7 +17,7 @@ use crate::params::objectives::{
 };
 use crate::source::columns::{Columns, Kind};
 use crate::source::dictionary::Sorted;
-use crate::source::records::{self, Dictionaries};
+use crate::source::record_file::{self, Dictionaries};
 
 /// The objective, as far as it is known.
 pub(crate) struct ObjectiveChoice {
@@ -155,7 +155,7 @@ impl Prepared<'_> {
     pub(crate) fn job(&self, request: &Request) -> Result<Job> {
         self.check_predictions(request)?;
         let folds = request.folds().is_some();
-        let layout = records::layout(&self.columns, folds);
+        let layout = record_file::layout(&self.columns, folds);
         Ok(Job {
             folds: self.rows.for_trainer(layout.record.saturating_sub(1)),
             start: self.start.map(|start| start.for_trainer()),
