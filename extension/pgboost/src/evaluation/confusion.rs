@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::parts::Parts;
 use super::predictions::Prediction;
 use super::rows::KnownRow;
+use super::target::Parts;
 use crate::error::Result;
 
 /// Rows, and their weight.

@@ -13,7 +13,6 @@ pub(crate) mod confusion;
 pub(crate) mod curve;
 mod loss;
 pub(crate) mod metrics;
-mod parts;
 pub(crate) mod predictions;
 pub(crate) mod rows;
 mod scores;

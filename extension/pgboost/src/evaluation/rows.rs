@@ -7,9 +7,8 @@ use pg_interface::report::{check_for_interrupts, notice};
 use pg_interface::{ScalarType, catalog};
 use row_source::{Groups, PlacedColumn, Row, Source, SourceError, width};
 
-use super::parts::Parts;
 use super::predictions::SourcePredictor;
-use super::target::Target;
+use super::target::{Parts, Target};
 use super::task::Task;
 use crate::error::{Error, Result};
 

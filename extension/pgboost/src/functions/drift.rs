@@ -9,10 +9,9 @@ use pgrx::{AnyElement, name, pg_extern};
 use row_source::distribution::{FeatureProfile, Point, Values};
 
 use super::{required, required_text};
-use crate::drift::distance::{Distribution, NumberDrift, Shares, stability_index};
-use crate::drift::features::collect;
 use crate::error::{Error, Result};
 use crate::evaluation::predictions::SourcePredictor;
+use crate::feature_drift::{Distribution, NumberDrift, Shares, collect, stability_index};
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, baseline, privilege};
 

@@ -1,7 +1,6 @@
 //! The SQL functions, a file per verb. `pgboost.sql` declares them.
 
 mod calibration;
-mod compare;
 mod confusion;
 mod create_function;
 mod drift;
@@ -12,7 +11,6 @@ mod explanations;
 mod inspect;
 mod load;
 mod predict;
-mod source;
 mod versions;
 
 use std::ffi::CStr;
