@@ -297,7 +297,9 @@ fn kolmogorov(scaled: f64) -> f64 {
 #[cfg(test)]
 mod tests {
 
-    use super::{Shares, kolmogorov, stability_index};
+    use super::Shares;
+    use super::kolmogorov;
+    use super::stability_index;
 
     #[test]
     fn kolmogorov_has_its_tabulated_values() {

@@ -23,6 +23,7 @@ mod guc;
 mod name_hash;
 mod predictor;
 mod registry;
+#[allow(unsafe_code, reason = "maps a file that all backends write; see the module's header")]
 mod statistics;
 
 ::pgrx::pg_module_magic!();

@@ -10,15 +10,13 @@
 
 #![allow(unsafe_code, reason = "it calls a C interface")]
 
-mod array_interface;
 mod booster;
 mod error;
 mod library;
 mod matrix;
 mod symbols;
 
-pub use array_interface::Batch;
 pub use booster::{Booster, Output};
 pub use error::{Error, Result, means_out_of_memory};
 pub use library::Library;
-pub use matrix::{Feature, Layout, Matrix, MatrixOptions, Rows};
+pub use matrix::{Batch, Feature, Layout, Matrix, MatrixOptions, Rows};

@@ -4,8 +4,7 @@ use pg_interface::{invalidation, jsonb};
 use row_source::distribution::{FeatureProfile, Point, Ranges, Values};
 use serde_json::Value;
 
-use super::Registry;
-use super::statement::{execute, query_jsonb};
+use super::{Registry, execute, query_jsonb};
 use crate::error::{Error, Result};
 
 /// Stores the profiles of all features in the model's order, in place of those that were there; the user's

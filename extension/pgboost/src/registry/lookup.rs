@@ -10,8 +10,7 @@ use pg_interface::varlena::NewBytea;
 use pgrx::AnyElement;
 
 use super::reference::{Reference, Wanted};
-use super::statement::query_jsonb;
-use super::{Registry, model_file};
+use super::{Registry, model_file, query_jsonb};
 use crate::error::{Error, Result};
 
 /// The version of a model that is deployed, if one is: the first versions may be stored without.

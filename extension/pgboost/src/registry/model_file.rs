@@ -13,8 +13,7 @@ use pg_interface::snapshot::ReadSnapshot;
 use pg_interface::varlena::{NewBytea, PIECE};
 use sha2::{Digest, Sha256};
 
-use super::Registry;
-use super::statement::execute;
+use super::{Registry, execute};
 use crate::error::Result;
 
 /// Most bytes of a part; files of other sizes of parts are read as well.

@@ -18,8 +18,7 @@ use pg_interface::{Oid, session};
 
 use super::privilege::{self, Access, lock};
 use super::reference::{Reference, Wanted};
-use super::statement::{execute, query};
-use super::{Registry, function_of, lookup};
+use super::{Registry, execute, function_of, lookup, query};
 use crate::error::{Error, Result};
 
 /// # Errors

@@ -18,8 +18,7 @@ use pgrx::{FromDatum, IntoDatum, Spi, spi};
 
 use super::privilege::{self, Access};
 use super::reference::Reference;
-use super::statement::{execute, query};
-use super::{Registry, function_of};
+use super::{Registry, execute, function_of, query};
 use crate::error::{Error, Result};
 
 /// The functions of a model, as texts that PostgreSQL reads as a regprocedure.

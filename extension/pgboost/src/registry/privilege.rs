@@ -11,8 +11,7 @@ use pg_interface::scan::{Key, rows};
 use pg_interface::session::{self, PUBLIC, has_rights_of, is_superuser};
 use pg_interface::snapshot::ReadSnapshot;
 
-use super::Registry;
-use super::statement::query;
+use super::{Registry, query};
 use crate::error::{Error, Result};
 
 /// The value of the column `privilege` for a model's owner.

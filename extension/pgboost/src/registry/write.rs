@@ -6,8 +6,7 @@ use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
 use super::privilege::{self, OWNER, lock};
-use super::statement::{execute, query};
-use super::{Registry, baseline, lookup, model_file, pin, predict_functions};
+use super::{Registry, baseline, execute, lookup, model_file, pin, predict_functions, query};
 use crate::error::{Error, Result};
 
 /// What the registry says of a version besides the numbers that it hands out itself.

@@ -6,8 +6,8 @@
 use pg_interface::report::notice_with;
 use row_source::Source;
 
+use super::Request;
 use super::learning_task::Task;
-use super::request::Request;
 use crate::error::Result;
 use crate::params::objectives::REGRESSION;
 use crate::source::columns::Columns;

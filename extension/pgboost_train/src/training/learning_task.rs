@@ -6,9 +6,9 @@ use row_source::SourceError;
 use serde_json::{Map, Value, json};
 use xgboost_ffi::Feature;
 
+use super::Request;
 use super::folds::FoldChoice;
 use super::prepared::Prepared;
-use super::request::Request;
 use super::start::Start;
 use crate::error::{Error, Result};
 use crate::guc;

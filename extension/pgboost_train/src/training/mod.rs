@@ -11,7 +11,6 @@ mod prepared;
 pub(crate) mod progress;
 mod random;
 mod read;
-pub(crate) mod request;
 pub(crate) mod rounds;
 pub(crate) mod search;
 pub(crate) mod start;
@@ -20,9 +19,11 @@ mod trainer;
 use pg_interface::fault;
 use serde_json::{Map, Value};
 
+use self::folds::FoldChoice;
 use crate::error::Result;
+use crate::params::Parameters;
+use crate::source::columns::Roles;
 use progress::{Phase, Progress};
-pub(crate) use request::{Evaluation, Request};
 pub(crate) use rounds::Score;
 use start::Start;
 use trainer::Trainer;
@@ -67,4 +68,51 @@ pub(crate) fn train(
         labels: start.map_or(prepared.task.labels, |start| start.labels.clone()),
         profile: prepared.profile,
     })
+}
+
+pub(crate) struct Request {
+    pub(crate) source: String,
+    pub(crate) roles: Roles,
+    pub(crate) parameters: Parameters,
+    pub(crate) rounds: u32,
+    /// What is evaluated besides the rows that are trained on.
+    pub(crate) evaluation: Option<Evaluation>,
+    /// Rounds without a better evaluation after which the training ends.
+    pub(crate) early_stopping_rounds: Option<u32>,
+    pub(crate) seed: i32,
+    /// Rounds between two notices.
+    pub(crate) verbose_eval: Option<u32>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Evaluation {
+    /// A share of the rows, which is not trained on.
+    Fraction(f64),
+    /// The rows of another source.
+    Source(String),
+    /// Each row, by a model that was trained on the other folds.
+    Folds(FoldChoice),
+}
+
+impl Request {
+    pub(crate) fn eval_fraction(&self) -> Option<f64> {
+        match self.evaluation {
+            Some(Evaluation::Fraction(fraction)) => Some(fraction),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn eval_source(&self) -> Option<&str> {
+        match &self.evaluation {
+            Some(Evaluation::Source(source)) => Some(source),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn folds(&self) -> Option<FoldChoice> {
+        match self.evaluation {
+            Some(Evaluation::Folds(choice)) => Some(choice),
+            _ => None,
+        }
+    }
 }

@@ -11,13 +11,12 @@ use row_source::{Source, SourceError};
 use serde_json::{Value, json};
 use xgboost_ffi::Feature;
 
-use super::choices;
 use super::folds::{Folds, Split};
 use super::learning_task::Task;
 use super::progress::{Phase, Progress};
 use super::read::{self, Reader, Rows};
-use super::request::Request;
 use super::start::Start;
+use super::{Request, choices};
 use crate::error::{Error, Result};
 use crate::source::columns::{Columns, Kind, Roles, UsedColumn};
 use crate::source::dictionary::Dictionary;

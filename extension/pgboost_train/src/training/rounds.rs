@@ -7,10 +7,9 @@ use std::time::{Duration, Instant};
 
 use pg_interface::{fault, report};
 
-use super::prepared;
 use super::progress::{Phase, Progress};
-use super::request::Request;
 use super::trainer::Trainer;
+use super::{Request, prepared};
 use crate::error::Result;
 use crate::params::objectives;
 

@@ -5,10 +5,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::Request;
 pub(crate) use super::combinations::combinations;
 use super::prepared::{self, Prepared};
 use super::progress::{Phase, Progress};
-use super::request::Request;
 use super::rounds::{self, RoundsOutcome, Score};
 use super::trainer::Trainer;
 use crate::error::Result;
