@@ -384,12 +384,7 @@ fn engine_sqlstate(kind: ErrorKind) -> SqlState {
 }
 
 fn engine_message(error: &gbtrees::Error) -> String {
-    use ErrorKind::Internal;
-    use ErrorKind::Limit;
-    use ErrorKind::Names;
-    use ErrorKind::OutOfMemory;
-    use ErrorKind::RowLength;
-    use ErrorKind::Unsupported;
+    use ErrorKind::{Cancelled, Internal, Limit, Names, OutOfMemory, RowLength, Unsupported};
     match error.kind() {
         Unsupported | Names | Limit | OutOfMemory | RowLength | Internal | Cancelled => {
             error.message().to_owned()

@@ -94,7 +94,9 @@ pub(crate) fn open(key: &ImageKey) -> Option<ModelImage> {
         return Some(image);
     }
     let bytes = ImageBytes::map(&file).ok()?;
-    let image = CompiledModel::open_checking(bytes, gbtrees::Cancel::unwinding(&check_for_interrupts)).ok()?;
+    let image =
+        CompiledModel::open_checking(bytes, gbtrees::Cancel::unwinding(&check_for_interrupts))
+            .ok()?;
     if let Some(record) = stamp.record() {
         // Without it the next backend checks the image again.
         let _ = replace(&key.record(), record);

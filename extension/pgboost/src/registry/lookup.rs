@@ -2,8 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use gbtrees::{ErrorKind, Limits};
 use gbtrees::internals::Ensemble;
+use gbtrees::{ErrorKind, Limits};
 use pg_interface::report::check_for_interrupts;
 use pg_interface::scan::{Key, Row, rows};
 use pg_interface::snapshot::{ReadSnapshot, SnapshotMark};
@@ -182,13 +182,20 @@ impl Stored<'_> {
         // lowered.
         let limits = Limits::default().with_bytes(usize::MAX);
         let file = self.file()?;
-        let mut model = gbtrees::internals::parse(file.as_slice(), &limits, gbtrees::Cancel::unwinding(&check_for_interrupts))?;
+        let mut model = gbtrees::internals::parse(
+            file.as_slice(),
+            &limits,
+            gbtrees::Cancel::unwinding(&check_for_interrupts),
+        )?;
         let feature_names = self.feature_names();
         if !feature_names.is_empty() {
             model.set_feature_names(feature_names)?;
         }
         if let Some(categories) = self.categories() {
-            let categories = gbtrees::internals::read_categories(&categories, gbtrees::Cancel::unwinding(&check_for_interrupts))?;
+            let categories = gbtrees::internals::read_categories(
+                &categories,
+                gbtrees::Cancel::unwinding(&check_for_interrupts),
+            )?;
             model.set_categories(categories)?;
         }
         if self.used_rounds()? < model.num_rounds() {

@@ -102,9 +102,13 @@ fn verify(model: &str, text: &str) -> Result<Found> {
     if source.is_relation() {
         features.iter_mut().enumerate().for_each(|(position, feature)| feature.position = position);
     }
-    let image = gbtrees::internals::compile(&registered.model, &[], gbtrees::Cancel::unwinding(&report::check_for_interrupts))
-        .and_then(CompiledModel::open)
-        .map_err(|_| Error::Registry { what: "valid model" })?;
+    let image = gbtrees::internals::compile(
+        &registered.model,
+        &[],
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+    )
+    .and_then(CompiledModel::open)
+    .map_err(|_| Error::Registry { what: "valid model" })?;
     check_types(&image, &features)?;
     let mut comparison = Comparison {
         registry: Registry::find()?,

@@ -45,8 +45,9 @@ pub(crate) const RANKING: &Objective = &objective("rank:ndcg", Target::Groups);
 pub(crate) const SURVIVAL: &Objective = &objective("survival:aft", Target::Bounds);
 
 /// Those that the engine can evaluate.
-static ALL: LazyLock<Vec<Objective>> =
-    LazyLock::new(|| gbtrees::internals::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect());
+static ALL: LazyLock<Vec<Objective>> = LazyLock::new(|| {
+    gbtrees::internals::xgboost_objectives().map(|(name, task)| of_task(name, task)).collect()
+});
 
 fn of_task(name: &'static str, task: Task) -> Objective {
     let target = match task {
