@@ -3,6 +3,9 @@
 //! None is XX000, which PostgreSQL keeps for bugs. Nothing here repeats model bytes or row values,
 //! except an unknown category, which the caller has just supplied.
 
+#[cfg(test)]
+mod tests;
+
 use gbtrees::{ErrorKind, Place};
 use pg_interface::{error_table, *};
 use row_source::SourceError;
@@ -105,7 +108,7 @@ error_table! {
     FeatureCount { model: String, expected: usize, given: usize, hint: Option<&'static str> } =>
         DATA_EXCEPTION, "model \"{model}\" expects {expected} features, not {given}",
         hint (*hint);
-    /// A row or an object lacks a feature of the model; `unnamed` are the columns of ROW(...).
+    /// A row or an object without a feature of the model; `unnamed` are the columns of ROW(...).
     NoSuchFeature { model: String, feature: String, form: &'static str, unnamed: bool } =>
         UNDEFINED_COLUMN, "feature \"{feature}\" of model \"{model}\" is not in the {form}",
         hint (Some(if *unnamed {
@@ -254,7 +257,7 @@ error_table! {
     Encoding { what: &'static str } =>
         FEATURE_NOT_SUPPORTED, "{what} beyond ASCII cannot be used in a database of this encoding",
         hint "Use a database whose encoding is UTF8.";
-    /// A kernel whose instructions the processor lacks, and those that it can run.
+    /// A kernel whose instructions the processor does not have, and those that it can run.
     KernelMissing { name: &'static str, present: Vec<&'static str> } =>
         INVALID_PARAMETER_VALUE, "this CPU cannot run kernel \"{name}\"",
         detail (Some(format!("The kernels that it can run are: {}.", present.join(", ")))),
@@ -263,7 +266,7 @@ error_table! {
     NoRegistry =>
         UNDEFINED_TABLE, "the tables of extension pgboost do not exist",
         hint "Create the extension again.";
-    /// The registry lacks what a model needs: somebody changed it by hand.
+    /// Something that a model needs is missing in the registry: somebody changed it by hand.
     Registry { name: String, what: &'static str } =>
         OBJECT_NOT_IN_PREREQUISITE_STATE, "the registry has no valid {what} for model \"{name}\"",
         detail "It was changed by other means than the functions of pgboost.";
@@ -271,7 +274,7 @@ error_table! {
 
 /// Why a type cannot be used for a feature.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TypeReason {
+pub(crate) enum TypeReason {
     Unusable,
     TextForNumber,
     /// Text, but the model does not carry the names of the feature's categories.
@@ -320,7 +323,7 @@ impl TypeReason {
 
 /// Why a function cannot be used with a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ShapeReason {
+pub(crate) enum ShapeReason {
     /// It produces several values per row; of one class each, or not.
     SeveralValues { values: usize, classes: bool },
     /// It does not classify.
@@ -420,6 +423,3 @@ impl From<gbtrees::Error> for Error {
         Error::Engine { error }
     }
 }
-
-#[cfg(test)]
-mod tests;
