@@ -76,6 +76,17 @@ impl<'p> QueryLevel<'p> {
         unsafe { !(*(*self.root).parse).sortClause.is_null() }
     }
 
+    /// Whether no volatile function is called by this level and those around it, nor in a subquery of an
+    /// expression that is planned by now.
+    pub fn has_no_effects(&self) -> bool {
+        // SAFETY: the levels are valid, and so are those of the subqueries that are planned.
+        unsafe {
+            let subqueries = lists::pointers((*(*self.root).glob).subroots);
+            let mut levels = self.levels().chain(subqueries);
+            levels.all(|root| !pg_sys::contain_volatile_functions((*root).parse.cast()))
+        }
+    }
+
     /// The part of rows that pass these conditions, as far as the planner knows.
     pub fn selectivity(&self, conditions: &[Expr<'p>]) -> f64 {
         // SAFETY: makes a list of expressions of this level.

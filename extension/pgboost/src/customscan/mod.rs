@@ -14,6 +14,7 @@
 //! batch is ordinary guarded Rust. The three files that decide (`placement`, `calls`, `error_safety`)
 //! have no `unsafe`.
 
+mod asked;
 mod batch_path;
 mod call;
 #[deny(unsafe_code)]
@@ -35,6 +36,7 @@ mod placement;
 mod plan;
 mod row_output;
 mod rows;
+mod run;
 
 pub use hook::install as install_hook;
 pub use methods::register;
