@@ -62,5 +62,5 @@ def test_rows_go_through_batches(connection: psycopg.Connection, name: str) -> N
         ).fetchall()
     told = [line for (line,) in plan if "Batched Rows" in line]
     assert told and all(int(line.split(":")[1]) > 20 for line in told), "\n".join(
-        l for (l,) in plan
+        line for (line,) in plan
     )

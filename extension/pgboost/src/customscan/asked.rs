@@ -168,7 +168,10 @@ unsafe fn asked_below(plan: *mut Plan, asked: Asked) -> (Asked, Asked) {
     // SAFETY: the plan is valid and read by its tag.
     unsafe {
         match (*plan).type_ {
-            NodeTag::T_Result | NodeTag::T_SubqueryScan | NodeTag::T_Append => (asked, asked),
+            NodeTag::T_Result | NodeTag::T_SubqueryScan => (asked, asked),
+            // LIMIT may be reached by the rows of others.
+            NodeTag::T_Append if asked == Asked::Limited => (Asked::Fewer, Asked::Fewer),
+            NodeTag::T_Append => (asked, asked),
             NodeTag::T_Sort | NodeTag::T_Hash => (Asked::All, Asked::All),
             NodeTag::T_Agg => (below_aggregation(plan.cast(), asked), Asked::Fewer),
             NodeTag::T_Limit => (asked.by_limit(plan.cast()), Asked::Fewer),
