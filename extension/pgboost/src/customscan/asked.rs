@@ -8,7 +8,7 @@
 use pgrx::pg_sys::{self, AggStrategy, EState, JoinType, List, NodeTag, Plan, PlannedStmt};
 
 use super::run;
-use crate::pg::lists;
+use pg_interface::nodes;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Asked {
@@ -80,7 +80,8 @@ impl Search {
             if let Some(asked) = asked_within(main, node, || Asked::AsCaller) {
                 return asked;
             }
-            for (index, subplan) in lists::pointers::<Plan>((*self.statement).subplans).enumerate()
+            for (index, subplan) in
+                nodes::list_pointers::<Plan>((*self.statement).subplans).enumerate()
             {
                 let asked = || self.asked_of_subplan(index as i32 + 1);
                 if let Some(asked) = asked_within(subplan, node, asked) {
@@ -109,7 +110,7 @@ impl Search {
         // asked for all.
         unsafe {
             visit_all((*self.statement).planTree, Asked::WithCaller, &mut visit);
-            for subplan in lists::pointers::<Plan>((*self.statement).subplans) {
+            for subplan in nodes::list_pointers::<Plan>((*self.statement).subplans) {
                 visit_all(subplan, Asked::Fewer, &mut visit);
             }
         }
@@ -154,7 +155,7 @@ unsafe fn visit_all(plan: *mut Plan, asked: Asked, visit: &mut impl FnMut(*mut P
         let (outer, inner) = asked_below(plan, asked);
         visit_all((*plan).lefttree, outer, visit);
         visit_all((*plan).righttree, inner, visit);
-        for below in lists::pointers::<Plan>(more_below(plan)) {
+        for below in nodes::list_pointers::<Plan>(more_below(plan)) {
             visit_all(below, outer, visit);
         }
         if (*plan).type_ == NodeTag::T_SubqueryScan {

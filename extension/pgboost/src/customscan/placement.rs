@@ -13,6 +13,8 @@
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
+use pg_interface::nodes::Expr;
+
 use super::batch_path::Batch;
 use super::calls::{
     aggregated_calls, arguments_never_error, calls_for_sets, can_batch, columns_beside, columns_of,
@@ -22,7 +24,6 @@ use super::error_safety::{ExprKind, has_no_effects, kind, may_read_ahead, never_
 use super::level::QueryLevel;
 use super::paths::{Path, PathKind};
 use crate::guc;
-use crate::pg::expr::Expr;
 
 /// Fewer rows than this are not worth a step of their own in the plan: planning and starting it
 /// takes as long as predicting for some fifty rows one by one with a model of 25 trees, and a batch
@@ -307,7 +308,8 @@ fn columns_for<'p>(path: Path<'p>, expressions: &[Expr<'p>]) -> Option<Vec<Expr<
 }
 
 fn has_placeholder(expression: Expr<'_>) -> bool {
-    kind(expression) == ExprKind::Placeholder || expression.parts().into_iter().any(has_placeholder)
+    kind(expression) == ExprKind::Placeholder
+        || expression.children().into_iter().any(has_placeholder)
 }
 
 /// Whether an expression may be evaluated above a path that returns these columns, and later.
@@ -317,7 +319,7 @@ fn has_no_effects_above(expression: Expr<'_>, columns: &[Expr<'_>]) -> bool {
         || !expression.is_volatile()
             && kind(expression) != ExprKind::Subquery
             && kind(expression) != ExprKind::Other
-            && expression.parts().into_iter().all(|part| has_no_effects_above(part, columns))
+            && expression.children().into_iter().all(|part| has_no_effects_above(part, columns))
 }
 
 /// Asked first of all, for the sake of queries for one row.

@@ -4,7 +4,7 @@
 
 use pgrx::pg_sys::{self, EState, QueryDesc, ScanDirection};
 
-use crate::pg::unguarded_exec;
+use pg_interface::unguarded;
 
 /// A statement that runs, and how many rows it was asked for; 0 stands for all.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ unsafe extern "C-unwind" fn run(
         RUNNING = Run { statement: (*query).estate, count };
         match PREVIOUS {
             Some(previous) => previous(query, direction, count, once),
-            None => unguarded_exec::standard_ExecutorRun(query, direction, count, once),
+            None => unguarded::standard_ExecutorRun(query, direction, count, once),
         }
         RUNNING = before;
     }
@@ -69,7 +69,7 @@ unsafe extern "C-unwind" fn run(query: *mut QueryDesc, direction: ScanDirection:
         RUNNING = Run { statement: (*query).estate, count };
         match PREVIOUS {
             Some(previous) => previous(query, direction, count),
-            None => unguarded_exec::standard_ExecutorRun(query, direction, count),
+            None => unguarded::standard_ExecutorRun(query, direction, count),
         }
         RUNNING = before;
     }

@@ -5,9 +5,10 @@
 //! quantiles of the predictions, interpolated as numpy does, and a prediction on a border belongs to the
 //! bin below it. So one value is never in two bins, and a bin may be empty.
 
+use row_source::sorter::{Sorter, number, ordered, work_mem};
+
 use super::rows::KnownRow;
 use crate::error::Result;
-use pg_interface::sorter::{Sorter, number, ordered, work_mem};
 
 pub struct Calibration {
     /// Part and prediction, target, weight.

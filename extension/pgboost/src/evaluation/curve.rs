@@ -6,7 +6,7 @@
 //! interpolates.
 
 use pg_interface::report::check_for_interrupts;
-use pg_interface::sorter::{Sorter, ordered, work_mem};
+use row_source::sorter::{Sorter, ordered, work_mem};
 
 use super::rows::KnownRow;
 use super::scores::Scores;

@@ -5,18 +5,16 @@
 //! of their contributions, 0 in place of the second where there is one, and then a sum for each. Sums are
 //! of doubles, so the order in which workers' states are put together does not show in a real.
 
+use pg_interface::array::NewArray;
+use pg_interface::call::{Arguments, CallState};
+use pg_interface::{Datum, ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::pg_sys::{self, Datum};
 use pgrx::{name, pg_extern};
 
 use super::explain_prediction::output_name;
 use super::feature_name;
 use crate::cache;
 use crate::error::{Error, Result};
-use crate::pg::arguments::Arguments;
-use crate::pg::call_state::CallState;
-use crate::pg::number_arrays::NewArray;
 
 /// Numbers of a state before its sums.
 const HEAD: usize = 3;
@@ -98,7 +96,7 @@ pub fn mean(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<Datum> {
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_contributions(
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,

@@ -22,12 +22,11 @@ pub mod write;
 
 use std::ffi::CStr;
 
-use pg_interface::fault;
-use pgrx::pg_sys::{self, Oid};
+use pg_interface::catalog::{self, ANYOID, TEXTOID};
+use pg_interface::scan::Table;
+use pg_interface::{Oid, fault};
 
 use crate::error::{Error, Result};
-use crate::pg::catalog;
-use crate::pg::scan::Table;
 
 /// The registry's tables, found anew for each look-up that is not answered from the cache.
 #[derive(Clone, Copy, Debug)]
@@ -80,8 +79,7 @@ impl Registry {
 
 /// The extension's function of that name which takes a model and features.
 fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
-    catalog::function(registry.schema, name, &[pg_sys::TEXTOID, pg_sys::ANYOID])
-        .ok_or(Error::NoRegistry)
+    catalog::function(registry.schema, name, &[TEXTOID, ANYOID]).ok_or(Error::NoRegistry)
 }
 
 /// A table of the schema, if it is there.

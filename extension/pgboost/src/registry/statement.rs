@@ -4,14 +4,13 @@
 //! PostgreSQL's own schema is on the search path, so that no user's function or operator can take
 //! part. Whether the user may do what the statement does was checked before.
 
-use pg_interface::fault;
+use pg_interface::{catalog, fault, jsonb, session};
 use pgrx::datum::DatumWithOid;
 use pgrx::spi;
 use pgrx::{AnyElement, FromDatum, IntoDatum, Spi};
 
 use super::Registry;
 use crate::error::{Error, Result};
-use crate::pg::{catalog, identity, jsonb};
 
 /// Runs a statement that changes the registry and returns no rows; `{schema}` in it becomes the
 /// extension's schema.
@@ -64,6 +63,6 @@ fn as_owner<T>(
 ) -> Result<T> {
     let statement = statement.replace("{schema}", &catalog::quoted_schema(registry.schema));
     // PostgreSQL's own errors do not come back here; what does is a result of another shape.
-    identity::as_user(registry.owner, || run(&statement))
+    session::as_user(registry.owner, || run(&statement))
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }
