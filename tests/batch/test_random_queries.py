@@ -28,6 +28,12 @@ def tables(cluster, dbname: str) -> None:
         create(connection)
 
 
+@pytest.fixture(autouse=True)
+def one_process(connection: psycopg.Connection) -> None:
+    """Workers' rows would come in any order."""
+    connection.execute("SET max_parallel_workers_per_gather = 0")
+
+
 def answer(connection: psycopg.Connection, query: str, batches: bool) -> list | tuple:
     """The rows, or the error's SQLSTATE and message."""
     connection.execute(f"SET pgboost.enable_batch = {'on' if batches else 'off'}")

@@ -256,6 +256,14 @@ pub enum StoredText {
     Other,
 }
 
+/// A function's name, with its arguments' types, as a message has it.
+pub fn function_name(function: Oid) -> String {
+    // SAFETY: takes any OID; returns a string that ends in a NUL, in this statement's memory.
+    unsafe {
+        std::ffi::CStr::from_ptr(pg_sys::format_procedure(function)).to_string_lossy().into_owned()
+    }
+}
+
 /// Whether a function is LEAKPROOF: it reveals nothing about its arguments, not even by an error.
 pub fn is_leakproof(function: Oid) -> bool {
     // SAFETY: raises for an OID that is no function, which a query cannot have.

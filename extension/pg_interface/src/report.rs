@@ -60,6 +60,18 @@ pub fn log(message: &str) {
     pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, message.to_owned());
 }
 
+/// Whether whoever asks for DEBUG1 messages gets them now.
+pub fn is_debugged() -> bool {
+    // SAFETY: reads settings.
+    unsafe { pgrx::pg_sys::message_level_is_interesting(pgrx::pg_sys::DEBUG1 as _) }
+}
+
+/// Sends a message to whoever asks for DEBUG1 messages.
+pub fn debug(message: &str) {
+    let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
+    ErrorReport::new(code, message.to_owned(), "pgboost").report(PgLogLevel::DEBUG1);
+}
+
 /// Sends a warning to the client: programs that drop notices show it.
 pub fn warning_with(message: &str, detail: &str, hint: &str) {
     let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message.to_owned(), "pgboost");

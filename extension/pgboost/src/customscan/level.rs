@@ -86,6 +86,24 @@ impl<'p> QueryLevel<'p> {
         }
     }
 
+    /// The expressions of this level, and those of functions in FROM.
+    pub fn expressions(&self) -> (Vec<Expr<'p>>, Vec<Expr<'p>>) {
+        // SAFETY: the level is valid, and so are its lists; a null pointer is no expression.
+        unsafe {
+            let query = (*self.root).parse;
+            let parts = [(*query).targetList.cast(), (*query).jointree.cast(), (*query).havingQual];
+            let parts =
+                parts.into_iter().filter(|part| !part.is_null()).map(|part| Expr::new(part));
+            let entries = nodes::list_pointers::<pg_sys::RangeTblEntry>((*query).rtable);
+            let of_functions =
+                entries.filter(|entry| (**entry).rtekind == pg_sys::RTEKind::RTE_FUNCTION);
+            (
+                parts.collect(),
+                of_functions.flat_map(|entry| Expr::all((*entry).functions)).collect(),
+            )
+        }
+    }
+
     /// The part of rows that pass these conditions, as far as the planner knows.
     pub fn selectivity(&self, conditions: &[Expr<'p>]) -> f64 {
         // SAFETY: makes a list of expressions of this level.

@@ -34,6 +34,8 @@ mod paths;
 #[deny(unsafe_code)]
 mod placement;
 mod plan;
+#[deny(unsafe_code)]
+mod reasons;
 mod row_output;
 mod rows;
 mod run;

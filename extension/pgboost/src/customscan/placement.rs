@@ -10,10 +10,11 @@
 //! A query that locks rows, or that changes rows of several tables, may evaluate a row again beside
 //! rows of others, and is left alone as a whole.
 
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 
 use pg_interface::nodes::Expr;
+use pg_interface::report;
 
 use super::batch_path::Batch;
 use super::calls::{
@@ -23,6 +24,7 @@ use super::calls::{
 use super::error_safety::{ExprKind, has_no_effects, kind, may_read_ahead, never_errors};
 use super::level::QueryLevel;
 use super::paths::{Path, PathKind};
+use super::reasons;
 use crate::guc;
 
 /// Fewer rows than this are not worth a step of their own in the plan: planning and starting it
@@ -35,13 +37,25 @@ pub fn place(level: &QueryLevel<'_>) {
     // as if nobody looked. The planner knows of no such limit where a level aggregates; where it
     // sorts, rows that are not asked for may be predicted as well.
     let few = level.row_limit().is_some_and(|limit| limit < MIN_ROWS) && !level.has_order();
+    let tells = report::is_debugged();
     if few || !guc::batch() || level.may_reevaluate_rows() {
+        if tells {
+            reasons::tell(level, few, &[]);
+        }
         return;
     }
-    let mut placement = Placement { level, has_no_effects: OnceCell::new(), done: HashMap::new() };
+    let mut placement = Placement {
+        level,
+        has_no_effects: OnceCell::new(),
+        batched: RefCell::default(),
+        done: HashMap::new(),
+    };
     let limit = level.row_limit().map(f64::to_bits);
     let top = Demand { limit, may_widen: false, all: !level.has_limit() };
     level.replace_paths(|path| placement.rewritten(path, top));
+    if tells {
+        reasons::tell(level, few, &placement.batched.into_inner());
+    }
 }
 
 /// What is asked of a path where it stands.
@@ -80,6 +94,8 @@ impl Demand {
 struct Placement<'a, 'p> {
     level: &'a QueryLevel<'p>,
     has_no_effects: OnceCell<bool>,
+    /// The calls that batches compute.
+    batched: RefCell<Vec<Expr<'p>>>,
     /// Paths share what is below them.
     done: HashMap<(Path<'p>, Demand), Path<'p>>,
 }
@@ -278,11 +294,13 @@ impl<'p> Placement<'_, 'p> {
         calls: &[Expr<'p>],
         never_fails: impl FnOnce() -> bool,
     ) -> Option<bool> {
-        if arguments_never_error(calls) && never_fails() {
-            return Some(false);
-        }
+        let only_asked = !(arguments_never_error(calls) && never_fails());
         let has_no_effects = || *self.has_no_effects.get_or_init(|| self.level.has_no_effects());
-        ((demand.all || demand.limit.is_some()) && has_no_effects()).then_some(true)
+        if only_asked && !((demand.all || demand.limit.is_some()) && has_no_effects()) {
+            return None;
+        }
+        self.batched.borrow_mut().extend(calls);
+        Some(only_asked)
     }
 }
 
