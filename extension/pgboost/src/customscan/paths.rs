@@ -283,6 +283,14 @@ impl<'p> Path<'p> {
         matches!(self.kind(), PathKind::Scan | PathKind::ForeignScan)
     }
 
+    /// Whether it is a scan of a foreign partition that is asked while others are.
+    pub fn is_async(self) -> bool {
+        // SAFETY: the path is valid and is read by its tag.
+        unsafe {
+            (*self.path).type_ == NodeTag::T_ForeignPath && is_asked_with_others(self.path.cast())
+        }
+    }
+
     /// Whether it reads rows of a table.
     pub fn reads_table(self) -> bool {
         // SAFETY: the path is valid.
@@ -320,27 +328,34 @@ impl<'p> Path<'p> {
     }
 }
 
-/// Whether the foreign server joins and aggregates nothing, and is not asked while others are: a scan of a
-/// partition that could be asked beside others' could not once a batch is on top of it
-/// (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
+/// Whether the foreign server joins and aggregates nothing, and is not asked while others are.
 ///
 /// # Safety
 /// The path is valid.
 unsafe fn reads_one_foreign_table(path: *mut pg_sys::ForeignPath) -> bool {
+    // SAFETY: the caller says so.
+    unsafe {
+        let kind = (*(*path).path.parent).reloptkind;
+        kind == pg_sys::RelOptKind::RELOPT_BASEREL
+            || kind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL && !is_asked_with_others(path)
+    }
+}
+
+/// Whether a scan of a partition could be asked while others are, which it could not once a batch is on top of it
+/// (src/backend/optimizer/plan/createplan.c, `mark_async_capable_plan`).
+///
+/// # Safety
+/// The path is valid.
+unsafe fn is_asked_with_others(path: *mut pg_sys::ForeignPath) -> bool {
     // SAFETY: the caller says so; a foreign table's relation has the routines of its wrapper.
     unsafe {
         let relation = (*path).path.parent;
-        let (is_table, is_partition) = match (*relation).reloptkind {
-            pg_sys::RelOptKind::RELOPT_BASEREL => (true, false),
-            pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL => (true, true),
-            _ => (false, false),
-        };
         let is_async = || {
             let routines = (*relation).fdwroutine;
             let asked = routines.as_ref().and_then(|routines| routines.IsForeignPathAsyncCapable);
             pg_sys::enable_async_append && asked.is_some_and(|asked| asked(path))
         };
-        is_table && !(is_partition && is_async())
+        (*relation).reloptkind == pg_sys::RelOptKind::RELOPT_OTHER_MEMBER_REL && is_async()
     }
 }
 

@@ -279,7 +279,7 @@ impl<'p> Placement<'_, 'p> {
     ) -> Option<Batch<'a, 'p>> {
         // A sort below a LIMIT keeps only as many rows as it is told that are needed, and a custom
         // node between the two would not pass that on.
-        if self.level.has_limit() && leads_to_sort(below) {
+        if self.level.has_limit() && leads_to_sort(below) || below.is_async() {
             return None;
         }
         let only_asked = self.reads_only_asked(demand, calls, || may_read_ahead(below))?;
