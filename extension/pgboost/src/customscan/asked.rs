@@ -11,7 +11,7 @@ use super::run;
 use pg_interface::nodes;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Asked {
+pub(crate) enum Asked {
     /// Perhaps for fewer rows than there are.
     Fewer,
     /// For as many as the level's LIMIT says, or all, if the statement's caller wants all rows.
@@ -28,7 +28,7 @@ impl Asked {
     ///
     /// # Safety
     /// The state is that of the statement.
-    pub unsafe fn rows(self, statement: *mut EState, limited: usize) -> usize {
+    pub(crate) unsafe fn rows(self, statement: *mut EState, limited: usize) -> usize {
         // SAFETY: the caller says so.
         let wanted = || unsafe { run::rows_wanted(statement) };
         match self {
@@ -63,7 +63,7 @@ impl Asked {
 ///
 /// # Safety
 /// The statement is valid, and the node one of its plan's.
-pub unsafe fn of(node: *mut Plan, statement: *mut PlannedStmt) -> Asked {
+pub(crate) unsafe fn of(node: *mut Plan, statement: *mut PlannedStmt) -> Asked {
     // SAFETY: the caller says so.
     unsafe { Search { statement }.asked_of(node) }
 }
@@ -73,6 +73,8 @@ struct Search {
 }
 
 impl Search {
+    /// # Safety
+    /// The node is a plan's.
     unsafe fn asked_of(&self, node: *mut Plan) -> Asked {
         // SAFETY: the statement's plans are valid.
         unsafe {
@@ -94,6 +96,9 @@ impl Search {
 
     /// How many of its rows a common table expression is asked for: by those who scan it. Of other subplans
     /// that is not looked for.
+    ///
+    /// # Safety
+    /// The statement's plans are valid.
     unsafe fn asked_of_subplan(&self, number: i32) -> Asked {
         let mut least = None;
         let mut visit = |plan: *mut Plan, asked: Asked| {
@@ -119,6 +124,9 @@ impl Search {
 }
 
 /// How many rows a node is asked for, if it is one of a plan's, which is itself asked for so many.
+///
+/// # Safety
+/// The plan is valid.
 unsafe fn asked_within(
     plan: *mut Plan,
     node: *mut Plan,
@@ -144,6 +152,9 @@ unsafe fn asked_within(
 }
 
 /// Visits a plan and all below it.
+///
+/// # Safety
+/// The plan is valid, or null.
 unsafe fn visit_all(plan: *mut Plan, asked: Asked, visit: &mut impl FnMut(*mut Plan, Asked)) {
     if plan.is_null() {
         return;
@@ -165,6 +176,9 @@ unsafe fn visit_all(plan: *mut Plan, asked: Asked, visit: &mut impl FnMut(*mut P
 }
 
 /// What a node asks of the plans on its two sides.
+///
+/// # Safety
+/// The plan is valid.
 unsafe fn asked_below(plan: *mut Plan, asked: Asked) -> (Asked, Asked) {
     // SAFETY: the plan is valid and read by its tag.
     unsafe {
@@ -203,6 +217,8 @@ unsafe fn asked_below(plan: *mut Plan, asked: Asked) -> (Asked, Asked) {
     }
 }
 
+/// # Safety
+/// The plan is valid.
 unsafe fn below_aggregation(plan: *mut pg_sys::Agg, asked: Asked) -> Asked {
     // SAFETY: the plan is an aggregation.
     match unsafe { (*plan).aggstrategy } {
@@ -211,12 +227,17 @@ unsafe fn below_aggregation(plan: *mut pg_sys::Agg, asked: Asked) -> Asked {
     }
 }
 
+/// # Safety
+/// The plan is valid.
 unsafe fn has_run_condition(plan: *mut pg_sys::WindowAgg) -> bool {
     // SAFETY: the plan is one of window functions.
     unsafe { !(*plan).runCondition.is_null() }
 }
 
 /// The plans below a node that has a list of them.
+///
+/// # Safety
+/// The plan is valid.
 unsafe fn more_below(plan: *mut Plan) -> *mut List {
     // SAFETY: the plan is valid and read by its tag.
     unsafe {

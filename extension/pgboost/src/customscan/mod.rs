@@ -40,5 +40,5 @@ mod row_output;
 mod rows;
 mod run;
 
-pub use hook::install as install_hook;
-pub use methods::register;
+pub(crate) use hook::install as install_hook;
+pub(crate) use methods::register;

@@ -15,7 +15,7 @@ use super::level::QueryLevel;
 use crate::guc;
 
 /// Tells of each call of a level that is not among the batched ones why not.
-pub fn tell(level: &QueryLevel<'_>, few: bool, batched: &[Expr<'_>]) {
+pub(crate) fn tell(level: &QueryLevel<'_>, few: bool, batched: &[Expr<'_>]) {
     let (expressions, of_functions) = level.expressions();
     let is_batched = |call: &Expr<'_>| batched.iter().any(|other| other.is_same_as(*call));
     for call in of_functions.iter().flat_map(|function| calls_in(*function)) {

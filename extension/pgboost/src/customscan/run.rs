@@ -17,7 +17,7 @@ static mut RUNNING: Run = Run { statement: std::ptr::null_mut(), count: 1 };
 static mut PREVIOUS: pg_sys::ExecutorRun_hook_type = None;
 
 /// Notes from now on how many rows are asked for.
-pub fn install() {
+pub(crate) fn install() {
     // SAFETY: called once, while the library loads; a backend has one thread.
     unsafe {
         PREVIOUS = pg_sys::ExecutorRun_hook;
@@ -30,7 +30,7 @@ pub fn install() {
 ///
 /// # Safety
 /// The state is that of a statement.
-pub unsafe fn rows_wanted(statement: *mut EState) -> Option<usize> {
+pub(crate) unsafe fn rows_wanted(statement: *mut EState) -> Option<usize> {
     // SAFETY: a backend has one thread; the caller says so.
     unsafe {
         let running = RUNNING;
@@ -42,6 +42,10 @@ pub unsafe fn rows_wanted(statement: *mut EState) -> Option<usize> {
     }
 }
 
+/// Called by PostgreSQL.
+///
+/// # Safety
+/// The query has begun.
 #[cfg(not(any(feature = "pg18", feature = "pg19")))]
 unsafe extern "C-unwind" fn run(
     query: *mut QueryDesc,
@@ -61,6 +65,10 @@ unsafe extern "C-unwind" fn run(
     }
 }
 
+/// Called by PostgreSQL.
+///
+/// # Safety
+/// The query has begun.
 #[cfg(any(feature = "pg18", feature = "pg19"))]
 unsafe extern "C-unwind" fn run(query: *mut QueryDesc, direction: ScanDirection::Type, count: u64) {
     // SAFETY: as for the other.

@@ -4,7 +4,7 @@ use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern};
 
-use super::source::{Texts, predictor};
+use super::evaluate::{Texts, predictor};
 use crate::error::{Error, ShapeReason};
 use crate::evaluation::confusion::{CELL_BYTES, Confusion};
 use crate::evaluation::rows;
