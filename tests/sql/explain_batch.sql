@@ -8,7 +8,7 @@ EXPLAIN (COSTS OFF) SELECT id, predict_contribs('large', homes), predict('large'
 EXPLAIN (COSTS OFF) SELECT mean_abs_contribs(predict_contribs('large', homes)) FROM homes;
 EXPLAIN (COSTS OFF) SELECT id FROM homes WHERE (predict_contribs('large', homes))[1] > 1;
 EXPLAIN (COSTS OFF) SELECT predict_interactions('large', homes) FROM homes;
--- Not what a set is made of.
+-- And what a set is made of.
 EXPLAIN (COSTS OFF) SELECT e.feature FROM homes AS h, explain_prediction('large', h) AS e;
 
 CREATE FUNCTION with_and_without(query text) RETURNS text LANGUAGE plpgsql AS $$
