@@ -43,7 +43,7 @@ pub fn compile(
     let tiles = Tiles::collect(&forest, &trees, check_interrupts)?;
     let outputs: Vec<u32> = forest.trees().iter().map(|tree| tree.output).collect();
     let sources: Vec<u32> = forest.trees().iter().map(|tree| tree.source).collect();
-    let dictionaries = Dictionaries::collect(model.categories())?;
+    let dictionaries = Dictionaries::collect(model)?;
     let categorical: Vec<u8> = model
         .feature_types()
         .iter()

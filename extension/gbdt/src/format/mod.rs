@@ -17,6 +17,7 @@ mod lightgbm;
 mod onnx;
 mod reader;
 mod sniff;
+mod tree_ensemble;
 mod ubjson;
 mod xgboost;
 
@@ -57,6 +58,14 @@ pub fn parse(bytes: &[u8], limits: &Limits, check_interrupts: &mut dyn FnMut()) 
         Format::XgboostUbjson => {
             let file = xgboost::read(&mut ubjson::Ubjson::new(bytes, check_interrupts), limits)?;
             xgboost::build(file, "xgboost ubjson", limits, check_interrupts)
+        }
+        Format::EnsembleJson => {
+            let mut reader = json::Json::new(bytes, check_interrupts);
+            tree_ensemble::read(&mut reader, "tree ensemble json", limits)
+        }
+        Format::EnsembleUbjson => {
+            let mut reader = ubjson::Ubjson::new(bytes, check_interrupts);
+            tree_ensemble::read(&mut reader, "tree ensemble ubjson", limits)
         }
         Format::LightgbmText => lightgbm::read(bytes, limits, check_interrupts),
         Format::Onnx => onnx::read(bytes, limits, check_interrupts),
