@@ -8,11 +8,11 @@ const DEFAULT_PREDICTIONS: i32 = 250_000_000;
 static MAX_PREDICTIONS: GucSetting<i32> = GucSetting::<i32>::new(DEFAULT_PREDICTIONS);
 static MAX_THREADS: GucSetting<i32> = GucSetting::<i32>::new(0);
 
-pub fn define() {
+pub(crate) fn define() {
     GucRegistry::define_int_guc(
         c"pgboost_train.max_predictions",
-        c"Sets the most rows times outputs of a training.",
-        c"A training needs at least twelve bytes of memory for each. Zero means any number.",
+        c"Sets the maximum number of rows times outputs of a training.",
+        c"A training needs at least twelve bytes of memory for each. Zero disables the limit.",
         &MAX_PREDICTIONS,
         0,
         i32::MAX,
@@ -21,19 +21,19 @@ pub fn define() {
     );
     GucRegistry::define_int_guc(
         c"pgboost_train.max_threads",
-        c"Sets the most threads that a training may use.",
-        c"Zero means half of the cores, at least one. More than there are cores are never used.",
+        c"Sets the maximum number of threads of a training.",
+        c"Zero selects half of the cores, at least one. A training never uses more threads than there are cores.",
         &MAX_THREADS,
         0,
         1024,
         GucContext::Suset,
         GucFlags::default(),
     );
-    pg_interface::settings::reserve_prefix(c"pgboost_train");
+    pg_interface::session::reserve_prefix(c"pgboost_train");
 }
 
 /// The most threads that a training may use: those that the setting allows, and no more than there are cores.
-pub fn max_threads() -> usize {
+pub(crate) fn max_threads() -> usize {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     allowed_threads(MAX_THREADS.get(), cores)
 }
@@ -48,7 +48,7 @@ fn allowed_threads(setting: i32, cores: usize) -> usize {
 }
 
 /// The most rows times outputs of a training, if there is a limit.
-pub fn max_predictions() -> Option<u64> {
+pub(crate) fn max_predictions() -> Option<u64> {
     u64::try_from(MAX_PREDICTIONS.get()).ok().filter(|max| *max > 0)
 }
 

@@ -1,9 +1,9 @@
 //! pgboost_train: trains gradient-boosted trees inside PostgreSQL, by libxgboost.
 //!
-//! A training goes through these rooms in order: `functions` takes the call, `params` checks what the
+//! A training goes through these modules in order: `functions` takes the call, `params` checks what the
 //! user asked for, `source` turns the rows of the source into records in a temporary file, `training`
-//! has them trained on by a process of its own, `pgboost_trainer`, and the model is stored by
-//! pgboost's SQL function `load_model`. `pg` is the only room that names PostgreSQL's symbols.
+//! has them trained on by a separate process, `pgboost_trainer`, and the model is stored by
+//! pgboost's SQL function `load_model`.
 //!
 //! `xgboost` predicts with libxgboost in the backend. It is loaded when it is first needed and never
 //! before: loading this library starts no thread and maps no C++, so that a server may preload it.
@@ -12,14 +12,11 @@ mod error;
 mod functions;
 mod guc;
 #[allow(unsafe_code, reason = "it asks the loader")]
-mod installed;
+mod libxgboost;
 mod params;
-#[allow(unsafe_code, reason = "PostgreSQL's C interface; see the module's header")]
-mod pg;
 mod registry;
 mod source;
 mod training;
-mod xgboost;
 
 ::pgrx::pg_module_magic!();
 

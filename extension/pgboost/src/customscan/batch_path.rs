@@ -1,5 +1,6 @@
 //! The path of a batch, which the planner makes a plan of.
 
+use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::calls::varying_arguments;
@@ -8,15 +9,13 @@ use super::level::QueryLevel;
 use super::methods::Methods;
 use super::paths::{NAME, Path};
 use super::plan;
-use crate::pg::expr::Expr;
-use crate::pg::lists;
 
-pub struct Batch<'a, 'p> {
-    pub level: &'a QueryLevel<'p>,
-    pub below: Path<'p>,
-    pub calls: &'a [Expr<'p>],
+pub(crate) struct Batch<'a, 'p> {
+    pub(crate) level: &'a QueryLevel<'p>,
+    pub(crate) below: Path<'p>,
+    pub(crate) calls: &'a [Expr<'p>],
     /// How many rows are asked of it at most, if that is known.
-    pub limit: Option<f64>,
+    pub(crate) limit: Option<f64>,
 }
 
 static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathMethods {
@@ -27,7 +26,7 @@ static METHODS: Methods<pg_sys::CustomPathMethods> = Methods(pg_sys::CustomPathM
 
 impl<'p> Batch<'_, 'p> {
     /// A batch that takes the place of a projection.
-    pub fn instead_of(&self, projection: Path<'p>) -> Path<'p> {
+    pub(crate) fn instead_of(&self, projection: Path<'p>) -> Path<'p> {
         // SAFETY: the paths are valid.
         unsafe {
             let projection = projection.as_ptr();
@@ -36,7 +35,7 @@ impl<'p> Batch<'_, 'p> {
     }
 
     /// A batch that hands on what is needed of what is below it, and the calls' values.
-    pub fn added(&self, is_needed: impl Fn(Expr<'p>) -> bool) -> Path<'p> {
+    pub(crate) fn added(&self, is_needed: impl Fn(Expr<'p>) -> bool) -> Path<'p> {
         // SAFETY: the path is valid; where there are labels for sorting, each output has one.
         unsafe {
             let below = self.below.as_ptr();
@@ -59,7 +58,7 @@ impl<'p> Batch<'_, 'p> {
     /// A batch that takes the place of a scan and takes over the scan's conditions, from the first
     /// on that predicts. What is below is the scan without its filter's effect on how
     /// many rows are expected. With `adds_calls` the calls' values are handed on.
-    pub fn testing(&self, scan: Path<'p>, adds_calls: bool) -> Path<'p> {
+    pub(crate) fn testing(&self, scan: Path<'p>, adds_calls: bool) -> Path<'p> {
         // SAFETY: the path is valid; the target is a copy.
         unsafe {
             let scan = scan.as_ptr();
@@ -98,22 +97,24 @@ impl<'p> Batch<'_, 'p> {
             let numbers = pg_sys::lappend_int(std::ptr::null_mut(), limit);
             let numbers = pg_sys::lappend_int(numbers, tests.into());
             let calls = self.calls.iter().map(|call| call.node());
-            (*path).custom_private =
-                lists::of_pointers(std::iter::once(numbers.cast()).chain(calls));
+            (*path).custom_private = nodes::list_of(std::iter::once(numbers.cast()).chain(calls));
             (*path).methods = &raw const METHODS.0;
             Path::new(path.cast())
         }
     }
 
     /// What is below, such that it has each feature that is not a constant as a column.
+    ///
+    /// # Safety
+    /// The path is one of a query level that is being planned.
     unsafe fn with_features(&self) -> *mut pg_sys::Path {
         // SAFETY: the paths and expressions are valid; the target is a copy.
         unsafe {
             let below = self.below.as_ptr();
             let target = pg_sys::copy_pathtarget((*below).pathtarget);
-            let before = lists::pointers::<pg_sys::Node>((*target).exprs).count();
+            let before = nodes::list_pointers::<pg_sys::Node>((*target).exprs).count();
             let is_known = |expression: Expr<'_>| {
-                let mut outputs = lists::pointers((*target).exprs);
+                let mut outputs = nodes::list_pointers((*target).exprs);
                 outputs.any(|output| Expr::new(output).is_same_as(expression))
             };
             for argument in self.calls.iter().flat_map(|call| varying_arguments(*call)) {
@@ -126,7 +127,7 @@ impl<'p> Batch<'_, 'p> {
                     }
                 }
             }
-            if lists::pointers::<pg_sys::Node>((*target).exprs).count() == before {
+            if nodes::list_pointers::<pg_sys::Node>((*target).exprs).count() == before {
                 return below;
             }
             let relation = (*below).parent;

@@ -10,14 +10,14 @@
 //! scan of a function has below it does not matter: all of that runs before the first row comes out,
 //! batch or no batch.
 
+use pg_interface::nodes::{Expr, is_leakproof, is_volatile_function};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::paths::{Path, PathKind};
-use crate::pg::expr::{Expr, is_leakproof, is_volatile_function};
 
 /// What an expression's node itself does, without its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExprKind {
+pub(crate) enum ExprKind {
     Column,
     Constant,
     /// A parameter of the statement, or of the row of an outer loop.
@@ -37,7 +37,7 @@ pub enum ExprKind {
     Other,
 }
 
-pub fn kind(expression: Expr<'_>) -> ExprKind {
+pub(crate) fn kind(expression: Expr<'_>) -> ExprKind {
     match expression.tag() {
         _ if expression.is_of_outer_level() || expression.returns_set() => ExprKind::Other,
         NodeTag::T_Var => ExprKind::Column,
@@ -82,14 +82,14 @@ const NEVER_FAIL: [u32; 6] = [
 ];
 
 /// Whether the expression may be evaluated for a row that nobody has asked for.
-pub fn never_errors(expression: Expr<'_>) -> bool {
+pub(crate) fn never_errors(expression: Expr<'_>) -> bool {
     let functions_never_fail = || expression.functions().into_iter().all(never_fails);
     match kind(expression) {
         ExprKind::Column | ExprKind::Constant | ExprKind::Parameter => true,
         ExprKind::Plain | ExprKind::Branching | ExprKind::Placeholder => {
-            none_errors(expression.parts())
+            none_errors(expression.children())
         }
-        ExprKind::Calling => functions_never_fail() && none_errors(expression.parts()),
+        ExprKind::Calling => functions_never_fail() && none_errors(expression.children()),
         ExprKind::Failing | ExprKind::Aggregate | ExprKind::Other => false,
     }
 }
@@ -104,13 +104,13 @@ fn never_fails(function: Oid) -> bool {
 }
 
 /// Whether the expression can be had from these inputs by what never errors.
-pub fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
+pub(crate) fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
     let is_input = || inputs.iter().any(|input| input.is_same_as(expression));
     match kind(expression) {
         ExprKind::Constant | ExprKind::Parameter => true,
         ExprKind::Column | ExprKind::Placeholder => is_input(),
         ExprKind::Plain | ExprKind::Branching | ExprKind::Calling => {
-            is_input() || expression.parts().into_iter().all(|part| is_made_of(part, inputs))
+            is_input() || expression.children().into_iter().all(|part| is_made_of(part, inputs))
         }
         ExprKind::Failing | ExprKind::Aggregate | ExprKind::Other => false,
     }
@@ -118,17 +118,17 @@ pub fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
 
 /// Whether the expression may be evaluated later than it would have been, by another node: it may
 /// fail, but has no effect, and no plan of its own.
-pub fn has_no_effects(expression: Expr<'_>) -> bool {
+pub(crate) fn has_no_effects(expression: Expr<'_>) -> bool {
     !expression.is_volatile() && has_no_plan(expression)
 }
 
 fn has_no_plan(expression: Expr<'_>) -> bool {
     !matches!(kind(expression), ExprKind::Aggregate | ExprKind::Other)
-        && expression.parts().into_iter().all(has_no_plan)
+        && expression.children().into_iter().all(has_no_plan)
 }
 
 /// Whether rows of the path may be read before they are asked for.
-pub fn may_read_ahead(path: Path<'_>) -> bool {
+pub(crate) fn may_read_ahead(path: Path<'_>) -> bool {
     reads_ahead(path, true)
 }
 

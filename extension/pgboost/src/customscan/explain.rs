@@ -2,19 +2,23 @@
 //! EXPLAIN ANALYZE adds the kernel, how many rows went through batches larger than one, and how long
 //! that took.
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
 use std::ffi::{CStr, CString};
 
+use pg_interface::nodes;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
 use super::call::Call;
 use super::exec;
 use crate::guc;
-use crate::pg::lists;
 
 /// Stands for the models of a call whose model is named by columns.
 const BY_COLUMN: &str = "by column";
 
+/// # Safety
+/// PostgreSQL calls it with the state of a node, and a valid output.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn explain(
     state: *mut pg_sys::CustomScanState,
@@ -26,7 +30,7 @@ pub(super) unsafe extern "C-unwind" fn explain(
         let node = exec::node_of(state);
         let models = node.output.calls.iter().map(Call::described);
         let models = models.map(|model| model.unwrap_or_else(|| BY_COLUMN.to_owned()));
-        let models = lists::of_pointers(models.map(|model| {
+        let models = nodes::list_of(models.map(|model| {
             let model = CString::new(model).unwrap_or_default();
             pg_sys::pstrdup(model.as_ptr())
         }));
@@ -50,6 +54,8 @@ pub(super) unsafe extern "C-unwind" fn explain(
     }
 }
 
+/// # Safety
+/// The output of EXPLAIN is valid.
 unsafe fn integer(label: &CStr, value: i64, explain: *mut pg_sys::ExplainState) {
     // SAFETY: the strings end in a NUL; a null pointer stands for no unit.
     unsafe { pg_sys::ExplainPropertyInteger(label.as_ptr(), std::ptr::null(), value, explain) }

@@ -4,8 +4,11 @@
 //! the calls. PostgreSQL's planner replaces in the node's output, and in the plans above, every
 //! expression that is equal to one of these by a reference to it; that is all the replacing there is.
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
-//! so that all are tested in their order. Which columns are a call's features is noted as numbers (`given`).
+//! so that all are tested in their order. Which columns are a call's features is recorded as numbers (`given`).
 
+#![allow(clippy::missing_safety_doc, reason = "the functions that pg_guard writes have no docs")]
+
+use pg_interface::nodes::{self, Expr};
 use pgrx::pg_guard;
 use pgrx::pg_sys::{
     self, CustomPath, CustomScan, List, Node, NodeTag, Plan, PlannerInfo, RelOptInfo, TargetEntry,
@@ -14,12 +17,12 @@ use pgrx::pg_sys::{
 
 use super::calls::{columns_beside, predicts};
 use super::{given, methods};
-use crate::pg::expr::Expr;
-use crate::pg::lists;
 
 /// That the node can compute further expressions of its columns.
 pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
 
+/// # Safety
+/// PostgreSQL calls it with a path that `batch_path` made, and the plan below it.
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn make_plan(
     root: *mut PlannerInfo,
@@ -32,13 +35,13 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     // SAFETY: PostgreSQL passes a path of ours, with one plan below it; a node of zeros but for its
     // tag is what makeNode returns.
     unsafe {
-        let Some(below_plan) = lists::pointers::<Plan>(below).next() else {
+        let Some(below_plan) = nodes::list_pointers::<Plan>(below).next() else {
             return std::ptr::null_mut();
         };
-        let mut private_of_path = lists::pointers::<Node>((*path).custom_private);
+        let mut private_of_path = nodes::list_pointers::<Node>((*path).custom_private);
         let numbers: Vec<i32> = private_of_path
             .next()
-            .map(|numbers| lists::integers(numbers.cast()).collect())
+            .map(|numbers| nodes::list_integers(numbers.cast()).collect())
             .unwrap_or_default();
         let [limit, tests] = numbers[..] else { return std::ptr::null_mut() };
         let calls: Vec<*mut Node> = private_of_path.collect();
@@ -66,6 +69,9 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
 }
 
 /// Whether these expressions name a table's whole row other than as an argument of these calls.
+///
+/// # Safety
+/// The nodes are calls, and valid.
 unsafe fn wants_row(expressions: &[Expr<'_>], calls: &[*mut Node]) -> bool {
     // SAFETY: calls are expressions.
     let calls: Vec<_> = calls.iter().map(|call| unsafe { Expr::new(*call) }).collect();
@@ -77,13 +83,16 @@ unsafe fn wants_row(expressions: &[Expr<'_>], calls: &[*mut Node]) -> bool {
 /// Lets a scan of a table hand on all columns as they are, if it only picks some of them: picking them here
 /// costs nothing, and there a copy. With `spreads_rows` that holds for whole rows too, of which it then need
 /// not form a value.
+///
+/// # Safety
+/// The plan is one that is being made for that query level.
 unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bool) {
     // SAFETY: the plan is valid and read by its tag; a scan's number is that of a relation.
     unsafe {
         if !reads_table_rows(plan) {
             return;
         }
-        let columns = lists::pointers::<TargetEntry>((*plan).targetlist);
+        let columns = nodes::list_pointers::<TargetEntry>((*plan).targetlist);
         let least = if spreads_rows { 0 } else { 1 };
         let picks = columns.map(|column| (*column).expr).all(|expression| {
             (*expression).type_ == NodeTag::T_Var && (*expression.cast::<Var>()).varattno >= least
@@ -100,6 +109,9 @@ unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bo
 }
 
 /// Whether a plan scans a table and has its rows as they are stored.
+///
+/// # Safety
+/// The plan is valid.
 unsafe fn reads_table_rows(plan: *mut Plan) -> bool {
     // SAFETY: the plan is valid.
     let kind = unsafe { (*plan).type_ };
@@ -115,28 +127,33 @@ unsafe fn reads_table_rows(plan: *mut Plan) -> bool {
 
 /// Takes from a scan the conditions that it tests on each row, from the first on that predicts. If
 /// the scan turned out to be below another plan, that tests them as ever.
+///
+/// # Safety
+/// The plan is valid, and of a scan.
 unsafe fn take_conditions(plan: *mut Plan) -> *mut List {
     // SAFETY: the plan is valid and read by its tag; conditions and calls are expressions.
     unsafe {
         if !reads_table_rows(plan) && (*plan).type_ != NodeTag::T_IndexOnlyScan {
             return std::ptr::null_mut();
         }
-        let conditions: Vec<*mut Node> = lists::pointers((*plan).qual).collect();
+        let conditions: Vec<*mut Node> = nodes::list_pointers((*plan).qual).collect();
         let first = conditions.iter().position(|condition| predicts(Expr::new(*condition)));
         let first = first.unwrap_or(conditions.len());
         let (kept, taken) = conditions.split_at(first);
-        (*plan).qual = lists::of_pointers(kept.iter().copied());
-        lists::of_pointers(taken.iter().copied())
+        (*plan).qual = nodes::list_of(kept.iter().copied());
+        nodes::list_of(taken.iter().copied())
     }
 }
 
+/// # Safety
+/// The list is of expressions, the nodes are calls, and all are valid.
 unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: the inputs are a target list.
     unsafe {
         let inputs =
-            lists::pointers::<TargetEntry>(inputs).map(|entry| (*entry).expr.cast::<Node>());
+            nodes::list_pointers::<TargetEntry>(inputs).map(|entry| (*entry).expr.cast::<Node>());
         let expressions = inputs.chain(calls.iter().copied()).enumerate();
-        lists::of_pointers(expressions.map(|(index, expression)| {
+        nodes::list_of(expressions.map(|(index, expression)| {
             let copy = pg_sys::copyObjectImpl(expression.cast_const().cast());
             pg_sys::makeTargetEntry(copy.cast(), index as i16 + 1, std::ptr::null_mut(), false)
         }))
@@ -144,11 +161,14 @@ unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
 }
 
 /// How many rows LIMIT asks for, 0 standing for not known, and for each call where its arguments come from.
+///
+/// # Safety
+/// The list is of expressions, the nodes are calls, and all are valid.
 unsafe fn private(limit: i32, inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: makes lists; the inputs are a target list.
     unsafe {
         let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
-        let noted = calls.iter().map(|call| given::noted(Expr::new(*call), inputs));
-        lists::of_pointers(std::iter::once(limit).chain(noted))
+        let recorded = calls.iter().map(|call| given::recorded(Expr::new(*call), inputs));
+        nodes::list_of(std::iter::once(limit).chain(recorded))
     }
 }

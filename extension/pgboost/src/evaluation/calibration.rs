@@ -5,11 +5,12 @@
 //! quantiles of the predictions, interpolated as numpy does, and a prediction on a border belongs to the
 //! bin below it. So one value is never in two bins, and a bin may be empty.
 
+use row_source::sorter::{Sorter, number, ordered, work_mem};
+
 use super::rows::KnownRow;
 use crate::error::Result;
-use pg_interface::sorter::{Sorter, number, ordered, work_mem};
 
-pub struct Calibration {
+pub(crate) struct Calibration {
     /// Part and prediction, target, weight.
     sorter: Sorter<3>,
     /// Rows of each part.
@@ -19,22 +20,22 @@ pub struct Calibration {
 
 /// A bin that has rows.
 #[derive(Clone, Copy, Default)]
-pub struct Bin {
-    pub part: u32,
+pub(crate) struct Bin {
+    pub(crate) part: u32,
     /// Counted from 1.
-    pub number: i32,
-    pub rows: i64,
-    pub weight: f64,
-    pub predicted: f64,
-    pub actual: f64,
+    pub(crate) number: i32,
+    pub(crate) rows: i64,
+    pub(crate) weight: f64,
+    pub(crate) predicted: f64,
+    pub(crate) actual: f64,
 }
 
 impl Calibration {
-    pub fn new(bins: usize) -> Calibration {
+    pub(crate) fn new(bins: usize) -> Calibration {
         Calibration { sorter: Sorter::new(work_mem()), rows: Vec::new(), bins }
     }
 
-    pub fn add(&mut self, row: &KnownRow, value: f32) -> Result<()> {
+    pub(crate) fn add(&mut self, row: &KnownRow, value: f32) -> Result<()> {
         let part = row.part as usize;
         if self.rows.len() <= part {
             self.rows.resize(part + 1, 0);
@@ -48,7 +49,7 @@ impl Calibration {
     }
 
     /// The bins that have rows, by part and number; the means are weighted.
-    pub fn bins(self) -> Result<Vec<Bin>> {
+    pub(crate) fn bins(self) -> Result<Vec<Bin>> {
         let Calibration { sorter, rows, bins } = self;
         let mut walk = Walk {
             rows,

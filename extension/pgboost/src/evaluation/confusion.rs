@@ -2,30 +2,30 @@
 
 use std::collections::HashMap;
 
-use super::parts::Parts;
+use super::predictions::Prediction;
 use super::rows::KnownRow;
+use super::target::Parts;
 use crate::error::Result;
-use crate::predictor::source::Prediction;
 
 /// Rows, and their weight.
 #[derive(Clone, Copy, Default)]
-pub struct Cell {
-    pub rows: i64,
-    pub weight: f64,
+pub(crate) struct Cell {
+    pub(crate) rows: i64,
+    pub(crate) weight: f64,
 }
 
 /// Bytes that a cell takes, for [`Parts`], which bounds them.
-pub const CELL_BYTES: usize = 2 * size_of::<((u32, u32, u32), Cell)>();
+pub(crate) const CELL_BYTES: usize = 2 * size_of::<((u32, u32, u32), Cell)>();
 
 /// The cells that have rows, by part, actual and predicted class.
 #[derive(Default)]
-pub struct Confusion {
+pub(crate) struct Confusion {
     cells: HashMap<(u32, u32, u32), Cell>,
 }
 
 impl Confusion {
     #[inline]
-    pub fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
+    pub(crate) fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
         let cell = (row.part, row.target as u32, prediction.class);
         let room = self.cells.len() * CELL_BYTES;
         let cell = match self.cells.get_mut(&cell) {
@@ -41,7 +41,7 @@ impl Confusion {
     }
 
     /// The cell of a part, an actual and a predicted class; empty if there is none.
-    pub fn cell(&self, part: u32, actual: u32, predicted: u32) -> Cell {
+    pub(crate) fn cell(&self, part: u32, actual: u32, predicted: u32) -> Cell {
         self.cells.get(&(part, actual, predicted)).copied().unwrap_or_default()
     }
 }

@@ -6,14 +6,14 @@
 //! interpolates.
 
 use pg_interface::report::check_for_interrupts;
-use pg_interface::sorter::{Sorter, ordered, work_mem};
+use row_source::sorter::{Sorter, ordered, work_mem};
 
+use super::predictions::Predictions;
 use super::rows::KnownRow;
 use super::scores::Scores;
 use crate::error::Result;
-use crate::predictor::source::Predictions;
 
-pub enum Curve {
+pub(crate) enum Curve {
     /// Probabilities of one part, as long as there is room for them.
     Few(Scores),
     /// Part, score and class in one word.
@@ -24,13 +24,13 @@ pub enum Curve {
 
 /// Of one part; nothing where it is not defined.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Areas {
-    pub auc: Option<f64>,
-    pub average_precision: Option<f64>,
+pub(crate) struct Areas {
+    pub(crate) auc: Option<f64>,
+    pub(crate) average_precision: Option<f64>,
 }
 
 impl Curve {
-    pub fn new(weighted: bool) -> Curve {
+    pub(crate) fn new(weighted: bool) -> Curve {
         if weighted {
             Curve::Weighted(Sorter::new(work_mem()))
         } else {
@@ -55,7 +55,11 @@ impl Curve {
     }
 
     /// Takes in rows that follow one another.
-    pub fn add_all(&mut self, rows: &[KnownRow], predictions: Predictions<'_>) -> Result<()> {
+    pub(crate) fn add_all(
+        &mut self,
+        rows: &[KnownRow],
+        predictions: Predictions<'_>,
+    ) -> Result<()> {
         let mut both = rows.iter().zip(predictions.iter());
         both.try_for_each(|(row, prediction)| {
             self.add(row.part, prediction.value(), row.target == 1.0, row.weight)
@@ -77,7 +81,7 @@ impl Curve {
     }
 
     /// The areas, by part.
-    pub fn areas(self, parts: usize) -> Result<Vec<Areas>> {
+    pub(crate) fn areas(self, parts: usize) -> Result<Vec<Areas>> {
         let mut walk = Walk { areas: vec![Areas::default(); parts], ..Walk::default() };
         match self {
             Curve::Few(scores) => {

@@ -7,14 +7,14 @@
 //! through a sorter, which keeps to `work_mem` and else writes temporary files. Nothing here writes the
 //! database, so all of it runs on a standby.
 
-pub mod calibration;
-pub mod comparison;
-pub mod confusion;
-pub mod curve;
+pub(crate) mod calibration;
+pub(crate) mod comparison;
+pub(crate) mod confusion;
+pub(crate) mod curve;
 mod loss;
-pub mod metrics;
-mod parts;
-pub mod rows;
+pub(crate) mod metrics;
+pub(crate) mod predictions;
+pub(crate) mod rows;
 mod scores;
 mod target;
-pub mod task;
+pub(crate) mod task;

@@ -1,10 +1,10 @@
-//! `calibration_curve`: what a model predicts beside what there is, in bins of equal numbers of rows.
+//! `calibration_curve`: predictions compared with targets, in bins of equal numbers of rows.
 
+use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{name, pg_extern, pg_sys};
+use pgrx::{name, pg_extern};
 
-use super::source::{Texts, predictor};
+use super::evaluate::{Texts, predictor};
 use crate::error::Error;
 use crate::evaluation::calibration::Calibration;
 use crate::evaluation::rows;
@@ -25,7 +25,7 @@ fn pgboost_calibration_curve(
     weight: Option<&[u8]>,
     slice_by: Option<&[u8]>,
     bins: Option<i32>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,

@@ -1,10 +1,10 @@
 //! `confusion_matrix`: how many rows of each class a model gives which class.
 
+use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{name, pg_extern, pg_sys};
+use pgrx::{name, pg_extern};
 
-use super::source::{Texts, predictor};
+use super::evaluate::{Texts, predictor};
 use crate::error::{Error, ShapeReason};
 use crate::evaluation::confusion::{CELL_BYTES, Confusion};
 use crate::evaluation::rows;
@@ -20,7 +20,7 @@ fn pgboost_confusion_matrix(
     target: Option<&[u8]>,
     weight: Option<&[u8]>,
     slice_by: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,

@@ -3,17 +3,17 @@
 //! The bytes are parsed and checked before anything is stored, and lowered at once, so that the
 //! first prediction of any connection finds the image made.
 
-use gbdt::model::Categories;
-use gbdt::{Limits, Model};
-use pg_interface::{fault, report, server};
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, Array, JsonB, pg_extern, pg_sys};
+use gbtrees::Limits;
+use gbtrees::internals::{Categories, Ensemble};
+use pg_interface::{
+    ErrorReport, FunctionCallInfo, array, call, fault, jsonb, report, session, varlena,
+};
+use pgrx::{AnyElement, Array, JsonB, pg_extern};
 
 use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::guc;
-use crate::pg::{arguments, arrays, encoding, identity, jsonb, large};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -52,15 +52,15 @@ fn pgboost_load_model(
     best_iteration: Option<bool>,
     categories: Option<AnyElement>,
     deploy: Option<bool>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
-    server::require_writable(c"load_model()");
+    session::require_writable(c"load_model()");
     let name = check_name(required_text(model, "model")?)?;
-    let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
-    if let Some(size) = file.as_ref().and_then(large::size_of_argument) {
+    let limits = Limits::default().with_bytes(guc::max_model_bytes());
+    if let Some(size) = file.as_ref().and_then(varlena::bytea_size) {
         limits.check_bytes(size).map_err(Error::from)?;
     }
-    let file = file.as_ref().and_then(large::argument);
+    let file = file.as_ref().and_then(varlena::bytea_argument);
     let bytes = required(file, "file")?;
     let rounds = match (rounds, best_iteration.unwrap_or(false)) {
         (None, false) => Rounds::All,
@@ -77,7 +77,7 @@ fn pgboost_load_model(
         metrics,
         deploy: required(deploy, "deploy")?,
     };
-    Ok(load(&Registry::of_function(arguments::function(call))?, name, bytes, &limits, options)?)
+    Ok(load(&Registry::of_function(call::called_function(call))?, name, bytes, &limits, options)?)
 }
 
 fn load(
@@ -87,7 +87,7 @@ fn load(
     limits: &Limits,
     mut options: LoadOptions,
 ) -> Result<i32> {
-    let user = identity::current_user();
+    let user = session::current_user();
     // Asked before the work; asked again when the row is locked.
     if super::exists(registry, name).is_ok() {
         privilege::require_owner(registry, name, user)?;
@@ -95,21 +95,32 @@ fn load(
     if is_file_name(bytes) {
         return Err(Error::FileName);
     }
-    let mut model = gbdt::parse(bytes, limits, &mut report::check_for_interrupts)?;
+    let mut model = gbtrees::internals::parse(
+        bytes,
+        limits,
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+    )?;
     fault::at("load: parsed");
     if let Some(feature_names) = options.feature_names.take() {
         model.set_feature_names(feature_names)?;
     }
     if let Some(categories) = options.categories.as_ref().and_then(jsonb::text) {
-        let categories = encoding::utf8(&categories, "category")?;
-        let categories = gbdt::read_categories(categories, &mut report::check_for_interrupts)?;
+        let categories = varlena::utf8(&categories, "category")?;
+        let categories = gbtrees::internals::read_categories(
+            categories,
+            gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+        )?;
         model.set_categories(categories)?;
     }
     require_storable(&model)?;
     let present = Present::of(&model);
     keep_rounds(&mut model, name, options.rounds, &present)?;
     let labels = options.labels.as_deref().unwrap_or_default();
-    let lowered = gbdt::compile(&model, labels, &mut report::check_for_interrupts)?;
+    let lowered = gbtrees::internals::compile(
+        &model,
+        labels,
+        gbtrees::Cancel::unwinding(&report::check_for_interrupts),
+    )?;
     let new = describe(name, bytes, &model, present, options);
     let version = store(registry, new, user)?;
     fault::at("load: stored");
@@ -127,8 +138,8 @@ struct Present {
 }
 
 impl Present {
-    fn of(model: &Model) -> Self {
-        let depth = model.trees().iter().map(gbdt::model::Tree::depth).max().unwrap_or(0);
+    fn of(model: &Ensemble) -> Self {
+        let depth = model.trees().iter().map(gbtrees::internals::Tree::depth).max().unwrap_or(0);
         let rounds = model.num_rounds();
         let best_rounds = model.best_rounds().map(|best| best.min(rounds));
         Present { trees: model.trees().len(), rounds, best_rounds, depth }
@@ -137,7 +148,7 @@ impl Present {
 
 /// Forgets the rounds that are not wanted. Whoever has not said which, and gets others than the library's
 /// own wrapper would use, is warned: CatBoost's uses all rounds of a file, XGBoost's the best alone.
-fn keep_rounds(model: &mut Model, name: &str, rounds: Rounds, file: &Present) -> Result<()> {
+fn keep_rounds(model: &mut Ensemble, name: &str, rounds: Rounds, file: &Present) -> Result<()> {
     let present = file.rounds;
     let rounds = match (rounds, file.best_rounds) {
         (Rounds::First(rounds), _) => usize::try_from(rounds).unwrap_or(0),
@@ -172,18 +183,18 @@ fn is_file_name(bytes: &[u8]) -> bool {
 }
 
 /// Raises unless the database can hold the texts of a model file.
-fn require_storable(model: &Model) -> Result<()> {
+fn require_storable(model: &Ensemble) -> Result<()> {
     for name in model.feature_names() {
-        encoding::require_allowed(name, "feature name")?;
+        varlena::require_representable(name, "feature name")?;
     }
     for (key, value) in model.attributes() {
-        encoding::require_allowed(key, "attribute")?;
-        encoding::require_allowed(value, "attribute")?;
+        varlena::require_representable(key, "attribute")?;
+        varlena::require_representable(value, "attribute")?;
     }
     for categories in model.categories().iter().flatten() {
         if let Categories::Text(values) = categories {
             for value in values {
-                encoding::require_allowed(value, "category")?;
+                varlena::require_representable(value, "category")?;
             }
         }
     }
@@ -193,7 +204,7 @@ fn require_storable(model: &Model) -> Result<()> {
 fn describe<'a>(
     name: &'a str,
     bytes: &'a [u8],
-    model: &'a Model,
+    model: &'a Ensemble,
     present: Present,
     options: LoadOptions,
 ) -> NewVersion<'a> {
@@ -233,7 +244,7 @@ fn names(given: Option<Array<'_, &[u8]>>, what: &'static str) -> Result<Option<V
     let Some(given) = given else { return Ok(None) };
     let names = given.iter().map(|name| Ok(required_text(name, what)?.to_owned()));
     let names = names.collect::<Result<_>>()?;
-    match arrays::dimensions(given) {
+    match array::dimensions(given) {
         1 => Ok(Some(names)),
         other => Err(Error::Dimensions { what, given: other }),
     }

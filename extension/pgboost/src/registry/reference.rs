@@ -2,19 +2,19 @@
 //!
 //! An alias begins with a letter or an underscore, so that it can never be taken for a version's number.
 
-use pg_interface::model_name::{self, MAX_BYTES};
+use row_source::names::{self, MAX_BYTES};
 
 use crate::error::{Error, Result};
 
 /// A model's name, and which of its versions is meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reference<'a> {
-    pub name: &'a str,
-    pub wanted: Wanted<'a>,
+pub(crate) struct Reference<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) wanted: Wanted<'a>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted<'a> {
+pub(crate) enum Wanted<'a> {
     Deployed,
     Version(i32),
     Alias(&'a str),
@@ -22,7 +22,7 @@ pub enum Wanted<'a> {
 
 impl<'a> Reference<'a> {
     /// Takes the name and what follows its `@` apart.
-    pub fn parse(reference: &'a str) -> Result<Self> {
+    pub(crate) fn parse(reference: &'a str) -> Result<Self> {
         let Some((name, version)) = reference.rsplit_once('@') else {
             return Ok(Reference { name: check_name(reference)?, wanted: Wanted::Deployed });
         };
@@ -36,13 +36,12 @@ impl<'a> Reference<'a> {
     }
 }
 
-pub fn check_name(name: &str) -> Result<&str> {
-    model_name::check(name)
-        .map_err(|reason| Error::ModelName { name: model_name::shown(name), reason })
+pub(crate) fn check_name(name: &str) -> Result<&str> {
+    names::check(name).map_err(|reason| Error::ModelName { name: names::shown(name), reason })
 }
 
 /// The alias itself, if a version may have it.
-pub fn check_alias(alias: &str) -> Result<&str> {
+pub(crate) fn check_alias(alias: &str) -> Result<&str> {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let reason = if !alias.starts_with(is_first) {
         "An alias begins with a letter or an underscore, so that it cannot be taken for a version."
@@ -53,7 +52,7 @@ pub fn check_alias(alias: &str) -> Result<&str> {
     } else {
         return Ok(alias);
     };
-    Err(Error::AliasName { alias: model_name::shown(alias), reason })
+    Err(Error::AliasName { alias: names::shown(alias), reason })
 }
 
 #[cfg(test)]
