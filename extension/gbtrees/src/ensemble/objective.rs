@@ -66,12 +66,10 @@ pub enum ClassBy {
 impl Transform {
     /// Whether a library computes it in that precision.
     pub(crate) fn is_in(self, precision: Precision) -> bool {
-        use Transform::{
-            Ascending, Expectile, Hinge, Isolation, LogOnePlusExp, MeanVariance, SignedSquare,
-        };
+        use Transform::{Ascending, Expectile, Hinge, LogOnePlusExp, MeanVariance, SignedSquare};
         match precision {
             Precision::Single => !matches!(self, SignedSquare | LogOnePlusExp | MeanVariance),
-            Precision::Double => !matches!(self, Hinge | Ascending | Expectile | Isolation),
+            Precision::Double => !matches!(self, Hinge | Ascending | Expectile),
         }
     }
 }
