@@ -3,7 +3,8 @@
 Usage: python explanations.py FOLDER BENCH [TURNS [MODEL...]] > explanations.jsonl
 
 FOLDER keeps models and rows; those that are missing are trained. BENCH is the benchmark that
-`cargo bench -p gbtrees --bench explanations --no-run` builds, which serves one model at a time. One thread each.
+`cargo bench -p gbtrees --bench explanations --no-run` builds, which serves one model at a time. One thread
+each.
 What is explained of the first rows is compared first. Then the sides take turns; a line has, for each turn,
 the nanoseconds of the processor per row, which other programs disturb less than those of the clock.
 
