@@ -27,8 +27,8 @@ SERIES = {
 
 def test_the_page_says_what_was_measured(tmp_path: Path) -> None:
     run = {
-        "machine": {"cpu": "Made Up 1", "cores": 2}, "started": "2026-01-05T10:00:00", "commit": "c" * 40,
-        "rows": 60_000, "repetitions": 3, "postgresql": "15.20", "shapes": SHAPES,
+        "machine": {"processor": "Made Up 1", "cores": 2}, "started": "2026-01-05T10:00:00",
+        "commit": "c" * 40, "rows": 60_000, "repetitions": 3, "postgresql": "15.20", "shapes": SHAPES,
         "subjects": {name: {"unit": "s", "series": series} for name, series in SERIES.items()},
     }  # fmt: skip
     path = tmp_path / NAME

@@ -50,7 +50,7 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
         batched: RefCell::default(),
         done: HashMap::new(),
     };
-    let limit = level.row_limit().map(f64::to_bits);
+    let limit = level.row_limit().unwrap_or(f64::INFINITY).to_bits();
     let top = Demand { limit, may_widen: false, all: !level.has_limit() };
     level.replace_paths(|path| placement.rewritten(path, top));
     if tells {
@@ -61,18 +61,19 @@ pub(crate) fn place(level: &QueryLevel<'_>) {
 /// What is asked of a path where it stands.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Demand {
-    /// The bits of how many rows are asked of it at most, if that is known.
-    limit: Option<u64>,
+    /// The bits of how many rows are asked of it at most, infinity where that is not known.
+    limit: u64,
     may_widen: bool,
     /// Whether all rows may be asked for. Whether they are is found out when the plan runs (`asked`).
     all: bool,
 }
 
 impl Demand {
-    const ALL: Demand = Demand { limit: None, may_widen: false, all: true };
+    const ALL: Demand = Demand { limit: Demand::NO_LIMIT, may_widen: false, all: true };
+    const NO_LIMIT: u64 = f64::INFINITY.to_bits();
 
     fn limit(self) -> Option<f64> {
-        self.limit.map(f64::from_bits)
+        Some(f64::from_bits(self.limit)).filter(|limit| limit.is_finite())
     }
 
     /// That of what is below a path.
@@ -85,7 +86,7 @@ impl Demand {
             PathKind::Projection | PathKind::Aggregation | PathKind::Window | PathKind::Sets => {
                 Demand { may_widen: true, ..self }
             }
-            PathKind::Join => Demand { limit: None, may_widen: false, ..self },
+            PathKind::Join => Demand { limit: Demand::NO_LIMIT, may_widen: false, ..self },
             _ => Demand { may_widen: false, ..self },
         }
     }
@@ -221,8 +222,11 @@ impl<'p> Placement<'_, 'p> {
                 && path.reads_table()
                 && others.into_iter().all(never_errors)
         };
-        let only_asked =
-            self.reads_only_asked(Demand { limit: None, ..demand }, &calls, never_fails)?;
+        let only_asked = self.reads_only_asked(
+            Demand { limit: Demand::NO_LIMIT, ..demand },
+            &calls,
+            never_fails,
+        )?;
         let below = self.level.projected(path, &columns);
         below.set_rows(rows);
         let batch = Batch { level: self.level, below, calls: &calls, limit: None, only_asked };
@@ -296,7 +300,7 @@ impl<'p> Placement<'_, 'p> {
     ) -> Option<bool> {
         let only_asked = !(arguments_never_error(calls) && never_fails());
         let has_no_effects = || *self.has_no_effects.get_or_init(|| self.level.has_no_effects());
-        if only_asked && !((demand.all || demand.limit.is_some()) && has_no_effects()) {
+        if only_asked && !((demand.all || demand.limit().is_some()) && has_no_effects()) {
             return None;
         }
         self.batched.borrow_mut().extend(calls);
