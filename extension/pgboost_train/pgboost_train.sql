@@ -4,7 +4,7 @@
 -- The functions of the extension. docs/training.md describes them.
 
 CREATE FUNCTION @extschema@.xgboost_version()
-    RETURNS text LANGUAGE c STABLE
+    RETURNS text LANGUAGE c STABLE PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'pgboost_xgboost_version_wrapper';
 COMMENT ON FUNCTION @extschema@.xgboost_version() IS 'the release of XGBoost that models are trained with';
 
@@ -58,13 +58,13 @@ COMMENT ON FUNCTION @extschema@.tune_model(text, text, jsonb, jsonb, integer, in
     double precision, text, integer, text, boolean, integer, integer) IS 'tries combinations of training parameters and marks the best';
 
 CREATE FUNCTION @extschema@.xgboost_predict(model text, features real[])
-    RETURNS real LANGUAGE c STABLE COST 100000
+    RETURNS real LANGUAGE c STABLE PARALLEL SAFE COST 100000
     AS 'MODULE_PATHNAME', 'pgboost_xgboost_predict_wrapper';
 COMMENT ON FUNCTION @extschema@.xgboost_predict(text, real[]) IS 'the prediction of a registered model by libxgboost itself';
 
 CREATE FUNCTION @extschema@.verify_model(model text, source text)
     RETURNS TABLE (rows bigint, differing bigint, max_ulp bigint)
-    LANGUAGE c STABLE ROWS 1
+    LANGUAGE c VOLATILE ROWS 1
     AS 'MODULE_PATHNAME', 'pgboost_verify_model_wrapper';
 COMMENT ON FUNCTION @extschema@.verify_model(text, text) IS 'compares the margins of pgboost and of libxgboost over all rows of a source';
 

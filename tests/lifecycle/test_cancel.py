@@ -236,8 +236,8 @@ def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: 
     connection.execute("CREATE TEMP TABLE file (content bytea)")
     connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9, seed=4),))
     assert is_cancelled(connection, "SELECT load_model('large', content) FROM file", milliseconds)
-    assert one(connection, "SELECT count(*) FROM pgboost_version WHERE model = 'large'") == 0
-    assert one(connection, "SELECT count(*) FROM pgboost_model WHERE name = 'large'") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.version WHERE model = 'large'") == 0
+    assert one(connection, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'large'") == 0
     assert one(connection, "SELECT load_model('large', content) FROM file") == 1
     connection.execute("SELECT drop_model('large')")
 
@@ -310,5 +310,5 @@ def test_a_model_file_is_stored_as_it_is(connect: Connect) -> None:
     """To compress it takes PostgreSQL longer than to store it, and nothing interrupts that."""
     connection = connect()
     load(connection, "m", grown(20, 6))
-    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_part"
+    stored = "SELECT every(pg_column_size(bytes) >= octet_length(bytes)) FROM pgboost_catalog.part"
     assert one(connection, stored)

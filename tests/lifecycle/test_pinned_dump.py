@@ -99,7 +99,7 @@ def test_an_archive_restores_an_index(cluster: Cluster, tmp_path: Path, parallel
 
 
 def test_a_generated_column_needs_the_models_first(cluster: Cluster) -> None:
-    """pg_dump writes a_table before pgboost_model, as the SQL reference says."""
+    """pg_dump writes a_table before pgboost_catalog.model, as the SQL reference says."""
     source(cluster, "pin_column", "public", generated=True)
     target = restored(cluster, "pin_column")
     dump = run(cluster, "pin_column", "pg_dump")

@@ -47,7 +47,7 @@ CASES = [
         "SELECT model_features('m')", "SELECT feature_importance('m')", "SELECT pin_model('m@1')",
         "SELECT create_predict_function('m', 'of_m')", "SELECT drop_alias('m@best')",
         "SELECT unpin_model('m@1')", "SELECT set_baseline('m', '[]')", "SELECT feature_baseline('m')",
-        "SELECT pgboost_statistics('m', 1)",
+        "SELECT pgboost_catalog.statistics('m', 1)",
     )],
     *[("source: row", f"SELECT {call}") for call in (
         f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",
@@ -77,7 +77,7 @@ CASES = [
     ("called: pgboost_explain_support", f"SELECT predict_contribs('m', {COLUMNS}) FROM rows"),
     ("called: pgboost_contribs_add", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_mean", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
-    ("called: pgboost_contribs_combine", "SELECT pgboost_contribs_combine('{}', '{}')"),
+    ("called: pgboost_contribs_combine", "SELECT pgboost_catalog.contribs_combine('{}', '{}')"),
     ("called: pgboost_registry_changed", "SELECT drop_model('m@1')"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"

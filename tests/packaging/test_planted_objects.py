@@ -24,7 +24,7 @@ FUNCTIONS = (
     "format(text, regprocedure, text, text)", "format(text, regprocedure)", "format(text, text)",
     "pg_extension_config_dump(text, text)", "aclexplode(text)", "pg_has_role(regrole, text)",
     "to_timestamp(real)", "xgboost_version(text)", "current_database(text)", "now(text)",
-    "predict(text, jsonb)", "predict(text, real)", "pgboost_statistics(name, integer)",
+    "predict(text, jsonb)", "predict(text, real)", "pgboost_catalog.statistics(name, integer)",
 )  # fmt: skip
 # How the attacker makes an object with the name of each of the extensions'. "any" is not for its languages.
 OWN_NAMES = """

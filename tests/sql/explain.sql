@@ -72,9 +72,9 @@ SELECT mean_abs_contribs('{{1, 2}, {3, -4}}'), mean_abs_contribs('{{1, 2}, {3, N
 SELECT mean_abs_contribs('{}');
 SELECT mean_abs_contribs('{{{1}}}');
 -- Parts of the aggregate are not for calling.
-SELECT pgboost_contribs_add('{1, 2, 3}', '{1}');
-SELECT pgboost_contribs_combine('{1}', '{2}');
-SELECT pgboost_contribs_mean('{1, 1, 0, 5}');
+SELECT pgboost_catalog.contribs_add('{1, 2, 3}', '{1}');
+SELECT pgboost_catalog.contribs_combine('{1}', '{2}');
+SELECT pgboost_catalog.contribs_mean('{1, 1, 0, 5}');
 
 -- Errors as those of predict.
 SELECT predict_contribs('nosuch', 1);
@@ -88,7 +88,7 @@ SET ROLE regress_explain;
 SELECT predict_contribs('price', 1, 2, 3);
 SELECT * FROM explain_prediction('price', ARRAY[1, 2, 3]);
 SELECT * FROM feature_contributions('price', '{1, 2, 3, 4}');
-SELECT pgboost_contribs_add('{}', '{1}');
+SELECT pgboost_catalog.contribs_add('{}', '{1}');
 RESET ROLE;
 SELECT grant_model('price', 'regress_explain');
 SET ROLE regress_explain;

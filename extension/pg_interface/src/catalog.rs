@@ -7,6 +7,13 @@ use pgrx::pg_sys::{self, Oid};
 
 use crate::source::SourceError;
 
+/// The schema of that name.
+pub fn schema(name: &CStr) -> Option<Oid> {
+    // SAFETY: the name ends in a NUL; with missing_ok returns an invalid OID if there is none.
+    let schema = unsafe { pg_sys::get_namespace_oid(name.as_ptr(), true) };
+    (schema != Oid::INVALID).then_some(schema)
+}
+
 /// A table or an index of a schema.
 pub fn relation(schema: Oid, name: &CStr) -> Option<Oid> {
     // SAFETY: the name ends in a NUL; returns an invalid OID if there is none.

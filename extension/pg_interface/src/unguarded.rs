@@ -7,7 +7,8 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use pgrx::pg_sys::{
-    JsonbContainer, JsonbValue, MemoryContext, MemoryContextCallback, Oid, Snapshot,
+    FunctionCallInfo, JsonbContainer, JsonbValue, MemoryContext, MemoryContextCallback, Oid,
+    Snapshot,
 };
 
 unsafe extern "C-unwind" {
@@ -27,6 +28,8 @@ unsafe extern "C-unwind" {
         length: i32,
         value: *mut JsonbValue,
     ) -> *mut JsonbValue;
+    /// Whether the call is one of an aggregate's functions, and the context that its state lives in (nodeAgg.c).
+    pub fn AggCheckCallContext(call: FunctionCallInfo, context: *mut MemoryContext) -> c_int;
     /// Memory of a context: with MCXT_ALLOC_NO_OOM null if there is none, for sizes up to a gigabyte
     /// (mcxt.c).
     pub fn MemoryContextAllocExtended(

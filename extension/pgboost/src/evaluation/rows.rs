@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::predictor::source::SourcePredictor;
 
 /// The largest weight, which is XGBoost's: sums and products of such weights are finite.
-const MAX_WEIGHT: f64 = f32::MAX as f64;
+pub const MAX_WEIGHT: f64 = f32::MAX as f64;
 
 /// Rows that are evaluated together: some of the kernels' blocks of 512.
 const BATCH_ROWS: usize = 2048;

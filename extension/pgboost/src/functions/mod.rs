@@ -2,9 +2,7 @@
 
 mod alias;
 mod alter;
-mod calibration;
 mod compare;
-mod confusion;
 mod contributions;
 mod cost;
 mod create_function;
@@ -19,6 +17,7 @@ mod export;
 mod grant;
 mod inspect;
 mod load;
+mod metrics;
 mod pin;
 mod predict;
 mod source;

@@ -90,7 +90,7 @@ impl<'c> CallState<'c> {
 /// # Safety
 /// The context is valid, the size at most a gigabyte.
 #[inline]
-unsafe fn allocated(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
+pub(super) unsafe fn allocated(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
     #[cold]
     fn raise(context: pg_sys::MemoryContext, size: usize) -> *mut c_void {
         // SAFETY: as below. It tries again, and raises PostgreSQL's own error.

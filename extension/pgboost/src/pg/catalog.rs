@@ -1,11 +1,9 @@
-//! Finds the extension's own objects, next to the function that was called.
-//!
-//! The schema is the one that CREATE EXTENSION was given. It is found from the called function, not
-//! by name on the search path, which belongs to the user.
+//! Finds the extension's own objects. The schema that CREATE EXTENSION was given is found from the called
+//! function, not by name on the search path, which belongs to the user.
 
 use std::ffi::{CStr, CString};
 
-pub use pg_interface::catalog::{quoted, quoted_schema, relation};
+pub use pg_interface::catalog::{quoted, quoted_schema, relation, schema};
 use pgrx::IntoDatum;
 use pgrx::pg_sys::{self, Datum, Oid};
 
@@ -38,6 +36,17 @@ pub fn function(schema: Oid, name: &str, arguments: &[Oid]) -> Option<Oid> {
         let oid = (*pg_sys::GETSTRUCT(tuple).cast::<pg_sys::FormData_pg_proc>()).oid;
         pg_sys::ReleaseSysCache(tuple);
         Some(oid)
+    }
+}
+
+/// The function of a type's equality, which the type cache keeps as long as the backend lives.
+pub fn equality(type_oid: Oid) -> Option<*mut pg_sys::FmgrInfo> {
+    // SAFETY: the type exists; the entry is never freed.
+    unsafe {
+        let flags = pg_sys::TYPECACHE_EQ_OPR_FINFO.cast_signed();
+        let entry = pg_sys::lookup_type_cache(type_oid, flags);
+        let function = &raw mut (*entry).eq_opr_finfo;
+        ((*function).fn_oid != Oid::INVALID).then_some(function)
     }
 }
 

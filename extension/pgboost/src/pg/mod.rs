@@ -6,6 +6,7 @@
 //! `pg_interface::unguarded` cannot raise an error, and what is in `unguarded_exec` is called from frames that an error may jump
 //! over: both are called directly, because they run for every row.
 
+pub mod aggregate;
 pub mod arguments;
 pub mod arrays;
 pub mod call_state;

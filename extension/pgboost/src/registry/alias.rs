@@ -16,8 +16,8 @@ pub fn set(registry: &Registry, name: &str, alias: &str, version: i32) -> Result
     lock(registry, name)?;
     query::<i32>(
         registry,
-        "INSERT INTO {schema}.pgboost_alias (model, alias, version) SELECT v.model, $2, v.version \
-         FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $3 \
+        "INSERT INTO pgboost_catalog.alias (model, alias, version) SELECT v.model, $2, v.version \
+         FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $3 \
          ON CONFLICT (model, alias) DO UPDATE SET version = excluded.version RETURNING 1",
         &[name.into(), alias.into(), version.into()],
     )?
@@ -31,7 +31,7 @@ pub fn remove(registry: &Registry, name: &str, alias: &str) -> Result<()> {
     lock(registry, name)?;
     query::<i32>(
         registry,
-        "DELETE FROM {schema}.pgboost_alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
+        "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1 AND a.alias = $2 RETURNING 1",
         &[name.into(), alias.into()],
     )?
     .map(|_| ())
@@ -39,7 +39,7 @@ pub fn remove(registry: &Registry, name: &str, alias: &str) -> Result<()> {
 }
 
 pub fn remove_all(registry: &Registry, name: &str) -> Result<()> {
-    let statement = "DELETE FROM {schema}.pgboost_alias AS a WHERE a.model = $1";
+    let statement = "DELETE FROM pgboost_catalog.alias AS a WHERE a.model = $1";
     execute(registry, statement, &[name.into()])
 }
 

@@ -1,4 +1,4 @@
-//! The lock of a model: its row in `pgboost_model`, which every change of the model touches first.
+//! The lock of a model: its row in `model`, which every change of the model touches first.
 
 use super::statement::query;
 use super::{Registry, privilege};
@@ -13,7 +13,7 @@ use crate::pg::identity;
 pub fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
     let deployed = query::<i32>(
         registry,
-        "SELECT COALESCE(m.deployed, 0) FROM {schema}.pgboost_model AS m WHERE m.name = $1 FOR UPDATE",
+        "SELECT COALESCE(m.deployed, 0) FROM pgboost_catalog.model AS m WHERE m.name = $1 FOR UPDATE",
         &[name.into()],
     )?
     .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;

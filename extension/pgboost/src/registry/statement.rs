@@ -11,10 +11,9 @@ use pgrx::{AnyElement, FromDatum, IntoDatum, Spi};
 
 use super::Registry;
 use crate::error::{Error, Result};
-use crate::pg::{catalog, identity, jsonb};
+use crate::pg::{identity, jsonb};
 
-/// Runs a statement that changes the registry and returns no rows; `{schema}` in it becomes the
-/// extension's schema.
+/// Runs a statement that changes the registry and returns no rows.
 pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
     as_owner(registry, statement, |statement| {
         Spi::connect_mut(|client| {
@@ -62,8 +61,7 @@ fn as_owner<T>(
     statement: &str,
     run: impl FnOnce(&str) -> spi::Result<T>,
 ) -> Result<T> {
-    let statement = statement.replace("{schema}", &catalog::quoted_schema(registry.schema));
     // PostgreSQL's own errors do not come back here; what does is a result of another shape.
-    identity::as_user(registry.owner, || run(&statement))
+    identity::as_user(registry.owner, || run(statement))
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }

@@ -1,6 +1,6 @@
 //! Writes the registry, after the caller has checked the user's rights.
 //!
-//! Two sessions that change the same model wait for each other at its row in `pgboost_model`, which each of them touches first.
+//! Two sessions that change the same model wait for each other at its row in `model`, which each of them touches first.
 
 use pgrx::pg_sys::Oid;
 use pgrx::{AnyElement, JsonB};
@@ -48,7 +48,7 @@ pub struct NewVersion<'a> {
 pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32> {
     let version = query::<i32>(
         registry,
-        "INSERT INTO {schema}.pgboost_model AS m (name, deployed, last_version) \
+        "INSERT INTO pgboost_catalog.model AS m (name, deployed, last_version) \
          VALUES ($1, CASE WHEN $2 THEN 1 END, 1) ON CONFLICT (name) DO UPDATE SET \
          deployed = CASE WHEN $2 THEN m.last_version + 1 ELSE m.deployed END, \
          last_version = m.last_version + 1 RETURNING m.last_version",
@@ -65,7 +65,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
     };
     execute(
         registry,
-        "INSERT INTO {schema}.pgboost_version (model, version, size, digest, format, \
+        "INSERT INTO pgboost_catalog.version (model, version, size, digest, format, \
          library_version, objective, features, outputs, trees, rounds, used_rounds, \
          best_rounds, depth, feature_names, labels, categories, attributes, parameters, metrics, \
          loaded_by) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, \
@@ -105,7 +105,7 @@ fn first_version(registry: &Registry, name: &str) -> Result<i32> {
     if version > 1 {
         execute(
             registry,
-            "UPDATE {schema}.pgboost_model AS m SET last_version = $2, \
+            "UPDATE pgboost_catalog.model AS m SET last_version = $2, \
              deployed = CASE WHEN m.deployed IS NOT NULL THEN $2 END WHERE m.name = $1",
             &[name.into(), version.into()],
         )?;
@@ -119,8 +119,8 @@ pub fn deploy(registry: &Registry, name: &str, version: i32) -> Result<()> {
     lock(registry, name)?;
     query::<i32>(
         registry,
-        "UPDATE {schema}.pgboost_model AS m SET deployed = $2 WHERE m.name = $1 AND EXISTS \
-         (SELECT FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2) \
+        "UPDATE pgboost_catalog.model AS m SET deployed = $2 WHERE m.name = $1 AND EXISTS \
+         (SELECT FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $2) \
          RETURNING 1",
         &[name.into(), version.into()],
     )?
@@ -136,10 +136,10 @@ pub fn drop_model(registry: &Registry, name: &str) -> Result<()> {
     alias::remove_all(registry, name)?;
     profile::forget(registry, name, None)?;
     for statement in [
-        "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1",
-        "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1",
-        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.model = $1",
-        "DELETE FROM {schema}.pgboost_model AS m WHERE m.name = $1",
+        "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1",
+        "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1",
+        "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1",
+        "DELETE FROM pgboost_catalog.model AS m WHERE m.name = $1",
     ] {
         execute(registry, statement, &[name.into()])?;
     }
@@ -161,12 +161,12 @@ pub fn drop_version(registry: &Registry, name: &str, version: i32) -> Result<()>
     profile::forget(registry, name, Some(version))?;
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_part AS p WHERE p.model = $1 AND p.version = $2",
+        "DELETE FROM pgboost_catalog.part AS p WHERE p.model = $1 AND p.version = $2",
         &[name.into(), version.into()],
     )?;
     query::<i32>(
         registry,
-        "DELETE FROM {schema}.pgboost_version AS v WHERE v.model = $1 AND v.version = $2 \
+        "DELETE FROM pgboost_catalog.version AS v WHERE v.model = $1 AND v.version = $2 \
          RETURNING 1",
         &[name.into(), version.into()],
     )?
@@ -185,8 +185,8 @@ pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
     }
     query::<i32>(
         registry,
-        "UPDATE {schema}.pgboost_model AS m SET name = $2 WHERE m.name = $1 AND NOT EXISTS \
-         (SELECT FROM {schema}.pgboost_model AS other WHERE other.name = $2) RETURNING 1",
+        "UPDATE pgboost_catalog.model AS m SET name = $2 WHERE m.name = $1 AND NOT EXISTS \
+         (SELECT FROM pgboost_catalog.model AS other WHERE other.name = $2) RETURNING 1",
         &[name.into(), new_name.into()],
     )?
     .ok_or_else(|| Error::ModelExists { name: new_name.to_owned() })?;
@@ -198,11 +198,11 @@ pub fn rename(registry: &Registry, name: &str, new_name: &str) -> Result<()> {
         }
     }
     for statement in [
-        "UPDATE {schema}.pgboost_version AS v SET model = $2 WHERE v.model = $1",
-        "UPDATE {schema}.pgboost_part AS p SET model = $2 WHERE p.model = $1",
-        "UPDATE {schema}.pgboost_privilege AS p SET model = $2 WHERE p.model = $1",
-        "UPDATE {schema}.pgboost_alias AS a SET model = $2 WHERE a.model = $1",
-        "UPDATE {schema}.pgboost_baseline AS b SET model = $2 WHERE b.model = $1",
+        "UPDATE pgboost_catalog.version AS v SET model = $2 WHERE v.model = $1",
+        "UPDATE pgboost_catalog.part AS p SET model = $2 WHERE p.model = $1",
+        "UPDATE pgboost_catalog.privilege AS p SET model = $2 WHERE p.model = $1",
+        "UPDATE pgboost_catalog.alias AS a SET model = $2 WHERE a.model = $1",
+        "UPDATE pgboost_catalog.baseline AS b SET model = $2 WHERE b.model = $1",
     ] {
         execute(registry, statement, &[name.into(), new_name.into()])?;
     }
@@ -214,7 +214,7 @@ pub fn set_owner(registry: &Registry, name: &str, owner: Oid) -> Result<()> {
     lock(registry, name)?;
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.model = $1 AND p.privilege = 'owner'",
+        "DELETE FROM pgboost_catalog.privilege AS p WHERE p.model = $1 AND p.privilege = 'owner'",
         &[name.into()],
     )?;
     add_privilege(registry, name, owner, OWNER)
@@ -231,7 +231,7 @@ pub fn revoke(registry: &Registry, name: &str, role: Oid) -> Result<()> {
     forget_dropped_roles(registry)?;
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_privilege AS p \
+        "DELETE FROM pgboost_catalog.privilege AS p \
          WHERE p.model = $1 AND p.role = $2::oid::regrole AND p.privilege = 'predict'",
         &[name.into(), role_number(role).into()],
     )
@@ -241,7 +241,7 @@ fn add_privilege(registry: &Registry, name: &str, role: Oid, privilege: &str) ->
     forget_dropped_roles(registry)?;
     execute(
         registry,
-        "INSERT INTO {schema}.pgboost_privilege (model, role, privilege) \
+        "INSERT INTO pgboost_catalog.privilege (model, role, privilege) \
          VALUES ($1, $2::oid::regrole, $3) ON CONFLICT DO NOTHING",
         &[name.into(), role_number(role).into(), privilege.into()],
     )
@@ -257,14 +257,14 @@ fn role_number(role: Oid) -> i64 {
 fn forget_dropped_roles(registry: &Registry) -> Result<()> {
     execute(
         registry,
-        "UPDATE {schema}.pgboost_privilege AS p SET role = $1::oid::regrole \
+        "UPDATE pgboost_catalog.privilege AS p SET role = $1::oid::regrole \
          WHERE p.privilege = 'owner' AND NOT EXISTS \
          (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
         &[role_number(registry.owner).into()],
     )?;
     execute(
         registry,
-        "DELETE FROM {schema}.pgboost_privilege AS p WHERE p.role <> 0::oid AND NOT EXISTS \
+        "DELETE FROM pgboost_catalog.privilege AS p WHERE p.role <> 0::oid AND NOT EXISTS \
          (SELECT FROM pg_catalog.pg_roles AS r WHERE r.oid = p.role)",
         &[],
     )

@@ -101,7 +101,7 @@ impl Metrics for Binary {
         if !self.probability {
             return Ok(());
         }
-        let right = loss::binary_probability(row.target, prediction);
+        let right = loss::binary_probability(row.target, f64::from(prediction.value()));
         if row.weight == 1.0 {
             self.product *= right;
             self.factors += 1;
@@ -144,7 +144,8 @@ impl Multiclass {
 impl Metrics for Multiclass {
     #[inline]
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
-        let log = if self.probabilities { loss::class_log(row.target, prediction) } else { 0.0 };
+        let log =
+            if self.probabilities { loss::class_log(row.target, prediction.values) } else { 0.0 };
         self.classes.add(row, prediction, log);
         Ok(())
     }

@@ -5,6 +5,7 @@ mod ranking;
 mod regression;
 
 use super::rows::KnownRow;
+use super::sums::Errors;
 use super::task::Task;
 use crate::error::Result;
 use crate::predictor::source::{Prediction, Predictions};
@@ -28,7 +29,7 @@ pub trait Metrics {
 /// Metrics of no rows yet.
 pub fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
     match task {
-        Task::Number => Box::new(regression::Regression::default()),
+        Task::Number => Box::new(Errors::default()),
         Task::Quantiles(levels) => Box::new(regression::Quantiles::at(levels)),
         Task::Binary { probability } => Box::new(classes::Binary::new(*probability)),
         Task::Classes { count, probabilities } => {
@@ -40,7 +41,7 @@ pub fn of(task: &Task, target: &str) -> Box<dyn Metrics> {
 
 /// Bytes that the metrics of a part take.
 pub fn bytes(task: &Task) -> usize {
-    size_of::<regression::Regression>() + task.classes() * size_of::<[f64; 3]>()
+    size_of::<Errors>() + task.classes() * size_of::<[f64; 3]>()
 }
 
 fn named(name: &str, value: f64) -> (String, Option<f64>) {

@@ -1,59 +1,28 @@
-//! Metrics of numbers and of quantiles: scikit-learn's `mean_squared_error`, `root_mean_squared_error`,
-//! `mean_absolute_error`, `mean_absolute_percentage_error`, `r2_score` and `mean_pinball_loss`.
+//! Metrics of numbers, from their sums, and of quantiles: scikit-learn's `mean_pinball_loss`.
 
 use super::{Metrics, Results, named};
 use crate::error::Result;
 use crate::evaluation::loss::pinball;
 use crate::evaluation::rows::KnownRow;
+use crate::evaluation::sums::{self, Errors};
 use crate::predictor::source::Prediction;
 
-/// Sums of weighted errors, and the targets' weighted mean and squared deviation from it.
-#[derive(Default)]
-pub struct Regression {
-    rows: u64,
-    weight: f64,
-    squared: f64,
-    absolute: f64,
-    relative: f64,
-    mean: f64,
-    deviation: f64,
-}
-
-impl Metrics for Regression {
+impl Metrics for Errors {
     #[inline]
     fn add(&mut self, row: &KnownRow, prediction: Prediction<'_>) -> Result<()> {
-        let KnownRow { target, weight, .. } = *row;
-        let error = target - f64::from(prediction.value());
-        self.rows += 1;
-        self.weight += weight;
-        self.squared += weight * error * error;
-        self.absolute += weight * error.abs();
-        self.relative += weight * error.abs() / target.abs().max(f64::EPSILON);
-        if weight > 0.0 {
-            // Welford's update: sums of squares would lose what is left after their difference.
-            let from_mean = target - self.mean;
-            self.mean += from_mean * weight / self.weight;
-            self.deviation += weight * from_mean * (target - self.mean);
-        }
+        sums::add_error(self, f64::from(prediction.value()), row.target, row.weight);
         Ok(())
     }
 
     fn results(&mut self) -> Result<Results> {
-        let mse = self.squared / self.weight;
-        let r2 = match (self.squared, self.deviation) {
-            _ if self.rows < 2 || self.weight == 0.0 => f64::NAN,
-            // As scikit-learn has it where all targets are the same.
-            (0.0, 0.0) => 1.0,
-            (_, 0.0) => 0.0,
-            (squared, deviation) => 1.0 - squared / deviation,
-        };
-        Ok(vec![
-            named("rmse", mse.sqrt()),
-            named("mse", mse),
-            named("mae", self.absolute / self.weight),
-            named("mape", self.relative / self.weight),
-            named("r2", r2),
-        ])
+        let metrics: [(&str, fn(&Errors) -> Option<f64>); 5] = [
+            ("rmse", sums::rmse),
+            ("mse", sums::mse),
+            ("mae", sums::mae),
+            ("mape", sums::mape),
+            ("r2", sums::r2),
+        ];
+        Ok(metrics.iter().map(|(name, metric)| ((*name).to_owned(), metric(self))).collect())
     }
 }
 
