@@ -94,7 +94,6 @@ def test_a_scan_is_cancelled(connect: Connect, form: str) -> None:
     [
         "evaluate_model('m', %s, 'y')",
         "evaluate_model('m', %s, 'y', slice_by => 'f1')",
-        "calibration_curve('m', %s, 'y')",
         "compare_models('m', 'm', %s, 'y')",
         "feature_drift('m', %s)",
         "set_baseline('m', %s)",

@@ -51,7 +51,6 @@ CASES = [
     )],
     *[("source: row", f"SELECT {call}") for call in (
         f"evaluate_model('m', {SOURCE}, 'y')", f"compare_models('m', 'unseen', {SOURCE}, 'y')",
-        f"confusion_matrix('classes', {SOURCE}, 'class')", f"calibration_curve('classes', {SOURCE}, 'class')",
         "set_baseline('m', 'rows')", "feature_drift('m', 'rows')", "verify_model('m', 'rows')",
         "train_model('new', 'rows', 'f1', rounds => 3)", f"tune_model('rows', 'f1', {SEARCH}, rounds => 3)",
     )],
@@ -63,7 +62,6 @@ CASES = [
     ("statistics: reset", "SELECT pg_stat_pgboost_reset()"),
     *[("function: called", call) for call in (
         "SELECT explain_prediction('m', rows) FROM rows LIMIT 1",
-        "SELECT feature_contributions('m', '{1}')",
     )],
     # Without a table there is no batch.
     *[(f"called: pgboost_{function}", f"SELECT {function}({arguments}, {ONES})") for function, arguments in (
@@ -78,6 +76,12 @@ CASES = [
     ("called: pgboost_contribs_add", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_mean", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_combine", "SELECT pgboost_catalog.contribs_combine('{}', '{}')"),
+    ("called: pgboost_error_add", "SELECT rmse(f1, f2) FROM rows"),
+    ("called: pgboost_rmse", "SELECT rmse(f1, f2) FROM rows"),
+    ("called: pgboost_probability_add_boolean", "SELECT logloss(0.5, f1 > 0) FROM rows"),
+    ("called: pgboost_first_mean", "SELECT accuracy(f1, f2) FROM rows"),
+    ("called: pgboost_score_add_boolean", "SELECT auc(f1, f2 > 0) FROM rows"),
+    ("called: pgboost_auc", "SELECT auc(f1, f2 > 0) FROM rows"),
     ("called: pgboost_registry_changed", "SELECT drop_model('m@1')"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"

@@ -80,6 +80,9 @@ static TRACK: GucSetting<bool> = GucSetting::<bool>::new(false);
 static UNKNOWN_CATEGORY: GucSetting<UnknownCategory> =
     GucSetting::<UnknownCategory>::new(UnknownCategory::Error);
 
+/// Of settings for developers, as PostgreSQL's own.
+const DEVELOPER: GucFlags = GucFlags::from_bits_retain(pg_sys::GUC_NOT_IN_SAMPLE.cast_signed());
+
 /// Whether a query that scores many rows may score them in batches.
 pub fn batch() -> bool {
     BATCH.get()
@@ -121,16 +124,16 @@ fn kilobytes(value: i32) -> usize {
 pub fn define() {
     GucRegistry::define_bool_guc(
         c"pgboost.enable_batch",
-        c"Enables the planner's use of steps that predict many rows at once.",
+        c"Enables the planner's use of BatchPredict plans.",
         c"The results are the same, only slower, without.",
         &BATCH,
         GucContext::Userset,
-        GucFlags::EXPLAIN,
+        GucFlags::EXPLAIN | DEVELOPER,
     );
     GucRegistry::define_int_guc(
         c"pgboost.cache_size",
-        c"Sets the most memory that a connection keeps models in.",
-        c"Models shared with other connections count in full. The least recently used are let go first.",
+        c"Sets the maximum memory to be used by each session for models.",
+        c"Models that sessions share count in full. The least recently used are released first.",
         &CACHE_SIZE,
         1 << 10,
         i32::MAX,
@@ -140,7 +143,7 @@ pub fn define() {
     define_kernel();
     GucRegistry::define_int_guc(
         c"pgboost.max_model_size",
-        c"Sets the largest model file that may be loaded.",
+        c"Sets the maximum size of a model file that load_model accepts.",
         c"",
         &MAX_MODEL_SIZE,
         1,
@@ -181,7 +184,7 @@ fn define_kernel() {
             c"The results are the same with each. \"auto\" is the best that the CPU can run.",
             &KERNEL,
             GucContext::Userset,
-            GucFlags::default(),
+            DEVELOPER,
             Some(check),
             Some(assign),
             None,
