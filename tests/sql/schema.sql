@@ -15,9 +15,13 @@ SELECT extname, extversion, extnamespace::regnamespace, obj_description(oid, 'pg
 -- The tables can be dumped, and are the only ones.
 SELECT unnest(extconfig)::regclass AS dumped, unnest(extcondition) AS condition FROM pg_extension WHERE extname = 'pgboost';
 -- Who may call what: load, deploy and drop are for those who are granted it.
-SELECT p.proname, p.provolatile, p.proparallel, p.proisstrict, p.prosecdef, p.prosupport <> 0 AS supported, p.proacl IS NULL AS for_all
+SELECT p.proname, p.provolatile, p.proparallel, p.prosecdef, p.prosupport <> 0 AS supported, p.proacl IS NULL AS for_all
   FROM pg_proc AS p JOIN pg_depend AS d ON d.objid = p.oid AND d.deptype = 'e'
-  JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'pgboost' ORDER BY p.proname COLLATE "C";
+  JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'pgboost'
+ WHERE p.prokind = 'f' AND p.pronamespace = 'public'::regnamespace ORDER BY p.proname COLLATE "C";
+-- Of the internal functions only the one that a view calls, and aggregates run in workers.
+SELECT p.oid::regprocedure AS for_all FROM pg_proc AS p WHERE p.pronamespace = 'pgboost_catalog'::regnamespace AND p.proacl IS NULL;
+SELECT count(*) AS serial_aggregates FROM pg_proc AS p WHERE p.prokind = 'a' AND p.pronamespace = 'public'::regnamespace AND p.proparallel <> 's';
 
 -- What users call, without the aggregates and the schema of the registry, which nobody else may use: few functions, and
 -- a query that reads by one of them may run in parallel.

@@ -9,7 +9,13 @@ GRANT EXECUTE ON FUNCTION load_model, deploy_model, drop_model TO regress_victim
 
 SELECT grant_model('churn', 'regress_attacker');
 
--- Nobody can read or write the tables.
+-- Nobody can read or write the tables, not even who may use their schema.
+SET ROLE regress_attacker;
+SELECT count(*) FROM pgboost_catalog.model;
+SELECT pgboost_catalog.registry_changed();
+CREATE FUNCTION pgboost_catalog.f() RETURNS integer LANGUAGE sql AS 'SELECT 1';
+RESET ROLE;
+GRANT USAGE ON SCHEMA pgboost_catalog TO regress_attacker;
 SET ROLE regress_attacker;
 SELECT count(*) FROM pgboost_catalog.model;
 SELECT bytes FROM pgboost_catalog.part;

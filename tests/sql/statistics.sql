@@ -60,6 +60,7 @@ SELECT name, version, rows FROM used;
 CREATE ROLE regress_used;
 GRANT SELECT ON used TO regress_used;
 SELECT grant_model('price', 'regress_used');
+GRANT USAGE ON SCHEMA pgboost_catalog TO regress_used;
 SET ROLE regress_used;
 SELECT name, version, rows FROM pg_stat_pgboost;
 SELECT * FROM pgboost_catalog.statistics('m', 1);
