@@ -107,6 +107,25 @@ def test_an_evaluation_is_cancelled(connect: Connect, call: str) -> None:
     connection.execute("SELECT set_baseline('m', %s)", (few,))
     source = f"SELECT {features}, y FROM {rows}"
     ends_soon(connection, admin, f"SELECT * FROM {call}", (source,))
+
+
+@pytest.mark.parametrize("work_mem", ["64kB", "1GB"])
+@pytest.mark.parametrize(
+    "call", ["auc(s::real, c)", "auc(s, c, s)", "rmse(s, c)", "accuracy(s, s)", "logloss(s, c)"]
+)
+def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_mem: str) -> None:
+    """While it takes in rows, and while what it has taken in is sorted."""
+    connection = connect()
+    connection.execute(f"SET work_mem = '{work_mem}'")
+    rows = "generate_series(1, 3000) AS x, generate_series(1, 1000) AS y"
+    scores = f"SELECT (x * 1000 + y) * 7919 % 3011000 / 3011000.0::float8 AS s, y % 2 AS c FROM {rows}"
+    statement = f"SELECT {call} FROM ({scores}) AS s"
+    begin = time.monotonic()
+    connection.execute(statement)
+    milliseconds = (time.monotonic() - begin) * 1000
+    shares = (0.2, 0.5, 0.7, 0.8, 0.9)
+    assert any([is_cancelled(connection, statement, int(milliseconds * share)) for share in shares])
+    assert one(connection, "SELECT count(*) FROM pg_ls_tmpdir()") == 0
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
 

@@ -76,12 +76,15 @@ CASES = [
     ("called: pgboost_contribs_add", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_mean", "SELECT mean_abs_contribs(ARRAY[f1, f2]) FROM rows"),
     ("called: pgboost_contribs_combine", "SELECT pgboost_catalog.contribs_combine('{}', '{}')"),
-    ("called: pgboost_error_add", "SELECT rmse(f1, f2) FROM rows"),
-    ("called: pgboost_rmse", "SELECT rmse(f1, f2) FROM rows"),
-    ("called: pgboost_probability_add_boolean", "SELECT logloss(0.5, f1 > 0) FROM rows"),
-    ("called: pgboost_first_mean", "SELECT accuracy(f1, f2) FROM rows"),
-    ("called: pgboost_score_add_boolean", "SELECT auc(f1, f2 > 0) FROM rows"),
-    ("called: pgboost_auc", "SELECT auc(f1, f2 > 0) FROM rows"),
+    *[(f"called: pgboost_{name}", f"SELECT {name}(f1, f2) FROM rows") for name in ("rmse", "mse", "mae", "mape", "r2")],
+    *[(f"called: pgboost_{name}", f"SELECT {call} FROM rows") for name, call in (
+        ("error_add", "rmse(f1, f2)"), ("probability_add", "logloss(0.5, 1)"), ("probability_add_boolean", "brier(0.5, f1 > 0)"),
+        ("probabilities_add", "mlogloss('{0.5,0.5}', 1)"), ("class_add", "accuracy(f1, f2)"), ("first_mean", "logloss(0.5, 1)"),
+        ("second_mean", "brier(0.5, 1)"), ("score_add", "auc(f1, 1)"), ("score_add_boolean", "auc(f1, f2 > 0)"),
+        ("auc", "auc(f1, f2 > 0)"), ("aucpr", "aucpr(f1, 1)"),
+    )],
+    ("called: pgboost_error_combine", "SELECT pgboost_catalog.error_combine('{}', '{}')"),
+    ("called: pgboost_mean_combine", "SELECT pgboost_catalog.mean_combine('{}', '{}')"),
     ("called: pgboost_registry_changed", "SELECT drop_model('m@1')"),
 ]  # fmt: skip
 ANSWER = f"SELECT sum(predict('m', {COLUMNS})::numeric) FROM rows"
