@@ -81,7 +81,7 @@ test-engine: setup ## run the engine's unit and property tests
 .PHONY: test-errors
 test-errors: setup ## walk the tables of errors, and run what else of the extensions needs no server
 	@echo "==> the tables of errors"
-	@cd extension && cargo test --quiet --locked --lib -p pg_interface -p pgboost -p pgboost_train -p pgboost_trainer -p xgboost_ffi \
+	@cd extension && cargo test --quiet --locked --lib -p pg_interface -p row_source -p pgboost -p pgboost_train -p pgboost_trainer -p xgboost_ffi \
 		--no-default-features --features pgboost/$(PG_FEATURE),pgboost_train/$(PG_FEATURE)
 
 .PHONY: test-python

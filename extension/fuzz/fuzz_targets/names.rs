@@ -5,14 +5,12 @@
 #[allow(dead_code, reason = "most errors come from elsewhere")]
 #[path = "../../pgboost/src/error.rs"]
 mod error;
-#[path = "../../pg_interface/src/source/first_word.rs"]
-mod first_word;
 #[path = "../../pgboost/src/registry/reference.rs"]
 mod reference;
 
-use first_word::begins_like_a_query;
+use row_source::names::nearest;
+use row_source::source::begins_like_a_query;
 use libfuzzer_sys::fuzz_target;
-use pg_interface::nearest::nearest;
 use reference::{Reference, Wanted, check_alias, check_name};
 
 const NAMES: [&str; 4] = ["churn", "churn_v2", "Größe", "a"];

@@ -1,43 +1,51 @@
-//! What both extensions need of PostgreSQL, made safe to use: types, values, rows, errors, settings.
+//! PostgreSQL's interface, made safe to use for the extensions.
 //!
-//! It declares no SQL and defines no setting. A [`Value`] is made only by `unsafe` code, which vouches
-//! for its type; everything that reads one is safe. pgrx's bindings turn an error of PostgreSQL's into
-//! a Rust panic, which unwinds to the entry point, drops what is on the way, and is turned back there.
+//! A module is a subject of PostgreSQL's:
+//!
+//! - values: [`value`], [`numeric`](mod@numeric), [`varlena`], [`array`], [`jsonb`], [`tuple`]
+//! - calls: [`call`], [`aggregate`], [`signature`]
+//! - the planner's trees: [`nodes`], [`dependency`]
+//! - catalogs and tables: [`catalog`], [`scan`], [`query`], [`snapshot`], [`invalidation`]
+//! - the session: [`session`], [`transaction`], [`backend`], [`temporary_file`]
+//! - errors: [`report`], [`fault`]
+//!
+//! It declares no SQL, defines no setting, and knows nothing of models. A [`Value`] is made only by `unsafe`
+//! code, which vouches for its type; everything that reads one is safe. pgrx's bindings turn an error of
+//! PostgreSQL's into a Rust panic, which unwinds to the entry point, drops what is on the way, and is turned
+//! back there. [`unguarded`] is for the functions that run for every row.
 
 #![allow(unsafe_code, reason = "PostgreSQL's C interface")]
 
+pub mod aggregate;
 pub mod array;
+pub mod backend;
+pub mod call;
 pub mod catalog;
-pub mod elements;
-mod error_table;
+pub mod dependency;
 pub mod fault;
 pub mod invalidation;
-pub mod model_name;
-pub mod nearest;
+pub mod jsonb;
+pub mod nodes;
 mod numeric;
-pub mod output;
-pub mod profile;
+pub mod query;
 pub mod report;
-mod row;
-mod scalar_type;
-pub mod server;
-pub mod settings;
+pub mod scan;
+pub mod session;
+pub mod signature;
 pub mod snapshot;
-pub mod sorter;
-pub mod source;
-mod sqlstate;
-pub mod temporary;
-pub mod types;
+pub mod temporary_file;
+pub mod transaction;
+pub mod tuple;
 pub mod unguarded;
-mod value;
+pub mod value;
 pub mod varlena;
 
-pub use error_table::Report;
 pub use pgrx::pg_sys::panic::ErrorReport;
-pub use row::Row;
-pub use scalar_type::{NumberType, ScalarType, TextType};
-pub use sqlstate::*;
-pub use value::{Exact, Number, Text, Value};
+pub use pgrx::pg_sys::{Datum, FunctionCallInfo, Oid};
+pub use report::Report;
+pub use report::sqlstate::*;
+pub use tuple::Row;
+pub use value::{Exact, Number, NumberType, ScalarType, Text, TextType, Value};
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("values of eight bytes are read as PostgreSQL passes them on 64-bit machines");

@@ -1,12 +1,14 @@
-//! Errors and messages as PostgreSQL's, and whether the statement is to end.
+//! Errors: the table in which an extension declares them, their SQLSTATEs, and how they are raised.
 //!
+//! `error_table!` makes of a table of fields, SQLSTATEs and texts the type `Error`, which gives a [`Report`];
+//! `error_table_tests!` walks it. Messages follow PostgreSQL's style guide: lower case and no full stop; a
+//! detail and a hint are whole sentences, and both are absent where there is nothing useful to say.
 //! An extension's error unwinds as a Rust panic to the entry point, so every value on the way is
-//! dropped, and only there becomes an `ereport`.
+//! dropped, and only there becomes an `ereport`. No SQLSTATE is XX000, which PostgreSQL keeps for bugs.
 
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{PgLogLevel, PgSqlErrorCode};
-
-use crate::Report;
+use sqlstate::SqlState;
 
 /// The error as pgrx raises it. `raised_by` is the extension's name.
 pub fn error_report(raised_by: &'static str, error: Report) -> ErrorReport {
@@ -53,18 +55,18 @@ pub fn check_for_interrupts() {
     pgrx::check_for_interrupts!();
 }
 
-/// Tells the server log, not the client.
+/// Writes to the server log, not to the client.
 pub fn log(message: &str) {
     pgrx::ereport!(PgLogLevel::LOG, PgSqlErrorCode::ERRCODE_IO_ERROR, message.to_owned());
 }
 
-/// Tells the client what it must not miss: programs show warnings that drop notices.
+/// Sends a warning to the client: programs that drop notices show it.
 pub fn warning_with(message: &str, detail: &str, hint: &str) {
     let report = ErrorReport::new(PgSqlErrorCode::ERRCODE_WARNING, message.to_owned(), "pgboost");
     report.set_detail(detail).set_hint(hint).report(PgLogLevel::WARNING);
 }
 
-/// Tells the client, with a detail and a hint where there are such.
+/// Sends a notice to the client, with a detail and a hint if there are any.
 pub fn notice_with(message: &str, detail: Option<&str>, hint: Option<&str>) {
     let code = PgSqlErrorCode::ERRCODE_SUCCESSFUL_COMPLETION;
     let mut report = ErrorReport::new(code, message.to_owned(), "pgboost");
@@ -77,7 +79,150 @@ pub fn notice_with(message: &str, detail: Option<&str>, hint: Option<&str>) {
     report.report(PgLogLevel::NOTICE);
 }
 
-/// Tells the client.
+/// Sends a notice to the client.
 pub fn notice(message: &str) {
     notice_with(message, None, None);
+}
+
+/// An error as it is reported.
+#[derive(Debug)]
+pub struct Report {
+    /// The SQLSTATE.
+    pub sqlstate: SqlState,
+    /// Lower case, no full stop.
+    pub message: String,
+    /// Whole sentences, as the hint.
+    pub detail: Option<String>,
+    /// What to do next.
+    pub hint: Option<String>,
+}
+
+/// A text of a table: a format of the error's fields, or an option of a text in parentheses.
+#[macro_export]
+macro_rules! error_text {
+    () => {
+        None
+    };
+    (($text:expr)) => {
+        Option::map($text, String::from)
+    };
+    ($format:literal) => {
+        Some(format!($format))
+    };
+}
+
+/// Declares `Error`: the fields, the SQLSTATE, the message, the detail and the hint of each variant.
+/// `$extension` is who raises it.
+#[macro_export]
+macro_rules! error_table {
+    ($extension:literal: $($(#[$doc:meta])* $name:ident $({ $($field:ident: $type:ty),* })? =>
+        $state:expr, $message:tt $(, detail $detail:tt)? $(, hint $hint:tt)?;)*) => {
+        /// An error of the extension.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Error {
+            $($(#[$doc])* $name $({
+                $(#[allow(missing_docs, reason = "the message says it")] $field: $type),*
+            })?,)*
+        }
+
+        impl Error {
+            /// The error as it is reported.
+            #[allow(unused_variables, reason = "not every text has every field")]
+            pub fn report(&self) -> $crate::Report {
+                match self {
+                    $(Error::$name $({ $($field),* })? => $crate::Report {
+                        sqlstate: $state,
+                        message: $crate::error_text!($message).unwrap_or_default(),
+                        detail: $crate::error_text!($($detail)?),
+                        hint: $crate::error_text!($($hint)?),
+                    },)*
+                }
+            }
+        }
+
+        impl From<Error> for $crate::ErrorReport {
+            fn from(error: Error) -> Self {
+                $crate::report::error_report($extension, error.report())
+            }
+        }
+
+        /// The result of everything in the extension that can fail.
+        pub type Result<T> = std::result::Result<T, Error>;
+
+        #[cfg(test)]
+        pub const NAMES: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+/// Defines the tests that walk the table: `samples` has a value of every variant, and of all that a text
+/// depends on.
+#[macro_export]
+macro_rules! error_table_tests {
+    ($samples:expr) => {
+        #[test]
+        fn every_variant_is_sampled() {
+            let shown: Vec<String> = $samples.iter().map(|error| format!("{error:?}")).collect();
+            let name = |text: &'_ String| text.split(' ').next().unwrap().to_owned();
+            let seen: std::collections::BTreeSet<String> = shown.iter().map(name).collect();
+            assert_eq!(seen, NAMES.iter().map(|name| (*name).to_owned()).collect());
+        }
+
+        #[test]
+        fn every_error_has_an_allowed_sqlstate_and_text_in_postgresql_style() {
+            $samples.iter().for_each(assert_style);
+        }
+
+        fn assert_style(error: &Error) {
+            // What a caller, the data or the machine can do wrong, and what happens in a library (38);
+            // XX, a bug, is not among them.
+            const CLASSES: [&str; 8] = ["0A", "22", "38", "42", "53", "54", "55", "58"];
+            let $crate::Report { sqlstate, message, detail, hint } = error.report();
+            let shown = format!("{error:?}: {message}");
+            // Six bits for each of its characters, the first lowest (elog.h).
+            let packed = |at: i32| ((sqlstate as i32 >> (6 * at)) & 0x3f) as u8 + b'0';
+            let class: String = [0, 1].map(|at| char::from(packed(at))).iter().collect();
+            assert!(CLASSES.contains(&class.as_str()), "class {class} of {shown}");
+            let first = message.chars().next().expect(&shown);
+            let acronym = message.chars().nth(1).is_some_and(|second| !second.is_lowercase());
+            assert!(!first.is_uppercase() || acronym, "starts with a capital: {shown}");
+            assert!(!message.ends_with(['.', ' ', '!', ':']), "ends in punctuation: {shown}");
+            assert!(!message.contains(['\n', '\r', '\t']), "has more than one line: {shown}");
+            assert!(!message.contains("  "), "has two blanks in a row: {shown}");
+            for text in detail.iter().chain(&hint) {
+                let whole = text.starts_with(char::is_uppercase) && text.ends_with('.');
+                assert!(whole && !text.contains('\n'), "{text} is no sentence: {shown}");
+            }
+        }
+    };
+}
+
+/// The SQLSTATEs that the extensions raise, by PostgreSQL's names (errcodes.txt).
+pub mod sqlstate {
+    pub use pgrx::PgSqlErrorCode as SqlState;
+    pub use pgrx::PgSqlErrorCode::{
+        ERRCODE_AMBIGUOUS_COLUMN as AMBIGUOUS_COLUMN,
+        ERRCODE_AMBIGUOUS_FUNCTION as AMBIGUOUS_FUNCTION,
+        ERRCODE_ARRAY_ELEMENT_ERROR as ARRAY_SUBSCRIPT_ERROR,
+        ERRCODE_DATA_EXCEPTION as DATA_EXCEPTION, ERRCODE_DATATYPE_MISMATCH as DATATYPE_MISMATCH,
+        ERRCODE_DISK_FULL as DISK_FULL, ERRCODE_DUPLICATE_COLUMN as DUPLICATE_COLUMN,
+        ERRCODE_DUPLICATE_FUNCTION as DUPLICATE_FUNCTION,
+        ERRCODE_DUPLICATE_OBJECT as DUPLICATE_OBJECT,
+        ERRCODE_EXTERNAL_ROUTINE_EXCEPTION as EXTERNAL_ROUTINE_EXCEPTION,
+        ERRCODE_FEATURE_NOT_SUPPORTED as FEATURE_NOT_SUPPORTED,
+        ERRCODE_INSUFFICIENT_PRIVILEGE as INSUFFICIENT_PRIVILEGE,
+        ERRCODE_INVALID_BINARY_REPRESENTATION as INVALID_BINARY_REPRESENTATION,
+        ERRCODE_INVALID_NAME as INVALID_NAME,
+        ERRCODE_INVALID_PARAMETER_VALUE as INVALID_PARAMETER_VALUE,
+        ERRCODE_INVALID_TEXT_REPRESENTATION as INVALID_TEXT_REPRESENTATION,
+        ERRCODE_IO_ERROR as IO_ERROR, ERRCODE_NULL_VALUE_NOT_ALLOWED as NULL_VALUE_NOT_ALLOWED,
+        ERRCODE_NUMERIC_VALUE_OUT_OF_RANGE as NUMERIC_VALUE_OUT_OF_RANGE,
+        ERRCODE_OBJECT_IN_USE as OBJECT_IN_USE,
+        ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE as OBJECT_NOT_IN_PREREQUISITE_STATE,
+        ERRCODE_OUT_OF_MEMORY as OUT_OF_MEMORY,
+        ERRCODE_PROGRAM_LIMIT_EXCEEDED as PROGRAM_LIMIT_EXCEEDED,
+        ERRCODE_SYNTAX_ERROR as SYNTAX_ERROR, ERRCODE_UNDEFINED_COLUMN as UNDEFINED_COLUMN,
+        ERRCODE_UNDEFINED_FILE as UNDEFINED_FILE, ERRCODE_UNDEFINED_FUNCTION as UNDEFINED_FUNCTION,
+        ERRCODE_UNDEFINED_OBJECT as UNDEFINED_OBJECT, ERRCODE_UNDEFINED_TABLE as UNDEFINED_TABLE,
+        ERRCODE_WRONG_OBJECT_TYPE as WRONG_OBJECT_TYPE,
+    };
 }

@@ -1,17 +1,17 @@
-//! Values, and how each becomes an f32 or a text.
+//! Values, the table of their types, and how each becomes an f32 or a text.
 //!
 //! A `Datum` does not say what it is. A [`Value`] does: the `unsafe` code that makes one vouches for
 //! its type and its life, and reading it is safe. Numbers are converted as XGBoost converts them:
-//! straight to f32, rounded once. A date or timestamp is the seconds since 1970, which an f32 holds to
+//! straight to f32, rounded once. A date or timestamp is the seconds since 1970, which an f32 resolves to
 //! about two minutes today. Text and enums are categories, and stay text here.
 
 use std::borrow::Cow;
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys::{self, Datum, Oid};
 
-use crate::{NumberType, ScalarType, TextType, numeric, varlena};
+use crate::{catalog, numeric, varlena};
 
 /// A value that is not NULL.
 #[derive(Clone, Copy)]
@@ -138,7 +138,7 @@ impl Number<'_> {
 
     /// A numeric with all its digits.
     pub fn numeric_text(self) -> String {
-        output(pg_sys::numeric_out, self.datum)
+        called(pg_sys::numeric_out, self.datum)
     }
 
     /// The number without loss. A numeric does not go by way of a float, which cannot hold every
@@ -186,15 +186,121 @@ impl<'a> Text<'a> {
                     Cow::Owned(varlena::text(self.datum).trim_end_matches(' ').to_owned())
                 }
                 TextType::Name => CStr::from_ptr(self.datum.cast_mut_ptr()).to_string_lossy(),
-                TextType::Enum => Cow::Owned(output(pg_sys::enum_out, self.datum)),
+                TextType::Enum => Cow::Owned(called(pg_sys::enum_out, self.datum)),
             }
         }
     }
 }
 
 /// A value in its text form, by the output function of its type.
-fn output(function: unsafe fn(pg_sys::FunctionCallInfo) -> Datum, datum: Datum) -> String {
+fn called(function: unsafe fn(pg_sys::FunctionCallInfo) -> Datum, datum: Datum) -> String {
     // SAFETY: the callers pair output functions with their types; they never return NULL.
     let text = unsafe { pgrx::direct_function_call::<&CStr>(function, &[Some(datum)]) };
     text.map(|text| text.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+/// A type whose values can be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScalarType {
+    /// Values are numbers.
+    Number(NumberType),
+    /// Values are names of categories.
+    Text(TextType),
+}
+
+/// A type whose values are numbers, or become numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberType {
+    /// real
+    Float4,
+    /// double precision
+    Float8,
+    /// smallint
+    Int2,
+    /// integer
+    Int4,
+    /// bigint
+    Int8,
+    /// numeric
+    Numeric,
+    /// boolean
+    Bool,
+    /// date
+    Date,
+    /// timestamp, with or without time zone
+    Timestamp,
+}
+
+/// A type whose values are names of categories.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TextType {
+    /// text, varchar
+    Text,
+    /// char(n), whose trailing blanks do not count
+    Bpchar,
+    /// name, or a literal whose type is not known
+    Name,
+    /// any enum
+    Enum,
+}
+
+impl NumberType {
+    /// Whether a real holds every value of the type.
+    pub fn is_single(self) -> bool {
+        matches!(self, NumberType::Float4 | NumberType::Int2 | NumberType::Bool)
+    }
+}
+
+impl ScalarType {
+    /// How to read values of a type, or nothing if they are neither numbers nor categories. A domain
+    /// is read as the type below it.
+    pub fn of(type_oid: Oid) -> Option<ScalarType> {
+        // The table is asked first, because looking up a domain costs more than the rest of the
+        // binding together.
+        ScalarType::of_base(type_oid).or_else(|| {
+            let base = catalog::base_type(type_oid);
+            let of_enum = || ScalarType::Text(TextType::Enum);
+            ScalarType::of_base(base).or_else(|| catalog::is_enum(base).then(of_enum))
+        })
+    }
+
+    fn of_base(type_oid: Oid) -> Option<ScalarType> {
+        use {NumberType::*, TextType::*};
+        let number = |number_type| Some(ScalarType::Number(number_type));
+        let text = |text_type| Some(ScalarType::Text(text_type));
+        match type_oid {
+            pg_sys::FLOAT4OID => number(Float4),
+            pg_sys::FLOAT8OID => number(Float8),
+            pg_sys::INT2OID => number(Int2),
+            pg_sys::INT4OID => number(Int4),
+            pg_sys::INT8OID => number(Int8),
+            pg_sys::NUMERICOID => number(Numeric),
+            pg_sys::BOOLOID => number(Bool),
+            pg_sys::DATEOID => number(Date),
+            pg_sys::TIMESTAMPOID | pg_sys::TIMESTAMPTZOID => number(Timestamp),
+            pg_sys::TEXTOID | pg_sys::VARCHAROID => text(Text),
+            pg_sys::BPCHAROID => text(Bpchar),
+            pg_sys::NAMEOID | pg_sys::UNKNOWNOID => text(Name),
+            _ => None,
+        }
+    }
+
+    /// Whether values are names of categories.
+    pub fn is_text(self) -> bool {
+        matches!(self, ScalarType::Text(_))
+    }
+}
+
+/// The value by its type's output function, in the database's encoding.
+///
+/// # Safety
+/// The datum is not NULL, is of that type, and is valid.
+pub unsafe fn output_text(datum: Datum, type_oid: Oid) -> Vec<u8> {
+    // SAFETY: the caller says so; an output function returns a palloc'd string that ends in a NUL.
+    unsafe {
+        let text = pg_sys::OidOutputFunctionCall(catalog::output_function(type_oid), datum);
+        let bytes = CStr::from_ptr(text).to_bytes().to_vec();
+        pg_sys::pfree(text.cast());
+        bytes
+    }
 }

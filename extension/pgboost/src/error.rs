@@ -4,8 +4,8 @@
 //! except an unknown category, which the caller has just supplied.
 
 use gbdt::{ErrorKind, Place};
-use pg_interface::source::SourceError;
 use pg_interface::{error_table, *};
+use row_source::SourceError;
 
 /// Characters of an unknown category that a message shows.
 const MAX_SHOWN: usize = 64;
@@ -409,6 +409,12 @@ fn shown(category: &str) -> String {
 impl From<SourceError> for Error {
     fn from(error: SourceError) -> Self {
         Error::Source { error }
+    }
+}
+
+impl From<varlena::EncodingError> for Error {
+    fn from(error: varlena::EncodingError) -> Self {
+        Error::Encoding { what: error.0 }
     }
 }
 

@@ -8,7 +8,7 @@ use std::ffi::c_void;
 use std::sync::atomic::{AtomicI32, Ordering::Relaxed};
 
 use gbdt::Kernel;
-use pg_interface::settings;
+use pg_interface::session;
 use pgrx::guc::GucEnum;
 use pgrx::pg_sys::config_enum_entry;
 use pgrx::{GucContext, GucFlags, GucRegistry, GucSetting, PostgresGucEnum, pg_guard, pg_sys};
@@ -167,7 +167,7 @@ pub fn define() {
         GucContext::Userset,
         GucFlags::default(),
     );
-    settings::reserve_prefix(c"pgboost");
+    session::reserve_prefix(c"pgboost");
 }
 
 /// Defines the setting that chooses the kernel. Its check hook refuses a kernel that the processor
@@ -204,7 +204,7 @@ unsafe extern "C-unwind" fn check(
         return true;
     }
     let present = Kernel::available().map(Kernel::name).collect();
-    settings::refuse_value(Error::KernelMissing { name: choice.name(), present }.report());
+    session::refuse_value(Error::KernelMissing { name: choice.name(), present }.report());
     false
 }
 

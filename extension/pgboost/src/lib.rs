@@ -5,9 +5,9 @@
 //! does not know), `features` makes a row of f32 of the arguments, and the engine, crate `gbdt`, walks
 //! the trees. `evaluation` compares predictions with what is known to be right, `drift` the features with
 //! what they were, and `statistics` counts what is used. `customscan` is the plan node that predicts for
-//! many rows. `guc` and `error` have a table each, and `pg` makes PostgreSQL's C interface safe to use.
+//! many rows. `guc` and `error` have a table each.
 //!
-//! `unsafe` is in `pg`, and where PostgreSQL calls in or nodes of its planner and executor are handled:
+//! `unsafe` is in the crate `pg_interface`, and where PostgreSQL calls in or nodes of its planner and executor are handled:
 //! `functions::entry`, `guc`'s hooks, and the node of `customscan`. `cache` maps files.
 
 mod cache;
@@ -21,8 +21,6 @@ mod functions;
 #[allow(unsafe_code, reason = "the hooks of a setting")]
 mod guc;
 mod name_hash;
-#[allow(unsafe_code, reason = "PostgreSQL's C interface; see the module's header")]
-mod pg;
 mod predictor;
 mod registry;
 mod statistics;

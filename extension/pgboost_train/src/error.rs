@@ -4,9 +4,9 @@
 //! of the server's own code; none is XX000, which PostgreSQL keeps for bugs. Messages repeat no values of
 //! rows, except the name of a group that is in two places.
 
-use pg_interface::nearest::hint as meant;
-use pg_interface::source::SourceError;
 use pg_interface::{error_table, error_text, *};
+use row_source::SourceError;
+use row_source::names::hint as meant;
 
 error_table! {
     "pgboost_train":

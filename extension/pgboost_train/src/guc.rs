@@ -29,7 +29,7 @@ pub fn define() {
         GucContext::Suset,
         GucFlags::default(),
     );
-    pg_interface::settings::reserve_prefix(c"pgboost_train");
+    pg_interface::session::reserve_prefix(c"pgboost_train");
 }
 
 /// The most threads that a training may use: those that the setting allows, and no more than there are cores.

@@ -3,7 +3,7 @@
 //! A training goes through these rooms in order: `functions` takes the call, `params` checks what the
 //! user asked for, `source` turns the rows of the source into records in a temporary file, `training`
 //! has them trained on by a process of its own, `pgboost_trainer`, and the model is stored by
-//! pgboost's SQL function `load_model`. `pg` is the only room that names PostgreSQL's symbols.
+//! pgboost's SQL function `load_model`.
 //!
 //! `xgboost` predicts with libxgboost in the backend. It is loaded when it is first needed and never
 //! before: loading this library starts no thread and maps no C++, so that a server may preload it.
@@ -14,8 +14,6 @@ mod guc;
 #[allow(unsafe_code, reason = "it asks the loader")]
 mod installed;
 mod params;
-#[allow(unsafe_code, reason = "PostgreSQL's C interface; see the module's header")]
-mod pg;
 mod registry;
 mod source;
 mod training;

@@ -17,12 +17,11 @@ use std::path::{Path, PathBuf};
 use gbdt::Image;
 use gbdt::forest::IMAGE_VERSION;
 use pg_interface::report::check_for_interrupts;
-use pg_interface::{fault, server};
+use pg_interface::{backend, fault};
 use sha2::{Digest, Sha256};
 
 use super::checked::{self, FileStamp};
 use super::map::{ImageBytes, ModelImage};
-use crate::pg::catalog;
 
 pub(super) const FOLDER: &str = "pgboost";
 pub(super) const SUFFIX: &str = ".image";
@@ -76,7 +75,7 @@ impl ImageKey {
 
 /// The folder of this database.
 pub fn folder() -> PathBuf {
-    folder_of(catalog::database())
+    folder_of(backend::database())
 }
 
 pub(super) fn folder_of(database: u32) -> PathBuf {
@@ -103,7 +102,7 @@ pub fn open(key: &ImageKey) -> Option<ModelImage> {
 
 /// Writes an image so that other backends find it whole or not at all.
 pub fn write(key: &ImageKey, image: &[u8]) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(server::directory_mode()).create(folder())?;
+    DirBuilder::new().recursive(true).mode(backend::directory_mode()).create(folder())?;
     replace(&key.path(), image)
 }
 
@@ -124,7 +123,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(server::file_mode())
+        .mode(backend::file_mode())
         .open(&unfinished.0)?;
     for piece in content.chunks(PIECE) {
         check_for_interrupts();

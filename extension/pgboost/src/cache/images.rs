@@ -15,17 +15,15 @@ use std::rc::Rc;
 
 use gbdt::Image;
 use gbdt::forest::AlignedBytes;
-use pg_interface::profile::Ranges;
-use pg_interface::{fault, report};
-use pgrx::pg_sys::Oid;
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::{Oid, fault, report, transaction};
+use row_source::distribution::Ranges;
 
 use super::file::{self, ImageKey, MadeOf};
 use super::map::{ImageBytes, ModelImage};
 use super::sweep;
 use crate::error::Result;
 use crate::guc;
-use crate::pg::snapshot::ReadSnapshot;
-use crate::pg::transaction;
 use crate::registry::Registry;
 use crate::registry::lookup::{self, Stored};
 use crate::registry::profile;

@@ -10,13 +10,12 @@ use std::cell::RefCell;
 use std::rc::{Rc, Weak};
 
 use gbdt::Kernel;
-use pgrx::pg_sys::Oid;
+use pg_interface::snapshot::{ReadSnapshot, SnapshotMark, Validity};
+use pg_interface::{Oid, invalidation, varlena};
 
 use super::images::{self, CachedImage};
 use crate::error::{Error, Result};
 use crate::name_hash::NameMap;
-use crate::pg::snapshot::{ReadSnapshot, SnapshotMark, Validity};
-use crate::pg::{encoding, invalidation};
 use crate::registry::lookup::Stored;
 use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{Registry, lookup, privilege};
@@ -87,7 +86,7 @@ pub fn fetch_ahead(reference: &str, kernel: Kernel, rows: usize) {
 #[cold]
 #[inline(never)]
 fn read(reference: &str, function: Oid, snapshot: Option<SnapshotMark>) -> Result<Resolved> {
-    let parsed = Reference::parse(encoding::require_allowed(reference, "name")?)?;
+    let parsed = Reference::parse(varlena::require_representable(reference, "name")?)?;
     let registry = Registry::of_function(function)?;
     invalidation::watch(registry.watched());
     let latest_mark = || SnapshotMark::latest(registry.model.relation);

@@ -15,11 +15,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use pg_interface::server;
-use pgrx::pg_sys::Oid;
+use pg_interface::{Oid, backend, catalog};
 
 use super::file::{self, FOLDER, ImageKey, RECORD, SUFFIX, UNFINISHED};
-use crate::pg::catalog;
 
 /// The file's name.
 const MADE: &str = "made";
@@ -43,7 +41,7 @@ pub fn is_due() -> bool {
 /// Counts an image; returns how many versions the last sweep read, and how many images were made since.
 fn count() -> io::Result<(usize, usize)> {
     let mut options = OpenOptions::new();
-    options.read(true).append(true).create(true).mode(server::file_mode());
+    options.read(true).append(true).create(true).mode(backend::file_mode());
     let mut file = options.open(file::folder().join(MADE))?;
     file.write_all(b".")?;
     file.rewind()?;
@@ -84,7 +82,7 @@ fn sweep_other(folder: &fs::DirEntry) {
     let Some(database) = name.to_str().and_then(|name| name.parse().ok()) else { return };
     if !catalog::database_exists(database) {
         let _ = fs::remove_dir_all(file::folder_of(database));
-    } else if database != catalog::database() && is_abandoned(&folder.path()) {
+    } else if database != backend::database() && is_abandoned(&folder.path()) {
         for entry in entries(&folder.path()) {
             let name = entry.file_name();
             let is = |suffix: &&str| name.to_string_lossy().ends_with(*suffix);

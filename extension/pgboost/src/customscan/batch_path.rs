@@ -1,5 +1,6 @@
 //! The path of a batch, which the planner makes a plan of.
 
+use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, NodeTag};
 
 use super::calls::varying_arguments;
@@ -8,8 +9,6 @@ use super::level::QueryLevel;
 use super::methods::Methods;
 use super::paths::{NAME, Path};
 use super::plan;
-use crate::pg::expr::Expr;
-use crate::pg::lists;
 
 pub struct Batch<'a, 'p> {
     pub level: &'a QueryLevel<'p>,
@@ -98,8 +97,7 @@ impl<'p> Batch<'_, 'p> {
             let numbers = pg_sys::lappend_int(std::ptr::null_mut(), limit);
             let numbers = pg_sys::lappend_int(numbers, tests.into());
             let calls = self.calls.iter().map(|call| call.node());
-            (*path).custom_private =
-                lists::of_pointers(std::iter::once(numbers.cast()).chain(calls));
+            (*path).custom_private = nodes::list_of(std::iter::once(numbers.cast()).chain(calls));
             (*path).methods = &raw const METHODS.0;
             Path::new(path.cast())
         }
@@ -111,9 +109,9 @@ impl<'p> Batch<'_, 'p> {
         unsafe {
             let below = self.below.as_ptr();
             let target = pg_sys::copy_pathtarget((*below).pathtarget);
-            let before = lists::pointers::<pg_sys::Node>((*target).exprs).count();
+            let before = nodes::list_pointers::<pg_sys::Node>((*target).exprs).count();
             let is_known = |expression: Expr<'_>| {
-                let mut outputs = lists::pointers((*target).exprs);
+                let mut outputs = nodes::list_pointers((*target).exprs);
                 outputs.any(|output| Expr::new(output).is_same_as(expression))
             };
             for argument in self.calls.iter().flat_map(|call| varying_arguments(*call)) {
@@ -126,7 +124,7 @@ impl<'p> Batch<'_, 'p> {
                     }
                 }
             }
-            if lists::pointers::<pg_sys::Node>((*target).exprs).count() == before {
+            if nodes::list_pointers::<pg_sys::Node>((*target).exprs).count() == before {
                 return below;
             }
             let relation = (*below).parent;

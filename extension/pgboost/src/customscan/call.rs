@@ -1,18 +1,17 @@
 //! One call of predict in a batch: where its arguments come from, and its results.
 
 use gbdt::prefetch::prefetch_all;
-use pg_interface::{Row, varlena};
+use pg_interface::call::Arguments;
+use pg_interface::nodes::{self, Expr};
+use pg_interface::signature::ArgSource;
+use pg_interface::tuple::{ColumnPositions, VirtualValues};
+use pg_interface::{Row, unguarded, varlena};
 use pgrx::PgMemoryContexts;
 use pgrx::pg_sys::{self, Datum, NodeTag};
 
 use super::given::Given;
 use super::rows::Rows;
 use crate::functions::entry;
-use crate::pg::arguments::Arguments;
-use crate::pg::expr::Expr;
-use crate::pg::parts::{Parts, Places};
-use crate::pg::signature::ArgSource;
-use crate::pg::{lists, unguarded_exec};
 use crate::predictor::batch::BatchPredictor;
 use crate::predictor::many::ManyModels;
 
@@ -58,7 +57,7 @@ enum Place {
     /// It is a constant, which the frame holds.
     Frame,
     Column(usize),
-    Parts(Places),
+    VirtualValues(ColumnPositions),
 }
 
 pub struct Call {
@@ -94,7 +93,7 @@ impl Call {
         unsafe {
             let expression: *mut pg_sys::FuncExpr =
                 pg_sys::copyObjectImpl((*entry).expr.cast_const().cast()).cast();
-            for (cell, given) in lists::cells((*expression).args).zip(given) {
+            for (cell, given) in nodes::list_cells((*expression).args).zip(given) {
                 given.refer(cell, tuple);
             }
             let function = entry::batched((*expression).funcid)?;
@@ -131,9 +130,9 @@ impl Call {
         let place = |given: &Given| match given {
             Given::Constant => Place::Frame,
             Given::Column(number) => kept(number).map_or(Place::Frame, Place::Column),
-            Given::Parts(numbers) => {
-                Place::Parts(Places::new(numbers.iter().filter_map(kept).collect()))
-            }
+            Given::Parts(numbers) => Place::VirtualValues(ColumnPositions::new(
+                numbers.iter().filter_map(kept).collect(),
+            )),
         };
         self.places = given.iter().map(place).collect();
         let mut features = self.places.iter().skip(1).map(Place::column);
@@ -237,7 +236,7 @@ fn soon_freed<G>(
     move |row| {
         if read % ROWS_PER_RESET == 0 {
             // SAFETY: nothing of the rows before is used any more: their features are numbers.
-            unsafe { unguarded_exec::MemoryContextReset(reading) };
+            unsafe { unguarded::MemoryContextReset(reading) };
         }
         read += 1;
         given(row)
@@ -249,14 +248,14 @@ impl Place {
         match self {
             Place::Frame => &[],
             Place::Column(kept) => std::slice::from_ref(kept),
-            Place::Parts(places) => places.all(),
+            Place::VirtualValues(places) => places.all(),
         }
     }
 
     fn column(&self) -> Option<usize> {
         match self {
             Place::Column(kept) => Some(*kept),
-            Place::Frame | Place::Parts(_) => None,
+            Place::Frame | Place::VirtualValues(_) => None,
         }
     }
 }
@@ -280,9 +279,11 @@ impl ArgSource for Cells<'_> {
     }
 
     #[inline]
-    fn parts(&self, index: usize) -> Option<Parts<'_>> {
+    fn virtual_values(&self, index: usize) -> Option<VirtualValues<'_>> {
         match self.places.get(index) {
-            Some(Place::Parts(places)) => Some(places.of(Row::new(self.values, self.nulls))),
+            Some(Place::VirtualValues(places)) => {
+                Some(places.of(Row::new(self.values, self.nulls)))
+            }
             _ => None,
         }
     }

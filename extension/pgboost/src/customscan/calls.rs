@@ -4,11 +4,11 @@
 //! the first operand of COALESCE, AND or OR, nor in an aggregate's arguments behind FILTER. In other
 //! places it would be computed for rows that do not need it.
 
+use pg_interface::nodes::Expr;
 use pgrx::pg_sys::NodeTag;
 
 use super::error_safety::{ExprKind, is_made_of, kind, never_errors};
 use crate::functions::entry;
-use crate::pg::expr::Expr;
 use crate::predictor::batch::BatchFunction;
 
 /// The function of a call, if it is one that can be computed in batches.
@@ -36,7 +36,7 @@ fn parts_always_evaluated(expression: Expr<'_>) -> Vec<Expr<'_>> {
             (arguments, None) => arguments,
         },
         ExprKind::Branching => first_part(expression).into_iter().collect(),
-        ExprKind::Plain | ExprKind::Calling | ExprKind::Failing => expression.parts(),
+        ExprKind::Plain | ExprKind::Calling | ExprKind::Failing => expression.children(),
         _ => Vec::new(),
     }
 }
@@ -44,19 +44,19 @@ fn parts_always_evaluated(expression: Expr<'_>) -> Vec<Expr<'_>> {
 /// What is evaluated first: the first operand of AND, OR and COALESCE, and what CASE looks at before
 /// it chooses.
 fn first_part(expression: Expr<'_>) -> Option<Expr<'_>> {
-    let first = expression.parts().into_iter().next()?;
+    let first = expression.children().into_iter().next()?;
     let is_list = first.tag() == NodeTag::T_List;
-    if is_list { first.parts().into_iter().next() } else { Some(first) }
+    if is_list { first.children().into_iter().next() } else { Some(first) }
 }
 
 pub fn predicts(expression: Expr<'_>) -> bool {
-    prediction(expression).is_some() || expression.parts().into_iter().any(predicts)
+    prediction(expression).is_some() || expression.children().into_iter().any(predicts)
 }
 
 /// Whether an expression predicts by what an index can hold.
 pub fn predicts_pinned(expression: Expr<'_>) -> bool {
     prediction(expression).is_some_and(|function| function.pinned)
-        || expression.parts().into_iter().any(predicts_pinned)
+        || expression.children().into_iter().any(predicts_pinned)
 }
 
 /// Collects the calls that aggregates evaluate for every row.
@@ -64,7 +64,7 @@ pub fn aggregated_calls<'p>(expression: Expr<'p>, calls: &mut Vec<Expr<'p>>) {
     if kind(expression) == ExprKind::Aggregate {
         unconditional_calls(expression, calls);
     } else {
-        expression.parts().into_iter().for_each(|part| aggregated_calls(part, calls));
+        expression.children().into_iter().for_each(|part| aggregated_calls(part, calls));
     }
 }
 
@@ -73,7 +73,7 @@ pub fn columns_beside<'p>(expression: Expr<'p>, calls: &[Expr<'p>], columns: &mu
     if kind(expression) == ExprKind::Column {
         columns.push(expression);
     } else if !calls.iter().any(|call| call.is_same_as(expression)) {
-        let parts = expression.parts().into_iter();
+        let parts = expression.children().into_iter();
         parts.for_each(|part| columns_beside(part, calls, columns));
     }
 }

@@ -5,10 +5,9 @@
 
 use std::ptr;
 
+use pg_interface::unguarded;
 use pgrx::pg_sys::{self, CurrentMemoryContext, Datum, MemoryContext, varlena};
 use pgrx::varlena::{varatt_is_1b_e, varsize_any};
-
-use crate::pg::unguarded_exec;
 
 const PIECE: usize = 8 << 10;
 /// Larger values are allocated for themselves.
@@ -41,7 +40,7 @@ impl Copies {
     pub unsafe fn clear(&mut self) {
         (self.next, self.left, self.bytes) = (ptr::null_mut(), 0, 0);
         // SAFETY: the caller says so.
-        unsafe { unguarded_exec::MemoryContextReset(self.memory) }
+        unsafe { unguarded::MemoryContextReset(self.memory) }
     }
 
     /// # Safety
@@ -86,10 +85,10 @@ impl Copies {
         // SAFETY: the caller says so; a piece has that many bytes left.
         unsafe {
             if aligned > MAX_SMALL {
-                return unguarded_exec::MemoryContextAlloc(self.memory, bytes).cast();
+                return unguarded::MemoryContextAlloc(self.memory, bytes).cast();
             }
             if aligned > self.left {
-                self.next = unguarded_exec::MemoryContextAlloc(self.memory, PIECE).cast();
+                self.next = unguarded::MemoryContextAlloc(self.memory, PIECE).cast();
                 self.left = PIECE;
             }
             let room = self.next;
@@ -107,7 +106,7 @@ impl Copies {
         unsafe {
             let before = CurrentMemoryContext;
             CurrentMemoryContext = self.memory;
-            let fetched = unguarded_exec::pg_detoast_datum_copy(value.cast_mut_ptr());
+            let fetched = unguarded::pg_detoast_datum_copy(value.cast_mut_ptr());
             CurrentMemoryContext = before;
             Datum::from(fetched)
         }

@@ -10,10 +10,10 @@
 //! scan of a function has below it does not matter: all of that runs before the first row comes out,
 //! batch or no batch.
 
+use pg_interface::nodes::{Expr, is_leakproof, is_volatile_function};
 use pgrx::pg_sys::{self, NodeTag, Oid};
 
 use super::paths::{Path, PathKind};
-use crate::pg::expr::{Expr, is_leakproof, is_volatile_function};
 
 /// What an expression's node itself does, without its parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,9 +87,9 @@ pub fn never_errors(expression: Expr<'_>) -> bool {
     match kind(expression) {
         ExprKind::Column | ExprKind::Constant | ExprKind::Parameter => true,
         ExprKind::Plain | ExprKind::Branching | ExprKind::Placeholder => {
-            none_errors(expression.parts())
+            none_errors(expression.children())
         }
-        ExprKind::Calling => functions_never_fail() && none_errors(expression.parts()),
+        ExprKind::Calling => functions_never_fail() && none_errors(expression.children()),
         ExprKind::Failing | ExprKind::Aggregate | ExprKind::Other => false,
     }
 }
@@ -110,7 +110,7 @@ pub fn is_made_of(expression: Expr<'_>, inputs: &[Expr<'_>]) -> bool {
         ExprKind::Constant | ExprKind::Parameter => true,
         ExprKind::Column | ExprKind::Placeholder => is_input(),
         ExprKind::Plain | ExprKind::Branching | ExprKind::Calling => {
-            is_input() || expression.parts().into_iter().all(|part| is_made_of(part, inputs))
+            is_input() || expression.children().into_iter().all(|part| is_made_of(part, inputs))
         }
         ExprKind::Failing | ExprKind::Aggregate | ExprKind::Other => false,
     }
@@ -124,7 +124,7 @@ pub fn has_no_effects(expression: Expr<'_>) -> bool {
 
 fn has_no_plan(expression: Expr<'_>) -> bool {
     !matches!(kind(expression), ExprKind::Aggregate | ExprKind::Other)
-        && expression.parts().into_iter().all(has_no_plan)
+        && expression.children().into_iter().all(has_no_plan)
 }
 
 /// Whether rows of the path may be read before they are asked for.

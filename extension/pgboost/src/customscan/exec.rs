@@ -11,11 +11,10 @@
 
 use std::time::Instant;
 
-use pg_interface::{fault, report};
+use pg_interface::{fault, report, unguarded};
 use pgrx::{PgMemoryContexts, pg_guard, pg_sys};
 
 use super::row_output::{RowOutput, evaluate_plainly, hand_out};
-use crate::pg::unguarded_exec;
 use crate::predictor::batch::BatchValidity;
 
 /// Sizes of batches, one after another, up to the largest.
@@ -178,7 +177,7 @@ pub(super) unsafe extern "C-unwind" fn next(
             node.size += 1;
             node.expected = node.expected.saturating_sub(size);
             if size == 1 {
-                let slot = unguarded_exec::next_row(node.below);
+                let slot = unguarded::next_row(node.below);
                 node.ended = slot.is_null();
                 if !node.ended {
                     let slot = evaluate_plainly(&node.output, slot);
@@ -201,7 +200,7 @@ unsafe fn read_ahead(node: &mut Node, size: usize) {
         node.output.rows.clear();
         let memory = node.memory();
         while node.output.rows.count < size && node.output.rows.copied_bytes() < memory {
-            let slot = unguarded_exec::next_row(node.below);
+            let slot = unguarded::next_row(node.below);
             if slot.is_null() {
                 node.ended = true;
                 break;
@@ -224,11 +223,11 @@ unsafe fn back(node: &mut Node) -> *mut pg_sys::TupleTableSlot {
         let ahead =
             node.output.rows.count - node.position + usize::from(node.ended && !node.end_told);
         for _ in 0..ahead {
-            unguarded_exec::next_row(node.below);
+            unguarded::next_row(node.below);
         }
         node.begin_anew();
         loop {
-            let slot = unguarded_exec::next_row(node.below);
+            let slot = unguarded::next_row(node.below);
             if slot.is_null() {
                 return slot;
             }

@@ -2,6 +2,7 @@
 
 use std::ffi::CStr;
 
+use pg_interface::nodes::{self, Expr};
 use pg_interface::report;
 use pgrx::pg_sys::{
     self, CustomScan, CustomScanState, EState, List, MemoryContext, NodeTag, PlanState,
@@ -15,8 +16,6 @@ use super::given::{self, Given};
 use super::row_output::{RowOutput, Source};
 use super::rows::{KeptColumn, Rows};
 use crate::error::Error;
-use crate::pg::expr::Expr;
-use crate::pg::lists;
 
 #[pg_guard]
 pub(super) unsafe extern "C-unwind" fn begin(
@@ -28,7 +27,7 @@ pub(super) unsafe extern "C-unwind" fn begin(
     // memory context is the query's.
     unsafe {
         let plan = (*state).ss.ps.plan.cast::<CustomScan>();
-        let Some(below) = lists::pointers((*plan).custom_plans).next() else { return };
+        let Some(below) = nodes::list_pointers((*plan).custom_plans).next() else { return };
         let below = pg_sys::ExecInitNode(below, executor, flags);
         (*state).custom_ps = pg_sys::lappend(std::ptr::null_mut(), below.cast());
         let node = new_node(state, below);
@@ -44,12 +43,13 @@ unsafe fn new_node(scan: *mut CustomScanState, below: *mut PlanState) -> Node {
     unsafe {
         let plan = (*scan).ss.ps.plan.cast::<CustomScan>();
         let tuple = (*plan).custom_scan_tlist;
-        let mut private = lists::pointers::<List>((*plan).custom_private);
-        let limit = private.next().and_then(|limit| lists::integers(limit).next()).unwrap_or(0);
+        let mut private = nodes::list_pointers::<List>((*plan).custom_private);
+        let limit =
+            private.next().and_then(|limit| nodes::list_integers(limit).next()).unwrap_or(0);
         let given: Vec<Vec<Given>> =
-            private.map(|noted| given::read(lists::integers(noted))).collect();
-        let inputs = lists::pointers::<pg_sys::Node>(tuple).count() - given.len();
-        let calls: Option<Vec<Call>> = lists::pointers::<TargetEntry>(tuple)
+            private.map(|noted| given::read(nodes::list_integers(noted))).collect();
+        let inputs = nodes::list_pointers::<pg_sys::Node>(tuple).count() - given.len();
+        let calls: Option<Vec<Call>> = nodes::list_pointers::<TargetEntry>(tuple)
             .skip(inputs)
             .zip(&given)
             .map(|(entry, given)| Call::new(entry, given, tuple))
@@ -108,7 +108,7 @@ unsafe fn references(output: *mut List) -> Vec<i32> {
     fn collect(expression: Expr<'_>, numbers: &mut Vec<i32>) {
         // SAFETY: an expression is a valid node.
         numbers.extend(unsafe { reference(expression.node()) });
-        expression.parts().into_iter().for_each(|part| collect(part, numbers));
+        expression.children().into_iter().for_each(|part| collect(part, numbers));
     }
     let mut numbers = Vec::new();
     // SAFETY: the output is a list of expressions.
@@ -131,7 +131,7 @@ unsafe fn kept(number: i32, tuple: *mut List) -> Option<KeptColumn> {
     // SAFETY: the tuple is a target list.
     unsafe {
         let place = usize::try_from(number).ok()?.checked_sub(1)?;
-        let entry = lists::pointers::<TargetEntry>(tuple).nth(place)?;
+        let entry = nodes::list_pointers::<TargetEntry>(tuple).nth(place)?;
         let (mut length, mut by_value) = (0, false);
         let type_oid = pg_sys::exprType((*entry).expr.cast());
         pg_sys::get_typlenbyval(type_oid, &mut length, &mut by_value);
@@ -231,7 +231,7 @@ unsafe fn mutated(node: *mut pg_sys::Node, context: *mut std::ffi::c_void) -> *m
 /// Where the output's columns come from, if all of them are columns of the scan tuple.
 unsafe fn direct_sources(output: *mut List, inputs: usize, rows: &Rows) -> Option<Vec<Source>> {
     // SAFETY: the output is a target list.
-    let entries = unsafe { lists::pointers::<TargetEntry>(output) };
+    let entries = unsafe { nodes::list_pointers::<TargetEntry>(output) };
     entries
         .map(|entry| {
             // SAFETY: an entry's expression is a valid node.

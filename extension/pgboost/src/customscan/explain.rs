@@ -4,13 +4,13 @@
 
 use std::ffi::{CStr, CString};
 
+use pg_interface::nodes;
 use pgrx::pg_guard;
 use pgrx::pg_sys;
 
 use super::call::Call;
 use super::exec;
 use crate::guc;
-use crate::pg::lists;
 
 /// Stands for the models of a call whose model is named by columns.
 const BY_COLUMN: &str = "by column";
@@ -26,7 +26,7 @@ pub(super) unsafe extern "C-unwind" fn explain(
         let node = exec::node_of(state);
         let models = node.output.calls.iter().map(Call::described);
         let models = models.map(|model| model.unwrap_or_else(|| BY_COLUMN.to_owned()));
-        let models = lists::of_pointers(models.map(|model| {
+        let models = nodes::list_of(models.map(|model| {
             let model = CString::new(model).unwrap_or_default();
             pg_sys::pstrdup(model.as_ptr())
         }));

@@ -6,10 +6,8 @@
 //! column, 0 standing for a constant, or as a negative number of how many parts it is, and then their
 //! columns.
 
+use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys::{self, List, Node, NodeTag, TargetEntry, Var};
-
-use crate::pg::expr::Expr;
-use crate::pg::lists;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Given {
@@ -55,7 +53,7 @@ pub unsafe fn noted(call: Expr<'_>, inputs: *mut List) -> *mut List {
 unsafe fn column_of(argument: Expr<'_>, inputs: *mut List) -> Option<i32> {
     // SAFETY: the inputs are a target list.
     unsafe {
-        lists::pointers::<TargetEntry>(inputs)
+        nodes::list_pointers::<TargetEntry>(inputs)
             .find(|entry| Expr::new((**entry).expr.cast()).is_same_as(argument))
             .map(|entry| (*entry).resno.into())
     }
@@ -66,7 +64,7 @@ unsafe fn parts_of(argument: Expr<'_>, inputs: *mut List) -> Vec<i32> {
     unsafe {
         if argument.tag() == NodeTag::T_Var {
             // All columns of its table, which `plan` put there.
-            return lists::pointers::<TargetEntry>(inputs)
+            return nodes::list_pointers::<TargetEntry>(inputs)
                 .map(|entry| (*entry).resno.into())
                 .collect();
         }
@@ -112,7 +110,7 @@ impl Given {
                 Given::Column(column) => (*cell).ptr_value = reference(*column, tuple).cast(),
                 Given::Parts(columns) if (*node).type_ == NodeTag::T_ArrayExpr => {
                     let elements = (*node.cast::<pg_sys::ArrayExpr>()).elements;
-                    for (cell, column) in lists::cells(elements).zip(columns) {
+                    for (cell, column) in nodes::list_cells(elements).zip(columns) {
                         (*cell).ptr_value = reference(*column, tuple).cast();
                     }
                 }
@@ -121,7 +119,7 @@ impl Given {
                     let row: *mut pg_sys::RowExpr =
                         pg_sys::palloc0(size_of::<pg_sys::RowExpr>()).cast();
                     (*row).xpr.type_ = NodeTag::T_RowExpr;
-                    (*row).args = lists::of_pointers(columns);
+                    (*row).args = nodes::list_of(columns);
                     (*row).row_typeid = pg_sys::exprType(node);
                     (*row).row_format = pg_sys::CoercionForm::COERCE_IMPLICIT_CAST;
                     (*row).location = -1;
@@ -137,7 +135,7 @@ impl Given {
 unsafe fn reference(column: i32, tuple: *mut List) -> *mut Node {
     // SAFETY: the caller says so.
     unsafe {
-        let entry = lists::pointers::<TargetEntry>(tuple).nth(column as usize - 1);
+        let entry = nodes::list_pointers::<TargetEntry>(tuple).nth(column as usize - 1);
         let Some(entry) = entry else { return std::ptr::null_mut() };
         let expression: *mut Node = (*entry).expr.cast();
         pg_sys::makeVar(

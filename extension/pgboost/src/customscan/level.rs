@@ -2,11 +2,10 @@
 
 use std::marker::PhantomData;
 
+use pg_interface::nodes::{self, Expr};
 use pgrx::pg_sys;
 
 use super::paths::Path;
-use crate::pg::expr::Expr;
-use crate::pg::lists;
 
 pub struct QueryLevel<'p> {
     root: *mut pg_sys::PlannerInfo,
@@ -29,7 +28,7 @@ impl<'p> QueryLevel<'p> {
         // SAFETY: the lists are of paths, which nobody else reads meanwhile.
         unsafe {
             for list in [(*self.result).pathlist, (*self.result).partial_pathlist] {
-                for cell in lists::cells(list) {
+                for cell in nodes::list_cells(list) {
                     let path = Path::new((*cell).ptr_value.cast());
                     (*cell).ptr_value = replacement(path).as_ptr().cast();
                 }
@@ -80,7 +79,7 @@ impl<'p> QueryLevel<'p> {
     pub fn selectivity(&self, conditions: &[Expr<'p>]) -> f64 {
         // SAFETY: makes a list of expressions of this level.
         unsafe {
-            let list = lists::of_pointers(conditions.iter().map(|condition| condition.node()));
+            let list = nodes::list_of(conditions.iter().map(|condition| condition.node()));
             let (inner, no_join) = (pg_sys::JoinType::JOIN_INNER, std::ptr::null_mut());
             pg_sys::clauselist_selectivity(self.root, list, 0, inner, no_join)
         }

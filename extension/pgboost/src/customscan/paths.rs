@@ -6,15 +6,14 @@
 use std::ffi::CStr;
 use std::marker::PhantomData;
 
+use pg_interface::nodes::{self, Expr};
+
 // What makes rows unique has one node since 19, and before that a second one for inputs of joins.
 use pgrx::pg_sys::{self, NodeTag};
 #[cfg(feature = "pg19")]
 use pgrx::pg_sys::{NodeTag::T_UniquePath, UniquePath};
 #[cfg(not(feature = "pg19"))]
 use pgrx::pg_sys::{NodeTag::T_UpperUniquePath as T_UniquePath, UpperUniquePath as UniquePath};
-
-use crate::pg::expr::Expr;
-use crate::pg::lists;
 
 /// The name of a batch's path, and of its node in EXPLAIN.
 pub const NAME: &CStr = c"BatchPredict";
@@ -148,7 +147,7 @@ impl<'p> Path<'p> {
         macro_rules! all {
             ($list:expr) => {
                 // A cell of a list of pointers is a pointer.
-                lists::cells($list).map(|cell| cell.cast::<*mut pg_sys::Path>()).collect()
+                nodes::list_cells($list).map(|cell| cell.cast::<*mut pg_sys::Path>()).collect()
             };
         }
         // SAFETY: each type is the one that the tag stands for; the lists are of paths.
@@ -231,7 +230,7 @@ impl<'p> Path<'p> {
         // SAFETY: the path is valid; the lists are those of conditions that the planner keeps.
         unsafe {
             let gates = |list| {
-                lists::pointers::<pg_sys::RestrictInfo>(list)
+                nodes::list_pointers::<pg_sys::RestrictInfo>(list)
                     .any(|condition| (*condition).pseudoconstant)
             };
             let parameters = (*self.path).param_info;
@@ -281,7 +280,7 @@ unsafe fn reads_one_foreign_table(path: *mut pg_sys::ForeignPath) -> bool {
 unsafe fn clauses<'p>(list: *mut pg_sys::List) -> Vec<Expr<'p>> {
     // SAFETY: the caller says so; a condition's clause is an expression.
     unsafe {
-        lists::pointers::<pg_sys::RestrictInfo>(list)
+        nodes::list_pointers::<pg_sys::RestrictInfo>(list)
             .map(|condition| Expr::new((*condition).clause.cast()))
             .collect()
     }

@@ -12,6 +12,8 @@
 
 use std::collections::HashMap;
 
+use pg_interface::nodes::Expr;
+
 use super::batch_path::Batch;
 use super::calls::{
     aggregated_calls, can_batch, columns_beside, columns_of, distinct, predicts, predicts_pinned,
@@ -21,7 +23,6 @@ use super::error_safety::{ExprKind, has_no_effects, kind, may_read_ahead, never_
 use super::level::QueryLevel;
 use super::paths::{Path, PathKind};
 use crate::guc;
-use crate::pg::expr::Expr;
 
 /// Fewer rows than this are not worth a step of their own in the plan: planning and starting it
 /// takes as long as predicting for some fifty rows one by one with a model of 25 trees, and a batch

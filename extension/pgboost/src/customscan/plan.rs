@@ -6,6 +6,7 @@
 //! A batch that tests conditions takes them from the plan below, from the first one on that predicts,
 //! so that all are tested in their order. Which columns are a call's features is noted as numbers (`given`).
 
+use pg_interface::nodes::{self, Expr};
 use pgrx::pg_guard;
 use pgrx::pg_sys::{
     self, CustomPath, CustomScan, List, Node, NodeTag, Plan, PlannerInfo, RelOptInfo, TargetEntry,
@@ -14,8 +15,6 @@ use pgrx::pg_sys::{
 
 use super::calls::{columns_beside, predicts};
 use super::{given, methods};
-use crate::pg::expr::Expr;
-use crate::pg::lists;
 
 /// That the node can compute further expressions of its columns.
 pub(super) const PROJECTS: u32 = pg_sys::CUSTOMPATH_SUPPORT_PROJECTION;
@@ -32,13 +31,13 @@ pub(super) unsafe extern "C-unwind" fn make_plan(
     // SAFETY: PostgreSQL passes a path of ours, with one plan below it; a node of zeros but for its
     // tag is what makeNode returns.
     unsafe {
-        let Some(below_plan) = lists::pointers::<Plan>(below).next() else {
+        let Some(below_plan) = nodes::list_pointers::<Plan>(below).next() else {
             return std::ptr::null_mut();
         };
-        let mut private_of_path = lists::pointers::<Node>((*path).custom_private);
+        let mut private_of_path = nodes::list_pointers::<Node>((*path).custom_private);
         let numbers: Vec<i32> = private_of_path
             .next()
-            .map(|numbers| lists::integers(numbers.cast()).collect())
+            .map(|numbers| nodes::list_integers(numbers.cast()).collect())
             .unwrap_or_default();
         let [limit, tests] = numbers[..] else { return std::ptr::null_mut() };
         let calls: Vec<*mut Node> = private_of_path.collect();
@@ -83,7 +82,7 @@ unsafe fn read_columns(root: *mut PlannerInfo, plan: *mut Plan, spreads_rows: bo
         if !reads_table_rows(plan) {
             return;
         }
-        let columns = lists::pointers::<TargetEntry>((*plan).targetlist);
+        let columns = nodes::list_pointers::<TargetEntry>((*plan).targetlist);
         let least = if spreads_rows { 0 } else { 1 };
         let picks = columns.map(|column| (*column).expr).all(|expression| {
             (*expression).type_ == NodeTag::T_Var && (*expression.cast::<Var>()).varattno >= least
@@ -121,12 +120,12 @@ unsafe fn take_conditions(plan: *mut Plan) -> *mut List {
         if !reads_table_rows(plan) && (*plan).type_ != NodeTag::T_IndexOnlyScan {
             return std::ptr::null_mut();
         }
-        let conditions: Vec<*mut Node> = lists::pointers((*plan).qual).collect();
+        let conditions: Vec<*mut Node> = nodes::list_pointers((*plan).qual).collect();
         let first = conditions.iter().position(|condition| predicts(Expr::new(*condition)));
         let first = first.unwrap_or(conditions.len());
         let (kept, taken) = conditions.split_at(first);
-        (*plan).qual = lists::of_pointers(kept.iter().copied());
-        lists::of_pointers(taken.iter().copied())
+        (*plan).qual = nodes::list_of(kept.iter().copied());
+        nodes::list_of(taken.iter().copied())
     }
 }
 
@@ -134,9 +133,9 @@ unsafe fn scan_tuple(inputs: *mut List, calls: &[*mut Node]) -> *mut List {
     // SAFETY: the inputs are a target list.
     unsafe {
         let inputs =
-            lists::pointers::<TargetEntry>(inputs).map(|entry| (*entry).expr.cast::<Node>());
+            nodes::list_pointers::<TargetEntry>(inputs).map(|entry| (*entry).expr.cast::<Node>());
         let expressions = inputs.chain(calls.iter().copied()).enumerate();
-        lists::of_pointers(expressions.map(|(index, expression)| {
+        nodes::list_of(expressions.map(|(index, expression)| {
             let copy = pg_sys::copyObjectImpl(expression.cast_const().cast());
             pg_sys::makeTargetEntry(copy.cast(), index as i16 + 1, std::ptr::null_mut(), false)
         }))
@@ -149,6 +148,6 @@ unsafe fn private(limit: i32, inputs: *mut List, calls: &[*mut Node]) -> *mut Li
     unsafe {
         let limit = pg_sys::lappend_int(std::ptr::null_mut(), limit);
         let noted = calls.iter().map(|call| given::noted(Expr::new(*call), inputs));
-        lists::of_pointers(std::iter::once(limit).chain(noted))
+        nodes::list_of(std::iter::once(limit).chain(noted))
     }
 }

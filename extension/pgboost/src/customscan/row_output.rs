@@ -4,11 +4,11 @@
 //! as a plan without this node would do it. All functions here run on frames as `unguarded_exec`
 //! describes them.
 
+use pg_interface::unguarded;
 use pgrx::pg_sys::{CustomScanState, Datum, ExprState, ProjectionInfo, TupleTableSlot};
 
 use super::call::Call;
 use super::rows::Rows;
-use crate::pg::unguarded_exec;
 use crate::predictor::batch::BatchValidity;
 
 pub(super) struct RowOutput {
@@ -41,9 +41,9 @@ pub(super) unsafe fn evaluate_plainly(
 ) -> *mut TupleTableSlot {
     // SAFETY: the node is running; see the module's header.
     unsafe {
-        unguarded_exec::take_apart(slot, batch.rows.last_column);
+        unguarded::deform(slot, batch.rows.last_column);
         let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
-        unguarded_exec::clear(tuple);
+        unguarded::clear(tuple);
         for column in &batch.rows.columns {
             let place = column.number as usize - 1;
             *(*tuple).tts_values.add(place) = *(*slot).tts_values.add(place);
@@ -68,7 +68,7 @@ pub(super) unsafe fn hand_out(batch: &RowOutput, row: usize) -> *mut TupleTableS
             return output_directly(batch, sources, row);
         }
         let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
-        unguarded_exec::clear(tuple);
+        unguarded::clear(tuple);
         batch.rows.put(row, tuple);
         if !scored {
             return output_if(batch, batch.plain_conditions, batch.plain);
@@ -94,10 +94,10 @@ unsafe fn output_if(
     unsafe {
         if !conditions.is_null() {
             let context = (*batch.scan).ss.ps.ps_ExprContext;
-            unguarded_exec::mark_filled((*batch.scan).ss.ss_ScanTupleSlot);
-            unguarded_exec::forget_last_row(context);
+            unguarded::mark_filled((*batch.scan).ss.ss_ScanTupleSlot);
+            unguarded::reset_per_tuple_memory(context);
             (*context).ecxt_scantuple = (*batch.scan).ss.ss_ScanTupleSlot;
-            if !unguarded_exec::are_met(conditions, context) {
+            if !unguarded::are_met(conditions, context) {
                 if let Some(instrument) = (*batch.scan).ss.ps.instrument.as_mut() {
                     instrument.nfiltered1 += 1.0;
                 }
@@ -114,13 +114,13 @@ unsafe fn output(batch: &RowOutput, projection: *mut ProjectionInfo) -> *mut Tup
     unsafe {
         let tuple = (*batch.scan).ss.ss_ScanTupleSlot;
         let context = (*batch.scan).ss.ps.ps_ExprContext;
-        unguarded_exec::mark_filled(tuple);
+        unguarded::mark_filled(tuple);
         if projection.is_null() {
             return tuple;
         }
-        unguarded_exec::forget_last_row(context);
+        unguarded::reset_per_tuple_memory(context);
         (*context).ecxt_scantuple = tuple;
-        unguarded_exec::project(projection)
+        unguarded::project(projection)
     }
 }
 
@@ -134,7 +134,7 @@ unsafe fn output_directly(
     // SAFETY: the node is running; the result's slot has a place for every source.
     unsafe {
         let slot = (*batch.scan).ss.ps.ps_ResultTupleSlot;
-        unguarded_exec::clear(slot);
+        unguarded::clear(slot);
         let (values, nulls) = batch.rows.row(row);
         for (place, source) in sources.iter().enumerate() {
             let (value, null) = match *source {
@@ -147,7 +147,7 @@ unsafe fn output_directly(
             *(*slot).tts_values.add(place) = value;
             *(*slot).tts_isnull.add(place) = null;
         }
-        unguarded_exec::mark_filled(slot);
+        unguarded::mark_filled(slot);
         slot
     }
 }

@@ -8,11 +8,11 @@
 
 use std::ptr;
 
+use pg_interface::unguarded;
 use pgrx::pg_sys::{Datum, MemoryContext, TupleTableSlot};
 
 use super::copies::Copies;
 use super::names::Names;
-use crate::pg::unguarded_exec;
 
 #[derive(Clone, Copy)]
 pub struct KeptColumn {
@@ -177,7 +177,7 @@ impl Rows {
         self.count += 1;
         // SAFETY: the slot has the columns that are kept, and room was made for the row.
         unsafe {
-            unguarded_exec::take_apart(slot, self.last_column);
+            unguarded::deform(slot, self.last_column);
             if let (Some(named), Some(reals)) = (&mut self.named, &mut self.reals) {
                 let value = |column: usize| {
                     let null = *(*slot).tts_isnull.add(column);

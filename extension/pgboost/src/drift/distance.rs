@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use pg_interface::profile::{Numbers, Point};
+use row_source::distribution::{Numbers, Point};
 
 /// Numbers of more distinct values than this are put into bins.
 const MAX_VALUES: usize = 20;

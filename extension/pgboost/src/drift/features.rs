@@ -1,10 +1,10 @@
 //! Reads a model's features from a source: as they are, not as the model takes them. A category that it
 //! was not trained on counts as well.
 
-use pg_interface::profile::Collector;
 use pg_interface::report::check_for_interrupts;
-use pg_interface::source::{Field, PlacedColumn, Row, Source, SourceError, query, width};
-use pg_interface::{ScalarType, types};
+use pg_interface::{ScalarType, catalog};
+use row_source::distribution::Collector;
+use row_source::{Field, PlacedColumn, Row, Source, SourceError, width};
 
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
@@ -26,7 +26,7 @@ pub fn collect(image: &ModelImage, source: &str) -> Result<Collector> {
     let features = names.iter().enumerate().map(|(index, name)| (name.clone(), categorical(index)));
     let mut collector = Collector::of(features);
     let mut rows: u64 = 0;
-    query::run_first(&query, "source", width(&columns), |row| {
+    row_source::run_first(&query, "source", width(&columns), |row| {
         rows += 1;
         if rows.is_multiple_of(ROWS_PER_CHECK) {
             check_for_interrupts();
@@ -46,7 +46,7 @@ fn check_type(column: &PlacedColumn, categorical: bool) -> Result<()> {
         Some(ScalarType::Text(_)) if categorical => Ok(()),
         _ => Err(SourceError::ColumnType {
             column: column.name.clone(),
-            type_name: types::type_name(column.type_oid),
+            type_name: catalog::type_name(column.type_oid),
             role: "feature of this model",
             hint: "Cast it to a numeric type in a query.",
         }

@@ -9,8 +9,8 @@
 )]
 
 use gbdt::{ErrorKind, Limits, Place};
-use pg_interface::source::SourceError;
 use pg_interface::{Report, error_table_tests};
+use row_source::SourceError;
 
 use super::{Error, NAMES, ShapeReason, TypeReason};
 use crate::registry::reference::{self, Reference};

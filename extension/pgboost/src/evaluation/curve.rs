@@ -5,13 +5,13 @@
 //! together, and the average precision is the sum of steps, without interpolation. XGBoost's `aucpr`
 //! interpolates.
 
+use pg_interface::aggregate::Abandon;
 use pg_interface::report::check_for_interrupts;
-use pg_interface::sorter::{Sorter, work_mem};
+use row_source::sorter::{Sorter, work_mem};
 
 use super::rows::KnownRow;
 use super::scores::Scores;
 use crate::error::Result;
-use crate::pg::aggregate::Abandon;
 use crate::predictor::source::Predictions;
 
 /// Most bytes of the scores of [`Scores`]: nothing interrupts a pass over them.

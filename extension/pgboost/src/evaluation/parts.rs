@@ -3,8 +3,9 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
+use row_source::sorter::work_mem;
+
 use crate::error::{Error, Result};
-use pg_interface::sorter::work_mem;
 
 /// Bytes that a part takes besides its name and its metrics: the entries of the two tables.
 const ENTRY_BYTES: usize = 96;

@@ -4,8 +4,8 @@
 //! until there are enough to evaluate together; of a relation, only the columns in use are read.
 
 use pg_interface::report::{check_for_interrupts, notice};
-use pg_interface::source::{Groups, PlacedColumn, Row, Source, SourceError, query, width};
-use pg_interface::{ScalarType, types};
+use pg_interface::{ScalarType, catalog};
+use row_source::{Groups, PlacedColumn, Row, Source, SourceError, width};
 
 use super::parts::Parts;
 use super::target::Target;
@@ -87,7 +87,7 @@ pub fn each(
         evaluated: 0,
         skipped: 0,
     };
-    query::run_first(&query, "source", width, |row| reader.take(row))?;
+    row_source::run_first(&query, "source", width, |row| reader.take(row))?;
     reader.finish()
 }
 
@@ -97,7 +97,7 @@ fn checked_weight(column: &PlacedColumn) -> Result<&PlacedColumn> {
     }
     let error = SourceError::ColumnType {
         column: column.name.clone(),
-        type_name: types::type_name(column.type_oid),
+        type_name: catalog::type_name(column.type_oid),
         role: "weight",
         hint: "Cast it to a numeric type in a query.",
     };

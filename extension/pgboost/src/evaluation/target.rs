@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use pg_interface::source::{Field, PlacedColumn, SourceError};
-use pg_interface::{NumberType, ScalarType, types};
+use pg_interface::{NumberType, ScalarType, catalog};
+use row_source::{Field, PlacedColumn, SourceError};
 
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
@@ -40,7 +40,7 @@ impl Target {
         if scalar.is_none() || (is_text && (classes == 0 || labels.is_empty())) {
             let error = SourceError::ColumnType {
                 column: column.name.clone(),
-                type_name: types::type_name(column.type_oid),
+                type_name: catalog::type_name(column.type_oid),
                 role: "target of this model",
                 hint: "The target is a number, or the label of a class if the model has labels.",
             };

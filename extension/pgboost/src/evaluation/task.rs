@@ -1,9 +1,9 @@
 //! What can be measured of a model, by its objective.
 
 use gbdt::model::{Task as ModelTask, Transform};
+use pg_interface::snapshot::ReadSnapshot;
 
 use crate::error::{Error, Result, ShapeReason};
-use crate::pg::snapshot::ReadSnapshot;
 use crate::predictor::source::SourcePredictor;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lookup};

@@ -3,15 +3,15 @@
 //! As in XGBoost, an array is not recoded: for a categorical feature it holds the category's code.
 //! CatBoost has no codes, so there it holds the category itself, a whole number.
 
+use gbdt::Narrowing;
+use gbdt::forest::CategoryKind;
+use pg_interface::Value;
+use pg_interface::array::{ArrayValue, VirtualArray};
+
 use super::FeatureContext;
 use super::reader::{narrowed, number_code};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::pg::arrays::Elements;
-use gbdt::Narrowing;
-use gbdt::forest::CategoryKind;
-use pg_interface::Value;
-use pg_interface::array::ArrayValue;
 
 pub struct ArrayForm {
     /// Whether each feature holds categories themselves; empty if none does.
@@ -53,7 +53,7 @@ impl ArrayForm {
     /// Reads the elements of an array that was not formed.
     pub fn read_elements(
         &self,
-        elements: Elements<'_>,
+        elements: VirtualArray<'_>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {

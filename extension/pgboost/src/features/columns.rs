@@ -1,11 +1,12 @@
 //! Features as arguments of their own, in the model's order.
 
-use pgrx::pg_sys::{self, Oid};
+use pg_interface::Oid;
+use pg_interface::catalog::{JSONOID, TEXTOID, UNKNOWNOID};
+use pg_interface::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArguments};
 
 use super::FeatureContext;
 use super::reader::FeatureReader;
 use crate::error::Result;
-use crate::pg::signature::{ArgSource, ArgumentType, REAL, Signature, TypedArguments};
 
 const JSON_HINT: &str =
     "Cast a JSON object to jsonb, an array to real[], and NULL to what it stands for.";
@@ -75,5 +76,5 @@ impl Columns {
 
 /// Whether a lone argument of this type may have been meant as a JSON object.
 fn is_text(type_oid: Oid) -> bool {
-    [pg_sys::JSONOID, pg_sys::TEXTOID, pg_sys::UNKNOWNOID].contains(&type_oid)
+    [JSONOID, TEXTOID, UNKNOWNOID].contains(&type_oid)
 }

@@ -1,8 +1,7 @@
 //! Features that are the elements of an array, `image[1]`, `image[2]` and so on.
 
-use pg_interface::Number;
 use pg_interface::array::ElementType;
-use pgrx::pg_sys::Oid;
+use pg_interface::{Number, Oid};
 
 use super::FeatureContext;
 use super::reader::{FeatureReader, narrowed};

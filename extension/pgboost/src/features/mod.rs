@@ -12,13 +12,12 @@ mod reader;
 mod row;
 
 use gbdt::Narrowing;
-use pg_interface::types;
-use pgrx::pg_sys::Oid;
+use pg_interface::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
+use pg_interface::{Oid, catalog};
 
 use crate::cache::ModelImage;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::UnknownCategory;
-use crate::pg::signature::{ArgSource, ArgumentType, Composite, Signature, TypedArguments};
 
 #[derive(Clone, Copy)]
 pub struct FeatureContext<'a> {
@@ -39,7 +38,7 @@ impl FeatureContext<'_> {
 
     #[cold]
     pub fn unusable(&self, index: usize, type_oid: Oid, reason: TypeReason) -> Error {
-        let type_name = types::type_name(type_oid);
+        let type_name = catalog::type_name(type_oid);
         Error::FeatureType { feature: self.feature(index), type_name, reason }
     }
 
@@ -70,7 +69,7 @@ impl FeatureBinding {
                 FeatureBinding::Array(array::ArrayForm::bind(context))
             }
             [(oid, ArgumentType::Array(_) | ArgumentType::OtherArray)] => {
-                let type_name = types::type_name(types::base_type(oid));
+                let type_name = catalog::type_name(catalog::base_type(oid));
                 return Err(Error::ArrayType { type_name });
             }
             [(_, ArgumentType::Jsonb)] => {
@@ -133,14 +132,14 @@ impl FeatureBinding {
             (FeatureBinding::Array(form), Some(Composite::Array(array))) => {
                 form.read(array, context, features)
             }
-            (FeatureBinding::Array(form), Some(Composite::Elements(elements))) => {
+            (FeatureBinding::Array(form), Some(Composite::VirtualArray(elements))) => {
                 form.read_elements(elements, context, features)
             }
             (FeatureBinding::Row(form), Some(Composite::Row(row))) => {
                 form.read(row, context, features)
             }
-            (FeatureBinding::Row(form), Some(Composite::Columns(columns))) => {
-                form.read_parts(columns, context, features)
+            (FeatureBinding::Row(form), Some(Composite::VirtualRow(columns))) => {
+                form.read_virtual(columns, context, features)
             }
             (FeatureBinding::Object(form), Some(Composite::Jsonb(object))) => {
                 form.read(object, context, features)

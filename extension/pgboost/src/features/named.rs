@@ -1,8 +1,8 @@
 //! Features as columns of a source, matched by name, as those of a row are.
 
 use pg_interface::ScalarType;
-use pg_interface::source::{PlacedColumn, Row};
-use pgrx::pg_sys::FLOAT4OID;
+use pg_interface::catalog::FLOAT4OID;
+use row_source::{PlacedColumn, Row};
 
 use super::FeatureContext;
 use super::elements::ElementFeatures;

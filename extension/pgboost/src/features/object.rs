@@ -4,12 +4,12 @@
 //! misspelt key would otherwise score wrongly in silence. NaN and the infinities, which JSON has no
 //! numbers for, may be strings as `to_jsonb` writes them.
 
+use pg_interface::jsonb::{Item, KeyPositions, Object};
+
 use super::FeatureContext;
 use super::reader::{float_code, integer_code, mismatch, narrowed, number_code, text_code};
 use super::row::require_names;
 use crate::error::{Error, Result, TypeReason};
-use crate::pg::json_keys::KeyPlaces;
-use crate::pg::jsonb::{Item, Object};
 
 const FORM: &str = "jsonb object";
 
@@ -17,7 +17,7 @@ pub struct ObjectForm {
     /// The features' names, which the image would check anew at each look.
     names: Vec<Box<str>>,
     /// Where the last object had them.
-    places: KeyPlaces,
+    places: KeyPositions,
 }
 
 impl ObjectForm {
@@ -25,7 +25,7 @@ impl ObjectForm {
         require_names(context, FORM)?;
         let name = |index| context.image.feature_name(index).unwrap_or_default().into();
         let names = (0..context.image.num_features()).map(name).collect();
-        Ok(ObjectForm { names, places: KeyPlaces::default() })
+        Ok(ObjectForm { names, places: KeyPositions::default() })
     }
 
     pub fn read(

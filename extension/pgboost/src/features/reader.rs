@@ -7,13 +7,12 @@
 
 use gbdt::Narrowing;
 use gbdt::forest::CategoryKind;
-use pg_interface::{Exact, Number, ScalarType, Value};
-use pgrx::pg_sys::{self, Oid};
+use pg_interface::catalog::{TEXTOID, UNKNOWNOID};
+use pg_interface::{Exact, Number, Oid, ScalarType, Value, varlena};
 
 use super::FeatureContext;
 use crate::error::{Error, Result, TypeReason};
 use crate::guc::{self, UnknownCategory};
-use crate::pg::encoding;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureReader {
@@ -50,7 +49,7 @@ impl FeatureReader {
             });
         };
         // A NULL without a type is what users write for a missing value.
-        if type_oid == pg_sys::UNKNOWNOID {
+        if type_oid == UNKNOWNOID {
             return Ok(FeatureReader::OnlyNull(reason));
         }
         Err(context.unusable(index, type_oid, reason))
@@ -64,10 +63,10 @@ impl FeatureReader {
             (FeatureReader::Narrowed, Value::Number(number)) => Ok(narrow(context, index, number)),
             (FeatureReader::Category, value) => code(context, index, value),
             (FeatureReader::Number | FeatureReader::Narrowed, Value::Text(_)) => {
-                Err(context.unusable(index, pg_sys::TEXTOID, TypeReason::TextForNumber))
+                Err(context.unusable(index, TEXTOID, TypeReason::TextForNumber))
             }
             (FeatureReader::OnlyNull(reason), _) => {
-                Err(context.unusable(index, pg_sys::UNKNOWNOID, reason))
+                Err(context.unusable(index, UNKNOWNOID, reason))
             }
         }
     }
@@ -151,7 +150,7 @@ fn code_or_unknown(
             if means == UnknownCategory::Missing {
                 return Ok(f32::NAN);
             }
-            let value = encoding::require_allowed(value(), "category")?;
+            let value = varlena::require_representable(value(), "category")?;
             Err(Error::UnknownCategory { feature: context.feature(index), value })
         }
     }

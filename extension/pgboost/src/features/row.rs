@@ -7,14 +7,15 @@
 
 use std::iter::repeat_n;
 
-use pg_interface::elements;
-use pgrx::pg_sys::{FLOAT4OID, Oid};
+use pg_interface::Oid;
+use pg_interface::catalog::FLOAT4OID;
+use pg_interface::tuple::{RowColumn, RowType, RowValue, RowValues, VirtualRow};
+use row_source::names;
 
 use super::FeatureContext;
 use super::elements::ElementFeatures;
 use super::reader::FeatureReader;
 use crate::error::{Error, Result};
-use crate::pg::rows::{RowColumn, RowParts, RowType, RowValue, RowValues};
 
 const FORM: &str = "row";
 
@@ -62,9 +63,9 @@ impl RowForm {
     }
 
     /// Reads a row that was not formed; of another type than is known now it gives any error.
-    pub fn read_parts(
+    pub fn read_virtual(
         &mut self,
-        row: RowParts<'_>,
+        row: VirtualRow<'_>,
         context: FeatureContext<'_>,
         features: &mut [f32],
     ) -> Result<()> {
@@ -73,7 +74,10 @@ impl RowForm {
         if !self.0.as_ref().is_some_and(fits) {
             self.0 = Some(Matched::new(RowType::named(type_oid), context)?);
         }
-        match self.0.as_ref().and_then(|matched| Some((matched, matched.row_type.read_parts(row)?)))
+        match self
+            .0
+            .as_ref()
+            .and_then(|matched| Some((matched, matched.row_type.read_virtual(row)?)))
         {
             Some((matched, values)) => matched.columns.read(&values, context, features),
             // The type has just changed: the row is formed, and read as any other.
@@ -172,7 +176,7 @@ fn array_of(
     context: FeatureContext<'_>,
 ) -> Result<Option<(usize, ElementFeatures)>> {
     let names = names.get(first..).unwrap_or_default();
-    let Some((name, count)) = elements::named(names) else { return Ok(None) };
+    let Some((name, count)) = names::leading_elements(names) else { return Ok(None) };
     let Some(column) = the_only(columns, name)? else { return Ok(None) };
     let Some(element) = column.element.filter(|element| element.is_number()) else {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! `set_alias` and `drop_alias`: names for versions.
 
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{pg_extern, pg_sys};
+use pg_interface::{ErrorReport, FunctionCallInfo};
+use pgrx::pg_extern;
 
 use super::{OwnedVersion, required_text, writable};
 use crate::error::Error;
@@ -13,7 +13,7 @@ use crate::registry::reference::{Reference, Wanted, check_alias};
 fn pgboost_set_alias(
     model: Option<&[u8]>,
     alias: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let alias = check_alias(required_text(alias, "alias")?)?;
@@ -23,10 +23,7 @@ fn pgboost_set_alias(
 
 /// `drop_alias(model)`, of `m@alias`
 #[pg_extern(sql = false)]
-fn pgboost_drop_alias(
-    model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
-) -> Result<(), ErrorReport> {
+fn pgboost_drop_alias(model: Option<&[u8]>, call: FunctionCallInfo) -> Result<(), ErrorReport> {
     let model = required_text(model, "model")?;
     let Reference { name, wanted: Wanted::Alias(alias) } = Reference::parse(model)? else {
         return Err(Error::NotAnAlias { reference: model.to_owned() }.into());

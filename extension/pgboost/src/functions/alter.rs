@@ -1,11 +1,11 @@
 //! `rename_model` and `set_model_owner`, as ALTER ... RENAME TO and OWNER TO of a table.
 
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{pg_extern, pg_sys};
+use pg_interface::session::{current_user, has_rights_of, role_by_name};
+use pg_interface::{ErrorReport, FunctionCallInfo};
+use pgrx::pg_extern;
 
 use super::{required_text, whole_model, writable};
 use crate::error::Error;
-use crate::pg::identity::{current_user, has_rights_of, role_by_name};
 use crate::registry::reference::check_name;
 use crate::registry::write;
 
@@ -14,7 +14,7 @@ use crate::registry::write;
 fn pgboost_rename_model(
     model: Option<&[u8]>,
     new_name: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> Result<(), ErrorReport> {
     let name = whole_model(model)?;
     let new_name = check_name(required_text(new_name, "new_name")?)?;
@@ -26,7 +26,7 @@ fn pgboost_rename_model(
 fn pgboost_set_model_owner(
     model: Option<&[u8]>,
     role: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> Result<(), ErrorReport> {
     let (name, role) = (whole_model(model)?, required_text(role, "role")?);
     let registry = writable(call, c"set_model_owner()", name)?;

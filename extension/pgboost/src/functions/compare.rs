@@ -1,8 +1,8 @@
 //! `compare_models`: two models on the same rows.
 
+use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{Array, name, pg_extern, pg_sys};
+use pgrx::{Array, name, pg_extern};
 
 use super::source::{Texts, levels, predictor};
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ fn pgboost_compare_models(
     target: Option<&[u8]>,
     weight: Option<&[u8]>,
     quantile_alpha: Option<Array<'_, f64>>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,

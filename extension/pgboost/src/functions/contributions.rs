@@ -4,12 +4,11 @@
 //! of their contributions, 0 in place of the second where there is one, and then a sum for each. Sums are
 //! of doubles, so the order in which workers' states are put together does not show in a real.
 
-use pgrx::pg_sys::Datum;
+use pg_interface::Datum;
+use pg_interface::array::NewArray;
+use pg_interface::call::{Arguments, CallState};
 
 use crate::error::{Error, Result};
-use crate::pg::arguments::Arguments;
-use crate::pg::call_state::CallState;
-use crate::pg::number_arrays::NewArray;
 
 /// Numbers of a state before its sums.
 const HEAD: usize = 3;

@@ -5,15 +5,14 @@
 //! registry notes which functions it made for a model, for `drop_model`.
 
 use gbdt::forest::CategoryKind;
-use pg_interface::server;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{pg_extern, pg_sys};
+use pg_interface::catalog::{quoted, quoted_literal, quoted_schema};
+use pg_interface::{ErrorReport, FunctionCallInfo, Oid, session};
+use pgrx::pg_extern;
 
 use super::inspect::Visible;
 use super::{feature_name, owned, required_text};
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::pg::catalog::{quoted, quoted_literal, quoted_schema};
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, created};
 
@@ -36,9 +35,9 @@ fn pgboost_create_predict_function(
     schema: Option<&[u8]>,
     output: Option<&[u8]>,
     replace: Option<bool>,
-    call: pg_sys::FunctionCallInfo,
-) -> std::result::Result<pg_sys::Oid, ErrorReport> {
-    server::require_writable(c"create_predict_function()");
+    call: FunctionCallInfo,
+) -> std::result::Result<Oid, ErrorReport> {
+    session::require_writable(c"create_predict_function()");
     let model = required_text(model, "model")?;
     let name = Reference::parse(model)?.name;
     let registry = owned(call, name)?;
@@ -102,7 +101,7 @@ fn create(
     name: &str,
     function: &Function,
     replace: bool,
-) -> Result<pg_sys::Oid> {
+) -> Result<Oid> {
     if !replace && created::exists(&function.schema, &function.name)? {
         return Err(Error::FunctionExists { function: function.name.clone() });
     }

@@ -1,12 +1,11 @@
 //! `deploy_model` and `drop_model`: which version is in use, and which are there at all.
 
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{pg_extern, pg_sys};
+use pg_interface::{ErrorReport, FunctionCallInfo, transaction};
+use pgrx::pg_extern;
 
 use super::{OwnedVersion, required_text, writable};
 use crate::cache::images;
 use crate::error::{Error, Result};
-use crate::pg::transaction;
 use crate::registry::lock::lock;
 use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{Registry, created, write};
@@ -15,7 +14,7 @@ use crate::registry::{Registry, created, write};
 #[pg_extern(sql = false)]
 fn pgboost_deploy_model(
     model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     if reference.wanted == Wanted::Deployed {
@@ -29,7 +28,7 @@ fn pgboost_deploy_model(
 #[pg_extern(sql = false)]
 fn pgboost_drop_model(
     model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     if reference.wanted == Wanted::Deployed {

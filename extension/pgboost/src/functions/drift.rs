@@ -3,17 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use pg_interface::profile::{FeatureProfile, Point, Values};
-use pg_interface::server;
+use pg_interface::{ErrorReport, FunctionCallInfo, call, jsonb, session};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, name, pg_extern, pg_sys};
+use pgrx::{AnyElement, name, pg_extern};
+use row_source::distribution::{FeatureProfile, Point, Values};
 
 use super::{required, required_text};
 use crate::drift::distance::{Distribution, NumberDrift, Shares, stability_index};
 use crate::drift::features::collect;
 use crate::error::{Error, Result};
-use crate::pg::{arguments, identity, jsonb};
 use crate::predictor::source::SourcePredictor;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, lock, privilege, profile};
@@ -30,9 +28,9 @@ struct Profiled<'a> {
 }
 
 impl<'a> Profiled<'a> {
-    fn find(model: Option<&'a [u8]>, call: pg_sys::FunctionCallInfo) -> Result<Self> {
+    fn find(model: Option<&'a [u8]>, call: FunctionCallInfo) -> Result<Self> {
         let model = required_text(model, "model")?;
-        let function = arguments::function(call);
+        let function = call::called_function(call);
         let predictor = SourcePredictor::new(model, function)?;
         let version = predictor.version();
         let name = Reference::parse(model)?.name;
@@ -49,11 +47,11 @@ impl<'a> Profiled<'a> {
 fn pgboost_set_baseline(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    server::require_writable(c"set_baseline()");
+    session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
-    privilege::require_owner(&found.registry, found.name, identity::current_user())?;
+    privilege::require_owner(&found.registry, found.name, session::current_user())?;
     let collector = collect(found.predictor.image(), required_text(source, "source")?)?;
     let profiles = collector.profiles().map_err(Error::from)?;
     lock::lock(&found.registry, found.name)?;
@@ -65,11 +63,11 @@ fn pgboost_set_baseline(
 fn pgboost_set_baseline_jsonb(
     model: Option<&[u8]>,
     baseline: Option<AnyElement>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
-    server::require_writable(c"set_baseline()");
+    session::require_writable(c"set_baseline()");
     let found = Profiled::find(model, call)?;
-    privilege::require_owner(&found.registry, found.name, identity::current_user())?;
+    privilege::require_owner(&found.registry, found.name, session::current_user())?;
     let text = jsonb::text(&required(baseline, "baseline")?).unwrap_or_default();
     let profiles = profile::of_json(&text).ok_or(Error::InvalidBaseline)?;
     let names = found.predictor.column_names();
@@ -85,7 +83,7 @@ fn pgboost_set_baseline_jsonb(
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_feature_baseline(
     model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,
@@ -127,7 +125,7 @@ fn deciles(points: &[Point]) -> Vec<f64> {
 fn pgboost_feature_drift(
     model: Option<&[u8]>,
     source: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,

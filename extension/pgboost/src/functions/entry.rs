@@ -4,18 +4,16 @@
 //! releases, because a database upgraded by pg_upgrade looks up each of them. pgrx's guard turns a
 //! Rust panic, and every error raised on the way, into an `ereport`.
 
-use pg_interface::{fault, report};
+use pg_interface::call::{Arguments, CallState};
+use pg_interface::nodes::Expr;
+use pg_interface::{Datum, FunctionCallInfo, Oid, fault, invalidation, report};
 use pgrx::pg_guard;
-use pgrx::pg_sys::{self, Datum};
+use pgrx::pg_sys;
 
 use super::metrics::{self, ClassType};
 use super::{contributions, cost, explain, predict};
 use crate::error::Result;
 use crate::evaluation::sums;
-use crate::pg::arguments::Arguments;
-use crate::pg::call_state::CallState;
-use crate::pg::expr::Expr;
-use crate::pg::invalidation;
 use crate::predictor::batch::{BatchFunction, BatchOutput};
 use crate::predictor::explanation::Explanation;
 use crate::predictor::output::Output;
@@ -34,7 +32,7 @@ macro_rules! c_function {
         #[doc = "Called by PostgreSQL."]
         #[unsafe(no_mangle)]
         #[pg_guard]
-        pub unsafe extern "C-unwind" fn $symbol(call: pg_sys::FunctionCallInfo) -> Datum {
+        pub unsafe extern "C-unwind" fn $symbol(call: FunctionCallInfo) -> Datum {
             fault::at(concat!("called: ", stringify!($symbol)));
             // SAFETY: PostgreSQL passes a valid call; this is its only state.
             let (arguments, state) = unsafe { (Arguments::new(call), CallState::new(call)) };
@@ -138,10 +136,7 @@ c_function!(pgboost_pinned_support, pg_finfo_pgboost_pinned_support, |arguments,
 c_function!(pgboost_registry_changed, pg_finfo_pgboost_registry_changed, registry_changed);
 
 /// The planner's questions about a prediction or an explanation, which costs a call so much.
-fn support(
-    arguments: Arguments<'_>,
-    cost: impl Fn(&str, pg_sys::Oid) -> Option<f64>,
-) -> Result<Datum> {
+fn support(arguments: Arguments<'_>, cost: impl Fn(&str, Oid) -> Option<f64>) -> Result<Datum> {
     let Some(request) = arguments.get(0) else { return Ok(arguments.null()) };
     let request: *mut pg_sys::Node = request.cast_mut_ptr();
     // SAFETY: PostgreSQL passes a node, whose tag says what it is; a cost request names the call.
@@ -186,12 +181,12 @@ unsafe fn constant_text(call: *mut pg_sys::Node) -> Option<String> {
 }
 
 /// What a function is, if it is one of this library's whose calls can be computed in batches.
-pub fn batched(function: pg_sys::Oid) -> Option<BatchFunction> {
+pub fn batched(function: Oid) -> Option<BatchFunction> {
     // Only functions of this library have its support functions, and PostgreSQL has called them: so
     // looking up the addresses loads nothing.
     // SAFETY: returns an invalid OID for what has none.
     let support = unsafe { pg_sys::get_func_support(function) };
-    if support == pg_sys::Oid::INVALID {
+    if support == Oid::INVALID {
         return None;
     }
     let support = address(support)?;
@@ -218,7 +213,7 @@ pub fn batched(function: pg_sys::Oid) -> Option<BatchFunction> {
 }
 
 /// How a function explains, if it is one of this library's that return arrays of contributions.
-fn explained(function: pg_sys::Oid) -> Option<Explanation> {
+fn explained(function: Oid) -> Option<Explanation> {
     let functions: [(*const (), Explanation); 2] = [
         (pgboost_predict_contribs as *const (), Explanation::Contributions),
         (pgboost_predict_interactions as *const (), Explanation::Interactions),
@@ -227,12 +222,12 @@ fn explained(function: pg_sys::Oid) -> Option<Explanation> {
 }
 
 /// What is listed beside the function's address.
-fn found<T: Copy>(function: pg_sys::Oid, functions: &[(*const (), T)]) -> Option<T> {
+fn found<T: Copy>(function: Oid, functions: &[(*const (), T)]) -> Option<T> {
     let address = address(function)?;
     functions.iter().find(|(known, _)| *known == address).map(|(_, found)| *found)
 }
 
-fn address(function: pg_sys::Oid) -> Option<*const ()> {
+fn address(function: Oid) -> Option<*const ()> {
     let mut info = pg_sys::FmgrInfo::default();
     // SAFETY: the function exists.
     unsafe { pg_sys::fmgr_info(function, &mut info) };

@@ -1,8 +1,8 @@
 //! `evaluate_model`: how good a model is on a table or query.
 
+use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{Array, name, pg_extern, pg_sys};
+use pgrx::{Array, name, pg_extern};
 
 use super::source::{Texts, levels, predictor};
 use crate::error::{Error, Result};
@@ -27,7 +27,7 @@ fn pgboost_evaluate_model(
     slice_by: Option<&[u8]>,
     qid: Option<&[u8]>,
     quantile_alpha: Option<Array<'_, f64>>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,

@@ -3,12 +3,11 @@
 //! As with `predict`, one call is one row, and what the first call of a statement finds out is kept until
 //! its end.
 
-use pgrx::pg_sys::Datum;
+use pg_interface::Datum;
+use pg_interface::call::{Arguments, CallState};
 
 use super::predict::row;
 use crate::error::Result;
-use crate::pg::arguments::Arguments;
-use crate::pg::call_state::CallState;
 use crate::predictor::explanation::Explanation;
 
 /// `predict_contribs` and `predict_interactions`, by what they return.

@@ -5,14 +5,14 @@
 
 use gbdt::Margin;
 use gbdt::model::Task;
+use pg_interface::call::Arguments;
+use pg_interface::{ErrorReport, FunctionCallInfo};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{name, pg_extern, pg_sys};
+use pgrx::{name, pg_extern};
 
 use super::feature_name;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
-use crate::pg::arguments::Arguments;
 use crate::predictor::explanation::Explanation;
 use crate::predictor::margins::Margins;
 use crate::predictor::output::transformed;
@@ -30,9 +30,7 @@ type Lines = TableIterator<
 
 /// `explain_prediction(model, features, top, output) -> table(feature, value, contribution)`
 #[pg_extern(sql = false)]
-fn pgboost_explain_prediction(
-    call: pg_sys::FunctionCallInfo,
-) -> std::result::Result<Lines, ErrorReport> {
+fn pgboost_explain_prediction(call: FunctionCallInfo) -> std::result::Result<Lines, ErrorReport> {
     let arguments = Arguments::of_pgrx(call);
     let (top, output) = arguments.integer_and_text(2);
     Ok(explained(arguments.without_last(2), top, output.as_deref())?)

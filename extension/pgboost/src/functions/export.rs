@@ -1,10 +1,10 @@
 //! `export_model`: the bytes as they came.
 
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, pg_extern, pg_sys};
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::{ErrorReport, FunctionCallInfo};
+use pgrx::{AnyElement, pg_extern};
 
 use super::{OwnedVersion, required_text};
-use crate::pg::snapshot::ReadSnapshot;
 use crate::registry::lookup;
 use crate::registry::reference::Reference;
 
@@ -12,7 +12,7 @@ use crate::registry::reference::Reference;
 #[pg_extern(sql = false)]
 fn pgboost_export_model(
     model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> Result<Option<AnyElement>, ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let OwnedVersion { registry, name, version } = OwnedVersion::find(call, &reference)?;

@@ -1,12 +1,11 @@
 //! `grant_model` and `revoke_model`: who may predict with a model.
 
+use pg_interface::session::{PUBLIC, role_by_name};
+use pg_interface::{ErrorReport, FunctionCallInfo, Oid};
 use pgrx::pg_extern;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::pg_sys::{self, Oid};
 
 use super::{required_text, whole_model, writable};
 use crate::error::{Error, Result};
-use crate::pg::identity::{PUBLIC, role_by_name};
 use crate::registry::write;
 
 /// `grant_model(model, role)`
@@ -14,7 +13,7 @@ use crate::registry::write;
 fn pgboost_grant_model(
     model: Option<&[u8]>,
     role: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
     Ok(write::grant(&writable(call, c"grant_model()", name)?, name, role)?)
@@ -25,7 +24,7 @@ fn pgboost_grant_model(
 fn pgboost_revoke_model(
     model: Option<&[u8]>,
     role: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<(), ErrorReport> {
     let (name, role) = (whole_model(model)?, role_or_public(role)?);
     Ok(write::revoke(&writable(call, c"revoke_model()", name)?, name, role)?)

@@ -6,16 +6,14 @@ use std::rc::Rc;
 use gbdt::Model;
 use gbdt::explain::{ImportanceKind, has_importance, importance};
 use gbdt::forest::CategoryKind;
-use pg_interface::report;
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::{ErrorReport, FunctionCallInfo, call, report, session};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, name, pg_extern, pg_sys};
+use pgrx::{AnyElement, name, pg_extern};
 
 use super::{exists, feature_name, required_text};
 use crate::cache::{CachedImage, images};
 use crate::error::{Error, Result};
-use crate::pg::snapshot::ReadSnapshot;
-use crate::pg::{arguments, identity};
 use crate::registry::lookup::Stored;
 use crate::registry::reference::Reference;
 use crate::registry::{Registry, describe, lookup, privilege};
@@ -27,11 +25,11 @@ pub(super) struct Visible<'a> {
 }
 
 impl<'a> Visible<'a> {
-    pub(super) fn find(reference: &'a str, call: pg_sys::FunctionCallInfo) -> Result<Self> {
+    pub(super) fn find(reference: &'a str, call: FunctionCallInfo) -> Result<Self> {
         let reference = Reference::parse(reference)?;
-        let registry = Registry::of_function(arguments::function(call))?;
+        let registry = Registry::of_function(call::called_function(call))?;
         let deployed = exists(&registry, reference.name)?;
-        privilege::require_predict(&registry, reference.name, identity::current_user())?;
+        privilege::require_predict(&registry, reference.name, session::current_user())?;
         let snapshot = ReadSnapshot::Active;
         let version = lookup::wanted_version(&registry, &reference, deployed, snapshot)?;
         Ok(Visible { registry, name: reference.name, version })
@@ -50,7 +48,7 @@ impl<'a> Visible<'a> {
 #[pg_extern(sql = false)]
 fn pgboost_model_info(
     model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<AnyElement, ErrorReport> {
     let visible = Visible::find(required_text(model, "model")?, call)?;
     Ok(describe::describe(&visible.registry, visible.name, visible.version)?)
@@ -61,7 +59,7 @@ fn pgboost_model_info(
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_model_features(
     model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,
@@ -100,7 +98,7 @@ fn pgboost_model_features(
 fn pgboost_feature_importance(
     model: Option<&[u8]>,
     importance_type: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<'static, (name!(feature, String), name!(importance, Option<f32>))>,
     ErrorReport,

@@ -5,15 +5,15 @@
 
 use gbdt::model::Categories;
 use gbdt::{Limits, Model};
-use pg_interface::{fault, report, server};
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{AnyElement, Array, JsonB, pg_extern, pg_sys};
+use pg_interface::{
+    ErrorReport, FunctionCallInfo, array, call, fault, jsonb, report, session, varlena,
+};
+use pgrx::{AnyElement, Array, JsonB, pg_extern};
 
 use super::{required, required_text};
 use crate::cache::images;
 use crate::error::{Error, Result};
 use crate::guc;
-use crate::pg::{arguments, arrays, encoding, identity, jsonb, large};
 use crate::registry::reference::check_name;
 use crate::registry::write::{NewVersion, store};
 use crate::registry::{Registry, privilege};
@@ -52,15 +52,15 @@ fn pgboost_load_model(
     best_iteration: Option<bool>,
     categories: Option<AnyElement>,
     deploy: Option<bool>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<i32, ErrorReport> {
-    server::require_writable(c"load_model()");
+    session::require_writable(c"load_model()");
     let name = check_name(required_text(model, "model")?)?;
     let limits = Limits { bytes: guc::max_model_bytes(), ..Limits::default() };
-    if let Some(size) = file.as_ref().and_then(large::size_of_argument) {
+    if let Some(size) = file.as_ref().and_then(varlena::bytea_size) {
         limits.check_bytes(size).map_err(Error::from)?;
     }
-    let file = file.as_ref().and_then(large::argument);
+    let file = file.as_ref().and_then(varlena::bytea_argument);
     let bytes = required(file, "file")?;
     let rounds = match (rounds, best_iteration.unwrap_or(false)) {
         (None, false) => Rounds::All,
@@ -77,7 +77,7 @@ fn pgboost_load_model(
         metrics,
         deploy: required(deploy, "deploy")?,
     };
-    Ok(load(&Registry::of_function(arguments::function(call))?, name, bytes, &limits, options)?)
+    Ok(load(&Registry::of_function(call::called_function(call))?, name, bytes, &limits, options)?)
 }
 
 fn load(
@@ -87,7 +87,7 @@ fn load(
     limits: &Limits,
     mut options: LoadOptions,
 ) -> Result<i32> {
-    let user = identity::current_user();
+    let user = session::current_user();
     // Asked before the work; asked again when the row is locked.
     if super::exists(registry, name).is_ok() {
         privilege::require_owner(registry, name, user)?;
@@ -101,7 +101,7 @@ fn load(
         model.set_feature_names(feature_names)?;
     }
     if let Some(categories) = options.categories.as_ref().and_then(jsonb::text) {
-        let categories = encoding::utf8(&categories, "category")?;
+        let categories = varlena::utf8(&categories, "category")?;
         let categories = gbdt::read_categories(categories, &mut report::check_for_interrupts)?;
         model.set_categories(categories)?;
     }
@@ -174,16 +174,16 @@ fn is_file_name(bytes: &[u8]) -> bool {
 /// Raises unless the database can hold the texts of a model file.
 fn require_storable(model: &Model) -> Result<()> {
     for name in model.feature_names() {
-        encoding::require_allowed(name, "feature name")?;
+        varlena::require_representable(name, "feature name")?;
     }
     for (key, value) in model.attributes() {
-        encoding::require_allowed(key, "attribute")?;
-        encoding::require_allowed(value, "attribute")?;
+        varlena::require_representable(key, "attribute")?;
+        varlena::require_representable(value, "attribute")?;
     }
     for categories in model.categories().iter().flatten() {
         if let Categories::Text(values) = categories {
             for value in values {
-                encoding::require_allowed(value, "category")?;
+                varlena::require_representable(value, "category")?;
             }
         }
     }
@@ -233,7 +233,7 @@ fn names(given: Option<Array<'_, &[u8]>>, what: &'static str) -> Result<Option<V
     let Some(given) = given else { return Ok(None) };
     let names = given.iter().map(|name| Ok(required_text(name, what)?.to_owned()));
     let names = names.collect::<Result<_>>()?;
-    match arrays::dimensions(given) {
+    match array::dimensions(given) {
         1 => Ok(Some(names)),
         other => Err(Error::Dimensions { what, given: other }),
     }

@@ -5,16 +5,15 @@
 //! and, in a second form, a weight. Aggregates with the same arguments share a state, so all of one kind
 //! together take hardly longer than one. What scikit-learn refuses is an error.
 
-use pgrx::pg_sys::Datum;
+use pg_interface::Datum;
+use pg_interface::aggregate::Abandon;
+use pg_interface::call::{Arguments, CallState, Equality};
 
 use crate::error::{Error, Result};
 use crate::evaluation::curve::{Areas, Curve};
 use crate::evaluation::loss;
 use crate::evaluation::rows::MAX_WEIGHT;
 use crate::evaluation::sums::{self, Errors, Means};
-use crate::pg::aggregate::Abandon;
-use crate::pg::arguments::{Arguments, Equality};
-use crate::pg::call_state::CallState;
 
 /// The place of a prediction among the arguments; the state is before it, target and weight are behind it.
 const PREDICTION: usize = 1;

@@ -25,13 +25,11 @@ mod statistics;
 
 use std::ffi::CStr;
 
-use pg_interface::server;
-use pgrx::pg_sys::FunctionCallInfo;
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::{FunctionCallInfo, session, varlena};
 
 use crate::error::{Error, Result};
 use crate::features::named::feature_name;
-use crate::pg::snapshot::ReadSnapshot;
-use crate::pg::{encoding, identity};
 use crate::registry::lookup::Deployed;
 use crate::registry::reference::{Reference, Wanted};
 use crate::registry::{Registry, lookup, privilege};
@@ -43,7 +41,7 @@ fn required<T>(value: Option<T>, argument: &'static str) -> Result<T> {
 /// A text argument that must be given. It is taken as bytes, because pgrx's own way to UTF-8 ends in
 /// a bug report where the database's encoding is another.
 fn required_text<'a>(value: Option<&'a [u8]>, argument: &'static str) -> Result<&'a str> {
-    encoding::utf8(required(value, argument)?, argument)
+    Ok(varlena::utf8(required(value, argument)?, argument)?)
 }
 
 /// The name in a reference to a whole model, which `@` must not follow.
@@ -70,7 +68,7 @@ impl<'a> OwnedVersion<'a> {
         function: &'static CStr,
         reference: &Reference<'a>,
     ) -> Result<Self> {
-        server::require_writable(function);
+        session::require_writable(function);
         Self::find(call, reference)
     }
 
@@ -85,15 +83,15 @@ impl<'a> OwnedVersion<'a> {
 /// The registry for a change by this function, once it is certain that the transaction may write,
 /// that the model exists and that the current user owns it.
 fn writable(call: FunctionCallInfo, function: &'static CStr, name: &str) -> Result<Registry> {
-    server::require_writable(function);
+    session::require_writable(function);
     owned(call, name)
 }
 
 /// The registry, once it is certain that the model exists and the current user owns it.
 fn owned(call: FunctionCallInfo, name: &str) -> Result<Registry> {
-    let registry = Registry::of_function(crate::pg::arguments::function(call))?;
+    let registry = Registry::of_function(pg_interface::call::called_function(call))?;
     exists(&registry, name)?;
-    privilege::require_owner(&registry, name, identity::current_user())?;
+    privilege::require_owner(&registry, name, session::current_user())?;
     Ok(registry)
 }
 

@@ -1,7 +1,7 @@
 //! `pin_model` and `unpin_model`: which versions `predict_pinned` may use.
 
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{pg_extern, pg_sys};
+use pg_interface::{ErrorReport, FunctionCallInfo};
+use pgrx::pg_extern;
 
 use super::{OwnedVersion, required_text};
 use crate::registry::pin;
@@ -9,10 +9,7 @@ use crate::registry::reference::Reference;
 
 /// `pin_model(model)`
 #[pg_extern(sql = false)]
-fn pgboost_pin_model(
-    model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
-) -> Result<(), ErrorReport> {
+fn pgboost_pin_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let found = OwnedVersion::writable(call, c"pin_model()", &reference)?;
     Ok(pin::set(&found.registry, found.name, found.version)?)
@@ -20,10 +17,7 @@ fn pgboost_pin_model(
 
 /// `unpin_model(model)`
 #[pg_extern(sql = false)]
-fn pgboost_unpin_model(
-    model: Option<&[u8]>,
-    call: pg_sys::FunctionCallInfo,
-) -> Result<(), ErrorReport> {
+fn pgboost_unpin_model(model: Option<&[u8]>, call: FunctionCallInfo) -> Result<(), ErrorReport> {
     let reference = Reference::parse(required_text(model, "model")?)?;
     let found = OwnedVersion::writable(call, c"unpin_model()", &reference)?;
     Ok(pin::remove(&found.registry, found.name, found.version)?)

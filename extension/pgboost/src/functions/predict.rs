@@ -5,12 +5,10 @@
 //! features, walks the trees and hands over the result; it takes no lock, and with features of fixed
 //! width and one value as the result it allocates nothing and calls nothing that could raise an error.
 
-use pgrx::pg_sys::Datum;
+use pg_interface::call::{Arguments, CallState};
+use pg_interface::{Datum, array};
 
 use crate::error::{Error, Result};
-use crate::pg::arguments::Arguments;
-use crate::pg::call_state::CallState;
-use crate::pg::number_arrays;
 use crate::predictor::in_turn::Predictors;
 use crate::predictor::margins::Margins;
 use crate::predictor::output::Output;
@@ -74,7 +72,7 @@ pub fn predict_from(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Da
 /// `predict_leaf`: for each tree the id of the leaf that the row falls into.
 pub fn predict_leaf(arguments: Arguments<'_>, state: CallState<'_>) -> Result<Datum> {
     let Some(predictor) = row(arguments, state)? else { return Ok(arguments.null()) };
-    let leaves = number_arrays::integer_array(predictor.leaves()?);
+    let leaves = array::integer_array(predictor.leaves()?);
     predictor.count_call();
     Ok(leaves)
 }

@@ -1,11 +1,11 @@
 //! The arguments that the functions on the rows of a source share.
 
-use pgrx::{Array, pg_sys};
+use pg_interface::{FunctionCallInfo, call, varlena};
+use pgrx::Array;
 
 use super::required_text;
 use crate::error::{Error, Result};
 use crate::evaluation::rows::Request;
-use crate::pg::{arguments, encoding};
 use crate::predictor::source::SourcePredictor;
 use crate::registry::Registry;
 
@@ -22,7 +22,7 @@ impl<'a> Texts<'a> {
     /// The request that they make.
     pub fn request(&self) -> Result<Request<'a>> {
         let column = |given: Option<&'a [u8]>| {
-            given.map(|name| encoding::utf8(name, "column name")).transpose()
+            given.map(|name| varlena::utf8(name, "column name")).transpose()
         };
         Ok(Request {
             source: required_text(self.source, "source")?,
@@ -38,9 +38,9 @@ impl<'a> Texts<'a> {
 pub fn predictor(
     model: Option<&[u8]>,
     argument: &'static str,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> Result<(SourcePredictor, Registry)> {
-    let function = arguments::function(call);
+    let function = call::called_function(call);
     let predictor = SourcePredictor::new(required_text(model, argument)?, function)?;
     Ok((predictor, Registry::of_function(function)?))
 }

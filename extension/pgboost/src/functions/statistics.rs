@@ -1,13 +1,11 @@
 //! `pgboost_statistics`, which the view `pg_stat_pgboost` calls, and `pg_stat_pgboost_reset`.
 
-use pg_interface::fault;
+use pg_interface::{ErrorReport, FunctionCallInfo, call, fault, session};
 use pgrx::iter::TableIterator;
-use pgrx::pg_sys::panic::ErrorReport;
-use pgrx::{name, pg_extern, pg_sys};
+use pgrx::{name, pg_extern};
 
 use super::{exists, required, required_text};
 use crate::error::Result;
-use crate::pg::{arguments, identity};
 use crate::registry::{Registry, privilege};
 use crate::statistics::{self, Counters};
 
@@ -21,7 +19,7 @@ const EPOCH: f64 = 946_684_800.0;
 fn pgboost_statistics(
     model: Option<&[u8]>,
     version: Option<i32>,
-    call: pg_sys::FunctionCallInfo,
+    call: FunctionCallInfo,
 ) -> std::result::Result<
     TableIterator<
         'static,
@@ -51,11 +49,11 @@ fn pgboost_statistics(
     )))
 }
 
-fn visible(model: &str, version: i32, call: pg_sys::FunctionCallInfo) -> Result<Counters> {
-    let registry = Registry::of_function(arguments::function(call))?;
+fn visible(model: &str, version: i32, call: FunctionCallInfo) -> Result<Counters> {
+    let registry = Registry::of_function(call::called_function(call))?;
     exists(&registry, model)?;
-    let user = identity::current_user();
-    if !identity::has_rights_of(user, identity::READ_ALL_STATS) {
+    let user = session::current_user();
+    if !session::has_rights_of(user, session::READ_ALL_STATS) {
         privilege::require_predict(&registry, model, user)?;
     }
     Ok(statistics::counters(model, version))

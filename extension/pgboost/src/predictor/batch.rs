@@ -5,7 +5,9 @@
 //! with a row is not reported from here: the row stays without a result, and the node then has it
 //! evaluated by the function itself, which raises the error as it always does.
 
-use pgrx::pg_sys::{Datum, Oid};
+use pg_interface::call::Arguments;
+use pg_interface::signature::ArgSource;
+use pg_interface::{Datum, Oid, invalidation, session};
 
 use super::evaluation::{Evaluation, Explanations, Predictions};
 use super::explanation::Explanation;
@@ -14,9 +16,6 @@ use super::single::{Predictor, Spare};
 use crate::cache;
 use crate::error::Result;
 use crate::guc::{self, UnknownCategory};
-use crate::pg::arguments::Arguments;
-use crate::pg::signature::ArgSource;
-use crate::pg::{identity, invalidation};
 use crate::registry::reference::{Reference, Wanted};
 
 /// What results depend on that may change while a statement runs.
@@ -42,7 +41,7 @@ impl BatchValidity {
     fn of(categories: bool) -> Self {
         BatchValidity {
             generation: invalidation::generation(),
-            user: identity::current_user(),
+            user: session::current_user(),
             unknown_category: categories.then(guc::unknown_category),
         }
     }

@@ -1,8 +1,8 @@
 //! What is computed of a batch's features: predictions, or explanations.
 
 use gbdt::{BatchScratch, Margin, Precision};
+use pg_interface::Datum;
 use pg_interface::report::check_for_interrupts;
-use pgrx::pg_sys::Datum;
 
 use super::explanation::Explanation;
 use super::margins::Margins;

@@ -7,13 +7,13 @@
 use std::cell::RefCell;
 
 use gbdt::ContributionScratch;
+use pg_interface::array::NewArray;
 use pg_interface::report::check_for_interrupts;
 
 use super::single::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Error, Result};
 use crate::guc::{self, KernelChoice};
-use crate::pg::number_arrays::NewArray;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Explanation {

@@ -1,8 +1,9 @@
 //! The models that one expression predicts with, row by row: one, unless the model's name is a column too.
 
+use pg_interface::call::Arguments;
+
 use super::single::Predictor;
 use crate::error::{Error, Result};
-use crate::pg::arguments::Arguments;
 
 #[derive(Default)]
 pub struct Predictors {

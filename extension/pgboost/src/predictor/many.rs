@@ -7,8 +7,10 @@
 //! result, as in `batch`.
 
 use gbdt::Kernel;
+use pg_interface::Datum;
+use pg_interface::call::Arguments;
 use pg_interface::report::check_for_interrupts;
-use pgrx::pg_sys::Datum;
+use pg_interface::signature::ArgSource;
 
 use super::batch::{BatchFunction, BatchOutput};
 use super::evaluation::Evaluation;
@@ -16,8 +18,6 @@ use super::groups::{self, Groups};
 use super::single::{Predictor, Spare};
 use crate::cache;
 use crate::guc;
-use crate::pg::arguments::Arguments;
-use crate::pg::signature::ArgSource;
 
 /// Fewer rows are evaluated one by one.
 const MIN_BATCH: usize = 16;

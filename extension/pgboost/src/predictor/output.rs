@@ -2,14 +2,13 @@
 
 use gbdt::Margin;
 use gbdt::model::Task;
-use pgrx::pg_sys::Datum;
+use pg_interface::{Datum, array, jsonb, varlena};
 use serde_json::Value;
 
 use super::margins::Margins;
 use super::single::Predictor;
 use crate::cache::ModelImage;
 use crate::error::{Result, ShapeReason};
-use crate::pg::{arrays, jsonb, number_arrays};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Output {
@@ -63,8 +62,8 @@ impl Output {
                     return Err(predictor.shape("predict_class", ShapeReason::NoClasses));
                 };
                 Ok(match image.label(class as usize) {
-                    Some(label) => arrays::text(label),
-                    None => arrays::text(&class.to_string()),
+                    Some(label) => varlena::text_datum(label),
+                    None => varlena::text_datum(&class.to_string()),
                 })
             }
         }
@@ -103,10 +102,10 @@ pub fn transformed<'a, M: Margin>(image: &ModelImage, margins: &'a mut [M]) -> &
 #[inline]
 fn reals<M: Margin>(numbers: &mut [M]) -> Datum {
     match M::singles(numbers) {
-        Some(reals) => number_arrays::real_array(reals),
+        Some(reals) => array::real_array(reals),
         None => {
             let reals: Vec<f32> = numbers.iter().map(|number| number.single()).collect();
-            number_arrays::real_array(&reals)
+            array::real_array(&reals)
         }
     }
 }

@@ -5,16 +5,15 @@
 //! that names the same model and passes the same types.
 
 use gbdt::Scratch;
-use pg_interface::types;
-use pgrx::pg_sys::Oid;
+use pg_interface::call::Arguments;
+use pg_interface::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
+use pg_interface::snapshot::{SnapshotMark, Validity};
+use pg_interface::{Oid, catalog};
 
 use crate::cache::{self, ModelImage, Resolved};
 use crate::error::{Error, Result, ShapeReason, TypeReason};
 use crate::features::{FeatureBinding, FeatureContext};
 use crate::guc::{self, KernelChoice, UnknownCategory};
-use crate::pg::arguments::Arguments;
-use crate::pg::signature::{ArgSource, ArgumentType, Signature, TypedArguments};
-use crate::pg::snapshot::{SnapshotMark, Validity};
 use crate::predictor::margins::Margins;
 use crate::registry::pin;
 use crate::statistics::Tally;
@@ -135,7 +134,7 @@ impl Predictor {
         pin::keep_used(function, self.model())?;
         let types = self.state.signature.types();
         if let Some(index) =
-            types.iter().position(|(oid, _)| types::is_enum(types::base_type(*oid)))
+            types.iter().position(|(oid, _)| catalog::is_enum(catalog::base_type(*oid)))
         {
             let type_oid = types.get(index).map_or(Oid::INVALID, |(oid, _)| *oid);
             let context = self.context();

@@ -5,8 +5,8 @@
 
 use gbdt::model::Task;
 use gbdt::{BatchScratch, Margin};
-use pg_interface::source::{PlacedColumn, Row};
-use pgrx::pg_sys::Oid;
+use pg_interface::Oid;
+use row_source::{PlacedColumn, Row};
 
 use super::evaluation;
 use super::margins::Margins;

@@ -7,8 +7,13 @@
 
 use std::ops::ControlFlow;
 
+use pg_interface::dependency::{Object, Stored};
+use pg_interface::nodes::StoredText;
+use pg_interface::scan::{Key, rows};
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::transaction::{Lock, Mode};
+use pg_interface::{Oid, catalog, session};
 use pgrx::datum::DatumWithOid;
-use pgrx::pg_sys::Oid;
 use pgrx::spi;
 use pgrx::{FromDatum, IntoDatum, Spi};
 
@@ -17,12 +22,6 @@ use super::reference::Reference;
 use super::statement::{execute, query};
 use super::{Registry, function_of};
 use crate::error::{Error, Result};
-use crate::pg::expr::StoredText;
-use crate::pg::lock::{Lock, Mode};
-use crate::pg::scan::{Key, rows};
-use crate::pg::snapshot::ReadSnapshot;
-use crate::pg::stored::{Object, Stored};
-use crate::pg::{catalog, identity};
 
 /// The functions of a model, as texts that PostgreSQL reads as a regprocedure.
 pub fn of_model(registry: &Registry, name: &str) -> Result<Vec<String>> {
@@ -84,7 +83,7 @@ pub fn drop_function(registry: &Registry, name: &str, signature: &str) -> Result
         // It may have been renamed, or dropped, before it was locked.
         if found(registry, signature)? == Some(function)
             && let Some(owner) = owner_of(registry, name, function)
-            && identity::has_rights_of(identity::current_user(), owner)
+            && session::has_rights_of(session::current_user(), owner)
         {
             catalog::drop_function(function);
         }

@@ -1,9 +1,10 @@
 //! The lock of a model: its row in `model`, which every change of the model touches first.
 
+use pg_interface::session;
+
 use super::statement::query;
 use super::{Registry, privilege};
 use crate::error::{Error, Result};
-use crate::pg::identity;
 
 /// Keeps other sessions from changing the model until this transaction ends. Returns the deployed
 /// version, if one is.
@@ -17,6 +18,6 @@ pub fn lock(registry: &Registry, name: &str) -> Result<Option<i32>> {
         &[name.into()],
     )?
     .ok_or_else(|| Error::NoSuchModel { name: name.to_owned() })?;
-    privilege::require_owner(registry, name, identity::current_user())?;
+    privilege::require_owner(registry, name, session::current_user())?;
     Ok((deployed > 0).then_some(deployed))
 }

@@ -4,13 +4,13 @@ use std::ops::ControlFlow;
 
 use gbdt::{ErrorKind, Limits, Model};
 use pg_interface::report::check_for_interrupts;
+use pg_interface::scan::{Key, Row, rows};
+use pg_interface::snapshot::{ReadSnapshot, SnapshotMark};
+use pg_interface::varlena::NewBytea;
 
 use super::reference::{Reference, Wanted};
 use super::{Registry, parts};
 use crate::error::{Error, Result};
-use crate::pg::large::NewBytea;
-use crate::pg::scan::{Key, Row, rows};
-use crate::pg::snapshot::{ReadSnapshot, SnapshotMark};
 
 /// The version of a model that is deployed, if one is: the first versions may be stored without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -23,12 +23,11 @@ pub mod write;
 
 use std::ffi::CStr;
 
-use pg_interface::fault;
-use pgrx::pg_sys::{self, Oid};
+use pg_interface::catalog::{self, ANYOID, TEXTOID};
+use pg_interface::scan::Table;
+use pg_interface::{Oid, fault};
 
 use crate::error::{Error, Result};
-use crate::pg::catalog;
-use crate::pg::scan::Table;
 
 /// The schema of the registry, which only the extension's owner can create objects in.
 const SCHEMA: &CStr = c"pgboost_catalog";
@@ -87,8 +86,7 @@ impl Registry {
 
 /// The extension's function of that name which takes a model and features.
 fn function_of(registry: &Registry, name: &str) -> Result<Oid> {
-    catalog::function(registry.functions, name, &[pg_sys::TEXTOID, pg_sys::ANYOID])
-        .ok_or(Error::NoRegistry)
+    catalog::function(registry.functions, name, &[TEXTOID, ANYOID]).ok_or(Error::NoRegistry)
 }
 
 /// A table of the schema, if it is there.

@@ -4,17 +4,18 @@
 //! has at most [`PART`] bytes of a file. The digest is that of the whole file, and whoever reads the file
 //! compares: what is returned is what was loaded, whatever was done to the tables by hand.
 
+use std::ops::ControlFlow;
+
 use pg_interface::fault;
 use pg_interface::report::check_for_interrupts;
+use pg_interface::scan::{Key, rows};
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::varlena::{NewBytea, PIECE};
 use sha2::{Digest, Sha256};
 
 use super::Registry;
 use super::statement::execute;
 use crate::error::Result;
-use crate::pg::large::{NewBytea, PIECE};
-use crate::pg::scan::{Key, rows};
-use crate::pg::snapshot::ReadSnapshot;
-use std::ops::ControlFlow;
 
 /// Most bytes of a part; files of other sizes of parts are read as well.
 const PART: usize = PIECE;

@@ -9,7 +9,12 @@
 
 use std::ops::ControlFlow;
 
-use pgrx::pg_sys::Oid;
+use pg_interface::dependency::{self, Object};
+use pg_interface::nodes::{Expr, StoredText};
+use pg_interface::scan::{Key, rows};
+use pg_interface::snapshot::ReadSnapshot;
+use pg_interface::transaction::{Lock, Mode};
+use pg_interface::{Oid, session};
 
 use super::lock::lock;
 use super::privilege::{self, Access};
@@ -17,12 +22,6 @@ use super::reference::{Reference, Wanted};
 use super::statement::{execute, query};
 use super::{Registry, function_of, lookup};
 use crate::error::{Error, Result};
-use crate::pg::expr::{Expr, StoredText};
-use crate::pg::identity;
-use crate::pg::lock::{Lock, Mode};
-use crate::pg::scan::{Key, rows};
-use crate::pg::snapshot::ReadSnapshot;
-use crate::pg::stored::{self, Object};
 
 /// # Errors
 /// [`Error::NoSuchVersion`].
@@ -73,7 +72,7 @@ pub fn first_version(registry: &Registry, name: &str) -> Result<i32> {
 /// left for the execution.
 pub fn keep_planned(function: Oid, reference: &str) {
     let Ok(registry) = Registry::of_function(function) else { return };
-    let user = identity::current_user();
+    let user = session::current_user();
     if let Some((name, version)) = named(reference)
         && privilege::access(&registry, name, user) >= Access::Predict
     {
@@ -142,6 +141,6 @@ fn dependent(registry: &Registry, name: &str, version: i32) -> Result<Option<Str
             stored.owner.is_none_or(may_predict) && stored.calls().iter().any(uses)
         }
     };
-    let dependents = stored::dependents(function).into_iter();
+    let dependents = dependency::dependents(function).into_iter();
     Ok(dependents.filter(|object| uses(*object)).find_map(Object::described))
 }

@@ -5,13 +5,13 @@
 
 use std::ops::ControlFlow;
 
-use pgrx::pg_sys::Oid;
+use pg_interface::Oid;
+use pg_interface::scan::{Key, rows};
+use pg_interface::session::{PUBLIC, has_rights_of, is_superuser};
+use pg_interface::snapshot::ReadSnapshot;
 
 use super::Registry;
 use crate::error::{Error, Result};
-use crate::pg::identity::{PUBLIC, has_rights_of, is_superuser};
-use crate::pg::scan::{Key, rows};
-use crate::pg::snapshot::ReadSnapshot;
 
 /// The value of the column `privilege` for a model's owner.
 pub const OWNER: &str = "owner";

@@ -1,12 +1,12 @@
 //! The profiles of features: a row of `baseline` for each feature of a version that has one.
 
-use pg_interface::profile::{FeatureProfile, Point, Ranges, Values};
+use pg_interface::{invalidation, jsonb};
+use row_source::distribution::{FeatureProfile, Point, Ranges, Values};
 use serde_json::Value;
 
 use super::Registry;
 use super::statement::{execute, query_jsonb};
 use crate::error::{Error, Result};
-use crate::pg::{invalidation, jsonb};
 
 /// Stores the profiles of all features in the model's order, in place of those that were there; the user's
 /// rights were checked.

@@ -2,7 +2,7 @@
 //!
 //! An alias begins with a letter or an underscore, so that it can never be taken for a version's number.
 
-use pg_interface::model_name::{self, MAX_BYTES};
+use row_source::names::{self, MAX_BYTES};
 
 use crate::error::{Error, Result};
 
@@ -37,8 +37,7 @@ impl<'a> Reference<'a> {
 }
 
 pub fn check_name(name: &str) -> Result<&str> {
-    model_name::check(name)
-        .map_err(|reason| Error::ModelName { name: model_name::shown(name), reason })
+    names::check(name).map_err(|reason| Error::ModelName { name: names::shown(name), reason })
 }
 
 /// The alias itself, if a version may have it.
@@ -53,7 +52,7 @@ pub fn check_alias(alias: &str) -> Result<&str> {
     } else {
         return Ok(alias);
     };
-    Err(Error::AliasName { alias: model_name::shown(alias), reason })
+    Err(Error::AliasName { alias: names::shown(alias), reason })
 }
 
 #[cfg(test)]

@@ -4,14 +4,13 @@
 //! PostgreSQL's own schema is on the search path, so that no user's function or operator can take
 //! part. Whether the user may do what the statement does was checked before.
 
-use pg_interface::fault;
+use pg_interface::{fault, jsonb, session};
 use pgrx::datum::DatumWithOid;
 use pgrx::spi;
 use pgrx::{AnyElement, FromDatum, IntoDatum, Spi};
 
 use super::Registry;
 use crate::error::{Error, Result};
-use crate::pg::{identity, jsonb};
 
 /// Runs a statement that changes the registry and returns no rows.
 pub fn execute(registry: &Registry, statement: &str, arguments: &[DatumWithOid<'_>]) -> Result<()> {
@@ -62,6 +61,6 @@ fn as_owner<T>(
     run: impl FnOnce(&str) -> spi::Result<T>,
 ) -> Result<T> {
     // PostgreSQL's own errors do not come back here; what does is a result of another shape.
-    identity::as_user(registry.owner, || run(statement))
+    session::as_user(registry.owner, || run(statement))
         .map_err(|_| Error::Registry { name: String::new(), what: "answer" })
 }

@@ -2,7 +2,7 @@
 //!
 //! Two sessions that change the same model wait for each other at its row in `model`, which each of them touches first.
 
-use pgrx::pg_sys::Oid;
+use pg_interface::{Oid, jsonb, session};
 use pgrx::{AnyElement, JsonB};
 
 use super::lock::lock;
@@ -10,7 +10,6 @@ use super::privilege::{self, OWNER};
 use super::statement::{execute, query};
 use super::{Registry, alias, created, lookup, parts, pin, profile};
 use crate::error::{Error, Result};
-use crate::pg::{identity, jsonb};
 
 /// What the registry says of a version besides the numbers that it hands out itself.
 pub struct NewVersion<'a> {
@@ -91,7 +90,7 @@ pub fn store(registry: &Registry, new: NewVersion<'_>, user: Oid) -> Result<i32>
             new.attributes.into(),
             jsonb::parameter(new.parameters),
             jsonb::parameter(new.metrics),
-            identity::role_name(user).into(),
+            session::role_name(user).into(),
         ],
     )?;
     parts::insert(registry, new.name, version, new.file)?;

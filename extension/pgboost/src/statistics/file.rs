@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64};
 
 use memmap2::MmapOptions;
-use pg_interface::{report, server};
+use pg_interface::{backend, report};
 
 use crate::cache::file::folder;
 
@@ -214,14 +214,14 @@ fn open() -> io::Result<File> {
     if let Ok(file) = open() {
         return Ok(file);
     }
-    DirBuilder::new().recursive(true).mode(server::directory_mode()).create(folder())?;
+    DirBuilder::new().recursive(true).mode(backend::directory_mode()).create(folder())?;
     let mut unfinished = path.clone();
     unfinished.add_extension(format!("{}.tmp", std::process::id()));
     let mut file = OpenOptions::new()
         .write(true)
         .create(true)
         .truncate(true)
-        .mode(server::file_mode())
+        .mode(backend::file_mode())
         .open(&unfinished)?;
     let made = file.write_all(&vec![0u8; SIZE]).and_then(|()| fs::hard_link(&unfinished, &path));
     fs::remove_file(&unfinished)?;

@@ -10,12 +10,12 @@ mod file;
 use std::rc::Rc;
 use std::time::Instant;
 
-use pg_interface::profile::Ranges;
-use pg_interface::unguarded;
-
-use crate::guc;
 use file::SlotOf;
 pub use file::{Counters, counters, reset};
+use pg_interface::unguarded;
+use row_source::distribution::Ranges;
+
+use crate::guc;
 
 /// What a statement counts of one version, and where it adds that. It stays with what else statements
 /// leave for the next ones, which then need not look for the slot.

@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
 
 use pg_interface::error_table_tests;
-use pg_interface::source::SourceError;
+use row_source::SourceError;
 
 use super::{Error, NAMES};
 

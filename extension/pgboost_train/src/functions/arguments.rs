@@ -1,6 +1,6 @@
 //! The arguments that `train_model`, `cross_validate_model` and `tune_model` have in common.
 
-use pg_interface::source::query::argument_text;
+use pg_interface::query::argument_text;
 use pgrx::AnyElement;
 use serde_json::{Value, json};
 

@@ -5,12 +5,12 @@
 
 use std::rc::Rc;
 
+use pg_interface::call;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{pg_extern, pg_sys};
 use xgboost_ffi::Output;
 
 use crate::error::{Error, Result};
-use crate::pg::statement;
 use crate::xgboost::cached::CachedBooster;
 
 /// What a statement keeps from call to call.
@@ -53,7 +53,7 @@ fn pgboost_xgboost_predict(
     let (Some(model), Some(features)) = (model, features) else {
         return Ok(None);
     };
-    let state = statement::kept(call, || Statement::begin(model))?;
+    let state = call::kept(call, || Statement::begin(model))?;
     if state.model != model {
         *state = Statement::begin(model)?;
     }

@@ -1,11 +1,10 @@
 //! The trainings that are running, for the view `pg_stat_progress_train_model`.
 
-use pg_interface::fault;
+use pg_interface::{fault, session};
 use pgrx::datum::TimestampWithTimeZone;
 use pgrx::iter::TableIterator;
 use pgrx::{name, pg_extern, pg_sys};
 
-use crate::pg::backend;
 use crate::training::progress;
 
 /// `pgboost_progress_records()`: what backends have written that the current user may see.
@@ -25,7 +24,7 @@ fn pgboost_progress_records() -> TableIterator<
     ),
 > {
     fault::at("progress: asked");
-    let visible = |user| backend::may_watch(pg_sys::Oid::from(user));
+    let visible = |user| session::may_watch(pg_sys::Oid::from(user));
     let records = progress::records().into_iter().filter(move |(_, record)| visible(record.user));
     let round = |round| i32::try_from(round).unwrap_or(0);
     TableIterator::new(records.map(move |(pid, record)| {

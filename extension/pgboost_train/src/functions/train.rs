@@ -1,6 +1,6 @@
 //! `train_model`: rows of a source become a new version of a model.
 
-use pg_interface::{report, server};
+use pg_interface::{report, session};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{AnyElement, JsonB, name, pg_extern};
@@ -42,7 +42,7 @@ fn pgboost_train_model(
     >,
     ErrorReport,
 > {
-    server::require_writable(c"train_model()");
+    session::require_writable(c"train_model()");
     let request = Arguments {
         source,
         target,

@@ -5,11 +5,11 @@
 
 use gbdt::Image;
 use gbdt::forest::{AlignedBytes, CategoryKind};
-use pg_interface::source::{Row, Source, SourceError, query};
-use pg_interface::{report, settings};
+use pg_interface::{report, session};
 use pgrx::iter::TableIterator;
 use pgrx::pg_sys::panic::ErrorReport;
 use pgrx::{name, pg_extern};
+use row_source::{Row, Source, SourceError};
 use xgboost_ffi::Output;
 
 use super::required;
@@ -66,11 +66,11 @@ fn verify(model: &str, text: &str) -> Result<Found> {
         features,
         batch: Vec::new(),
         // As PostgreSQL reads it; pgboost is loaded by now, since it was asked for the model.
-        unknown_is_missing: settings::value(c"pgboost.unknown_category")
+        unknown_is_missing: session::setting(c"pgboost.unknown_category")
             .is_some_and(|value| value.eq_ignore_ascii_case("missing")),
         found: Found::default(),
     };
-    query::run(&query, "source", |row| comparison.add(row))?;
+    row_source::run(&query, "source", |row| comparison.add(row))?;
     comparison.flush()?;
     Ok(comparison.found)
 }

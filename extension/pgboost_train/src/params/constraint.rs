@@ -1,7 +1,7 @@
 //! Constraints, which speak of features: by name here, by position in libxgboost.
 
-use pg_interface::nearest::nearest;
-use pg_interface::source::SourceError;
+use row_source::SourceError;
+use row_source::names::nearest;
 use serde_json::Value;
 
 use super::value::wrong;

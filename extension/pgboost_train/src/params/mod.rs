@@ -6,12 +6,12 @@ pub mod objective;
 pub mod table;
 pub mod value;
 
-use pg_interface::nearest::nearest;
+use objective::Objective;
+use row_source::names::nearest;
 use serde_json::{Map, Value};
+use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 use crate::error::{Error, Result};
-use objective::Objective;
-use table::{ARGUMENTS, Parameter, REFUSED, SPECIAL, TABLE};
 
 /// Parameters that are known and in range.
 #[derive(Debug, Default)]

@@ -6,14 +6,14 @@
 mod resolve;
 
 use gbdt::{Limits, Model};
-use pg_interface::{catalog, model_name, report};
+use pg_interface::{catalog, query, report};
 use pgrx::datum::DatumWithOid;
 use pgrx::pg_sys::Oid;
 use pgrx::{FromDatum, IntoDatum, JsonB, Spi};
+pub use resolve::resolve;
+use row_source::names;
 
 use crate::error::{Error, Result};
-use crate::pg::spi;
-pub use resolve::resolve;
 
 pub struct Registry {
     schema: Oid,
@@ -54,7 +54,7 @@ pub struct Trained {
 
 impl Registry {
     pub fn find() -> Result<Registry> {
-        let schema = spi::select(
+        let schema = query::select(
             "SELECT e.extnamespace FROM pg_catalog.pg_extension AS e \
              WHERE e.extname OPERATOR(pg_catalog.=) 'pgboost'",
             &[],
@@ -87,7 +87,7 @@ impl Registry {
         statement: &str,
         arguments: &[DatumWithOid<'_>],
     ) -> Option<T> {
-        spi::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
+        query::select(&self.in_schema(statement), arguments, |row| row.get(1)).flatten()
     }
 
     /// Whether the current user may store a model under that name, as far as can be known before
@@ -163,7 +163,7 @@ impl Registry {
                      WITH ORDINALITY AS l (label, position)) \
                      FROM {schema}.model_info($1) AS i (info)";
         let version =
-            spi::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
+            query::select(&self.in_schema(query), &[reference.into(), name.into()], |row| {
                 let number = row.get(1)?;
                 let (reference, name) = (format!("{name}@{number}"), name.to_owned());
                 let (digest, rounds, categories) = (row.get(2)?, row.get(3)?, row.get(4));
@@ -241,8 +241,8 @@ impl Registry {
 
 /// Asked before the training, not after it.
 fn check_name(name: &str) -> Result<()> {
-    match model_name::check(name) {
+    match names::check(name) {
         Ok(_) => Ok(()),
-        Err(reason) => Err(Error::ModelName { name: model_name::shown(name), reason }),
+        Err(reason) => Err(Error::ModelName { name: names::shown(name), reason }),
     }
 }

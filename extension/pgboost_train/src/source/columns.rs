@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use pg_interface::catalog;
+use row_source::names::{element_names, leading_elements as elements_named};
+use row_source::{Column, Row, SourceError};
+
 use super::elements;
 use super::kind::Kind;
 use crate::error::{Error, Result};
-use pg_interface::elements::{named as elements_named, names as element_names};
-use pg_interface::source::{self, Column, Row, SourceError};
-use pg_interface::types;
 
 /// What the caller says of columns, by their names.
 #[derive(Clone, Debug)]
@@ -147,7 +148,7 @@ struct SourceColumns<'a> {
 
 impl SourceColumns<'_> {
     fn find(&self, name: &str) -> Result<(usize, &Column)> {
-        Ok(source::find(self.columns, name, self.argument)?)
+        Ok(row_source::find(self.columns, name, self.argument)?)
     }
 
     fn used(&self, name: &str, role: &'static str, hint: &'static str) -> Result<UsedColumn> {
@@ -232,7 +233,7 @@ impl SourceColumns<'_> {
 fn unusable(column: &Column, role: &'static str, hint: &'static str) -> Error {
     SourceError::ColumnType {
         column: column.name.clone(),
-        type_name: types::type_name(column.type_oid),
+        type_name: catalog::type_name(column.type_oid),
         role,
         hint,
     }

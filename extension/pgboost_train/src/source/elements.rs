@@ -3,7 +3,7 @@
 //! Arrays of one column are of one length, which the first row says. Their dimensions do not matter: what
 //! counts is the order in which PostgreSQL stores the elements. An array that is NULL has missing elements.
 
-use pg_interface::source::{Field, Row};
+use row_source::{Field, Row};
 
 use crate::error::{Error, Result};
 

@@ -1,11 +1,10 @@
 //! How a field of a row is read: as a number, as a category, or as the label of a class.
 
 use gbdt::forest::CategoryView;
+use pg_interface::array::number_elements;
 use pg_interface::{Exact, NumberType, ScalarType, Value};
 use pgrx::pg_sys::Oid;
-
-use pg_interface::array::number_elements;
-use pg_interface::source::Field;
+use row_source::Field;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind(ScalarType);

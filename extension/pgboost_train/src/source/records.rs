@@ -1,6 +1,6 @@
 //! One row of the source to one record: features, target, weight, bounds, fold.
 
-use pg_interface::source::{Field, Row, SourceError};
+use row_source::{Field, Row, SourceError};
 use xgboost_ffi::Layout;
 
 use super::columns::{Columns, UsedColumn};

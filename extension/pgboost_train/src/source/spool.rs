@@ -1,7 +1,9 @@
 //! Records in a temporary file, written once; the trainer reads them as often as libxgboost asks.
 
+use pg_interface::temporary_file::TemporaryFile;
+use row_source::SourceError;
+
 use crate::error::Result;
-use pg_interface::temporary::TemporaryFile;
 
 /// About as many words are in memory at once.
 const BUFFER_WORDS: usize = 1 << 18;
@@ -41,7 +43,7 @@ impl Spool {
     }
 
     fn flush(&mut self) -> Result<()> {
-        self.file.write(&self.buffer)?;
+        self.file.write(&self.buffer).map_err(SourceError::from)?;
         self.buffer.clear();
         Ok(())
     }

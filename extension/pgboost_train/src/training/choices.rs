@@ -4,7 +4,7 @@
 //! Nothing is said of what the caller has named, nor of a training that goes on from a model, which has both.
 
 use pg_interface::report::notice_with;
-use pg_interface::source::Source;
+use row_source::Source;
 
 use super::request::Request;
 use super::task::Task;

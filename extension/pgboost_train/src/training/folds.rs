@@ -4,7 +4,7 @@
 //! so that sizes differ by one at most and the number of rows need not be known. Where folds are
 //! stratified, each class is dealt a deck of its own.
 
-use pg_interface::source::{Field, SourceError};
+use row_source::{Field, SourceError};
 
 use super::random::Random;
 use crate::error::{Error, Result};

@@ -23,14 +23,14 @@ mod task;
 mod trainer;
 
 use pg_interface::fault;
-use serde_json::{Map, Value};
-
-use crate::error::Result;
 use progress::{Phase, Progress};
 pub use request::{Evaluation, Request};
 pub use score::Score;
+use serde_json::{Map, Value};
 use start::Start;
 use trainer::Trainer;
+
+use crate::error::Result;
 
 /// What came of a training.
 pub struct Outcome {

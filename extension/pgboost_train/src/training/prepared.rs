@@ -1,6 +1,6 @@
 //! The rows of a training, read and described: what all that is trained on them has in common.
 
-use pg_interface::source::{Source, SourceError};
+use row_source::{Source, SourceError};
 use serde_json::Value;
 use xgboost_ffi::Feature;
 

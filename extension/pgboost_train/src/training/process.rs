@@ -16,10 +16,9 @@ use std::process::{Child, Command, ExitStatus, Stdio, id};
 use std::thread;
 use std::time::Duration;
 
-use pg_interface::report;
+use pg_interface::{backend, report};
 
 use crate::installed;
-use crate::pg::wait;
 
 /// Most characters of the trainer's last words.
 const MAX_SAID: usize = 200;
@@ -42,7 +41,7 @@ pub struct Process {
 impl Process {
     /// Starts the program; also returns this side of the socket that is its standard input.
     pub fn start(path: &Path) -> io::Result<(Process, UnixStream)> {
-        wait::at_exit(kill_all);
+        backend::at_exit(kill_all);
         let (ours, theirs) = UnixStream::pair()?;
         let (errors, said) = UnixStream::pair()?;
         ours.set_nonblocking(true)?;

@@ -6,8 +6,8 @@
 use std::collections::BTreeMap;
 use std::iter::repeat_n;
 
-use pg_interface::profile::{Collector, FeatureProfile, Values};
-use pg_interface::source::SourceError;
+use row_source::SourceError;
+use row_source::distribution::{Collector, FeatureProfile, Values};
 use serde_json::{Value, json};
 
 use crate::source::columns::{Columns, UsedColumn};

@@ -13,9 +13,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use pg_interface::{backend, session};
 use serde::{Deserialize, Serialize};
-
-use crate::pg::backend;
 
 /// In the data directory, which is where a backend runs.
 const FOLDER: &str = "pg_stat_tmp";
@@ -74,7 +73,7 @@ impl Progress {
             path: Path::new(FOLDER).join(format!("{PREFIX}{}", backend::pid())),
             record: Record {
                 backend_start: backend::started(),
-                user: backend::session_user().to_u32(),
+                user: session::session_user().to_u32(),
                 model: model.map(str::to_owned),
                 phase: Phase::Reading.name().to_owned(),
                 rows_read: 0,
@@ -130,7 +129,7 @@ impl Progress {
             .write(true)
             .create(true)
             .truncate(true)
-            .mode(pg_interface::server::file_mode())
+            .mode(pg_interface::backend::file_mode())
             .open(&unfinished)
             .and_then(|mut file| file.write_all(&record))
             .and_then(|()| fs::rename(&unfinished, &self.path));

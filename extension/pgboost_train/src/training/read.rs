@@ -1,6 +1,10 @@
 //! Reads the rows of a source, once, into temporary files: one to train on, one for evaluation. Where rows
 //! are in folds they are all in one file, and each record says its fold.
 
+use pg_interface::fault;
+use pgboost_trainer::{Fold, Part};
+use row_source::{Groups, Row, SourceError};
+
 use super::choices::FewValues;
 use super::folds::Folds;
 use super::profile::Profile;
@@ -10,9 +14,6 @@ use crate::error::Result;
 use crate::source::columns::Columns;
 use crate::source::records::{self, Dictionaries, Records};
 use crate::source::spool::Spool;
-use pg_interface::fault;
-use pg_interface::source::{Groups, Row, SourceError, query};
-use pgboost_trainer::{Fold, Part};
 
 /// Rows for one purpose.
 pub struct Set {
@@ -157,7 +158,7 @@ impl<'a> Reader<'a> {
         argument: &'static str,
         progress: &mut Progress,
     ) -> Result<()> {
-        query::run(query, argument, |row| {
+        row_source::run(query, argument, |row| {
             self.read += 1;
             progress.rows(self.read);
             if self.read == 1000 {

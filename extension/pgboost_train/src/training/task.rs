@@ -1,10 +1,10 @@
 //! What is to be learned: the objective, and the classes if the target has such.
 
-use super::request::Request;
-use super::start::Start;
-use pg_interface::source::SourceError;
+use row_source::SourceError;
 
 use super::folds::FoldChoice;
+use super::request::Request;
+use super::start::Start;
 use crate::error::{Error, Result};
 use crate::params::objective::{
     BINARY, MULTICLASS, Objective, RANKING, REGRESSION, SURVIVAL, Target,

@@ -12,6 +12,7 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 
+use pg_interface::backend::{self, Until};
 use pg_interface::report;
 use pgboost_trainer::{Job, Parameters, Reply, Request, VERSION, receive, receive_bytes, send};
 
@@ -19,7 +20,6 @@ use super::process::Process;
 use super::start::Start;
 use crate::error::{Error, Result};
 use crate::installed;
-use crate::pg::wait::{self, Until};
 
 /// Most bytes of a reply: that of the longest line of metrics.
 const MAX_REPLY: u64 = 16 << 20;
@@ -132,7 +132,7 @@ impl Socket {
             report::check_for_interrupts();
             match step(&mut self.0) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    wait::wait(self.0.as_fd(), until);
+                    backend::wait(self.0.as_fd(), until);
                 }
                 done => return done,
             }

@@ -8,7 +8,7 @@ pub mod cached;
 use std::sync::OnceLock;
 
 use pg_interface::fault;
-use pg_interface::source::SourceError;
+use row_source::SourceError;
 use xgboost_ffi::Library;
 
 use crate::error::{Error, Result};

@@ -211,7 +211,9 @@ impl Writer<'_> {
         for (index, predicate) in predicates.iter().enumerate() {
             let (column, rank) = self.columns.find(*predicate);
             let operand = match self.columns.records[column].kind {
-                ColumnKind::Codes => push(&mut self.tiles.code_tables, self.sets.table(*predicate))?,
+                ColumnKind::Codes => {
+                    push(&mut self.tiles.code_tables, self.sets.table(*predicate))?
+                }
                 ColumnKind::LargeCodes => {
                     push(&mut self.tiles.large_sets, self.sets.large(*predicate))?
                 }

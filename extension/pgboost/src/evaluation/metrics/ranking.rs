@@ -6,13 +6,13 @@
 //! takes such rows as they come. The weight of a group is that of its first row. A group of one row is an error,
 //! as it is in scikit-learn: any order of it is the best.
 
-use pg_interface::source::SourceError;
+use row_source::SourceError;
+use row_source::sorter::work_mem;
 
 use super::{Metrics, Results, named};
 use crate::error::{Error, Result};
 use crate::evaluation::rows::KnownRow;
 use crate::predictor::source::Prediction;
-use pg_interface::sorter::work_mem;
 
 /// How many of the best rows count, and what the metric is called.
 const CUTS: [(usize, &str); 2] = [(usize::MAX, "ndcg"), (10, "ndcg@10")];

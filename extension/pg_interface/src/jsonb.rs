@@ -1,0 +1,304 @@
+//! A jsonb object as an argument: its values by key.
+//!
+//! An object is stored as one word per key, one per value, the texts of the keys and then the values; the
+//! format is that of the files on disk (src/include/utils/jsonb.h). Rows of one source mostly have the same
+//! keys, so [`KeyPositions`] keeps the first object's: where the next one's are equal to the byte, which two
+//! comparisons tell, its values are at the same positions, and no key is searched.
+
+use std::ffi::CString;
+use std::marker::PhantomData;
+
+use pgrx::datum::DatumWithOid;
+use pgrx::pg_sys::{self, Datum, JENTRY_HAS_OFF, JENTRY_OFFLENMASK};
+use pgrx::{AnyElement, FromDatum, IntoDatum};
+
+use crate::unguarded;
+use crate::value::{Number, NumberType};
+
+/// A jsonb value from its text, which is valid JSON in the database's encoding.
+pub fn of_text(text: &str) -> Datum {
+    let text = CString::new(text).unwrap_or_default();
+    let argument = text.as_c_str().into_datum();
+    // SAFETY: jsonb_in takes a text that ends in a NUL; it raises for what is no JSON.
+    unsafe { pgrx::direct_function_call_as_datum(pg_sys::jsonb_in, &[argument]) }
+        .unwrap_or(Datum::null())
+}
+
+/// A value of an object.
+pub enum Item<'a> {
+    /// null
+    Null,
+    /// A number, as a numeric.
+    Number(Number<'a>),
+    /// true or false
+    Boolean(bool),
+    /// A string.
+    Text(String),
+    /// An array or an object.
+    Container,
+}
+
+impl Item<'_> {
+    /// What JSON calls the type.
+    pub fn type_name(&self) -> &'static str {
+        match self {
+            Item::Null => "null",
+            Item::Number(_) => "number",
+            Item::Boolean(_) => "boolean",
+            Item::Text(_) => "string",
+            Item::Container => "array or object",
+        }
+    }
+
+    /// What `->>` gives of it, but nothing for an array or an object.
+    pub fn text(self) -> Option<String> {
+        match self {
+            Item::Number(number) => Some(number.numeric_text()),
+            Item::Boolean(truth) => Some(truth.to_string()),
+            Item::Text(text) => Some(text),
+            Item::Null | Item::Container => None,
+        }
+    }
+}
+
+/// A jsonb value that is an object.
+pub struct Object<'a> {
+    root: *mut pg_sys::JsonbContainer,
+    lives: PhantomData<&'a ()>,
+}
+
+impl<'a> Object<'a> {
+    /// The object, or nothing if the jsonb value is something else.
+    ///
+    /// # Safety
+    /// The datum is a jsonb and, like what it is detoasted to, valid for `'a`.
+    pub unsafe fn new(datum: Datum) -> Option<Object<'a>> {
+        // SAFETY: the caller says so; the header's flag tells an object.
+        unsafe {
+            let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+            let root = &raw mut (*jsonb).root;
+            ((*root).header & pg_sys::JB_FOBJECT != 0)
+                .then_some(Object { root, lives: PhantomData })
+        }
+    }
+
+    /// The words of the keys.
+    #[inline]
+    fn key_entries(&self) -> &'a [u32] {
+        self.entries().0
+    }
+
+    /// The words of the values, as many as keys and in their order.
+    #[inline]
+    fn value_entries(&self) -> &'a [u32] {
+        self.entries().1
+    }
+
+    #[inline]
+    fn entries(&self) -> (&'a [u32], &'a [u32]) {
+        // SAFETY: the container is an object's: behind its header it has a word for each key and for each
+        // value.
+        unsafe {
+            let count = ((*self.root).header & pg_sys::JB_CMASK) as usize;
+            let entries = (&raw const (*self.root).children).cast::<u32>();
+            std::slice::from_raw_parts(entries, 2 * count).split_at(count)
+        }
+    }
+
+    /// Bytes of the keys' texts and of the values.
+    ///
+    /// # Safety
+    /// There are that many.
+    #[inline]
+    unsafe fn data(&self, start: usize, len: usize) -> &'a [u8] {
+        // SAFETY: they follow the words; the caller says how many there are.
+        unsafe {
+            let data = self.entries().1.as_ptr_range().end.cast::<u8>();
+            std::slice::from_raw_parts(data.add(start), len)
+        }
+    }
+
+    /// A value.
+    ///
+    /// # Safety
+    /// This is its word, and its bytes are these of the data.
+    #[inline]
+    unsafe fn item(&self, entry: u32, start: u32, end: u32) -> Option<Item<'a>> {
+        let (start, len) = (start as usize, end.checked_sub(start)? as usize);
+        // SAFETY: the caller says so.
+        let data = |start, len| unsafe { self.data(start, len) };
+        Some(match entry & pg_sys::JENTRY_TYPEMASK {
+            pg_sys::JENTRY_ISNUMERIC => {
+                // A numeric is aligned, and what it takes for that is part of it.
+                let aligned = start.next_multiple_of(size_of::<i32>());
+                let numeric = Datum::from(data(aligned, 0).as_ptr());
+                // SAFETY: the word says that it is a numeric, which lives as long as the object.
+                Item::Number(unsafe { Number::new(numeric, NumberType::Numeric) })
+            }
+            pg_sys::JENTRY_ISSTRING => {
+                Item::Text(String::from_utf8_lossy(data(start, len)).into_owned())
+            }
+            pg_sys::JENTRY_ISBOOL_TRUE => Item::Boolean(true),
+            pg_sys::JENTRY_ISBOOL_FALSE => Item::Boolean(false),
+            pg_sys::JENTRY_ISNULL => Item::Null,
+            _ => Item::Container,
+        })
+    }
+
+    /// The value of a key, or nothing if the object has no such key.
+    pub fn get(&self, key: &str) -> Option<Item<'a>> {
+        let mut found = pg_sys::JsonbValue::default();
+        // SAFETY: the container is an object's, the key has that many bytes, and the fields read
+        // are those of the type that was found.
+        unsafe {
+            let value = unguarded::getKeyJsonValueFromContainer(
+                self.root,
+                key.as_ptr().cast(),
+                i32::try_from(key.len()).ok()?,
+                &mut found,
+            );
+            if value.is_null() {
+                return None;
+            }
+            Some(match found.type_ {
+                pg_sys::jbvType::jbvNull => Item::Null,
+                pg_sys::jbvType::jbvNumeric => {
+                    let numeric = Datum::from(found.val.numeric);
+                    Item::Number(Number::new(numeric, NumberType::Numeric))
+                }
+                pg_sys::jbvType::jbvBool => Item::Boolean(found.val.boolean),
+                pg_sys::jbvType::jbvString => {
+                    let string = found.val.string;
+                    let len = usize::try_from(string.len).unwrap_or(0);
+                    let bytes = std::slice::from_raw_parts(string.val.cast::<u8>(), len);
+                    Item::Text(String::from_utf8_lossy(bytes).into_owned())
+                }
+                _ => Item::Container,
+            })
+        }
+    }
+}
+
+/// A jsonb argument as a statement's parameter, as it came: serde_json, which pgrx would read it with,
+/// cannot hold every number and depth that jsonb can. NULL for a value of another type.
+pub fn parameter(value: Option<AnyElement>) -> DatumWithOid<'static> {
+    let jsonb = value.filter(|value| value.oid() == pg_sys::JSONBOID);
+    // SAFETY: the value is of the type that it says.
+    unsafe { DatumWithOid::new(jsonb.map(|value| value.datum()), pg_sys::JSONBOID) }
+}
+
+/// A jsonb argument as text, in the database's encoding; nothing if it is of another type.
+pub fn text(value: &AnyElement) -> Option<Vec<u8>> {
+    // SAFETY: the value is of the type that it says.
+    (value.oid() == pg_sys::JSONBOID).then(|| unsafe { text_of(value.datum()) })
+}
+
+/// A jsonb value as text, in the database's encoding.
+///
+/// # Safety
+/// The datum is a jsonb.
+pub unsafe fn text_of(datum: Datum) -> Vec<u8> {
+    // SAFETY: the caller says so; the text that PostgreSQL makes of it ends in a NUL.
+    unsafe {
+        let jsonb: *mut pg_sys::Jsonb = pg_sys::pg_detoast_datum(datum.cast_mut_ptr()).cast();
+        let size = pgrx::varsize_any(jsonb.cast()) as i32;
+        let text = pg_sys::JsonbToCString(std::ptr::null_mut(), &raw mut (*jsonb).root, size);
+        let bytes = std::ffi::CStr::from_ptr(text).to_bytes().to_vec();
+        pg_sys::pfree(text.cast());
+        bytes
+    }
+}
+
+/// The jsonb that an SPI query has returned, copied to memory that outlives the query.
+pub fn outlive_spi(datum: Datum) -> Option<AnyElement> {
+    // SAFETY: within an SPI connection; the registry's statement returns jsonb, which is a varlena.
+    unsafe {
+        let copy = pg_sys::SPI_datumTransfer(datum, false, -1);
+        AnyElement::from_polymorphic_datum(copy, false, pg_sys::JSONBOID)
+    }
+}
+
+/// Where the values of some keys are in objects that mostly have the same keys.
+#[derive(Default)]
+pub struct KeyPositions {
+    /// The words of the object's keys, and their texts.
+    entries: Vec<u32>,
+    texts: Vec<u8>,
+    /// For each key wanted its position among them, if it is there.
+    positions: Vec<Option<usize>>,
+    /// Where each value of the last object begins, and where the last one ends.
+    offsets: Vec<u32>,
+}
+
+/// The values of an object's keys.
+pub struct Values<'p, 'a> {
+    keys: &'p KeyPositions,
+    object: &'p Object<'a>,
+}
+
+impl KeyPositions {
+    /// Finds the values of these keys, always the same ones.
+    #[inline]
+    pub fn find<'p, 'a>(&'p mut self, object: &'p Object<'a>, keys: &[Box<str>]) -> Values<'p, 'a> {
+        if self.positions.is_empty() || !self.has_keys_of(object) {
+            self.search(object, keys);
+        }
+        let mut end = self.texts.len() as u32;
+        self.offsets.clear();
+        self.offsets.push(end);
+        for entry in object.value_entries() {
+            end = end_of(*entry, end);
+            self.offsets.push(end);
+        }
+        Values { keys: self, object }
+    }
+
+    fn has_keys_of(&self, object: &Object<'_>) -> bool {
+        // SAFETY: keys with the same words take as many bytes.
+        object.key_entries() == self.entries
+            && unsafe { object.data(0, self.texts.len()) } == self.texts
+    }
+
+    #[cold]
+    fn search(&mut self, object: &Object<'_>, keys: &[Box<str>]) {
+        let mut starts = Vec::new();
+        let mut end = 0;
+        for entry in object.key_entries() {
+            let start = end;
+            end = end_of(*entry, start);
+            starts.push((start as usize, end as usize));
+        }
+        let position = |key: &str| {
+            let is_key = |(start, end): &(usize, usize)| {
+                // SAFETY: the words say so.
+                let text = unsafe { object.data(*start, end.saturating_sub(*start)) };
+                text == key.as_bytes()
+            };
+            starts.iter().position(is_key)
+        };
+        self.positions = keys.iter().map(|key| position(key)).collect();
+        self.entries = object.key_entries().to_vec();
+        // SAFETY: as above.
+        self.texts = unsafe { object.data(0, end as usize) }.to_vec();
+    }
+}
+
+impl<'a> Values<'_, 'a> {
+    /// The value of a key by its number among those wanted, nothing if the object has no such key.
+    #[inline]
+    pub fn get(&self, key: usize) -> Option<Item<'a>> {
+        let KeyPositions { positions, offsets, .. } = self.keys;
+        let position = (*positions.get(key)?)?;
+        let entry = *self.object.value_entries().get(position)?;
+        let (start, end) = (*offsets.get(position)?, *offsets.get(position + 1)?);
+        // SAFETY: the words say so.
+        unsafe { self.object.item(entry, start, end) }
+    }
+}
+
+/// Where an entry's bytes end, of which those before end there.
+#[inline]
+fn end_of(entry: u32, before: u32) -> u32 {
+    let number = entry & JENTRY_OFFLENMASK;
+    if entry & JENTRY_HAS_OFF != 0 { number } else { before + number }
+}

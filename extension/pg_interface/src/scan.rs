@@ -1,0 +1,276 @@
+//! Reads rows of a table by its primary key, and of a catalog by its index, without SPI.
+//!
+//! Reading this way needs no transaction id and no plan, so it works on a standby and in a parallel
+//! worker. The lock is the weakest there is and is released at once; an error leaves closing to the
+//! end of the transaction.
+
+use std::ffi::CStr;
+use std::ops::ControlFlow;
+
+use pgrx::pg_sys::{self, Datum, Oid};
+
+use crate::nodes::Expr;
+use crate::snapshot::{self, ReadSnapshot, SnapshotMark};
+use crate::{array, catalog, jsonb, tuple, unguarded, varlena};
+
+/// Of this many pages a table is read as a whole: a connection's first look into an index takes longer.
+const SMALL: u32 = 4;
+
+/// A table and its primary key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Its OID.
+    pub relation: Oid,
+    /// Where the table and its index are.
+    pub schema: Oid,
+    /// The name of the index of its primary key.
+    pub primary_key: &'static CStr,
+}
+
+impl Table {
+    /// The index by which rows are found, if that is faster than to read all of them.
+    ///
+    /// # Safety
+    /// The relation is this table, and open.
+    unsafe fn index(self, relation: pg_sys::Relation) -> Option<Oid> {
+        let main = pg_sys::ForkNumber::MAIN_FORKNUM;
+        // SAFETY: the caller says so.
+        let pages = unsafe { pg_sys::RelationGetNumberOfBlocksInFork(relation, main) };
+        if pages <= SMALL {
+            return None;
+        }
+        catalog::index_of(self.relation, self.schema, self.primary_key)
+    }
+}
+
+/// A value to look for in a key column, by position.
+pub enum Key<'a> {
+    /// In a column of type text, of collation "C".
+    Text(&'a str),
+    /// In a column of type integer.
+    Integer(i32),
+}
+
+/// A row that a scan has found; valid until the scan goes on.
+pub struct Row<'a> {
+    values: tuple::Row<'a>,
+    descriptor: pg_sys::TupleDesc,
+}
+
+impl Row<'_> {
+    /// The value of the column of that name, or nothing if it is NULL or there is none of that type.
+    fn value(&self, column: &CStr, type_oid: Oid) -> Option<Datum> {
+        // SAFETY: the descriptor is the table's; a number above 0 is that of a column.
+        let number = unsafe {
+            let number = pg_sys::SPI_fnumber(self.descriptor, column.as_ptr());
+            (number > 0 && pg_sys::SPI_gettypeid(self.descriptor, number) == type_oid)
+                .then_some(number)
+        };
+        self.values.get(usize::try_from(number?).ok()? - 1)
+    }
+
+    /// A column of type integer.
+    pub fn integer(&self, column: &CStr) -> Option<i32> {
+        Some(self.value(column, pg_sys::INT4OID)?.value() as i32)
+    }
+
+    /// A column of type boolean.
+    pub fn boolean(&self, column: &CStr) -> Option<bool> {
+        Some(self.value(column, pg_sys::BOOLOID)?.value() != 0)
+    }
+
+    /// A column of type oid.
+    pub fn oid(&self, column: &CStr) -> Option<Oid> {
+        Some(Oid::from(self.value(column, pg_sys::OIDOID)?.value() as u32))
+    }
+
+    /// A column of type pg_node_tree: an expression, a query, or a list of them. The tree is in the current
+    /// memory context.
+    pub fn tree(&self, column: &CStr) -> Option<Expr<'static>> {
+        let stored = self.value(column, pg_sys::PG_NODE_TREEOID)?;
+        // SAFETY: the type is stored as a text is; what PostgreSQL wrote it can read.
+        unsafe {
+            let text = pg_sys::text_to_cstring(stored.cast_mut_ptr());
+            let node = pg_sys::stringToNode(text);
+            (!node.is_null()).then(|| Expr::new(node.cast()))
+        }
+    }
+
+    /// A column of type regrole.
+    pub fn role(&self, column: &CStr) -> Option<Oid> {
+        Some(Oid::from(self.value(column, pg_sys::REGROLEOID)?.value() as u32))
+    }
+
+    /// A column of type text.
+    pub fn text(&self, column: &CStr) -> Option<String> {
+        // SAFETY: the value is of that type; the row outlives the borrow.
+        Some(unsafe { varlena::text(self.value(column, pg_sys::TEXTOID)?) }.into_owned())
+    }
+
+    /// A column of type bytea.
+    pub fn bytes(&self, column: &CStr) -> Option<&[u8]> {
+        // SAFETY: as for `text`; detoasted bytes live in the current context, longer than the row.
+        Some(unsafe { varlena::bytes(self.value(column, pg_sys::BYTEAOID)?) })
+    }
+
+    /// What the closure makes of the bytes. What they were detoasted to goes at once.
+    pub fn with_bytes<T>(&self, column: &CStr, read: impl FnOnce(&[u8]) -> T) -> Option<T> {
+        let stored = self.value(column, pg_sys::BYTEAOID)?;
+        // SAFETY: as for `text`; what is freed is not the row's.
+        unsafe {
+            let plain = pg_sys::pg_detoast_datum_packed(stored.cast_mut_ptr());
+            let result = read(varlena::bytes(Datum::from(plain)));
+            if plain != stored.cast_mut_ptr() {
+                pg_sys::pfree(plain.cast());
+            }
+            Some(result)
+        }
+    }
+
+    /// A column of type jsonb, as text.
+    pub fn jsonb(&self, column: &CStr) -> Option<String> {
+        // SAFETY: as for `text`.
+        let json = unsafe { jsonb::text_of(self.value(column, pg_sys::JSONBOID)?) };
+        Some(String::from_utf8_lossy(&json).into_owned())
+    }
+
+    /// A column of type text[]; its NULL elements are left out.
+    pub fn texts(&self, column: &CStr) -> Option<Vec<String>> {
+        // SAFETY: as for `text`.
+        let array = unsafe { array::texts(self.value(column, pg_sys::TEXTARRAYOID)?) };
+        Some(array.into_iter().flatten().collect())
+    }
+}
+
+/// Calls the closure with each row whose first key columns have these values.
+///
+/// Returns the mark of the snapshot that was used.
+pub fn rows(
+    table: Table,
+    keys: &[Key<'_>],
+    snapshot: ReadSnapshot,
+    mut visit: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) -> SnapshotMark {
+    let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
+    for (index, (slot, key)) in scan_keys.iter_mut().zip(keys).enumerate() {
+        fill(slot, index, key);
+    }
+    let count = keys.len().min(scan_keys.len()) as i32;
+    // SAFETY: the table was looked up by the caller; the keys are filled in; what is
+    // opened is closed in reverse order, or by the abort of the transaction.
+    unsafe {
+        let relation = pg_sys::table_open(table.relation, pg_sys::AccessShareLock as i32);
+        let snapshot = match snapshot {
+            ReadSnapshot::Active if unguarded::ActiveSnapshotSet() => {
+                unguarded::GetActiveSnapshot()
+            }
+            ReadSnapshot::Active | ReadSnapshot::Latest => snapshot::latest(table.relation),
+        };
+        let snapshot = pg_sys::RegisterSnapshot(snapshot);
+        let mark = SnapshotMark::of(snapshot);
+        let index = table.index(relation);
+        let scan = pg_sys::systable_beginscan(
+            relation,
+            index.unwrap_or(Oid::INVALID),
+            index.is_some(),
+            snapshot,
+            count,
+            scan_keys.as_mut_ptr(),
+        );
+        visit_all(relation, scan, &mut visit);
+        pg_sys::systable_endscan(scan);
+        pg_sys::UnregisterSnapshot(snapshot);
+        pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
+        mark
+    }
+}
+
+/// A catalog of PostgreSQL's, with an index by columns of type oid.
+pub struct Catalog {
+    /// Its OID.
+    pub relation: Oid,
+    /// The numbers of the columns; 0 is none.
+    pub key: [u32; 2],
+    /// The OID of the index.
+    pub index: u32,
+}
+
+/// Calls the closure with each row of a catalog whose first key columns have these values, as of now.
+pub fn catalog_rows(
+    catalog: &Catalog,
+    keys: &[Oid],
+    mut visit: impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) {
+    let mut scan_keys = [pg_sys::ScanKeyData::default(); 2];
+    let count = keys.len().min(scan_keys.len()) as i32;
+    // SAFETY: the columns are of type oid; what is opened is closed in reverse order, or by the abort of the
+    // transaction. Without a snapshot the scan takes one of its own.
+    unsafe {
+        for (slot, (column, value)) in scan_keys.iter_mut().zip(catalog.key.iter().zip(keys)) {
+            let equal = pg_sys::BTEqualStrategyNumber as u16;
+            pg_sys::ScanKeyInit(
+                slot,
+                *column as i16,
+                equal,
+                pg_sys::F_OIDEQ.into(),
+                Datum::from(*value),
+            );
+        }
+        let relation = pg_sys::table_open(catalog.relation, pg_sys::AccessShareLock as i32);
+        let scan = pg_sys::systable_beginscan(
+            relation,
+            Oid::from(catalog.index),
+            true,
+            std::ptr::null_mut(),
+            count,
+            scan_keys.as_mut_ptr(),
+        );
+        visit_all(relation, scan, &mut visit);
+        pg_sys::systable_endscan(scan);
+        pg_sys::table_close(relation, pg_sys::AccessShareLock as i32);
+    }
+}
+
+fn fill(slot: &mut pg_sys::ScanKeyData, index: usize, key: &Key<'_>) {
+    let (equal, value) = match key {
+        Key::Text(text) => (pg_sys::F_TEXTEQ, pgrx::IntoDatum::into_datum(*text)),
+        Key::Integer(number) => (pg_sys::F_INT4EQ, pgrx::IntoDatum::into_datum(*number)),
+    };
+    // SAFETY: the slot is ours; the procedures are built in and fit the columns' types. The columns
+    // have collation "C", which is what ScanKeyInit sets.
+    unsafe {
+        pg_sys::ScanKeyInit(
+            slot,
+            index as i16 + 1,
+            pg_sys::BTEqualStrategyNumber as u16,
+            equal.into(),
+            value.unwrap_or(Datum::from(0)),
+        );
+    }
+}
+
+/// # Safety
+/// The scan is open on the relation.
+unsafe fn visit_all(
+    relation: pg_sys::Relation,
+    scan: pg_sys::SysScanDesc,
+    visit: &mut impl FnMut(&Row<'_>) -> ControlFlow<()>,
+) {
+    // SAFETY: the caller says so; the buffers have a place for each of the table's columns.
+    unsafe {
+        let descriptor = (*relation).rd_att;
+        let columns = usize::try_from((*descriptor).natts).unwrap_or(0);
+        let mut values = vec![Datum::from(0); columns];
+        let mut nulls = vec![true; columns];
+        loop {
+            let tuple = pg_sys::systable_getnext(scan);
+            if tuple.is_null() {
+                return;
+            }
+            pg_sys::heap_deform_tuple(tuple, descriptor, values.as_mut_ptr(), nulls.as_mut_ptr());
+            if visit(&Row { values: tuple::Row::new(&values, &nulls), descriptor }).is_break() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What lasts until the transaction ends: locks of objects that PostgreSQL does not know, and files to remove.
+//!
+//! Locks are in PostgreSQL's own table (lmgr.c, `LockDatabaseObject`) and count in deadlocks, `lock_timeout` and
+//! `pg_locks`. The two modes for use are among those that a standby, a parallel worker and a read-only
+//! transaction may take.
+//!
+//! A file is removed at commit or at rollback. A subtransaction that rolls back ends what was requested in it;
+//! one that is released passes it to its parent. What a backend that dies leaves, or a prepared transaction,
+//! is removed when the folder is next swept.
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::path::PathBuf;
+
+use pgrx::pg_sys::{self, Oid};
+
+use crate::backend;
+
+/// The mode of a lock.
+#[derive(Clone, Copy, Debug)]
+pub enum Mode {
+    /// An expression that uses it was planned.
+    Planned,
+    /// It is used.
+    Used,
+    /// It is changed: nobody else uses it.
+    Changed,
+}
+
+impl Mode {
+    fn number(self) -> i32 {
+        (match self {
+            Mode::Planned => pg_sys::AccessShareLock,
+            Mode::Used => pg_sys::RowShareLock,
+            Mode::Changed => pg_sys::AccessExclusiveLock,
+        }) as i32
+    }
+}
+
+/// The lock of an object of a table, by its name. Two names may have the same number; then sessions wait longer.
+pub struct Lock {
+    tag: pg_sys::LOCKTAG,
+}
+
+impl Lock {
+    /// Of the object of that name in a table.
+    pub fn new(table: Oid, name: &str) -> Self {
+        let length = i32::try_from(name.len()).unwrap_or(i32::MAX);
+        // SAFETY: the name has so many bytes.
+        let number = unsafe { pg_sys::hash_bytes(name.as_ptr(), length) };
+        Lock { tag: tag(table, number) }
+    }
+
+    /// The lock that PostgreSQL takes of a function that it drops.
+    pub fn of_function(function: Oid) -> Self {
+        Lock { tag: tag(pg_sys::ProcedureRelationId, function.to_u32()) }
+    }
+
+    /// Takes the lock, waiting for it. Returns whether the transaction did not have it in this mode before;
+    /// then the backend has also accepted all invalidations that were sent until now.
+    pub fn take(&self, mode: Mode) -> bool {
+        // SAFETY: the tag is one of an object; the lock goes with the transaction.
+        unsafe {
+            let taken = pg_sys::LockAcquire(&self.tag, mode.number(), false, false);
+            let is_new = taken == pg_sys::LockAcquireResult::LOCKACQUIRE_OK;
+            if is_new {
+                pg_sys::AcceptInvalidationMessages();
+            }
+            is_new
+        }
+    }
+}
+
+fn tag(class: Oid, number: u32) -> pg_sys::LOCKTAG {
+    pg_sys::LOCKTAG {
+        locktag_field1: backend::database(),
+        locktag_field2: class.to_u32(),
+        locktag_field3: number,
+        locktag_field4: 0,
+        locktag_type: pg_sys::LockTagType::LOCKTAG_OBJECT as u8,
+        locktag_lockmethodid: pg_sys::DEFAULT_LOCKMETHOD as u8,
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    Commit,
+    RollBack,
+}
+
+struct Pending {
+    file: PathBuf,
+    end: End,
+    subtransaction: pg_sys::SubTransactionId,
+}
+
+thread_local! {
+    static PENDING: RefCell<Vec<Pending>> = const { RefCell::new(Vec::new()) };
+    static REGISTERED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Removes a file if the transaction commits.
+pub fn remove_at_commit(file: PathBuf) {
+    remove_at(End::Commit, file);
+}
+
+/// Removes a file if the transaction, or the subtransaction that is running, rolls back.
+pub fn remove_at_rollback(file: PathBuf) {
+    remove_at(End::RollBack, file);
+}
+
+fn remove_at(end: End, file: PathBuf) {
+    // SAFETY: a plain question; a transaction is running.
+    let subtransaction = unsafe { pg_sys::GetCurrentSubTransactionId() };
+    PENDING.with_borrow_mut(|pending| pending.push(Pending { file, end, subtransaction }));
+    if REGISTERED.replace(true) {
+        return;
+    }
+    // SAFETY: the callbacks are functions of this library, which is never unloaded.
+    unsafe {
+        pg_sys::RegisterXactCallback(Some(transaction_ended), std::ptr::null_mut());
+        pg_sys::RegisterSubXactCallback(Some(subtransaction_ended), std::ptr::null_mut());
+    }
+}
+
+/// Removes the files that are to be removed at that end.
+fn end(pending: Vec<Pending>, end: End) {
+    for one in pending.into_iter().filter(|one| one.end == end) {
+        // What cannot be removed now is removed when the folder is next swept.
+        let _ = std::fs::remove_file(one.file);
+    }
+}
+
+unsafe extern "C-unwind" fn transaction_ended(
+    event: pg_sys::XactEvent::Type,
+    _argument: *mut c_void,
+) {
+    match event {
+        pg_sys::XactEvent::XACT_EVENT_COMMIT => end(PENDING.take(), End::Commit),
+        pg_sys::XactEvent::XACT_EVENT_ABORT => end(PENDING.take(), End::RollBack),
+        pg_sys::XactEvent::XACT_EVENT_PREPARE => drop(PENDING.take()),
+        _ => {}
+    }
+}
+
+unsafe extern "C-unwind" fn subtransaction_ended(
+    event: pg_sys::SubXactEvent::Type,
+    own: pg_sys::SubTransactionId,
+    parent: pg_sys::SubTransactionId,
+    _argument: *mut c_void,
+) {
+    PENDING.with_borrow_mut(|pending| match event {
+        pg_sys::SubXactEvent::SUBXACT_EVENT_COMMIT_SUB => pending
+            .iter_mut()
+            .filter(|one| one.subtransaction == own)
+            .for_each(|one| one.subtransaction = parent),
+        pg_sys::SubXactEvent::SUBXACT_EVENT_ABORT_SUB => {
+            end(pending.extract_if(.., |one| one.subtransaction == own).collect(), End::RollBack);
+        }
+        _ => {}
+    });
+}

@@ -1,0 +1,87 @@
+//! What can be wrong with a source, told alike by both extensions.
+
+use pg_interface::query::NotOneSelect;
+use pg_interface::temporary_file::FileError;
+use pg_interface::*;
+
+use crate::names::hint as meant;
+
+error_table! {
+    "pgboost":
+    /// The argument is neither the name of a relation nor one query.
+    NotOneSelect { argument: &'static str, detail: &'static str } =>
+        SYNTAX_ERROR, "{argument} must be the name of a table or view, or one SELECT statement",
+        detail "{detail}";
+    /// A column that is not there, and the one that was probably meant.
+    NoSuchColumn { column: String, argument: &'static str, nearest: Option<String> } =>
+        UNDEFINED_COLUMN, "column \"{column}\" is not in the {argument}",
+        hint (meant(nearest.as_deref()));
+    /// A name that several columns have.
+    AmbiguousColumn { column: String } =>
+        AMBIGUOUS_COLUMN, "column \"{column}\" is in the source more than once",
+        hint "Give the columns of the query names of their own.";
+    /// A column whose type does not fit what it is to be.
+    ColumnType { column: String, type_name: String, role: &'static str, hint: &'static str } =>
+        DATATYPE_MISMATCH, "column \"{column}\" of type {type_name} cannot be the {role}",
+        hint "{hint}";
+    /// No rows, or none but some that were left out.
+    NoRows { argument: &'static str, skipped: u64 } =>
+        DATA_EXCEPTION, "{argument} returns no rows",
+        detail ((*skipped > 0).then(|| "The target is null in all of them.".to_owned()));
+    /// A target, a weight or a group that cannot be one.
+    ValueRefused { column: String, what: &'static str } =>
+        DATA_EXCEPTION, "a value of column \"{column}\" {what}";
+    /// A group that has rows in two places.
+    GroupApart { group: String } =>
+        INVALID_PARAMETER_VALUE, "rows of group \"{group}\" are not next to each other",
+        hint "Order the query by the column of the group.";
+    /// More distinct texts than fit into memory.
+    TooManyTexts { column: String } =>
+        PROGRAM_LIMIT_EXCEEDED, "the distinct texts of column \"{column}\" do not fit into work_mem",
+        hint "Raise work_mem.";
+    /// A temporary file that cannot be written or read.
+    TemporaryFile { reason: String, disk_full: bool } =>
+        if *disk_full { DISK_FULL } else { IO_ERROR },
+        "could not use a temporary file: {reason}";
+}
+
+impl From<NotOneSelect> for Error {
+    fn from(NotOneSelect { argument, detail }: NotOneSelect) -> Self {
+        Error::NotOneSelect { argument, detail }
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(FileError { reason, disk_full }: FileError) -> Self {
+        Error::TemporaryFile { reason, disk_full }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may stop at a surprise")]
+
+    use super::{Error, NAMES};
+    use pg_interface::error_table_tests;
+
+    fn samples() -> Vec<Error> {
+        let text = || "x".to_owned();
+        let (argument, hint) = ("source", "Do this.");
+        vec![
+            Error::NotOneSelect { argument, detail: "It is two." },
+            Error::NoSuchColumn { column: text(), argument, nearest: Some(text()) },
+            Error::NoSuchColumn { column: text(), argument, nearest: None },
+            Error::AmbiguousColumn { column: text() },
+            Error::ColumnType { column: text(), type_name: text(), role: "feature", hint },
+            Error::NoRows { argument, skipped: 0 },
+            Error::NoRows { argument, skipped: 1 },
+            Error::ValueRefused { column: text(), what: "is null" },
+            Error::GroupApart { group: text() },
+            Error::TooManyTexts { column: text() },
+            Error::TemporaryFile { reason: text(), disk_full: false },
+            Error::TemporaryFile { reason: text(), disk_full: true },
+        ]
+    }
+
+    error_table_tests!(samples());
+}

@@ -1,0 +1,189 @@
+//! Sorts entries in bounded memory: what `work_mem` has no room for goes to a temporary file, in runs
+//! that are merged at the end.
+//!
+//! An entry is `N` words, the first of which are its key. PostgreSQL's own tuplesort would take three
+//! times the memory and a guarded call for each entry.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use pg_interface::report::check_for_interrupts;
+pub use pg_interface::session::work_mem;
+use pg_interface::temporary_file::TemporaryFile;
+
+use crate::SourceError;
+
+type Result<T> = std::result::Result<T, SourceError>;
+
+/// Most bytes that are sorted at once, which takes some tens of milliseconds: nothing interrupts it.
+const MAX_RUN_BYTES: usize = 16 << 20;
+/// Entries between two looks at whether the statement was cancelled.
+const ENTRIES_PER_CHECK: u64 = 1 << 16;
+/// Least words that a run is read by.
+const MIN_READ_WORDS: usize = 1 << 10;
+
+/// Entries that will be in order.
+pub struct Sorter<const N: usize> {
+    entries: Vec<[u64; N]>,
+    /// Entries that memory may hold.
+    room: usize,
+    file: Option<TemporaryFile>,
+    /// Where each run ends in the file, in entries.
+    ends: Vec<u64>,
+}
+
+impl<const N: usize> Sorter<N> {
+    /// Nothing, with so many bytes to hold entries in.
+    pub fn new(bytes: usize) -> Self {
+        let room = (bytes.min(MAX_RUN_BYTES) / size_of::<[u64; N]>()).max(1024);
+        Sorter { entries: Vec::new(), room, file: None, ends: Vec::new() }
+    }
+
+    /// Takes in an entry.
+    ///
+    /// # Errors
+    /// Those of the temporary file.
+    #[inline]
+    pub fn push(&mut self, entry: [u64; N]) -> Result<()> {
+        if self.entries.len() >= self.room {
+            self.write_run()?;
+        }
+        self.entries.push(entry);
+        Ok(())
+    }
+
+    #[cold]
+    fn write_run(&mut self) -> Result<()> {
+        check_for_interrupts();
+        sort(&mut self.entries);
+        let file = self.file.get_or_insert_with(TemporaryFile::new);
+        file.write(self.entries.as_flattened())?;
+        let before = self.ends.last().copied().unwrap_or(0);
+        self.ends.push(before + self.entries.len() as u64);
+        self.entries.clear();
+        Ok(())
+    }
+
+    /// Drops the entries, and leaves the temporary file to the transaction, which has closed it.
+    pub fn abandon_file(self) {
+        std::mem::forget(self.file);
+    }
+
+    /// Hands over all entries in order.
+    ///
+    /// # Errors
+    /// Those of the temporary file.
+    pub fn each(mut self, mut visit: impl FnMut(&[u64; N])) -> Result<()> {
+        if self.file.is_none() {
+            check_for_interrupts();
+            sort(&mut self.entries);
+            self.entries.iter().for_each(visit);
+            return Ok(());
+        }
+        self.write_run()?;
+        let Sorter { room, file, ends, entries } = self;
+        drop(entries);
+        match file {
+            Some(file) => merge(&file, &ends, room, &mut visit),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Numbers are compared faster than arrays of one.
+fn sort<const N: usize>(entries: &mut [[u64; N]]) {
+    match N {
+        1 => entries.sort_unstable_by_key(|entry| entry.first().copied()),
+        _ => entries.sort_unstable(),
+    }
+}
+
+/// A run, as far as it has been read.
+struct Run<const N: usize> {
+    /// The next entry of the file, and the one behind the run's last.
+    next: u64,
+    end: u64,
+    words: Vec<u64>,
+    /// The next word of those in memory.
+    at: usize,
+}
+
+impl<const N: usize> Run<N> {
+    fn next(&mut self, file: &TemporaryFile, width: usize) -> Result<Option<[u64; N]>> {
+        if self.at >= self.words.len() {
+            let entries = (self.end - self.next).min((width / N).max(1) as u64);
+            self.words.resize(entries as usize * N, 0);
+            self.at = 0;
+            if entries == 0 {
+                return Ok(None);
+            }
+            file.read(self.next * N as u64, &mut self.words)?;
+            self.next += entries;
+        }
+        let entry = self.words.get(self.at..self.at + N).and_then(|words| words.try_into().ok());
+        self.at += N;
+        Ok(entry)
+    }
+}
+
+fn merge<const N: usize>(
+    file: &TemporaryFile,
+    ends: &[u64],
+    room: usize,
+    visit: &mut impl FnMut(&[u64; N]),
+) -> Result<()> {
+    let width = (room * N / ends.len().max(1)).max(MIN_READ_WORDS);
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let mut runs: Vec<Run<N>> = starts
+        .zip(ends)
+        .map(|(next, end)| Run { next, end: *end, words: Vec::new(), at: 0 })
+        .collect();
+    let mut first = BinaryHeap::with_capacity(runs.len());
+    for (number, run) in runs.iter_mut().enumerate() {
+        first.extend(run.next(file, width)?.map(|entry| Reverse((entry, number))));
+    }
+    let mut visited: u64 = 0;
+    while let Some(mut top) = first.peek_mut() {
+        let Reverse((entry, number)) = *top;
+        visit(&entry);
+        visited += 1;
+        if visited.is_multiple_of(ENTRIES_PER_CHECK) {
+            check_for_interrupts();
+        }
+        let Some(run) = runs.get_mut(number) else { break };
+        match run.next(file, width)? {
+            Some(entry) => *top = Reverse((entry, number)),
+            None => {
+                std::collections::binary_heap::PeekMut::pop(top);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A word whose order is that of the numbers; NaN comes last.
+#[inline]
+pub fn ordered(number: f32) -> u32 {
+    // Both zeros are one number.
+    let bits = (number + 0.0).to_bits();
+    if bits >> 31 == 1 { !bits } else { bits | 1 << 31 }
+}
+
+/// The number that a word of [`ordered`] stands for.
+#[inline]
+pub fn number(word: u32) -> f32 {
+    f32::from_bits(if word >> 31 == 1 { word & !(1 << 31) } else { !word })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{number, ordered};
+
+    #[test]
+    fn words_are_in_the_order_of_the_numbers() {
+        let numbers = [f32::NEG_INFINITY, -1.5, -1e-40, 0.0, 1e-40, 2.0, f32::INFINITY];
+        assert!(numbers.map(ordered).is_sorted());
+        assert_eq!(numbers.map(|x| number(ordered(x))), numbers);
+        assert_eq!(ordered(-0.0), ordered(0.0));
+    }
+}

@@ -1,0 +1,302 @@
+//! What a `source` argument says: the name of a table or view, or a query; its columns, and its groups.
+//!
+//! A text that begins like a query is one, and runs as it is. Everything else is a name, which
+//! PostgreSQL itself resolves and quotes; only such names, and those of columns, are put into SQL.
+//! Columns are found by their names, which may be those of an array's elements.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use pg_interface::array::{ElementType, number_elements};
+use pg_interface::query::{self, Column, Each, Field, Row};
+use pg_interface::{Oid, catalog};
+
+use crate::error::{Error, Result};
+use crate::names;
+
+/// What rows come from.
+pub enum Source {
+    /// A table or view.
+    Relation {
+        /// As SQL would write it: qualified, and quoted where needed.
+        name: String,
+        /// Whether its rows may be had as they are stored.
+        stored: bool,
+    },
+    /// A query, as it was given.
+    Query(String),
+}
+
+impl Source {
+    /// What the argument says. Raises PostgreSQL's own error if it is the name of nothing.
+    pub fn of(text: &str) -> Result<Source> {
+        if begins_like_a_query(text) {
+            return Ok(Source::Query(text.to_owned()));
+        }
+        let refused = |detail| Error::NotOneSelect { argument: "source", detail };
+        let relation = catalog::relation_named(text);
+        let relation = relation.ok_or_else(|| refused("It has a NUL character."))?;
+        let name = catalog::quoted_relation(relation)
+            .ok_or_else(|| refused("No table or view has that number."))?;
+        Ok(Source::Relation { name, stored: catalog::may_read_rows(relation) })
+    }
+
+    /// Whether a query of the columns in use is made for it.
+    pub fn is_relation(&self) -> bool {
+        matches!(self, Source::Relation { .. })
+    }
+
+    /// The columns that there are.
+    pub fn columns(&self, argument: &'static str) -> Result<Vec<Column>> {
+        match self {
+            Source::Relation { name, .. } => Ok(query::columns(&all(name), argument)?),
+            Source::Query(query) => Ok(query::columns(query, argument)?),
+        }
+    }
+
+    /// The names of the columns that make up a primary key, for each table whose whole key is among the columns.
+    pub fn primary_keys(&self, argument: &'static str) -> Result<Vec<Vec<String>>> {
+        let columns = self.columns(argument)?;
+        let keys = match self {
+            Source::Relation { name, .. } => query::primary_keys(&all(name), argument)?,
+            Source::Query(query) => query::primary_keys(query, argument)?,
+        };
+        let name = |place: usize| columns.get(place).map(|column| column.name.clone());
+        Ok(keys.into_iter().map(|key| key.into_iter().filter_map(name).collect()).collect())
+    }
+
+    /// The query that returns the rows of a table as they are stored, which spares a copy of each, if that is
+    /// what it is and the caller may read all columns.
+    pub fn whole_rows(&self) -> Option<String> {
+        match self {
+            Source::Relation { name, stored: true } => Some(all(name)),
+            _ => None,
+        }
+    }
+
+    /// The query that returns the rows. Of a relation it takes the named columns only, so that no
+    /// right to the others is needed, and it brings groups together.
+    pub fn query(&self, columns: &[&str], group: Option<&str>) -> String {
+        match self {
+            Source::Query(query) => query.clone(),
+            Source::Relation { name, .. } => {
+                let columns: Vec<_> =
+                    columns.iter().map(|column| catalog::quoted(column)).collect();
+                let order = group.map(|group| format!(" ORDER BY {}", catalog::quoted(group)));
+                let order = order.unwrap_or_default();
+                format!("SELECT {} FROM {name}{order}", columns.join(", "))
+            }
+        }
+    }
+}
+
+fn all(relation: &str) -> String {
+    format!("SELECT * FROM {relation}")
+}
+
+/// The words that a query may begin with.
+const FIRST_WORDS: [&str; 4] = ["select", "with", "values", "table"];
+
+/// Whether the first word, behind blanks, comments and parentheses, is one that a query begins with.
+pub fn begins_like_a_query(text: &str) -> bool {
+    let mut rest = text;
+    loop {
+        rest = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
+        if let Some(comment) = rest.strip_prefix("--") {
+            rest = comment.split_once('\n').map_or("", |(_, after)| after);
+        } else if let Some(comment) = rest.strip_prefix("/*") {
+            rest = comment.split_once("*/").map_or("", |(_, after)| after);
+        } else {
+            break;
+        }
+    }
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len());
+    let (word, after) = rest.split_at(end);
+    // A table may be called "values", but nothing follows its name.
+    !after.trim().is_empty() && FIRST_WORDS.iter().any(|first| word.eq_ignore_ascii_case(first))
+}
+
+/// A column, and where a row of the query has it.
+#[derive(Clone, Debug)]
+pub struct PlacedColumn {
+    /// Counted from 0.
+    pub position: usize,
+    /// Its name.
+    pub name: String,
+    /// Its type, that of the array where it is an element.
+    pub type_oid: Oid,
+    /// If it is an element of an array, its place among those that are asked for, counted from 0, and how
+    /// many these are: all elements of the array.
+    pub element: Option<(usize, usize)>,
+}
+
+impl PlacedColumn {
+    /// The type of the elements, if it is an array of numbers.
+    pub fn element_type(&self) -> Option<ElementType> {
+        number_elements(self.type_oid)
+    }
+
+    /// The name of the array that it is the first element of.
+    pub fn array_name(&self) -> &str {
+        self.name.strip_suffix("[1]").unwrap_or(&self.name)
+    }
+}
+
+/// How many of a row's first columns these are among.
+pub fn width(columns: &[PlacedColumn]) -> usize {
+    columns.iter().map(|column| column.position + 1).max().unwrap_or(0)
+}
+
+/// The column of this name, and its place.
+///
+/// # Errors
+/// [`Error::NoSuchColumn`], [`Error::AmbiguousColumn`].
+pub fn find<'a>(
+    columns: &'a [Column],
+    name: &str,
+    argument: &'static str,
+) -> Result<(usize, &'a Column)> {
+    let mut found = columns.iter().enumerate().filter(|(_, column)| column.name == name);
+    match (found.next(), found.next()) {
+        (Some(column), None) => Ok(column),
+        (Some(_), Some(_)) => Err(Error::AmbiguousColumn { column: name.to_owned() }),
+        (None, _) => {
+            let names = columns.iter().map(|column| column.name.as_str());
+            let nearest = names::nearest(name, names).map(str::to_owned);
+            Err(Error::NoSuchColumn { column: name.to_owned(), argument, nearest })
+        }
+    }
+}
+
+impl Source {
+    /// The query that returns the rows, and where each of the columns named is in them. Rows of a
+    /// relation have these columns alone, unless they may be had as they are stored, and are ordered by
+    /// the column of the group. Names `image[1]`, `image[2]` and so on are the
+    /// elements of a column `image`, if there are no columns of these names.
+    ///
+    /// # Errors
+    /// Those of [`find`], and [`Error::NotOneSelect`].
+    pub fn select(
+        &self,
+        names: &[&str],
+        group: Option<&str>,
+        argument: &'static str,
+    ) -> Result<(String, Vec<PlacedColumn>)> {
+        let columns = self.columns(argument)?;
+        let whole = self.whole_rows().filter(|_| group.is_none());
+        let picks = self.is_relation() && whole.is_none();
+        let mut asked: Vec<&str> = Vec::new();
+        let mut placed = Vec::with_capacity(names.len());
+        while let Some(rest) = names.get(placed.len()..).filter(|rest| !rest.is_empty()) {
+            let array = elements_of(&columns, rest);
+            let name = array.or_else(|| Some((*rest.first()?, 1)));
+            let Some((name, count)) = name else { break };
+            let (position, column) = find(&columns, name, argument)?;
+            let position = if picks { asked.len() } else { position };
+            asked.push(name);
+            placed.extend(rest.iter().take(count).enumerate().map(|(place, name)| PlacedColumn {
+                position,
+                name: (*name).to_owned(),
+                type_oid: column.type_oid,
+                element: array.map(|_| (place, count)),
+            }));
+        }
+        Ok((whole.unwrap_or_else(|| self.query(&asked, group)), placed))
+    }
+}
+
+/// The column of an array of numbers whose elements the names begin with, and how many of them they are.
+fn elements_of<'a>(columns: &[Column], names: &[&'a str]) -> Option<(&'a str, usize)> {
+    let first = *names.first()?;
+    let name = first.strip_suffix("[1]")?;
+    let (_, count) = names::leading_elements(names)?;
+    let named = |wanted: &str| columns.iter().find(|column| column.name == wanted);
+    let is_array = number_elements(named(name)?.type_oid).is_some();
+    (named(first).is_none() && is_array).then_some((name, count))
+}
+
+/// The groups that were met so far.
+#[derive(Default)]
+pub struct Groups {
+    current: Option<String>,
+    /// Of the groups that have ended only a hash is kept: two of a billion groups share one with a
+    /// chance of 3 %, of a million with one of 3 in a hundred million.
+    ended: HashSet<u64>,
+}
+
+impl Groups {
+    /// Whether a row begins a group, by what it has in the column of the group.
+    ///
+    /// # Errors
+    /// [`Error::ValueRefused`] for a NULL, [`Error::GroupApart`].
+    pub fn begins(&mut self, column: &str, field: Option<Field<'_>>) -> Result<bool> {
+        let Some(field) = field else {
+            let what = "is null, so it cannot be a group";
+            return Err(Error::ValueRefused { column: column.to_owned(), what });
+        };
+        let group = field.written();
+        if self.current.as_deref() == Some(group.as_str()) {
+            return Ok(false);
+        }
+        if self.ended.contains(&hash(&group)) {
+            return Err(Error::GroupApart { group });
+        }
+        self.ended.extend(self.current.replace(group).as_deref().map(hash));
+        Ok(true)
+    }
+}
+
+fn hash(text: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    text.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Runs a query and hands over each row. The closure's first error ends it.
+///
+/// # Errors
+/// [`Error::NotOneSelect`], and those of the closure. PostgreSQL's own are raised.
+pub fn run<E: From<Error>>(
+    query: &str,
+    argument: &'static str,
+    each: impl FnMut(Row<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    run_first(query, argument, usize::MAX, each)
+}
+
+/// The same with rows that have their first columns alone, at most `width` in number.
+///
+/// # Errors
+/// As for [`run`].
+pub fn run_first<E: From<Error>>(
+    query: &str,
+    argument: &'static str,
+    width: usize,
+    mut each: impl FnMut(Row<'_>) -> std::result::Result<(), E>,
+) -> std::result::Result<(), E> {
+    let mut outcome = Ok(());
+    let mut visit = |row: Row<'_>| {
+        outcome = each(row);
+        outcome.is_ok()
+    };
+    let visit: &mut Each<'_> = &mut visit;
+    query::run(query, argument, width, visit).map_err(Error::from)?;
+    outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use super::begins_like_a_query;
+
+    #[test]
+    fn queries_are_told_from_names() {
+        for query in
+            ["select 1", " (SELECT 1)", "-- a\nWITH x AS (SELECT 1) TABLE x", "/* b */ values(1)"]
+        {
+            assert!(begins_like_a_query(query), "{query}");
+        }
+        for name in ["flights", "\"select\"", "public.flights", "selected", "select", "values "] {
+            assert!(!begins_like_a_query(name), "{name}");
+        }
+    }
+}
