@@ -220,7 +220,8 @@ def test_the_queries_for_metrics_say_what_scikit_learn_says(cluster: Cluster, ta
     assert [row[1] for row in lift] == [len(tenth) for tenth in tenths]
     assert sum(float(row[2]) for row in lift) / 10 == pytest.approx(1, rel=1e-9)
     fpr, tpr, thresholds = metrics.roc_curve(truth, p, drop_intermediate=False)
-    assert near(curve, np.column_stack([thresholds, fpr, tpr])[1:])
+    assert [row[0] for row in curve] == [float(str(np.float32(one))) for one in thresholds[1:]]
+    assert near([row[1:] for row in curve], np.column_stack([fpr, tpr])[1:])
     assert float(best[0][2] - best[0][1]) == pytest.approx((tpr - fpr).max(), rel=1e-9)
 
 

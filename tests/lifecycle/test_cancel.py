@@ -118,7 +118,7 @@ def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_
     connection = connect()
     connection.execute(f"SET work_mem = '{work_mem}'")
     rows = "generate_series(1, 3000) AS x, generate_series(1, 1000) AS y"
-    scores = f"SELECT (x * 1000 + y) * 7919 % 3011000 / 3011000.0::float8 AS s, y % 2 AS c FROM {rows}"
+    scores = f"SELECT (x * 1000 + y) * 7919::bigint % 3011000 / 3011000.0::float8 AS s, y % 2 AS c FROM {rows}"
     statement = f"SELECT {call} FROM ({scores}) AS s"
     begin = time.monotonic()
     connection.execute(statement)
