@@ -92,7 +92,9 @@ def test_load_by_a_user(
             "INSERT INTO pgboost_change VALUES (gen_random_uuid(), 'model', 'keep', '[]')"
         )
     with pytest.raises(errors.InsufficientPrivilege):
-        connect(user="loader").execute("SELECT pgboost_tell_nodes('pgboost_catalog.model', 'keep', '[]')")
+        connect(user="loader").execute(
+            "SELECT pgboost_tell_nodes('pgboost_catalog.model', 'keep', '[]')"
+        )
     connection.execute("SELECT drop_model('theirs')")
     connection.execute("REVOKE EXECUTE ON FUNCTION load_model FROM loader")
     connection.execute("DROP ROLE loader")
@@ -102,7 +104,9 @@ def test_a_node_that_refuses(
     nodes: Nodes, connection: psycopg.Connection, connect: Callable[..., psycopg.Connection]
 ) -> None:
     worker = connect(nodes.workers[1])
-    worker.execute("ALTER TABLE pgboost_catalog.model ADD CONSTRAINT never CHECK (name <> 'refused')")
+    worker.execute(
+        "ALTER TABLE pgboost_catalog.model ADD CONSTRAINT never CHECK (name <> 'refused')"
+    )
     # Citus reports the error of a node under a SQLSTATE of its own.
     with pytest.raises(psycopg.Error, match="violates check constraint"):
         connection.execute(LOAD, ("refused", file_of("price")))
@@ -115,7 +119,10 @@ def test_a_node_that_refuses(
 
 def test_truncate(nodes: Nodes, connection: psycopg.Connection) -> None:
     connection.execute(LOAD, ("gone", file_of("price")))
-    connection.execute("TRUNCATE pgboost_catalog.model, pgboost_catalog.version, pgboost_catalog.part, pgboost_catalog.privilege")
+    connection.execute(
+        "TRUNCATE pgboost_catalog.model, pgboost_catalog.version, pgboost_catalog.part,"
+        " pgboost_catalog.privilege"
+    )
     assert on_all(nodes) == []
     assert agree(connection) == [True] * 3
 

@@ -59,7 +59,8 @@ def rows(cluster: Cluster, dbname: str) -> None:
     w, part = np.round(draw.random(ROWS) * 3, 1), draw.integers(0, 5, ROWS)
     with cluster.connect(dbname) as connection:
         connection.execute(
-            "CREATE TABLE t (y float8, p float8, c int, s real, d float8, a real[], k int, g int, w float8, part int)"
+            "CREATE TABLE t (y float8, p float8, c int, s real, d float8, a real[], k int, g int,"
+            " w float8, part int)"
         )
         with connection.cursor().copy("COPY t FROM STDIN") as copy:
             for row in zip(y, p, c, s, d, a, k, g, w, part, strict=True):
@@ -69,7 +70,7 @@ def rows(cluster: Cluster, dbname: str) -> None:
 
 @pytest.fixture(scope="module")
 def columns(cluster: Cluster, dbname: str) -> dict[str, np.ndarray]:
-    names = "y p c s d a k g w part".split()
+    names = ["y", "p", "c", "s", "d", "a", "k", "g", "w", "part"]
     with cluster.connect(dbname) as connection:
         read = connection.execute(f"SELECT {', '.join(names)} FROM t").fetchall()
     single = {"s": np.float32, "a": np.float32}
@@ -133,15 +134,19 @@ def test_rows_with_a_null_do_not_count(connection: psycopg.Connection, name: str
         assert found == pytest.approx(connection.execute(some).fetchone(), rel=1e-12), argument
     without = f"SELECT {call}, {weighted(call)} FROM t WHERE false"
     assert connection.execute(without).fetchone() == (None, None)
-    no_weight = f"SELECT {weighted(call)} FROM (SELECT *, NULL::float8 AS w FROM (SELECT y, p, c, s, d, a, k, g FROM t) AS u) AS t"
+    weightless = "SELECT y, p, c, s, d, a, k, g, NULL::float8 AS w FROM t"
+    no_weight = f"SELECT {weighted(call)} FROM ({weightless}) AS t"
     assert connection.execute(no_weight).fetchone() == (None,)
 
 
-@pytest.mark.parametrize("name", [*NUMBERS, "logloss of numbers", "brier of booleans", "accuracy of numbers"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", [*NUMBERS, "logloss of numbers", "brier of booleans", "accuracy of numbers"]
+)
 def test_workers_add_up_their_sums(connection: psycopg.Connection, name: str) -> None:
     call = CALLS[name][0]
     alone = connection.execute(f"SELECT {call} FROM t").fetchone()
-    connection.execute("SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0")
+    for setting in ("parallel_setup_cost", "parallel_tuple_cost", "min_parallel_table_scan_size"):
+        connection.execute(f"SET {setting} = 0")
     plan = "\n".join(row[0] for row in connection.execute(f"EXPLAIN SELECT {call} FROM t"))
     assert "Partial Aggregate" in plan
     assert "Workers Planned: 2" in plan

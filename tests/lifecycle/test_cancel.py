@@ -118,13 +118,15 @@ def test_an_aggregate_of_metrics_is_cancelled(connect: Connect, call: str, work_
     connection = connect()
     connection.execute(f"SET work_mem = '{work_mem}'")
     rows = "generate_series(1, 3000) AS x, generate_series(1, 1000) AS y"
-    scores = f"SELECT (x * 1000 + y) * 7919::bigint % 3011000 / 3011000.0::float8 AS s, y % 2 AS c FROM {rows}"
+    score = "(x * 1000 + y) * 7919::bigint % 3011000 / 3011000.0::float8"
+    scores = f"SELECT {score} AS s, y % 2 AS c FROM {rows}"
     statement = f"SELECT {call} FROM ({scores}) AS s"
     begin = time.monotonic()
     connection.execute(statement)
     milliseconds = (time.monotonic() - begin) * 1000
     shares = (0.2, 0.5, 0.7, 0.8, 0.9)
-    assert any([is_cancelled(connection, statement, int(milliseconds * share)) for share in shares])
+    found = [is_cancelled(connection, statement, int(milliseconds * share)) for share in shares]
+    assert any(found)
     assert one(connection, "SELECT count(*) FROM pg_ls_tmpdir()") == 0
     assert one(connection, f"SELECT predict('m', {FORMS['columns']}) FROM (SELECT 1) AS v (x)")
 
@@ -254,7 +256,9 @@ def test_a_load_is_cancelled_and_stores_nothing(connect: Connect, milliseconds: 
     connection.execute("CREATE TEMP TABLE file (content bytea)")
     connection.execute("INSERT INTO file VALUES (%s)", (grown(620, 9, seed=4),))
     assert is_cancelled(connection, "SELECT load_model('large', content) FROM file", milliseconds)
-    assert one(connection, "SELECT count(*) FROM pgboost_catalog.version WHERE model = 'large'") == 0
+    assert (
+        one(connection, "SELECT count(*) FROM pgboost_catalog.version WHERE model = 'large'") == 0
+    )
     assert one(connection, "SELECT count(*) FROM pgboost_catalog.model WHERE name = 'large'") == 0
     assert one(connection, "SELECT load_model('large', content) FROM file") == 1
     connection.execute("SELECT drop_model('large')")

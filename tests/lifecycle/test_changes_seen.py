@@ -232,7 +232,8 @@ def test_the_tables_may_be_rewritten(connect: Connect) -> None:
     reader, writer = connect(), connect()
     assert value(reader) == 1
     for command in (
-        "VACUUM FULL pgboost_catalog.version", "VACUUM FULL pgboost_catalog.model", "REINDEX TABLE pgboost_catalog.version",
+        "VACUUM FULL pgboost_catalog.version", "VACUUM FULL pgboost_catalog.model",
+        "REINDEX TABLE pgboost_catalog.version",
         "REINDEX TABLE pgboost_catalog.privilege", "CLUSTER pgboost_catalog.model USING model_pkey",
         "ANALYZE pgboost_catalog.version",
     ):  # fmt: skip

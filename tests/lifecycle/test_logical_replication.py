@@ -13,7 +13,10 @@ from tests.lifecycle.models import constant, grown, load, one, value
 
 ROW = "ARRAY[0.1, 0.9, 0.3, 0.7, 0.5, 0.2, 0.8, 0.4, 0.6, 0.5]::real[]"
 SECONDS = 20
-TABLES = "pgboost_catalog.model, pgboost_catalog.version, pgboost_catalog.part, pgboost_catalog.privilege, pgboost_catalog.baseline, pgboost_catalog.alias"
+TABLES = ", ".join(
+    f"pgboost_catalog.{table}"
+    for table in ("model", "version", "part", "privilege", "baseline", "alias")
+)
 Pair = tuple[psycopg.Connection, psycopg.Connection]
 
 

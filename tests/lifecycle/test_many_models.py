@@ -22,7 +22,8 @@ def copies(connection: psycopg.Connection, count: int) -> None:
     for table in ("pgboost_catalog.version", "pgboost_catalog.part"):
         connection.execute(f"DELETE FROM {table} WHERE model ~ '^c[0-9]'")
     connection.execute(
-        "INSERT INTO pgboost_catalog.model SELECT 'c' || i, 1, 1 FROM generate_series(1, %s) AS i", (count,)
+        "INSERT INTO pgboost_catalog.model SELECT 'c' || i, 1, 1 FROM generate_series(1, %s) AS i",
+        (count,),
     )
     connection.execute(
         "INSERT INTO pgboost_catalog.version (model, version, size, digest, feature_names, format, objective,"

@@ -166,7 +166,11 @@ def test_creation_takes_no_schema_of_anothers(
         created(superuser)
     attacker.execute(f"DROP SCHEMA {REGISTRY}")
     created(superuser)
-    for statement in ("CREATE TABLE {}.mine (a int)", "DROP SCHEMA {} CASCADE", "ALTER SCHEMA {} RENAME TO mine"):
+    for statement in (
+        "CREATE TABLE {}.t (a int)",
+        "DROP SCHEMA {} CASCADE",
+        "ALTER SCHEMA {} RENAME TO t",
+    ):
         with pytest.raises(errors.InsufficientPrivilege):
             attacker.execute(statement.format(REGISTRY))
     superuser.execute("REVOKE CREATE ON DATABASE planted FROM planter")

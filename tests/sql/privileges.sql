@@ -231,8 +231,8 @@ SELECT count(set_model_owner(name, 'regress_successor')) FROM (SELECT DISTINCT n
 DROP ROLE regress_leaver;
 SET ROLE regress_successor;
 SELECT name, version, owner, predict(name || '@' || version, 60, 4, 1) FROM pgboost_models WHERE name LIKE '%left' ORDER BY name, version;
-SELECT drop_model(name) FROM (SELECT DISTINCT name FROM pgboost_models WHERE name LIKE '%left') AS owned;
 RESET ROLE;
+SELECT count(drop_model(name)) FROM (SELECT DISTINCT name FROM pgboost_models WHERE name LIKE '%left') AS owned;
 -- Without it the models become those of the extension's owner when somebody next loads a model.
 GRANT EXECUTE ON FUNCTION load_model TO regress_successor;
 SET ROLE regress_successor;

@@ -39,6 +39,9 @@ pub fn second_mean(sums: &Means) -> Option<f64> {
 /// their squared deviation from it.
 pub type Errors = [f64; 7];
 
+/// A metric of these sums.
+pub type Metric = fn(&Errors) -> Option<f64>;
+
 /// Adds a row.
 #[inline]
 pub fn add_error(sums: &mut Errors, prediction: f64, target: f64, row_weight: f64) {

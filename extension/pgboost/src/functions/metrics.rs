@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::evaluation::curve::{Areas, Curve};
 use crate::evaluation::loss;
 use crate::evaluation::rows::MAX_WEIGHT;
-use crate::evaluation::sums::{self, Errors, Means};
+use crate::evaluation::sums::{self, Means, Metric};
 
 /// The place of a prediction among the arguments; the state is before it, target and weight are behind it.
 const PREDICTION: usize = 1;
@@ -153,7 +153,7 @@ pub fn combine_means(arguments: Arguments<'_>, _state: CallState<'_>) -> Result<
 }
 
 /// A metric of numbers.
-pub fn of_errors(arguments: Arguments<'_>, metric: fn(&Errors) -> Option<f64>) -> Result<Datum> {
+pub fn of_errors(arguments: Arguments<'_>, metric: Metric) -> Result<Datum> {
     let metric = metric(sums(arguments, 0)?.1);
     Ok(double(arguments, metric))
 }

@@ -4,7 +4,7 @@ use super::{Metrics, Results, named};
 use crate::error::Result;
 use crate::evaluation::loss::pinball;
 use crate::evaluation::rows::KnownRow;
-use crate::evaluation::sums::{self, Errors};
+use crate::evaluation::sums::{self, Errors, Metric};
 use crate::predictor::source::Prediction;
 
 impl Metrics for Errors {
@@ -15,7 +15,7 @@ impl Metrics for Errors {
     }
 
     fn results(&mut self) -> Result<Results> {
-        let metrics: [(&str, fn(&Errors) -> Option<f64>); 5] = [
+        let metrics: [(&str, Metric); 5] = [
             ("rmse", sums::rmse),
             ("mse", sums::mse),
             ("mae", sums::mae),
