@@ -68,18 +68,18 @@ CREATE FUNCTION @extschema@.verify_model(model text, source text)
     AS 'MODULE_PATHNAME', 'pgboost_verify_model_wrapper';
 COMMENT ON FUNCTION @extschema@.verify_model(text, text) IS 'compares the margins of pgboost and of libxgboost over all rows of a source';
 
-CREATE FUNCTION @extschema@.pgboost_progress_records()
+CREATE FUNCTION pgboost_catalog.progress_records()
     RETURNS TABLE (pid integer, backend_start timestamp with time zone, model text, phase text,
                    rows_read bigint, round integer, rounds integer, metric text)
     LANGUAGE c VOLATILE ROWS 4
     AS 'MODULE_PATHNAME', 'pgboost_progress_records_wrapper';
-COMMENT ON FUNCTION @extschema@.pgboost_progress_records() IS 'pgboost: what backends have written of their trainings';
+COMMENT ON FUNCTION pgboost_catalog.progress_records() IS 'pgboost: what backends have written of their trainings';
 
 -- A record counts as long as the backend that wrote it is there, which its start tells from a later one of
 -- the same pid. The function shows each user what pg_stat_activity would.
 CREATE VIEW @extschema@.pg_stat_progress_train_model WITH (security_barrier) AS
     SELECT p.pid, a.datid, a.datname, a.usename, p.model, p.phase, p.rows_read, p.round, p.rounds, p.metric
-      FROM @extschema@.pgboost_progress_records() AS p
+      FROM pgboost_catalog.progress_records() AS p
       JOIN pg_catalog.pg_stat_activity AS a
         ON a.pid OPERATOR(pg_catalog.=) p.pid AND a.backend_start OPERATOR(pg_catalog.=) p.backend_start;
 GRANT SELECT ON @extschema@.pg_stat_progress_train_model TO PUBLIC;

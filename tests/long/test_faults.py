@@ -58,7 +58,7 @@ CASES = [
     ("xgboost: asked", "SELECT xgboost_version()"),
     ("xgboost: predicted", f"SELECT xgboost_predict('m', ARRAY[{COLUMNS}]) FROM rows"),
     ("xgboost: predicted", "SELECT verify_model('m', 'rows')"),
-    ("progress: asked", "SELECT pgboost_progress_records()"),
+    ("progress: asked", "SELECT pgboost_catalog.progress_records()"),
     ("statistics: reset", "SELECT pg_stat_pgboost_reset()"),
     *[("function: called", call) for call in (
         "SELECT explain_prediction('m', rows) FROM rows LIMIT 1",
@@ -79,10 +79,10 @@ CASES = [
     *[(f"called: pgboost_{name}", f"SELECT {call} FROM rows") for name, call in (
         ("rmse", "rmse(f1, f2)"), ("mse", "mse(f1, f2)"), ("mae", "mae(f1, f2)"), ("mape", "mape(f1, f2)"),
         ("r2", "r2(f1, f2)"), ("error_add", "rmse(f1, f2)"), ("probability_add", "logloss(0.5, 1)"),
-        ("probability_add_boolean", "brier(0.5, f1 > 0)"), ("probabilities_add", "mlogloss('{0.5,0.5}', 1)"),
-        ("class_add", "accuracy(f1, f2)"), ("first_mean", "logloss(0.5, 1)"), ("second_mean", "brier(0.5, 1)"),
-        ("score_add", "auc(f1, 1)"), ("score_add_boolean", "auc(f1, f2 > 0)"), ("auc", "auc(f1, f2 > 0)"),
-        ("aucpr", "aucpr(f1, 1)"),
+        ("probability_add_boolean", "brier(0.5, f1 > 0)"),
+        ("probabilities_add", "mlogloss('{0.5,0.5}'::real[], 1)"), ("class_add", "accuracy(f1, f2)"),
+        ("first_mean", "logloss(0.5, 1)"), ("second_mean", "brier(0.5, 1)"), ("score_add", "auc(f1, 1)"),
+        ("score_add_boolean", "auc(f1, f2 > 0)"), ("auc", "auc(f1, f2 > 0)"), ("aucpr", "aucpr(f1, 1)"),
     )],
     ("called: pgboost_error_combine", "SELECT pgboost_catalog.error_combine('{}', '{}')"),
     ("called: pgboost_mean_combine", "SELECT pgboost_catalog.mean_combine('{}', '{}')"),

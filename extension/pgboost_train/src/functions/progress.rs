@@ -7,7 +7,7 @@ use pgrx::{name, pg_extern, pg_sys};
 
 use crate::training::progress;
 
-/// `pgboost_progress_records()`: what backends have written that the current user may see.
+/// `progress_records()`: what backends have written that the current user may see.
 #[pg_extern(sql = false)]
 #[allow(clippy::type_complexity, reason = "pgrx reads the row's columns from this type")]
 fn pgboost_progress_records() -> TableIterator<
